@@ -1,7 +1,7 @@
-"""The Python side of the sandbox: compiles an eval function, runs it over traces, and says what came of it.
+"""The driver inside the sandbox: compiles an eval function, runs it on traces, and returns the results.
 
-Everything here runs inside WebAssembly without any capability. What guards the host is that, and not this file; this
-file sees to it that a function finds the Python that is documented, and that every outcome has its kind.
+Everything here runs in WebAssembly without any capability, which is what protects the host. This file provides the
+documented Python environment and classifies the outcomes.
 """
 
 import builtins
@@ -50,7 +50,7 @@ BUILTINS["__import__"] = import_allowed
 
 
 class Output(io.TextIOBase):
-    """Keeps the beginning of what is printed."""
+    """Captures output up to a limit."""
 
     def __init__(self):
         self.begin()
@@ -67,7 +67,7 @@ class Output(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if self.room > 0:
-            # Of a subclass, only the text counts.
+            # Ignore the methods of subclasses.
             self.parts.append(str.__str__(text[: self.room]) if type(text) is str else str.__getitem__(text, slice(self.room)))
         self.room -= len(text)
         if self.room < 0:
@@ -85,7 +85,7 @@ class Output(io.TextIOBase):
 
 
 def to_bytes(text, most):
-    """Returns the text as UTF-8, of which it may not be capable."""
+    """Encodes a text as UTF-8 and replaces lone surrogates."""
     return text[:most].encode("utf-8", "replace")[:most]
 
 
@@ -98,13 +98,13 @@ function_name = None
 
 
 def frame(kind, text):
-    """An answer: its kind, three lengths, then the text and what was printed."""
+    """Returns a frame: its kind, three lengths, the text, stdout and stderr."""
     out, err = STDOUT.end(), STDERR.end()
     return b"".join((kind, pack(len(text), len(out), len(err)), text, out, err))
 
 
 def has_many_related(error):
-    """Says whether more exceptions led to this one, or are in it, than anyone would read."""
+    """Whether an exception has too many causes and members to format."""
     waiting, seen = [error], set()
     while waiting and len(seen) <= MOST_RELATED:
         one = waiting.pop()
@@ -118,11 +118,11 @@ def has_many_related(error):
 
 
 def told(error):
-    """Returns what Python says of an exception, without this file's part in it."""
+    """Formats an exception without the frames of this file."""
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code.co_filename != FILE_NAME:
         place = place.tb_next
-    # Of a recursion, the end is enough.
+    # Show only the last frames of a recursion.
     end, depth = place, 0
     while end is not None:
         end, depth = end.tb_next, depth + 1
@@ -130,8 +130,8 @@ def told(error):
         place = place.tb_next
     text = str(error)
     if len(text) > MOST_ERROR or has_many_related(error):
-        # What is formatted whole would be copied several times, and may not fit; and of each exception that led to
-        # this one a summary would be made, told or not.
+        # Formatting would copy a long text several times, which may not fit into memory, and would summarise every
+        # related exception.
         lines = traceback.format_tb(place)
         summary = f"{type(error).__name__}: {text[:MOST_SUMMARY]} [cut]"
         return "".join((summary, "\nTraceback (most recent call last):\n", *lines, summary))
@@ -139,29 +139,29 @@ def told(error):
     summary = "".join(traceback.format_exception_only(error)).strip()
     text = "".join(lines)
     if isinstance(error, SyntaxError):
-        # Of a line that is all one number, the beginning is enough.
+        # A source line may be one very long number.
         text = "".join(line if len(line) <= MOST_LINE else line[:MOST_LINE] + " [cut]\n" for line in text.splitlines(True))
         summary = f"{type(error).__name__}: {error.msg} (line {error.lineno})"
-    # The last line says what it was; at the beginning, it is seen in a list too.
+    # Put the summary first, so that it shows in lists.
     return f"{summary}\n{text[-MOST_ERROR:]}"
 
 
 def told_safely(error):
-    """Returns what can be said of an exception, which may do anything when it is asked."""
+    """Formats an exception whose methods may do anything."""
     try:
         return told(error)
     except BaseException as second:
         # A class can lie about its name, but not to `type`.
         name_of = type.__dict__["__name__"].__get__
-        return f"{name_of(type(error))} (and telling more raised {name_of(type(second))})"
+        return f"{name_of(type(error))} (and formatting it raised {name_of(type(second))})"
 
 
 def shown(value):
-    """Returns the beginning of what a value looks like, if it lets itself be looked at."""
+    """Returns the start of a value's repr, if it can be computed."""
     try:
         return repr(value)[:200]
     except BaseException:
-        return "something that cannot be shown"
+        return "a value whose repr() failed"
 
 
 class WitWorld(wit_world.WitWorld):
@@ -180,8 +180,8 @@ class WitWorld(wit_world.WitWorld):
 
     def reserve(self, size: int) -> None:
         try:
-            # What is claimed to follow is asked for before it turns out to be missing, and so is not touched; the
-            # allocator keeps it.
+            # marshal allocates the announced size before it finds that the data is missing. So the memory is not
+            # touched, and the allocator keeps it.
             marshal.loads(b"s" + struct.pack("<I", size))
         except EOFError:
             pass
@@ -200,14 +200,14 @@ class WitWorld(wit_world.WitWorld):
                         return frame(FAILED, to_bytes(reason, MOST_REASON))
             return frame(RETURN, to_bytes(shown(verdict), 1000))
         except MemoryError:
-            # Not by isinstance(), which an exception can lie to.
+            # Not with isinstance(), which an exception can deceive.
             return frame(MEMORY, b"")
         except BaseException as error:
             return frame(EXCEPTION, to_bytes(told_safely(error), 2 * MOST_ERROR))
 
 
 def seal():
-    """Loads all that Python would look for later, for there are no files later; then takes away the ways to look."""
+    """Imports all modules that Python may need later, then disables imports from files."""
     import annotationlib, ast, collections.abc, contextlib, copyreg, datetime, decimal, enum, functools  # noqa: E401, F401
     import keyword, math, random, string, stringprep, textwrap, tokenize, types, unicodedata, warnings  # noqa: E401, F401
     import importlib.machinery
@@ -229,7 +229,7 @@ def seal():
     sys.path_hooks.clear()
     sys.path_importer_cache.clear()
     sys.meta_path[:] = [importlib.machinery.BuiltinImporter, importlib.machinery.FrozenImporter]
-    # Only the first use of a pattern would warn, and what is first depends on the traces before.
+    # Only the first use of a pattern would warn, which depends on earlier traces.
     warnings.simplefilter("ignore")
     sys.stdout, sys.stderr = STDOUT, STDERR
 
@@ -258,7 +258,7 @@ def eval_warm_up(trace: dict) -> tuple[bool, str]:
 
 
 def warm_up():
-    """Makes what Python makes at a first use, so that it is in the memory that is kept."""
+    """Runs common code once, so that lazily created objects are part of the memory image."""
     world = WitWorld()
     trace = marshal.dumps({"trace_id": "x", "steps": []})
     for source in WARM_UP:

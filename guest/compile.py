@@ -1,4 +1,4 @@
-"""Compiles the guest, a WebAssembly component, to machine code with the settings of `settings.txt`.
+"""Compiles the guest, a WebAssembly component, to machine code with the settings in `settings.txt`.
 
     python compile.py guest.wasm guest.cwasm TARGET
 

@@ -1,9 +1,9 @@
-//! Makes the guest, Python as machine code, and embeds it into the crate.
+//! Builds the guest (Python as machine code) and embeds it into the crate.
 //!
 //! componentize-py turns `guest/` at the root of the repository into a WebAssembly component, and wasmtime's Python
-//! package compiles that to machine code; `guest/requirements.txt` pins both. The result is kept in the user's cache, so
-//! that it is made once and not for each clone and target folder. Without Python or network the crate still builds: it
-//! then has no guest, and knows why.
+//! package compiles that to machine code; `guest/requirements.txt` pins both. The result is stored in the user's cache
+//! and shared by all clones and target directories. Without Python or network access the crate still builds, without a
+//! guest, and records the reason.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,39 +14,39 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-/// Part of the cache key. Raise it when this file makes something else of the same sources.
-const RECIPE: &str = "2";
+/// Part of the cache key. Increment it when this file builds the same sources in another way.
+const BUILD_VERSION: &str = "2";
 
 enum Failure {
-    /// Something that is needed to make the guest is not here: karat is built without it.
+    /// A requirement of the guest is missing: karat is built without a guest.
     Missing(String),
-    /// There is a guest, and it cannot be used: the build fails.
+    /// The guest cannot be used: the build fails.
     Unusable(String),
 }
 
 struct Guest {
     code: Vec<u8>,
-    /// Of the component that the code was compiled from.
+    /// SHA-256 of the component that the code was compiled from.
     sha256: String,
     made_by: String,
 }
 
 fn main() {
-    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
-    let out = PathBuf::from(variable("OUT_DIR").unwrap_or_default());
+    let root = PathBuf::from(env_var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
+    let out = PathBuf::from(env_var("OUT_DIR").unwrap_or_default());
     println!("cargo::rerun-if-changed=build.rs");
     for name in ["KARAT_GUEST", "KARAT_GUEST_CACHE", "PYTHON"] {
         println!("cargo::rerun-if-env-changed={name}");
     }
-    let guest = match variable("KARAT_GUEST") {
-        Some(path) => read_ready(Path::new(&path)),
-        None => find_or_make(&root.join("guest"), &out),
+    let guest = match env_var("KARAT_GUEST") {
+        Some(path) => read_prebuilt(Path::new(&path)),
+        None => find_or_build(&root.join("guest"), &out),
     };
     let embedded = match guest.and_then(|guest| embed(&guest, &out)) {
         Ok(source) => source,
         Err(Failure::Missing(why)) => {
-            println!("cargo::warning=karat is built without Python, so 'karat eval' cannot run functions: {why}");
-            // A file that never exists makes the next build try again: what is missing may have been installed.
+            println!("cargo::warning=building karat without Python, so 'karat eval' cannot run functions: {why}");
+            // A file that never exists makes the next build try again, in case the requirement was installed.
             println!("cargo::rerun-if-changed={}", out.join("never").display());
             format!("Err({why:?})")
         }
@@ -56,8 +56,8 @@ fn main() {
         }
     };
     let written = engine_settings(&root.join("guest/settings.txt"))
-        .and_then(|settings| write_whole(&out.join("settings.rs"), settings.as_bytes()))
-        .and_then(|()| write_whole(&out.join("embedded.rs"), embedded.as_bytes()));
+        .and_then(|settings| write_atomic(&out.join("settings.rs"), settings.as_bytes()))
+        .and_then(|()| write_atomic(&out.join("embedded.rs"), embedded.as_bytes()));
     if let Err(error) = written {
         println!("cargo::error=cannot write to {}: {error}", out.display());
     }
@@ -72,8 +72,8 @@ fn engine_settings(path: &Path) -> io::Result<String> {
     Ok(format!("{{ let mut config = wasmtime::Config::new();\n{}config }}", calls.concat()))
 }
 
-/// Reads the machine code that `KARAT_GUEST` names.
-fn read_ready(path: &Path) -> Result<Guest, Failure> {
+/// Reads the machine code in the file that `KARAT_GUEST` names.
+fn read_prebuilt(path: &Path) -> Result<Guest, Failure> {
     println!("cargo::rerun-if-changed={}", path.display());
     let named = format!("KARAT_GUEST={}", path.display());
     let code = fs::read(path).map_err(|error| Failure::Unusable(format!("cannot read {named}: {error}")))?;
@@ -84,14 +84,14 @@ fn read_ready(path: &Path) -> Result<Guest, Failure> {
     Ok(Guest { sha256: hex(&Sha256::digest(&code)), code, made_by: named })
 }
 
-/// Takes the guest out of the cache, or makes it.
-fn find_or_make(sources: &Path, out: &Path) -> Result<Guest, Failure> {
+/// Returns the guest from the cache, or builds it.
+fn find_or_build(sources: &Path, out: &Path) -> Result<Guest, Failure> {
     println!("cargo::rerun-if-changed={}", sources.display());
     let unreadable = |error: io::Error| Failure::Missing(format!("cannot read {}: {error}", sources.display()));
-    let (host, target) = (text_variable("HOST"), text_variable("TARGET"));
+    let (host, target) = (env_text("HOST"), env_text("TARGET"));
     if architecture(&host) != architecture(&target) {
         return Err(Failure::Missing(format!(
-            "machine code for {target} cannot be made on {host}: make it there, and name it with KARAT_GUEST"
+            "cannot build machine code for {target} on {host}: build the guest there and set KARAT_GUEST"
         )));
     }
     let mut files = Vec::new();
@@ -99,7 +99,7 @@ fn find_or_make(sources: &Path, out: &Path) -> Result<Guest, Failure> {
     files.sort();
     let key = cache_key(sources, &files, &target).map_err(unreadable)?;
     let made_by = pinned_tools(&sources.join("requirements.txt")).map_err(unreadable)?;
-    same_wasmtime(&made_by, &sources.join("../Cargo.lock"))?;
+    check_wasmtime_version(&made_by, &sources.join("../Cargo.lock"))?;
 
     let cache = Cache::open(out, &key);
     if let Some((code, sha256)) = cache.get() {
@@ -107,12 +107,12 @@ fn find_or_make(sources: &Path, out: &Path) -> Result<Guest, Failure> {
     }
     let work = out.join("make-guest");
     let _ = fs::remove_dir_all(&work);
-    let made = make(&work, sources, &files, &target).map_err(Failure::Missing);
+    let built = build_guest(&work, sources, &files, &target).map_err(Failure::Missing);
     let _ = fs::remove_dir_all(&work);
-    let (wasm, code) = made?;
+    let (wasm, code) = built?;
     let guest = Guest { code, sha256: hex(&Sha256::digest(wasm)), made_by };
     if let Err(error) = cache.put(&guest) {
-        println!("cargo::warning=cannot keep the guest in {}: {error}", cache.file.display());
+        println!("cargo::warning=cannot write the guest to {}: {error}", cache.file.display());
     }
     Ok(guest)
 }
@@ -121,7 +121,7 @@ fn architecture(triple: &str) -> &str {
     triple.split('-').next().unwrap_or_default()
 }
 
-/// Returns the pinned tools as they are shown, such as `componentize-py 0.25.1, wasmtime 48.0.0`.
+/// Returns the pinned tools for display, such as `componentize-py 0.25.1, wasmtime 48.0.0`.
 fn pinned_tools(requirements: &Path) -> io::Result<String> {
     let text = fs::read_to_string(requirements)?;
     let pins = text.lines().filter(|line| line.contains("==")).map(|line| line.trim_end_matches('\\').trim());
@@ -129,23 +129,23 @@ fn pinned_tools(requirements: &Path) -> io::Result<String> {
 }
 
 /// Checks that the pinned compiler has the major version of the crate that loads its code.
-fn same_wasmtime(pinned: &str, lock: &Path) -> Result<(), Failure> {
+fn check_wasmtime_version(pinned: &str, lock: &Path) -> Result<(), Failure> {
     println!("cargo::rerun-if-changed={}", lock.display());
     let major = |version: &str| version.split('.').next().map(str::to_owned);
     let compiler = pinned.split(", ").find_map(|pin| major(pin.strip_prefix("wasmtime ")?));
-    // Where there is no lock file, the engine itself refuses another version's code.
+    // Without a lock file, the engine itself rejects code of another version.
     let lock = fs::read_to_string(lock).unwrap_or_default();
     let locked = lock.split_once("name = \"wasmtime\"\nversion = \"").and_then(|(_, rest)| major(rest));
     match (compiler, locked) {
         (Some(compiler), Some(locked)) if compiler != locked => Err(Failure::Unusable(format!(
-            "guest/requirements.txt pins wasmtime {compiler} and Cargo.lock has {locked}: both must have the same major \
+            "guest/requirements.txt pins wasmtime {compiler} but Cargo.lock has {locked}: both need the same major \
              version"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Lists the sources below a folder, without what Python, editors or file managers leave there.
+/// Lists the source files in a folder, without files of Python, editors or file managers.
 fn list_sources(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
@@ -162,9 +162,9 @@ fn list_sources(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Res
 
 fn cache_key(sources: &Path, files: &[PathBuf], target: &str) -> io::Result<String> {
     let mut hash = Sha256::new();
-    hash.update(format!("{RECIPE}\n{target}"));
+    hash.update(format!("{BUILD_VERSION}\n{target}"));
     for file in files {
-        // The same on every platform, even where a checkout changes line endings.
+        // Normalised, so that the key is the same on every platform.
         let name = file.to_string_lossy().replace('\\', "/");
         let text = fs::read_to_string(sources.join(file))?.replace("\r\n", "\n");
         hash.update(format!("\n{name}\n{}\n", text.len()));
@@ -173,77 +173,77 @@ fn cache_key(sources: &Path, files: &[PathBuf], target: &str) -> io::Result<Stri
     Ok(hex(&hash.finalize())[..16].to_owned())
 }
 
-/// One entry of the cache of guests.
+/// An entry of the guest cache.
 struct Cache {
     file: PathBuf,
-    /// While this is open, other builds of the same guest wait: making it twice would only be slower.
+    /// While this is open, other builds of the same guest wait instead of building it twice.
     _lock: Option<File>,
 }
 
 impl Cache {
     fn open(out: &Path, key: &str) -> Self {
-        let folder = variable("KARAT_GUEST_CACHE")
+        let folder = env_var("KARAT_GUEST_CACHE")
             .map(PathBuf::from)
             .or_else(|| Some(user_cache()?.join("guest")))
             .filter(|folder| fs::create_dir_all(folder).is_ok())
             .unwrap_or_else(|| out.to_owned());
         let lock = File::create(folder.join(format!("{key}.lock"))).ok();
-        // Some file systems have no locks. Files are renamed into place and verified, so nothing breaks without.
+        // Some file systems have no locks. Files are renamed into place and verified, so locks are optional.
         let lock = lock.filter(|lock| lock.lock().is_ok());
         Self { file: folder.join(format!("{key}.cwasm")), _lock: lock }
     }
 
-    /// Holds two hashes: the code's and the component's.
-    fn hashes(&self) -> PathBuf {
+    /// Returns the file with the hashes of the code and of the component.
+    fn hash_file(&self) -> PathBuf {
         self.file.with_extension("sha256")
     }
 
     /// Returns the code and the component's hash, if the code is undamaged.
     fn get(&self) -> Option<(Vec<u8>, String)> {
         let code = fs::read(&self.file).ok()?;
-        let hashes = fs::read_to_string(self.hashes()).ok()?;
+        let hashes = fs::read_to_string(self.hash_file()).ok()?;
         let (of_code, of_component) = hashes.trim_end().split_once('\n')?;
         if of_code != hex(&Sha256::digest(&code)) {
-            println!("cargo::warning={} is damaged and is made again", self.file.display());
+            println!("cargo::warning={} is damaged and will be rebuilt", self.file.display());
             return None;
         }
         Some((code, of_component.to_owned()))
     }
 
     fn put(&self, guest: &Guest) -> io::Result<()> {
-        write_whole(&self.file, &guest.code)?;
+        write_atomic(&self.file, &guest.code)?;
         let hashes = format!("{}\n{}\n", hex(&Sha256::digest(&guest.code)), guest.sha256);
-        write_whole(&self.hashes(), hashes.as_bytes())
+        write_atomic(&self.hash_file(), hashes.as_bytes())
     }
 }
 
-/// Returns karat's folder in the user's cache.
+/// Returns karat's directory in the user's cache.
 fn user_cache() -> Option<PathBuf> {
-    let home = |below: &str| variable("HOME").map(|home| Path::new(&home).join(below));
+    let home = |below: &str| env_var("HOME").map(|home| Path::new(&home).join(below));
     match env::consts::OS {
-        "windows" => variable("LOCALAPPDATA").map(|folder| Path::new(&folder).join("karat/cache")),
+        "windows" => env_var("LOCALAPPDATA").map(|folder| Path::new(&folder).join("karat/cache")),
         "macos" => home("Library/Caches/karat"),
         _ => {
-            let given = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let given = env_var("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
             given.map(|folder| folder.join("karat")).or_else(|| home(".cache/karat"))
         }
     }
 }
 
-/// Makes the component and its machine code in a virtual environment below `work`.
-fn make(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
-    // A copy, since Python leaves compiled files where it reads.
+/// Builds the component and its machine code in a virtual environment below `work`.
+fn build_guest(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> Result<(Vec<u8>, Vec<u8>), String> {
+    // Use a copy, since Python writes compiled files next to the sources.
     for file in files {
         let copy = work.join("guest").join(file);
         let folder = copy.parent().unwrap_or(work);
         let copied = fs::create_dir_all(folder).and_then(|()| fs::copy(sources.join(file), &copy));
         copied.map_err(|error| format!("cannot write {}: {error}", copy.display()))?;
     }
-    let python = variable("PYTHON").unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into());
+    let python = env_var("PYTHON").unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into());
     let shown = python.to_string_lossy();
     let version = "import sys; sys.exit(sys.version_info < (3, 9))";
     run(Command::new(&python).args(["-I", "-c", version]))
-        .map_err(|why| format!("making it needs Python 3.9 or newer, and '{shown}' is not ({why})"))?;
+        .map_err(|why| format!("the guest needs Python 3.9 or newer, which '{shown}' is not ({why})"))?;
 
     let venv = work.join("venv");
     run(Command::new(&python).args(["-I", "-m", "venv"]).arg(&venv))
@@ -256,7 +256,7 @@ fn make(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> Result<
         .args(checked)
         .arg(work.join("guest/requirements.txt"))
         .env("PIP_RETRIES", "2"))
-    .map_err(|why| format!("pip cannot install guest/requirements.txt, which needs a network ({why})"))?;
+    .map_err(|why| format!("pip cannot install guest/requirements.txt, which needs network access ({why})"))?;
 
     let wasm = work.join("guest.wasm");
     run(Command::new(programs.join("componentize-py"))
@@ -275,7 +275,7 @@ fn make(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> Result<
     Ok((read(&wasm)?, read(&code)?))
 }
 
-/// Runs a program and discards its output; on failure returns the line that most likely says what is wrong.
+/// Runs a program and discards its output. On failure returns the line that most likely names the error.
 fn run(command: &mut Command) -> Result<(), String> {
     let output = command
         .env_remove("PYTHONPATH")
@@ -296,7 +296,7 @@ fn run(command: &mut Command) -> Result<(), String> {
 /// Writes the code and returns the expression that `guest.rs` includes.
 fn embed(guest: &Guest, out: &Path) -> Result<String, Failure> {
     let path = out.join("guest.cwasm");
-    write_whole(&path, &guest.code)
+    write_atomic(&path, &guest.code)
         .map_err(|error| Failure::Unusable(format!("cannot write {}: {error}", path.display())))?;
     let Guest { sha256, made_by, .. } = guest;
     let code = "{ static CODE: &PageAligned<{ include_bytes!(concat!(env!(\"OUT_DIR\"), \"/guest.cwasm\")).len() }> = \
@@ -304,8 +304,8 @@ fn embed(guest: &Guest, out: &Path) -> Result<String, Failure> {
     Ok(format!("Ok(Embedded {{ code: {code}, sha256: {sha256:?}, made_by: {made_by:?} }})"))
 }
 
-/// Writes a file so that a reader never sees half of it.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes a file atomically.
+fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let written = fs::write(&name, bytes).and_then(|()| fs::rename(&name, path));
@@ -316,11 +316,11 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Returns a variable's value, or none when it is empty.
-fn variable(name: &(impl AsRef<OsStr> + ?Sized)) -> Option<OsString> {
+/// Returns the value of an environment variable; `None` if it is empty.
+fn env_var(name: &(impl AsRef<OsStr> + ?Sized)) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-fn text_variable(name: &str) -> String {
-    variable(name).unwrap_or_default().to_string_lossy().into_owned()
+fn env_text(name: &str) -> String {
+    env_var(name).unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! What a run may cost.
+//! The cost budget of a run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::price::Price;
 
-/// Keeps a run's calls below a sum: a call that would pass it is not made.
+/// Limits the cost of a run: a call that would exceed the limit is not made.
 ///
-/// What a call will cost is not known before it was made. The most that an answer used so far, and the most tokens that
-/// a byte of a request made, stand for the next one; while nothing is known of a model, its calls go one by one.
+/// The cost of a call is not known in advance. It is estimated from the largest answer and the highest number of input
+/// tokens per request byte so far. Until a model's first call completes, its calls run one at a time.
 #[derive(Debug)]
 pub struct Budget {
     limit: Option<f64>,
@@ -21,44 +21,45 @@ pub struct Budget {
 #[derive(Debug, Default)]
 struct Account {
     spent: f64,
-    /// For calls that are under way.
+    /// For calls in flight.
     reserved: f64,
-    /// A call was made of which nobody will ever know what it cost.
-    is_unknown: bool,
+    /// Whether a call was cancelled whose cost cannot be determined.
+    has_unknown_cost: bool,
 }
 
-/// What is known of calls before they are made: nothing until the first has ended.
+/// The maximum usage or cost of past calls, from which the next call is estimated.
 #[derive(Debug)]
-pub(crate) struct Experience<T> {
-    first: Arc<Semaphore>,
-    known: Mutex<Option<T>>,
+pub(crate) struct UsageEstimator<T> {
+    /// Serialises calls until the first one completes.
+    first_call: Arc<Semaphore>,
+    observed: Mutex<Option<T>>,
 }
 
-/// The most that a model's calls used.
+/// The maximum token usage of a model's calls.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MostUsed {
+pub(crate) struct MaxTokenUsage {
     input_tokens_per_byte: f64,
     output_tokens: u64,
 }
 
-/// A call that the budget allows; what was set aside for it is freed when it is dropped.
+/// A share of the budget that is reserved for one call and released on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation<'b> {
     budget: &'b Budget,
     amount: f64,
-    /// The call is on its way: if nobody waits for its answer, it costs all the same.
+    /// A sent call is billed even if its answer is never read.
     is_sent: AtomicBool,
-    _first: Option<OwnedSemaphorePermit>,
+    _first_call: Option<OwnedSemaphorePermit>,
 }
 
-/// The budget has no room for another call.
+/// The budget does not cover another call.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct UsedUp {
+pub(crate) struct BudgetExceeded {
     pub(crate) message: String,
 }
 
 impl Budget {
-    /// Allows so many US dollars, or any sum.
+    /// Creates a budget in US dollars; `None` means unlimited.
     pub fn new(limit: Option<f64>) -> Self {
         Self { limit, account: Mutex::default() }
     }
@@ -67,56 +68,57 @@ impl Budget {
         self.limit.is_some()
     }
 
-    /// Sets aside what a request of so many bytes may cost.
+    /// Reserves the estimated cost of a request with a body of `bytes` bytes.
     pub(crate) async fn reserve_tokens(
         &self,
-        experience: &Experience<MostUsed>,
+        estimator: &UsageEstimator<MaxTokenUsage>,
         price: Option<&Price>,
         bytes: usize,
-    ) -> Result<Reservation<'_>, UsedUp> {
-        let expect = |most: MostUsed| price.and_then(|price| price.of(&most.expected(bytes))).unwrap_or(0.0);
-        self.reserve(experience, expect).await
+    ) -> Result<Reservation<'_>, BudgetExceeded> {
+        let estimate = |max: MaxTokenUsage| price.and_then(|price| price.cost(&max.estimate(bytes))).unwrap_or(0.0);
+        self.reserve(estimator, estimate).await
     }
 
-    /// Sets aside what a call may cost; the first goes alone.
+    /// Reserves the estimated cost of a call; calls wait until the first one completes.
     pub(crate) async fn reserve<T: Copy>(
         &self,
-        experience: &Experience<T>,
-        expect: impl Fn(T) -> f64,
-    ) -> Result<Reservation<'_>, UsedUp> {
+        estimator: &UsageEstimator<T>,
+        estimate: impl Fn(T) -> f64,
+    ) -> Result<Reservation<'_>, BudgetExceeded> {
         let Some(limit) = self.limit else {
             return Ok(self.reservation(0.0, None));
         };
-        let mut first = None;
-        if experience.known().is_none() {
-            // Never closed; should it be, the call is made as if it were the first.
-            first = Arc::clone(&experience.first).acquire_owned().await.ok();
+        let mut first_call = None;
+        if estimator.observed().is_none() {
+            // The semaphore is never closed.
+            first_call = Arc::clone(&estimator.first_call).acquire_owned().await.ok();
         }
-        let known = *experience.known();
-        let expected = known.map_or(0.0, expect);
-        if known.is_some() {
-            first = None;
+        let observed = *estimator.observed();
+        let estimated = observed.map_or(0.0, estimate);
+        if observed.is_some() {
+            first_call = None;
         }
         let mut account = self.account();
-        let Account { spent, reserved, is_unknown } = *account;
-        if is_unknown {
-            let message = "a call was given up before it said what it used, so 'maxCostUsd' cannot be kept".to_owned();
-            return Err(UsedUp { message });
+        let Account { spent, reserved, has_unknown_cost } = *account;
+        if has_unknown_cost {
+            let message =
+                "a call was cancelled before it reported its usage, so 'maxCostUsd' cannot be enforced".to_owned();
+            return Err(BudgetExceeded { message });
         }
-        // What is spent may be the limit to the cent, and sums of such fractions are not exact.
-        if spent + reserved + expected > limit * (1.0 + 1e-9) || spent >= limit {
+        // The tolerance lets a run spend exactly its limit despite rounding errors.
+        if spent + reserved + estimated > limit * (1.0 + 1e-9) || spent >= limit {
             let message = format!(
-                "the budget of ${limit} ('maxCostUsd') has no room for another call: ${spent:.4} spent, ${reserved:.4} \
-                 under way, about ${expected:.4} needed"
+                "the budget of ${limit} ('maxCostUsd') does not cover another call: ${spent:.4} spent, ${reserved:.4} \
+                 in flight, about ${estimated:.4} needed"
             );
-            return Err(UsedUp { message });
+            return Err(BudgetExceeded { message });
         }
-        account.reserved += expected;
-        Ok(self.reservation(expected, first))
+        account.reserved += estimated;
+        Ok(self.reservation(estimated, first_call))
     }
 
-    fn reservation(&self, amount: f64, first: Option<OwnedSemaphorePermit>) -> Reservation<'_> {
-        Reservation { budget: self, amount, is_sent: AtomicBool::new(false), _first: first }
+    fn reservation(&self, amount: f64, first_call: Option<OwnedSemaphorePermit>) -> Reservation<'_> {
+        Reservation { budget: self, amount, is_sent: AtomicBool::new(false), _first_call: first_call }
     }
 
     fn account(&self) -> MutexGuard<'_, Account> {
@@ -125,19 +127,19 @@ impl Budget {
 }
 
 impl Reservation<'_> {
-    /// The call is on its way.
-    pub(crate) fn sent(&self) {
+    /// Marks the call as sent, so that it is billed if it is cancelled.
+    pub(crate) fn mark_sent(&self) {
         self.is_sent.store(true, Ordering::Relaxed);
     }
 
-    /// The call came back without an answer, for which nobody asks money.
-    pub(crate) fn refused(&self) {
+    /// Marks the call as not billed, because it failed.
+    pub(crate) fn mark_unbilled(&self) {
         self.is_sent.store(false, Ordering::Relaxed);
     }
 
-    /// The call was answered and cost this much.
+    /// Records the actual cost of an answered call.
     pub(crate) fn settle(self, cost: f64) {
-        self.refused();
+        self.mark_unbilled();
         self.budget.account().spent += cost;
     }
 }
@@ -148,58 +150,57 @@ impl Drop for Reservation<'_> {
         account.reserved = (account.reserved - self.amount).max(0.0);
         if self.is_sent.load(Ordering::Relaxed) {
             account.spent += self.amount;
-            account.is_unknown |= self.amount == 0.0;
+            account.has_unknown_cost |= self.amount == 0.0;
         }
     }
 }
 
-impl<T> Default for Experience<T> {
+impl<T> Default for UsageEstimator<T> {
     fn default() -> Self {
-        Self { first: Arc::new(Semaphore::new(1)), known: Mutex::default() }
+        Self { first_call: Arc::new(Semaphore::new(1)), observed: Mutex::default() }
     }
 }
 
-impl<T> Experience<T> {
-    fn known(&self) -> MutexGuard<'_, Option<T>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl<T> UsageEstimator<T> {
+    fn observed(&self) -> MutexGuard<'_, Option<T>> {
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Experience<MostUsed> {
-    /// Takes note of what a request of so many bytes used.
-    pub(crate) fn learn_tokens(&self, usage: &Usage, bytes: usize) {
+impl UsageEstimator<MaxTokenUsage> {
+    /// Records the usage of a request with a body of `bytes` bytes.
+    pub(crate) fn record_usage(&self, usage: &Usage, bytes: usize) {
         let (Some(input), Some(output)) = (usage.input_tokens, usage.output_tokens) else {
             return;
         };
-        let mut known = self.known();
-        let before = known.unwrap_or(MostUsed { input_tokens_per_byte: 0.0, output_tokens: 0 });
-        *known = Some(MostUsed {
-            input_tokens_per_byte: before.input_tokens_per_byte.max(number(input) / number(bytes.max(1) as u64)),
-            output_tokens: before.output_tokens.max(output),
+        let mut observed = self.observed();
+        let previous = observed.unwrap_or(MaxTokenUsage { input_tokens_per_byte: 0.0, output_tokens: 0 });
+        *observed = Some(MaxTokenUsage {
+            input_tokens_per_byte: previous.input_tokens_per_byte.max(to_f64(input) / to_f64(bytes.max(1) as u64)),
+            output_tokens: previous.output_tokens.max(output),
         });
     }
 }
 
-impl Experience<f64> {
-    /// Takes note of what a call cost.
-    pub(crate) fn learn(&self, cost: f64) {
-        let mut known = self.known();
-        *known = Some(known.unwrap_or(0.0).max(cost));
+impl UsageEstimator<f64> {
+    pub(crate) fn record_cost(&self, cost: f64) {
+        let mut observed = self.observed();
+        *observed = Some(observed.unwrap_or(0.0).max(cost));
     }
 }
 
-impl MostUsed {
-    fn expected(self, bytes: usize) -> Usage {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a product of counts")]
-        let input = (self.input_tokens_per_byte * number(bytes as u64)).round() as u64;
+impl MaxTokenUsage {
+    fn estimate(self, bytes: usize) -> Usage {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a product of non-negative counts")]
+        let input = (self.input_tokens_per_byte * to_f64(bytes as u64)).round() as u64;
         Usage { input_tokens: Some(input), output_tokens: Some(self.output_tokens), ..Usage::default() }
     }
 }
 
-fn number(count: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a count of bytes or tokens is far below 2^53")]
-    let number = count as f64;
-    number
+fn to_f64(count: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "byte and token counts are far below 2^53")]
+    let count = count as f64;
+    count
 }
 
 #[cfg(test)]
@@ -215,98 +216,103 @@ mod tests {
         }
     }
 
-    type Tokens = Experience<MostUsed>;
+    type TokenEstimator = UsageEstimator<MaxTokenUsage>;
 
-    async fn call(budget: &Budget, experience: &Tokens, usage: (u64, u64), bytes: usize) -> Result<(), UsedUp> {
-        let reservation = budget.reserve_tokens(experience, Some(&price()), bytes).await?;
-        reservation.sent();
+    async fn call(
+        budget: &Budget,
+        estimator: &TokenEstimator,
+        usage: (u64, u64),
+        bytes: usize,
+    ) -> Result<(), BudgetExceeded> {
+        let reservation = budget.reserve_tokens(estimator, Some(&price()), bytes).await?;
+        reservation.mark_sent();
         let usage = Usage { input_tokens: Some(usage.0), output_tokens: Some(usage.1), ..Usage::default() };
-        experience.learn_tokens(&usage, bytes);
-        reservation.settle(price().of(&usage).expect("known"));
+        estimator.record_usage(&usage, bytes);
+        reservation.settle(price().cost(&usage).expect("both token counts are given"));
         Ok(())
     }
 
     #[tokio::test]
-    async fn the_call_that_would_pass_the_sum_is_not_made() {
+    async fn a_call_that_would_exceed_the_limit_is_not_made() {
         // Each costs 10 * 0.0001 + 9 * 0.001 = 0.01.
-        let (budget, experience) = (Budget::new(Some(0.035)), Tokens::default());
+        let (budget, estimator) = (Budget::new(Some(0.035)), TokenEstimator::default());
         for _ in 0..3 {
-            call(&budget, &experience, (10, 9), 100).await.expect("room");
+            call(&budget, &estimator, (10, 9), 100).await.expect("within the budget");
         }
-        let used_up = call(&budget, &experience, (10, 9), 100).await.expect_err("no room");
-        assert!(used_up.message.contains("$0.035") && used_up.message.contains("$0.0300 spent"), "{used_up:?}");
+        let exceeded = call(&budget, &estimator, (10, 9), 100).await.expect_err("over the budget");
+        assert!(exceeded.message.contains("$0.035") && exceeded.message.contains("$0.0300 spent"), "{exceeded:?}");
     }
 
     #[tokio::test]
-    async fn equal_calls_are_expected_to_cost_the_same_to_the_token() {
+    async fn equal_requests_have_the_same_estimate() {
         for bytes in 1..2_000 {
-            let experience = Tokens::default();
+            let estimator = TokenEstimator::default();
             let usage = Usage { input_tokens: Some(7), output_tokens: Some(3), ..Usage::default() };
-            experience.learn_tokens(&usage, bytes);
-            let most = experience.known().expect("learnt");
-            assert_eq!(most.expected(bytes).input_tokens, Some(7), "{bytes} bytes");
+            estimator.record_usage(&usage, bytes);
+            let max = estimator.observed().expect("usage is recorded");
+            assert_eq!(max.estimate(bytes).input_tokens, Some(7), "{bytes} bytes");
         }
     }
 
     #[tokio::test]
-    async fn a_sum_can_be_used_to_the_last_cent() {
-        let (budget, experience) = (Budget::new(Some(0.03)), Tokens::default());
+    async fn a_budget_can_be_spent_exactly() {
+        let (budget, estimator) = (Budget::new(Some(0.03)), TokenEstimator::default());
         for _ in 0..3 {
-            call(&budget, &experience, (10, 9), 100).await.expect("room");
+            call(&budget, &estimator, (10, 9), 100).await.expect("within the budget");
         }
-        call(&budget, &experience, (10, 9), 100).await.expect_err("no room");
+        call(&budget, &estimator, (10, 9), 100).await.expect_err("over the budget");
     }
 
     #[tokio::test]
-    async fn a_longer_request_is_expected_to_cost_more() {
-        let (budget, experience) = (Budget::new(Some(0.021)), Tokens::default());
-        call(&budget, &experience, (10, 9), 100).await.expect("room");
-        assert!(budget.reserve_tokens(&experience, Some(&price()), 10_000).await.is_err());
-        assert!(budget.reserve_tokens(&experience, Some(&price()), 110).await.is_ok());
+    async fn a_longer_request_has_a_higher_estimate() {
+        let (budget, estimator) = (Budget::new(Some(0.021)), TokenEstimator::default());
+        call(&budget, &estimator, (10, 9), 100).await.expect("within the budget");
+        assert!(budget.reserve_tokens(&estimator, Some(&price()), 10_000).await.is_err());
+        assert!(budget.reserve_tokens(&estimator, Some(&price()), 110).await.is_ok());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_calls_go_one_by_one_and_those_under_way_count() {
-        let (budget, experience) = (Budget::new(Some(0.025)), Tokens::default());
-        let first = budget.reserve_tokens(&experience, Some(&price()), 100).await.expect("room");
+    async fn first_calls_are_serialised_and_calls_in_flight_count() {
+        let (budget, estimator) = (Budget::new(Some(0.025)), TokenEstimator::default());
+        let first = budget.reserve_tokens(&estimator, Some(&price()), 100).await.expect("within the budget");
         let wait = std::time::Duration::from_secs(1);
         let price = price();
-        let second = budget.reserve_tokens(&experience, Some(&price), 100);
-        assert!(tokio::time::timeout(wait, second).await.is_err(), "nothing is known yet");
+        let second = budget.reserve_tokens(&estimator, Some(&price), 100);
+        assert!(tokio::time::timeout(wait, second).await.is_err(), "no usage is recorded yet");
         let usage = Usage { input_tokens: Some(10), output_tokens: Some(9), ..Usage::default() };
-        experience.learn_tokens(&usage, 100);
+        estimator.record_usage(&usage, 100);
         first.settle(0.01);
-        let _second = budget.reserve_tokens(&experience, Some(&price), 100).await.expect("room");
-        assert!(budget.reserve_tokens(&experience, Some(&price), 100).await.is_err(), "one is under way");
+        let _second = budget.reserve_tokens(&estimator, Some(&price), 100).await.expect("within the budget");
+        assert!(budget.reserve_tokens(&estimator, Some(&price), 100).await.is_err(), "one call is in flight");
     }
 
     #[tokio::test]
-    async fn without_a_sum_everything_goes() {
-        let (budget, experience) = (Budget::new(None), Tokens::default());
+    async fn an_unlimited_budget_allows_every_call() {
+        let (budget, estimator) = (Budget::new(None), TokenEstimator::default());
         for _ in 0..100 {
-            call(&budget, &experience, (1_000_000, 1_000_000), 1).await.expect("room");
+            call(&budget, &estimator, (1_000_000, 1_000_000), 1).await.expect("within the budget");
         }
     }
 
     #[tokio::test]
-    async fn a_call_that_is_given_up_costs_what_was_set_aside_or_ends_it_all() {
-        let (budget, experience) = (Budget::new(Some(0.035)), Tokens::default());
-        call(&budget, &experience, (10, 9), 100).await.expect("room");
+    async fn a_cancelled_call_costs_its_reservation_or_ends_the_run() {
+        let (budget, estimator) = (Budget::new(Some(0.035)), TokenEstimator::default());
+        call(&budget, &estimator, (10, 9), 100).await.expect("within the budget");
         let price = price();
         for _ in 0..2 {
-            let given_up = budget.reserve_tokens(&experience, Some(&price), 100).await.expect("room");
-            given_up.sent();
+            let cancelled = budget.reserve_tokens(&estimator, Some(&price), 100).await.expect("within the budget");
+            cancelled.mark_sent();
         }
-        let refused = budget.reserve_tokens(&experience, Some(&price), 1).await.expect_err("0.03 are spent");
-        assert!(refused.message.contains("$0.0300 spent"), "{refused:?}");
+        let exceeded = budget.reserve_tokens(&estimator, Some(&price), 1).await.expect_err("0.03 is spent");
+        assert!(exceeded.message.contains("$0.0300 spent"), "{exceeded:?}");
 
-        let (budget, experience) = (Budget::new(Some(1.0)), Tokens::default());
-        let came_back = budget.reserve_tokens(&experience, Some(&price), 100).await.expect("room");
-        came_back.sent();
-        came_back.refused();
-        drop(came_back);
-        budget.reserve_tokens(&experience, Some(&price), 100).await.expect("a refusal costs nothing").sent();
-        let unknown = budget.reserve_tokens(&experience, Some(&price), 100).await.expect_err("nobody knows");
-        assert!(unknown.message.contains("given up"), "{unknown:?}");
+        let (budget, estimator) = (Budget::new(Some(1.0)), TokenEstimator::default());
+        let failed = budget.reserve_tokens(&estimator, Some(&price), 100).await.expect("within the budget");
+        failed.mark_sent();
+        failed.mark_unbilled();
+        drop(failed);
+        budget.reserve_tokens(&estimator, Some(&price), 100).await.expect("a failed call is free").mark_sent();
+        let unknown = budget.reserve_tokens(&estimator, Some(&price), 100).await.expect_err("the cost is unknown");
+        assert!(unknown.message.contains("cancelled"), "{unknown:?}");
     }
 }

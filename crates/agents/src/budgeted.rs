@@ -1,40 +1,40 @@
-//! Keeps a budget with an agent that says itself what its answers cost.
+//! Enforces a budget on an agent that reports its own cost.
 
 use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, Pending, Wait};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture, WaitGuard};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
-use crate::budget::{Budget, Experience};
+use crate::budget::{Budget, UsageEstimator};
 
-/// Asks another agent as long as the budget has room for an answer as dear as the dearest so far.
+/// Calls the inner agent while the budget covers the most expensive answer so far.
 pub struct BudgetedAgent {
     inner: Arc<dyn Agent>,
     budget: Arc<Budget>,
-    dearest: Experience<f64>,
+    max_cost: UsageEstimator<f64>,
 }
 
 impl BudgetedAgent {
     pub fn new(inner: Arc<dyn Agent>, budget: Arc<Budget>) -> Self {
-        Self { inner, budget, dearest: Experience::default() }
+        Self { inner, budget, max_cost: UsageEstimator::default() }
     }
 
     async fn ask(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
-        let wait = Wait::begin(ask.waiting);
-        let reservation = self.budget.reserve(&self.dearest, |dearest| dearest).await;
+        let wait = WaitGuard::begin(ask.waiting);
+        let reservation = self.budget.reserve(&self.max_cost, |max_cost| max_cost).await;
         drop(wait);
-        let reservation = reservation.map_err(|used_up| AgentError::budget(used_up.message))?;
-        reservation.sent();
-        let trace = self.inner.answer(ask).await.inspect_err(|_| reservation.refused())?;
+        let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
+        reservation.mark_sent();
+        let trace = self.inner.answer(ask).await.inspect_err(|_| reservation.mark_unbilled())?;
         let Some(cost) = trace.cost_usd() else {
-            reservation.refused();
-            let message = "the agent does not say what its answer cost, so 'maxCostUsd' cannot be kept";
+            reservation.mark_unbilled();
+            let message = "the agent does not report its cost, so 'maxCostUsd' cannot be enforced";
             return Err(AgentError::budget(message));
         };
-        self.dearest.learn(cost);
+        self.max_cost.record_cost(cost);
         reservation.settle(cost);
         Ok(trace)
     }
@@ -61,11 +61,11 @@ impl Agent for BudgetedAgent {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(self.ask(ask))
     }
 
-    fn given_up(&self, ask: Ask<'_>, error: &AgentError) {
-        self.inner.given_up(ask, error);
+    fn on_abandoned(&self, ask: Ask<'_>, error: &AgentError) {
+        self.inner.on_abandoned(ask, error);
     }
 }

@@ -1,19 +1,18 @@
-//! A model that is a program: the prompt as JSON to its stdin, the answer as JSON from its stdout.
+//! A model that is a command: the prompt as JSON on stdin, the answer as JSON on stdout.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{AgentError, Pending, UnusableReply, Waiting};
+use karat_core::port::{AgentError, BoxFuture, UnusableReply, WaitObserver};
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
 
-use crate::program::{CommandError, Program, read_json};
+use crate::program::{CommandError, Program, parse_json};
 
-/// The limits of an answer.
 const LIMITS: Limits = Limits { stdout_bytes: 16 * 1024 * 1024, time: Some(Duration::from_mins(10)) };
 
-/// Asks a program: it reads `{"system", "user", "name", "schema"}` and writes an answer of that schema.
+/// Runs a program that reads `{"system", "user", "name", "schema"}` and writes an answer that fits the schema.
 #[derive(Debug)]
 pub struct CommandChatModel {
     identity: String,
@@ -21,7 +20,7 @@ pub struct CommandChatModel {
 }
 
 impl CommandChatModel {
-    /// Takes a command line; a program with a `/` is relative to `folder`.
+    /// Parses a command line; a program name with a `/` is relative to `folder`.
     pub fn new(command: &str, folder: &Path) -> Result<Self, CommandError> {
         Ok(Self { identity: format!("command:{command}"), program: Program::new(command, folder)? })
     }
@@ -39,23 +38,23 @@ impl ChatModel for CommandChatModel {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        _waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let started = Instant::now();
             let ChatPrompt { system, user, name, schema } = prompt;
             let request = json!({"system": system, "user": user, "name": name, "schema": schema}).to_string();
             let run = self.program.run(&request, LIMITS).await;
-            let finished = run.map_err(|what| AgentError::new(what, started.elapsed()))?;
+            let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
             let elapsed = finished.elapsed;
-            match read_json(&finished) {
+            match parse_json(&finished) {
                 Ok(value) => Ok(ChatReply { value, usage: None, latency_ms: elapsed.as_secs_f64() * 1000.0 }),
-                // The answer is unusable, but the program works, so the caller may ask again.
-                Err(why) if finished.status.success() => {
+                // The program works but its answer is unusable, so the caller may retry.
+                Err(message) if finished.status.success() => {
                     let text = String::from_utf8_lossy(&finished.stdout).trim().to_owned();
-                    Err(AgentError::unusable(why, elapsed, UnusableReply { text, usage: None }))
+                    Err(AgentError::unusable(message, elapsed, UnusableReply { text, usage: None }))
                 }
-                Err(why) => Err(AgentError::new(why, elapsed)),
+                Err(message) => Err(AgentError::new(message, elapsed)),
             }
         })
     }

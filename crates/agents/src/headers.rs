@@ -1,27 +1,27 @@
 //! Environment variables in header values.
 
-/// A header names a variable that is not set.
+/// A header refers to an environment variable that is not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} is not set")]
 pub struct MissingVariable {
     pub name: String,
 }
 
-/// A header value after its variables were filled in.
+/// A header value with its variables expanded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
     pub text: String,
-    /// The variables' values: secrets.
+    /// The values of the variables, to be redacted.
     pub secrets: Vec<String>,
 }
 
-/// Fills in `${NAME}`; any other `$` is plain text.
+/// Expands `${NAME}`; any other `$` is literal.
 pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Expanded, MissingVariable> {
     let mut expanded = Expanded { text: String::with_capacity(text.len()), secrets: Vec::new() };
     let mut rest = text;
     while let Some(start) = rest.find("${") {
         let inner = &rest[start + 2..];
-        let name = inner.split_once('}').map(|(name, _)| name).filter(|name| is_name(name));
+        let name = inner.split_once('}').map(|(name, _)| name).filter(|name| is_variable_name(name));
         let Some(name) = name else {
             expanded.text.push_str(&rest[..start + 2]);
             rest = inner;
@@ -37,7 +37,7 @@ pub fn expand_variables(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> 
     Ok(expanded)
 }
 
-fn is_name(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
@@ -46,12 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fills_in_variables_and_tells_their_values() {
+    fn expands_variables_and_returns_their_values() {
         let lookup = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
-        let expanded = expand_variables("Bearer ${TOKEN} $5 ${x y} ${", &lookup).expect("set");
+        let expanded = expand_variables("Bearer ${TOKEN} $5 ${x y} ${", &lookup).expect("TOKEN is set");
         assert_eq!(expanded.text, "Bearer s3cret $5 ${x y} ${");
         assert_eq!(expanded.secrets, ["s3cret"]);
-        let missing = expand_variables("${OTHER}", &lookup).expect_err("not set");
+        let missing = expand_variables("${OTHER}", &lookup).expect_err("OTHER is not set");
         assert_eq!(missing.to_string(), "the environment variable OTHER is not set");
     }
 }

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, Pending, Waiting};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture, WaitObserver};
 use karat_core::trace::Trace;
 use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use karat_http::{
@@ -21,19 +21,19 @@ use serde_json::{Map, Value};
 use crate::http_config::{HttpConfig, Method};
 use crate::retry::{AttemptError, retry};
 
-/// Sends each message to one URL and reads the reply.
+/// Sends each message to one URL and parses the reply.
 #[derive(Debug)]
 pub struct HttpAgent {
     client: Client,
     url: Url,
     content_type: HeaderValue,
     config: HttpConfig,
-    /// None where a second attempt could act twice.
+    /// Off by default: a retried request could repeat a side effect.
     retries: Option<(RetryPolicy, Arc<Throttle>)>,
 }
 
 impl HttpAgent {
-    /// Prepares the connection pool; `headers` have their variables filled in.
+    /// Creates the HTTP client; variables in `headers` are already expanded.
     pub fn new(url: &str, headers: &[(String, String)], config: HttpConfig) -> Result<Self, ClientError> {
         let url = parse_url(url)?;
         let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
@@ -43,22 +43,22 @@ impl HttpAgent {
         Ok(Self { client, url, content_type, config, retries: None })
     }
 
-    /// Retries when the agent cannot be reached, fails or gets too many requests.
+    /// Enables retries of connection errors, server errors and rate limits.
     #[must_use]
     pub fn with_retries(self, max_retries: u32, throttle: Arc<Throttle>) -> Self {
         Self { retries: (max_retries > 0).then(|| (RetryPolicy::new(max_retries), throttle)), ..self }
     }
 
-    /// Returns the secrets that the URL holds, in every spelling in which they are sent.
+    /// Returns the credentials in the URL, in every encoding in which they are sent.
     pub fn credentials(&self) -> Vec<String> {
         if !has_credentials(&self.url) {
             return Vec::new();
         }
         let (user, password) = (self.url.username(), self.url.password());
-        let basic = BASE64.encode(format!("{}:{}", decoded(user), decoded(password.unwrap_or_default())));
-        // A user without a password is a key by itself.
+        let basic = BASE64.encode(format!("{}:{}", percent_decode(user), percent_decode(password.unwrap_or_default())));
+        // A user without a password is usually an API key.
         let secret = password.unwrap_or(user);
-        vec![secret.to_owned(), decoded(secret), basic]
+        vec![secret.to_owned(), percent_decode(secret), basic]
     }
 
     fn request(&self, message: &str) -> karat_http::RequestBuilder {
@@ -81,12 +81,12 @@ impl HttpAgent {
         request
     }
 
-    async fn exchange(&self, message: &str) -> Result<Exchanged, AttemptError> {
+    async fn exchange(&self, message: &str) -> Result<HttpReply, AttemptError> {
         let start = Instant::now();
-        let timed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
+        let with_elapsed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
         let sent = send(self.request(message)).await;
         let response = sent.map_err(|error| {
-            timed(AttemptError::unreachable(format!(
+            with_elapsed(AttemptError::unreachable(format!(
                 "cannot reach {}: {}",
                 redact_url(self.url.as_str()),
                 error_chain(error)
@@ -95,42 +95,39 @@ impl HttpAgent {
         let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = read_body(response, self.config.max_response_bytes).await.map_err(|error| timed(error.into()))?;
-        Ok(Exchanged { status, class, location, body, elapsed: start.elapsed() })
+        let body = read_body(response, self.config.max_response_bytes).await.map_err(|error| with_elapsed(error.into()))?;
+        Ok(HttpReply { status, class, location, body, elapsed: start.elapsed() })
     }
 
-    async fn exchange_again(
+    async fn exchange_with_retries(
         &self,
         message: &str,
         policy: RetryPolicy,
         throttle: &Arc<Throttle>,
-        waiting: &dyn Waiting,
-    ) -> Result<Exchanged, AttemptError> {
+        waiting: &dyn WaitObserver,
+    ) -> Result<HttpReply, AttemptError> {
         let attempt = async || {
-            let exchanged = self.exchange(message).await?;
-            match exchanged.accepted() {
-                Err(message) if exchanged.class != RetryClass::Permanent => {
-                    Err(AttemptError::new(message, exchanged.class))
-                }
-                _ => Ok(exchanged),
+            let reply = self.exchange(message).await?;
+            match reply.success_body() {
+                Err(message) if reply.class != RetryClass::Permanent => Err(AttemptError::new(message, reply.class)),
+                _ => Ok(reply),
             }
         };
         retry(policy, throttle, waiting, || Box::pin(attempt())).await
     }
 
-    fn read(&self, exchanged: &Exchanged) -> Result<Trace, String> {
-        let body = exchanged.accepted()?;
+    fn parse_trace(&self, reply: &HttpReply) -> Result<Trace, String> {
+        let body = reply.success_body()?;
         if body.trim_ascii().is_empty() {
             return Err("the reply is empty".to_owned());
         }
         let reply: Value = serde_json::from_slice(body)
-            .map_err(|error| format!("the reply is no JSON ({error}): {}", String::from_utf8_lossy(body)))?;
-        self.config.response.trace(&reply)
+            .map_err(|error| format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(body)))?;
+        self.config.response.parse_trace(&reply)
     }
 }
 
-/// What came back over the wire.
-struct Exchanged {
+struct HttpReply {
     status: StatusCode,
     class: RetryClass,
     location: Option<String>,
@@ -138,16 +135,16 @@ struct Exchanged {
     elapsed: Duration,
 }
 
-impl Exchanged {
-    /// Returns the body of a good answer, and says of any other what it was.
-    fn accepted(&self) -> Result<&[u8], String> {
+impl HttpReply {
+    /// Returns the body if the status is 2xx, and an error message otherwise.
+    fn success_body(&self) -> Result<&[u8], String> {
         if self.status.is_success() {
             return Ok(&self.body);
         }
         let mut text = format!("the agent answered HTTP {}", self.status);
         if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
-            // Not followed: an evaluation should say what it evaluates, and headers must not go elsewhere.
-            let _ = write!(text, ", which leads to {location}: set that as the endpoint");
+            // Not followed: the config must name the real endpoint, and headers must not reach other hosts.
+            let _ = write!(text, " (redirect to {location}): set that URL as the endpoint");
         } else if !self.body.is_empty() {
             let _ = write!(text, ": {}", String::from_utf8_lossy(&self.body).trim());
         }
@@ -172,23 +169,22 @@ impl Agent for HttpAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let message = &ask.case.input.message;
             let exchanged = match &self.retries {
                 None => self.exchange(message).await,
-                Some((policy, throttle)) => self.exchange_again(message, *policy, throttle, ask.waiting).await,
+                Some((policy, throttle)) => self.exchange_with_retries(message, *policy, throttle, ask.waiting).await,
             };
-            let exchanged = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
-            match self.read(&exchanged) {
-                Ok(trace) => Ok(Trace { latency_ms: exchanged.elapsed.as_secs_f64() * 1000.0, ..trace }),
-                Err(message) => Err(AgentError::new(message, exchanged.elapsed)),
+            let reply = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
+            match self.parse_trace(&reply) {
+                Ok(trace) => Ok(Trace { latency_ms: reply.elapsed.as_secs_f64() * 1000.0, ..trace }),
+                Err(message) => Err(AgentError::new(message, reply.elapsed)),
             }
         })
     }
 }
 
-/// Reads the `%40` of a URL.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

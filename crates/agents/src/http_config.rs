@@ -1,4 +1,4 @@
-//! How an HTTP agent is asked and its reply read, as the configuration says.
+//! Request and response settings of an HTTP agent.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use serde_json::{Map, Value};
 
 use crate::reply::{ResponseMap, read_pointer};
 
-/// How an HTTP agent is asked.
+/// Settings of an HTTP agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct HttpConfig {
     pub method: Method,
-    /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+    /// Values may contain `${NAME}`, an environment variable, which is redacted in all output.
     pub headers: BTreeMap<String, String>,
     pub request: RequestMap,
     pub response: ResponseMap,
-    /// A larger reply is an error.
+    /// Maximum size of a reply; a larger one is an error.
     #[schemars(range(min = 1))]
     pub max_response_bytes: u64,
 }
 
-/// What is sent.
+/// The request that is sent for a message.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RequestMap {
-    /// The body, into which the message is put.
+    /// The body into which the message is inserted.
     pub body: Map<String, Value>,
-    /// Where in the body the message goes, as a JSON pointer.
+    /// JSON pointer to the message in the body.
     pub message: String,
-    /// The query parameter that gets the message instead; GET and DELETE need one.
+    /// Query parameter for the message instead of the body; required for GET and DELETE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
 
-/// The request's method.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
@@ -106,7 +106,7 @@ impl HttpConfig {
         };
         object.close(path, problems);
         if !config.method.has_body() && config.request.query.is_none() {
-            problems.at(path, "this method sends no body: 'request.query' must name the parameter for the message");
+            problems.at(path, "this method has no body: set 'request.query' to the parameter for the message");
         }
         Some(config)
     }
@@ -123,13 +123,13 @@ impl RequestMap {
         };
         object.close(path, problems);
         if map.body_with("").is_none() {
-            problems.at(path, format!("'message': the body has no place '{}'", map.message));
+            problems.at(path, format!("'message': the body has no element at '{}'", map.message));
         }
         Some(map)
     }
 
-    /// Returns the body with the message in its place, unless it goes into the query; the last part of the pointer
-    /// need not be there yet.
+    /// Returns the body with the message inserted, unless it goes into the query. The last segment of the pointer
+    /// need not exist yet.
     pub(crate) fn body_with(&self, message: &str) -> Option<Value> {
         let mut body = Value::Object(self.body.clone());
         if self.query.is_some() {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_message_goes_to_its_place() {
+    fn inserts_the_message_at_its_pointer() {
         let map = RequestMap {
             body: json!({"messages": [{"role": "user", "content": ""}], "stream": false})
                 .as_object()
@@ -164,7 +164,7 @@ mod tests {
             message: "/messages/0/content".to_owned(),
             query: None,
         };
-        let body = map.body_with("hi").expect("has the place");
+        let body = map.body_with("hi").expect("the pointer is valid");
         assert_eq!(body, json!({"messages": [{"role": "user", "content": "hi"}], "stream": false}));
         assert_eq!(RequestMap::default().body_with("hi"), Some(json!({"message": "hi"})));
         assert_eq!(RequestMap { message: "/a/b".to_owned(), ..RequestMap::default() }.body_with("hi"), None);

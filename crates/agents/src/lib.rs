@@ -1,6 +1,6 @@
-//! Who answers a case: HTTP endpoints, programs and scripts.
+//! Agents under test: HTTP endpoints, models, commands and scripts.
 //!
-//! Owns the wire to the agent and the reading of its replies, and must never judge them.
+//! This crate sends requests and parses replies. It never judges them.
 
 mod budget;
 mod budgeted;

@@ -1,4 +1,4 @@
-//! What tokens cost, where that is known.
+//! Prices of model tokens.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// List prices, each with a day on which it was the price.
-const TABLE: &str = include_str!("prices.json");
+/// List prices by model, each with the date on which it was valid.
+const PRICE_TABLE: &str = include_str!("prices.json");
 
-/// What a model's tokens cost, in US dollars for a million.
+/// Prices of a model in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Price {
@@ -19,11 +19,11 @@ pub struct Price {
     pub input_usd_per_million: f64,
     #[schemars(range(min = 0))]
     pub output_usd_per_million: f64,
-    /// For input that the provider had in its cache; the full price if not given.
+    /// Price of cached input; the input price by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub cached_input_usd_per_million: Option<f64>,
-    /// The day on which this was the price.
+    /// The date on which this price was valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Price {
         })
     }
 
-    /// Reads prices by `KIND:MODEL`.
+    /// Reads a map of prices by `KIND:MODEL`.
     pub fn read_all(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, Self>> {
         let map = read_object_map(value, path, problems)?;
         let prices: Vec<Option<(String, Self)>> = map
@@ -54,22 +54,22 @@ impl Price {
         prices.into_iter().collect()
     }
 
-    /// Returns the list price of a model, by its exact name: another one's price would be a guess.
-    pub fn listed(identity: &str) -> Option<Self> {
-        let table: Value = serde_json::from_str(TABLE).ok()?;
+    /// Returns the list price of a model. The name must match exactly: the price of a similar model would be a guess.
+    pub fn list_price(identity: &str) -> Option<Self> {
+        let table: Value = serde_json::from_str(PRICE_TABLE).ok()?;
         let mut problems = Problems::default();
         Self::read(table.get("models")?.get(identity)?, &Path::Root, &mut problems)
     }
 
-    /// Returns what an answer cost, if it says what it used.
-    pub(crate) fn of(&self, usage: &Usage) -> Option<f64> {
+    /// Returns the cost of an answer, or `None` if its token counts are unknown.
+    pub(crate) fn cost(&self, usage: &Usage) -> Option<f64> {
         let (input, output) = (usage.input_tokens?, usage.output_tokens?);
         let cached = usage.cached_input_tokens.unwrap_or(0).min(input);
         let cached_price = self.cached_input_usd_per_million.unwrap_or(self.input_usd_per_million);
-        let sum = millions(input - cached) * self.input_usd_per_million
+        let cost = millions(input - cached) * self.input_usd_per_million
             + millions(cached) * cached_price
             + millions(output) * self.output_usd_per_million;
-        Some(sum)
+        Some(cost)
     }
 }
 
@@ -82,7 +82,7 @@ fn read_amount(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
 }
 
 fn millions(tokens: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a count of tokens is far below 2^53")]
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^53")]
     let tokens = tokens as f64;
     tokens / 1_000_000.0
 }
@@ -92,16 +92,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_listed_price_can_be_read_and_says_when_it_was_the_price() {
-        let table: Value = serde_json::from_str(TABLE).expect("JSON");
+    fn every_list_price_is_valid_and_dated() {
+        let table: Value = serde_json::from_str(PRICE_TABLE).expect("JSON");
         let models = table["models"].as_object().expect("models");
         assert!(models.len() > 10);
         for identity in models.keys() {
-            let price = Price::listed(identity).unwrap_or_else(|| panic!("{identity}"));
+            let price = Price::list_price(identity).unwrap_or_else(|| panic!("{identity}"));
             assert!(price.as_of.is_some_and(|day| day.parse::<jiff::civil::Date>().is_ok()), "{identity}");
             assert!(price.output_usd_per_million >= price.input_usd_per_million, "{identity}");
         }
-        assert_eq!(Price::listed("openai:a-model-that-nobody-has"), None);
+        assert_eq!(Price::list_price("openai:no-such-model"), None);
     }
 
     #[test]
@@ -118,8 +118,8 @@ mod tests {
             cached_input_tokens: cached,
             cost_usd: None,
         };
-        assert_eq!(price.of(&usage(Some(1_000_000), Some(500_000), None)), Some(6.0));
-        assert_eq!(price.of(&usage(Some(1_000_000), Some(0), Some(400_000))), Some(1.4));
-        assert_eq!(price.of(&usage(Some(1), None, None)), None);
+        assert_eq!(price.cost(&usage(Some(1_000_000), Some(500_000), None)), Some(6.0));
+        assert_eq!(price.cost(&usage(Some(1_000_000), Some(0), Some(400_000))), Some(1.4));
+        assert_eq!(price.cost(&usage(Some(1), None, None)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! An agent's reply as JSON, to a trace.
+//! Converts an agent's JSON reply to a trace.
 
 use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_json::{ObjectReader, Path, Problems, read_string, type_name};
@@ -6,27 +6,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Where the parts of a reply stand, as JSON pointers.
+/// JSON pointers to the parts of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ResponseMap {
     /// The agent's text.
     pub response: String,
-    /// The list of tool calls; a reply without it made none.
+    /// The list of tool calls; optional in a reply.
     pub tool_calls: String,
-    /// Where the parts of each tool call stand, from the call.
+    /// JSON pointers to the parts of each tool call, relative to the call.
     pub tool_call: ToolCallMap,
-    /// What the answer used: `inputTokens`, `outputTokens`, `costUsd`.
+    /// Usage: `inputTokens`, `outputTokens`, `costUsd`.
     pub usage: String,
     pub model: String,
 }
 
-/// Where the parts of a tool call stand, as JSON pointers from the call.
+/// JSON pointers to the parts of a tool call, relative to the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolCallMap {
     pub name: String,
-    /// An object, or a text that holds one as JSON.
+    /// An object, or a string that contains one as JSON.
     pub params: String,
     pub success: String,
     pub duration_ms: String,
@@ -72,22 +72,22 @@ impl ResponseMap {
         Some(map)
     }
 
-    /// Reads a reply; the error says what of the expected shape is not there.
-    pub(crate) fn trace(&self, reply: &Value) -> Result<Trace, String> {
+    /// Converts a reply to a trace; the error says which part is missing or invalid.
+    pub(crate) fn parse_trace(&self, reply: &Value) -> Result<Trace, String> {
         let response = match reply.pointer(&self.response) {
             Some(Value::String(text)) => text.clone(),
-            // An agent that only calls tools has nothing to say.
-            Some(Value::Null) if present(reply, &self.tool_calls).is_some() => String::new(),
+            // An agent that only calls tools may have no text.
+            Some(Value::Null) if non_null(reply, &self.tool_calls).is_some() => String::new(),
             Some(other) => return Err(format!("the reply's text at '{}' is {}", self.response, type_name(other))),
             None => return Err(format!("the reply has no text at '{}'", self.response)),
         };
-        let tool_calls = match present(reply, &self.tool_calls) {
+        let tool_calls = match non_null(reply, &self.tool_calls) {
             None => Vec::new(),
             Some(Value::Array(calls)) => calls
                 .iter()
                 .enumerate()
                 .map(|(index, call)| {
-                    self.tool_call.read_call(call).map_err(|what| format!("tool call {index} of the reply {what}"))
+                    self.tool_call.read_call(call).map_err(|problem| format!("tool call {index} of the reply {problem}"))
                 })
                 .collect::<Result<_, _>>()?,
             Some(other) => {
@@ -97,8 +97,8 @@ impl ResponseMap {
         Ok(Trace {
             response,
             tool_calls,
-            usage: present(reply, &self.usage).and_then(read_usage),
-            model: present(reply, &self.model).and_then(Value::as_str).map(str::to_owned),
+            usage: non_null(reply, &self.usage).and_then(read_usage),
+            model: non_null(reply, &self.model).and_then(Value::as_str).map(str::to_owned),
             ..Trace::default()
         })
     }
@@ -124,24 +124,24 @@ impl ToolCallMap {
             Some(Value::String(name)) => name.clone(),
             _ => return Err(format!("has no name at '{}'", self.name)),
         };
-        let params = match present(call, &self.params) {
+        let params = match non_null(call, &self.params) {
             None => Map::new(),
             Some(Value::Object(params)) => params.clone(),
             Some(Value::String(text)) => {
-                serde_json::from_str(text).map_err(|_| format!("('{name}') has arguments that are no JSON object"))?
+                serde_json::from_str(text).map_err(|_| format!("('{name}') has arguments that are not a JSON object"))?
             }
             Some(other) => {
                 return Err(format!("('{name}') has arguments that are {}, not an object", type_name(other)));
             }
         };
-        let success = match present(call, &self.success) {
+        let success = match non_null(call, &self.success) {
             None => None,
             Some(Value::Bool(success)) => Some(*success),
             Some(other) => return Err(format!("('{name}') has a 'success' that is {}", type_name(other))),
         };
         Ok(ToolCall {
             success,
-            duration_ms: present(call, &self.duration_ms).and_then(Value::as_f64),
+            duration_ms: non_null(call, &self.duration_ms).and_then(Value::as_f64),
             params,
             result: call.pointer(&self.result).cloned(),
             name,
@@ -150,12 +150,12 @@ impl ToolCallMap {
     }
 }
 
-/// Returns what stands at a pointer; null is as good as nothing.
-fn present<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+/// Returns the value at a pointer; null counts as absent.
+fn non_null<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     value.pointer(pointer).filter(|found| !found.is_null())
 }
 
-/// Reads the token counts under the names that agents commonly use.
+/// Reads token counts under any of the common names.
 fn read_usage(usage: &Value) -> Option<Usage> {
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(name)?.as_u64());
     let usage = Usage {
@@ -172,7 +172,7 @@ pub(crate) fn read_pointer(value: &Value, path: &Path<'_>, problems: &mut Proble
     if pointer.is_empty() || pointer.starts_with('/') {
         return Some(pointer);
     }
-    problems.at(path, format!("{} must be a JSON pointer, which begins with '/'", path.name()));
+    problems.at(path, format!("{} must be a JSON pointer that starts with '/'", path.name()));
     None
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_read_where_the_map_says() {
+    fn reads_parts_at_configured_pointers() {
         let map = ResponseMap {
             response: "/output/0/text".to_owned(),
             tool_calls: "/steps".to_owned(),
@@ -199,15 +199,15 @@ mod tests {
             "output": [{"text": "hi"}], "model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 4},
             "steps": [{"function": {"name": "t", "arguments": "{\"a\": 1}"}, "result": null}],
         });
-        let trace = map.trace(&reply).expect("fits");
+        let trace = map.parse_trace(&reply).expect("the reply is valid");
         assert_eq!((trace.response.as_str(), trace.tool_names()), ("hi", vec!["t"]));
         assert_eq!(trace.tool_calls[0].params["a"], 1);
         assert_eq!(trace.tool_calls[0].result, Some(Value::Null));
-        assert_eq!(trace.usage.expect("there").output_tokens, Some(4));
+        assert_eq!(trace.usage.expect("usage is given").output_tokens, Some(4));
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn reports_invalid_parts() {
         let map = ResponseMap::default();
         for (reply, message) in [
             (json!([]), "the reply has no text at '/response'"),
@@ -216,14 +216,14 @@ mod tests {
             (json!({"response": "", "toolCalls": [{}]}), "tool call 0 of the reply has no name at '/name'"),
             (
                 json!({"response": "", "toolCalls": [{"name": "t", "params": "x"}]}),
-                "tool call 0 of the reply ('t') has arguments that are no JSON object",
+                "tool call 0 of the reply ('t') has arguments that are not a JSON object",
             ),
             (
                 json!({"response": "", "toolCalls": [{"name": "t", "success": "yes"}]}),
                 "tool call 0 of the reply ('t') has a 'success' that is a string",
             ),
         ] {
-            assert_eq!(map.trace(&reply).expect_err("does not fit"), message);
+            assert_eq!(map.parse_trace(&reply).expect_err("the reply is invalid"), message);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Attempts of a call: paced by the throttle, repeated where that may help.
+//! Retries of a call, paced by the throttle.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::port::{Wait, Waiting};
+use karat_core::port::{WaitGuard, WaitObserver};
 use karat_http::{BodyError, GiveUp, Retry, RetryClass, RetryPolicy, Throttle};
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 pub(crate) struct AttemptError {
     pub(crate) message: String,
     pub(crate) class: RetryClass,
-    /// How long all attempts took, without the waits between them.
+    /// Total time of all attempts, without the delays between them.
     pub(crate) elapsed: Duration,
 }
 
@@ -39,14 +39,14 @@ impl From<BodyError> for AttemptError {
     }
 }
 
-/// Repeats an attempt until it succeeds, until another one would not help, or until the retries are used up.
+/// Retries an attempt until it succeeds, fails permanently or exhausts its retries.
 ///
-/// "Too many requests" does not count while other calls run or are answered: then it slows all of them down, but says
-/// nothing about this one.
+/// A rate limit does not count as a failed attempt while other calls are running or succeeding: it slows all calls down
+/// but is not specific to this one.
 pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     policy: RetryPolicy,
     throttle: &Arc<Throttle>,
-    waiting: &dyn Waiting,
+    waiting: &dyn WaitObserver,
     attempt: impl Fn() -> F,
 ) -> Result<T, AttemptError> {
     let call = throttle.enter();
@@ -54,7 +54,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     let mut retry = Retry::new(policy);
     let mut elapsed = Duration::ZERO;
     loop {
-        let wait = Wait::begin(waiting);
+        let wait = WaitGuard::begin(waiting);
         let permit = call.permit().await;
         drop(wait);
         let answered_now = permit.answered_before();
@@ -79,19 +79,19 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
             }
         };
         answered_before = Some(answered_now);
-        let delay = retry.next_delay(error.class, counts).map_err(|reason| given_up(error, reason))?;
-        let wait = Wait::begin(waiting);
+        let delay = retry.next_delay(error.class, counts).map_err(|reason| add_give_up_reason(error, reason))?;
+        let wait = WaitGuard::begin(waiting);
         tokio::time::sleep(delay).await;
         drop(wait);
     }
 }
 
-/// Adds to an error why there is no further attempt, where that is not obvious.
-fn given_up(error: AttemptError, reason: GiveUp) -> AttemptError {
+/// Adds the reason for giving up to an error message, unless it is obvious.
+fn add_give_up_reason(error: AttemptError, reason: GiveUp) -> AttemptError {
     let message = match reason {
         GiveUp::Permanent | GiveUp::Exhausted { attempts: 1 } => return error,
         GiveUp::TooLong { retry_after } => {
-            format!("{} (asked to wait for {} s, which is too long)", error.message, retry_after.as_secs())
+            format!("{} (retry-after of {} s is too long)", error.message, retry_after.as_secs())
         }
         GiveUp::Exhausted { attempts } => format!("{} (tried {attempts} times)", error.message),
     };
@@ -102,11 +102,11 @@ fn given_up(error: AttemptError, reason: GiveUp) -> AttemptError {
 mod tests {
     use std::cell::Cell;
 
-    use karat_core::port::Unwatched;
+    use karat_core::port::IgnoreWaits;
 
     use super::*;
 
-    async fn tried(max_retries: u32, classes: &[RetryClass]) -> (Result<(), String>, usize, Duration) {
+    async fn run_attempts(max_retries: u32, classes: &[RetryClass]) -> (Result<(), String>, usize, Duration) {
         let throttle = Arc::new(Throttle::new(1, None));
         let attempts = Cell::new(0);
         let start = Instant::now();
@@ -115,29 +115,29 @@ mod tests {
             attempts.set(attempts.get() + 1);
             std::future::ready(class.map_or(Ok(()), |class| Err(AttemptError::new("no", class))))
         };
-        let result = retry(RetryPolicy::new(max_retries), &throttle, &Unwatched, attempt).await;
+        let result = retry(RetryPolicy::new(max_retries), &throttle, &IgnoreWaits, attempt).await;
         (result.map_err(|error| error.message), attempts.get(), start.elapsed())
     }
 
     #[tokio::test(start_paused = true)]
-    async fn retries_as_often_as_allowed() {
+    async fn retries_up_to_the_maximum() {
         let transient = RetryClass::UNREACHABLE;
-        assert_eq!(tried(2, &[transient; 2]).await.1, 3);
-        let (result, attempts, waited) = tried(2, &[transient; 3]).await;
+        assert_eq!(run_attempts(2, &[transient; 2]).await.1, 3);
+        let (result, attempts, waited) = run_attempts(2, &[transient; 3]).await;
         assert_eq!((result, attempts), (Err("no (tried 3 times)".to_owned()), 3));
         assert!(waited >= Duration::from_millis(1_500), "{waited:?}");
-        assert_eq!(tried(0, &[transient]).await.0, Err("no".to_owned()));
-        assert_eq!(tried(5, &[RetryClass::Permanent]).await.1, 1);
+        assert_eq!(run_attempts(0, &[transient]).await.0, Err("no".to_owned()));
+        assert_eq!(run_attempts(5, &[RetryClass::Permanent]).await.1, 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waits_as_long_as_the_server_asks_unless_it_is_too_long() {
+    async fn honours_retry_after_unless_it_is_too_long() {
         let limited = |seconds| RetryClass::RateLimited { retry_after: Some(Duration::from_secs(seconds)) };
-        let (result, attempts, waited) = tried(2, &[limited(7)]).await;
+        let (result, attempts, waited) = run_attempts(2, &[limited(7)]).await;
         assert_eq!((result, attempts), (Ok(()), 2));
         assert!((7_000..7_010).contains(&waited.as_millis()), "{waited:?}");
-        let (result, attempts, _) = tried(2, &[limited(3_600)]).await;
+        let (result, attempts, _) = run_attempts(2, &[limited(3_600)]).await;
         assert_eq!(attempts, 1);
-        assert_eq!(result, Err("no (asked to wait for 3600 s, which is too long)".to_owned()));
+        assert_eq!(result, Err("no (retry-after of 3600 s is too long)".to_owned()));
     }
 }

@@ -1,11 +1,11 @@
-//! An agent that answers from a file: for examples, demos, and suites in CI without an agent.
+//! An agent that replies from a file, for examples, demos and CI without a real agent.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;
 use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
@@ -15,33 +15,33 @@ use serde_json::{Map, Value};
 
 use crate::reply::ResponseMap;
 
-/// All that is wrong with a script.
+/// All problems of an invalid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the script is invalid")]
 pub struct ScriptError {
     pub findings: Vec<Finding>,
 }
 
-/// A file of replies.
+/// A file of scripted replies.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "karat script")]
 pub struct Script {
-    /// Where this file's schema is, for editors.
+    /// URL or path of this file's JSON Schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The reply to each message.
     pub replies: BTreeMap<String, ScriptedReply>,
-    /// The reply to any other message; without it, such a message is an error.
+    /// The reply to any other message; without it, other messages are errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<ScriptedReply>,
 }
 
-/// One reply.
+/// A scripted reply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedReply {
-    /// The agent's text; empty if not given.
+    /// The agent's text; empty by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
     /// The tool calls: `name`, `params`, `success`, `durationMs`, `result`.
@@ -52,19 +52,19 @@ pub struct ScriptedReply {
     pub usage: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long the agent takes.
+    /// Delay before the reply, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// The agent breaks down with this message instead.
+    /// Fail with this message instead of replying.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Answers from a script.
+/// An agent that replies from a script.
 #[derive(Debug)]
 pub struct ScriptedAgent {
     identity: String,
-    /// Of the script's text.
+    /// Hash of the script's text.
     hash: String,
     replies: BTreeMap<String, Answer>,
     otherwise: Option<Answer>,
@@ -77,12 +77,12 @@ struct Answer {
 }
 
 impl ScriptedAgent {
-    /// Reads a script's text; `identity` is what results call the agent.
-    pub fn read(text: &str, identity: String) -> Result<Self, ScriptError> {
+    /// Parses a script; `identity` is the agent's name in results.
+    pub fn parse(text: &str, identity: String) -> Result<Self, ScriptError> {
         let value = parse(text).map_err(|error| ScriptError { findings: vec![Finding::syntax(text, error)] })?;
         let mut problems = Problems::default();
-        let read = read_script(&value, &mut problems);
-        if let Some((replies, otherwise)) = read.filter(|_| problems.is_empty()) {
+        let script = read_script(&value, &mut problems);
+        if let Some((replies, otherwise)) = script.filter(|_| problems.is_empty()) {
             return Ok(Self { identity, hash: short_hash(text.as_bytes()), replies, otherwise });
         }
         Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) })
@@ -122,10 +122,10 @@ fn read_answer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     let model = object.nullable("model", path, problems, read_string);
     reply.extend(model.map(|model| ("model".to_owned(), Value::String(model))));
     object.close(path, problems);
-    let trace = ResponseMap::default().trace(&Value::Object(reply));
-    if let Err(what) = &trace {
-        // Only the calls can be of another shape by now.
-        problems.at(&path.key("toolCalls"), what.clone());
+    let trace = ResponseMap::default().parse_trace(&Value::Object(reply));
+    if let Err(message) = &trace {
+        // Everything but the tool calls has been validated above.
+        problems.at(&path.key("toolCalls"), message.clone());
     }
     let outcome = error.map_or(trace, Err);
     Some(Answer { delay: Duration::from_millis(delay), outcome })
@@ -148,7 +148,7 @@ impl Agent for ScriptedAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
             let fail = |message: String| AgentError::new(message, start.elapsed());

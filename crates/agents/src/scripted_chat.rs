@@ -1,9 +1,9 @@
-//! A model that answers from a file: a judge for examples and tests.
+//! A model that replies from a file: a judge for examples and tests.
 
 use std::time::{Duration, Instant};
 
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{AgentError, Pending, Waiting};
+use karat_core::port::{AgentError, BoxFuture, WaitObserver};
 use karat_core::trace::Usage;
 use karat_json::hash::short_hash;
 use karat_json::{
@@ -15,35 +15,35 @@ use serde_json::{Map, Value};
 
 use crate::scripted::ScriptError;
 
-/// A file of a model's answers.
+/// A file of scripted model answers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "karat judge script")]
 pub struct ChatScript {
-    /// Where this file's schema is, for editors.
+    /// URL or path of this file's JSON Schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The first whose texts all stand in the question answers it.
+    /// The first reply whose `contains` texts all occur in the prompt is used.
     pub replies: Vec<ScriptedChatReply>,
-    /// The answer to any other question; without it, such a question is an error.
+    /// The answer to any other prompt; without it, other prompts are errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<ScriptedAnswer>,
 }
 
-/// An answer, and to what.
+/// A scripted answer and the prompts that it matches.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedChatReply {
-    /// Texts that must all stand in the question, which is JSON: a quote in it is written `\"`.
+    /// Texts that must all occur in the prompt. The prompt is JSON, so a quotation mark is written `\"`.
     #[schemars(length(min = 1))]
     pub contains: Vec<String>,
-    /// The answer: of a judge `{"score": …, "reason": …}`.
+    /// The answer; for a judge: `{"score": …, "reason": …}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Map<String, Value>>,
-    /// The model breaks down with this message instead.
+    /// Fail with this message instead of answering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long the model takes.
+    /// Delay before the answer, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// `inputTokens`, `outputTokens`.
@@ -51,17 +51,17 @@ pub struct ScriptedChatReply {
     pub usage: Option<ScriptedUsage>,
 }
 
-/// An answer to anything.
+/// A default answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedAnswer {
-    /// The answer: of a judge `{"score": …, "reason": …}`.
+    /// The answer; for a judge: `{"score": …, "reason": …}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Map<String, Value>>,
-    /// The model breaks down with this message instead.
+    /// Fail with this message instead of answering.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// How long the model takes.
+    /// Delay before the answer, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// `inputTokens`, `outputTokens`.
@@ -69,7 +69,7 @@ pub struct ScriptedAnswer {
     pub usage: Option<ScriptedUsage>,
 }
 
-/// What an answer used up.
+/// Token usage of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedUsage {
@@ -79,11 +79,11 @@ pub struct ScriptedUsage {
     pub output_tokens: Option<u64>,
 }
 
-/// Answers from a script.
+/// A model that answers from a script.
 #[derive(Debug)]
 pub struct ScriptedChatModel {
     identity: String,
-    /// Of the script's text.
+    /// Hash of the script's text.
     hash: String,
     replies: Vec<(Vec<String>, Answer)>,
     otherwise: Option<Answer>,
@@ -97,12 +97,12 @@ struct Answer {
 }
 
 impl ScriptedChatModel {
-    /// Reads a script's text; `identity` is what results call the model.
-    pub fn read(text: &str, identity: String) -> Result<Self, ScriptError> {
+    /// Parses a script; `identity` is the model's name in results.
+    pub fn parse(text: &str, identity: String) -> Result<Self, ScriptError> {
         let value = parse(text).map_err(|error| ScriptError { findings: vec![Finding::syntax(text, error)] })?;
         let mut problems = Problems::default();
-        let read = read_script(&value, &mut problems);
-        match read.filter(|_| problems.is_empty()) {
+        let script = read_script(&value, &mut problems);
+        match script.filter(|_| problems.is_empty()) {
             Some((replies, otherwise)) => Ok(Self { identity, hash: short_hash(text.as_bytes()), replies, otherwise }),
             None => Err(ScriptError { findings: Finding::locate_all(text, problems.into_list()) }),
         }
@@ -121,7 +121,7 @@ fn read_script(value: &Value, problems: &mut Problems) -> Option<Replies> {
             let contains = object.required("contains", path, problems, |value, path, problems| {
                 let texts = read_strings(value, path, problems)?;
                 if texts.is_empty() {
-                    problems.at(path, "'contains' is empty: what answers any question is 'otherwise'");
+                    problems.at(path, "'contains' is empty: use 'otherwise' for a default answer");
                 }
                 Some(texts)
             });
@@ -151,10 +151,10 @@ fn read_answer(mut object: ObjectReader<'_>, path: &Path<'_>, problems: &mut Pro
         object.close(path, problems);
         Some(usage)
     });
-    let has = (object.raw("value").is_some(), object.raw("error").is_some());
+    let (has_value, has_error) = (object.raw("value").is_some(), object.raw("error").is_some());
     object.close(path, problems);
-    if has.0 == has.1 {
-        problems.at(path, "a reply has either 'value' or 'error'");
+    if has_value == has_error {
+        problems.at(path, "expected exactly one of 'value' and 'error'");
     }
     let outcome = match (value, error) {
         (_, Some(error)) => Err(error),
@@ -175,18 +175,18 @@ impl ChatModel for ScriptedChatModel {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        _waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
             let fail = |message: String| AgentError::new(message, start.elapsed());
-            let fits = |texts: &[String]| texts.iter().all(|text| prompt.user.contains(text.as_str()));
+            let matches = |texts: &[String]| texts.iter().all(|text| prompt.user.contains(text.as_str()));
             let answer = self
                 .replies
                 .iter()
-                .find_map(|(contains, answer)| fits(contains).then_some(answer))
+                .find_map(|(contains, answer)| matches(contains).then_some(answer))
                 .or(self.otherwise.as_ref())
-                .ok_or_else(|| fail("the script has no answer to this question".to_owned()))?;
+                .ok_or_else(|| fail("the script has no answer to this prompt".to_owned()))?;
             if !answer.delay.is_zero() {
                 tokio::time::sleep(answer.delay).await;
             }
@@ -198,15 +198,15 @@ impl ChatModel for ScriptedChatModel {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::port::Unwatched;
+    use karat_core::port::IgnoreWaits;
     use rstest::rstest;
     use serde_json::json;
 
     use super::*;
 
     fn model(script: &Value) -> Result<ScriptedChatModel, Vec<String>> {
-        let read = ScriptedChatModel::read(&script.to_string(), "scripted:judge.json".to_owned());
-        read.map_err(|error| error.findings.into_iter().map(|finding| finding.message).collect())
+        let parsed = ScriptedChatModel::parse(&script.to_string(), "scripted:judge.json".to_owned());
+        parsed.map_err(|error| error.findings.into_iter().map(|finding| finding.message).collect())
     }
 
     fn script() -> Value {
@@ -223,23 +223,23 @@ mod tests {
     #[case("Paris, for accuracy", Ok(json!({ "score": 2, "reason": "right" })))]
     #[case("accuracy", Ok(json!({ "score": 0, "reason": "wrong" })))]
     #[case("tone", Err("overloaded"))]
-    #[case("else", Err("the script has no answer to this question"))]
+    #[case("else", Err("the script has no answer to this prompt"))]
     #[tokio::test]
-    async fn the_first_reply_that_fits_answers(#[case] user: &str, #[case] expected: Result<Value, &str>) {
+    async fn the_first_matching_reply_is_used(#[case] user: &str, #[case] expected: Result<Value, &str>) {
         let prompt =
             ChatPrompt { system: String::new(), user: user.to_owned(), name: "n".to_owned(), schema: json!({}) };
         let model = model(&script()).expect("a valid script");
-        let reply = model.complete(&prompt, &Unwatched).await;
+        let reply = model.complete(&prompt, &IgnoreWaits).await;
         assert_eq!(reply.map(|reply| reply.value).map_err(|error| error.message), expected.map_err(str::to_owned));
     }
 
     #[tokio::test]
-    async fn what_fits_nothing_is_answered_otherwise() {
+    async fn an_unmatched_prompt_gets_the_default_answer() {
         let mut script = script();
         script["otherwise"] = json!({ "value": { "score": 1, "reason": "" } });
         let prompt =
             ChatPrompt { system: "tone".to_owned(), user: String::new(), name: String::new(), schema: json!({}) };
-        let reply = model(&script).expect("a valid script").complete(&prompt, &Unwatched).await.expect("an answer");
+        let reply = model(&script).expect("a valid script").complete(&prompt, &IgnoreWaits).await.expect("an answer");
         assert_eq!(reply.value["score"], 1);
     }
 
@@ -247,11 +247,11 @@ mod tests {
     #[case(json!({}), "'replies' is missing")]
     #[case(json!({ "replies": [], "otherwize": {} }), "unknown key 'otherwize'")]
     #[case(json!({ "replies": [{ "value": {} }] }), "'contains' is missing")]
-    #[case(json!({ "replies": [{ "contains": [], "value": {} }] }), "'contains' is empty: what answers any question is 'otherwise'")]
-    #[case(json!({ "replies": [{ "contains": ["a"] }] }), "a reply has either 'value' or 'error'")]
-    #[case(json!({ "replies": [], "otherwise": { "value": {}, "error": "" } }), "a reply has either 'value' or 'error'")]
+    #[case(json!({ "replies": [{ "contains": [], "value": {} }] }), "'contains' is empty: use 'otherwise' for a default answer")]
+    #[case(json!({ "replies": [{ "contains": ["a"] }] }), "expected exactly one of 'value' and 'error'")]
+    #[case(json!({ "replies": [], "otherwise": { "value": {}, "error": "" } }), "expected exactly one of 'value' and 'error'")]
     #[case(json!({ "replies": [], "otherwise": { "value": 3 } }), "'value' must be an object, found a number")]
-    fn a_script_is_read_strictly(#[case] script: Value, #[case] message: &str) {
+    fn rejects_invalid_scripts(#[case] script: Value, #[case] message: &str) {
         assert_eq!(model(&script).err(), Some(vec![message.to_owned()]));
     }
 }

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! Command-line arguments.
 
 mod author;
 mod contradictions;
@@ -48,18 +48,23 @@ pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
 Exit codes:
-  0    everything passed
-  1    a case failed or regressed, or a gate did not hold
+  0    all cases passed
+  1    a case failed or regressed, or a gate failed
   2    usage, configuration or input is invalid; nothing was run
-  3    something errored, so there is no verdict
+  3    an error prevented a verdict
   4    nothing was selected
-  130  interrupted; what had finished was written";
+  130  interrupted; results so far were written
 
-/// Tells whether a tool-using AI agent still does what it should.
+Examples:
+  karat init        # Create karat.json and a first eval file
+  karat run         # Run all eval files below evals/
+  karat run --help  # Show the flags of a command";
+
+/// Checks that a tool-using AI agent does what it should.
 #[derive(Debug, Parser)]
-#[command(name = "karat", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "karat", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -68,17 +73,18 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
     /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
-    /// Use only ASCII characters [default: as the locale says]
+    /// Use only ASCII characters [default: from the locale]
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
-    /// Show only what did not pass, and the numbers
+    /// Show only failures and totals
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Log what happens to stderr; -vv for more (`KARAT_LOG` chooses what is logged)
+    /// Log to stderr; -vv logs more (`KARAT_LOG` sets a filter)
     #[arg(long, short, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -92,150 +98,149 @@ pub(crate) enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Run eval files against the agent and judge its answers
+    /// Run eval files against an agent
     Run(RunArgs),
-    /// Find what is invalid or likely wrong in eval files, tools and the overlap map, without asking the agent
+    /// Check eval files, tools and the overlap map without calling the agent
     Check(CheckArgs),
-    /// Compare two results: what broke, what was mended
+    /// Compare the results of two runs
     Diff(DiffArgs),
-    /// List the agent's tools; lock them, and show what changed since
+    /// List, lock and compare the agent's tools
     Tools(Box<ToolsArgs>),
-    /// Show what is tested of each tool, what is missing, and which tools are taken for others
+    /// Show which tools the eval files test and which tools the agent confuses
     Coverage(CoverageArgs),
-    /// Show, propose and edit which tools are easily taken for each other
+    /// List, suggest and edit overlaps between tools
     Overlap(OverlapArgs),
-    /// Keep fixed bugs fixed: add, archive and seal regression cases
+    /// Add, archive and seal regression cases
     Regress(RegressArgs),
-    /// Judge traces with Python functions, in a sandbox
+    /// Write, run and improve Python functions that judge traces
     Eval(EvalArgs),
-    /// Say what you think of traces, and see what people said
+    /// Add, import and list ratings of traces
     Feedback(FeedbackArgs),
-    /// Rate traces one after the other at the terminal, the most informative first
+    /// Rate traces one by one in the terminal
     Review(ReviewArgs),
-    /// Show verdicts that people disagree with, and settle them
+    /// List and resolve verdicts that contradict ratings
     Contradictions(ContradictionsArgs),
-    /// Keep what agents did: import, list and show traces
+    /// Import, receive, list and show traces
     Trace(TraceArgs),
-    /// Draft golden and labeled cases for a tool, for a person to approve
+    /// Draft golden and labeled cases for a tool
     Forge(Box<ForgeArgs>),
-    /// Write a first configuration and a first eval file
+    /// Create karat.json and a first eval file
     Init(InitArgs),
-    /// Print the JSON Schema of a file format
+    /// Print the JSON Schema of a format
     Schema(SchemaArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
 }
 
-/// Keys of `karat.json` as flags: flag over variable over file over default.
+/// Keys of `karat.json` as flags. A flag overrides the variable, which overrides the file.
 #[derive(Debug, Clone, Default, Args)]
 #[command(
-    next_help_heading = "Configuration (each is also a key of karat.json, and a variable: --output-dir is KARAT_OUTPUT_DIR)"
+    next_help_heading = "Configuration (also keys of karat.json and variables: --output-dir is KARAT_OUTPUT_DIR)"
 )]
 pub(crate) struct ConfigArgs {
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS, or scripted:FILE
+    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
-    /// Several agents in place of one, separated by commas: each is asked every case, and they stand side by side
+    /// Agents to compare, separated by commas
     #[arg(long, value_name = "AGENT,AGENT", conflicts_with = "agent_endpoint")]
     pub(crate) matrix: Option<String>,
-    /// How an HTTP agent or a program is asked, as JSON: method, headers, request, response, maxResponseBytes
+    /// Options of an HTTP or command agent, as JSON: method, headers, request, response, maxResponseBytes
     #[arg(long, value_name = "JSON")]
     pub(crate) agent: Option<String>,
-    /// Where {{seed:…}} tokens come from [default: evals/seed-manifest.json]
+    /// File with the values of {{seed:…}} tokens [default: evals/seed-manifest.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) seed_manifest_path: Option<PathBuf>,
     /// Capture a snapshot before the run
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) snapshot_enabled: Option<bool>,
-    /// Where the snapshot comes from, as JSON: {"command": […]}, {"url": …, "headers": {…}} or {"file": …}
+    /// Source of the snapshot, as JSON: {"command": […]}, {"url": …, "headers": {…}} or {"file": …}
     #[arg(long, value_name = "JSON")]
     pub(crate) snapshot: Option<String>,
-    /// Take the snapshot from this file
+    /// Read the snapshot from this file
     #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) snapshot_file: Option<PathBuf>,
-    /// Where results are written [default: evals/results/]
+    /// Write results to this folder [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Compare with this earlier run of the output folder
+    /// Compare with this earlier run in the output folder
     #[arg(long, value_name = "RUN_ID")]
     pub(crate) baseline_run_id: Option<String>,
-    /// Compare with this result file, or with the results of this folder
+    /// Compare with this result file or folder of results
     #[arg(long, value_name = "PATH", conflicts_with = "baseline_run_id")]
     pub(crate) baseline: Option<PathBuf>,
-    /// How many cases are under way at once [default: 1]
+    /// Number of cases to run in parallel [default: 1]
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) concurrency: Option<u64>,
-    /// How long a case may take, in milliseconds [default: 60000]
+    /// Timeout of a case in milliseconds [default: 60000]
     #[arg(long, value_name = "MS")]
     pub(crate) timeout_ms: Option<u64>,
-    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
-    /// mcp:URL [default: tools/tools.exports.ts]
+    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
+    /// [default: tools/tools.exports.ts]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
-    /// A program of your own that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
+    /// Command that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
     #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
     pub(crate) tool_registry: Option<String>,
-    /// Which tools are easily taken for each other [default: evals/overlap-map.json]
+    /// Path to the overlap map [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
-    /// The folder of Python eval functions that cases name in 'evals' [default: evals/functions]
+    /// Folder of the eval functions that cases name in 'evals' [default: evals/functions]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) eval_functions_path: Option<PathBuf>,
-    /// Rules to turn off for a tool or for all tools (*), as JSON: {"TOOL": ["RULE", …]}, or {"TOOL": "*"} for all rules
+    /// Rules to silence, as JSON: {"TOOL": ["RULE", …]}; * stands for all tools or all rules
     #[arg(long, value_name = "JSON")]
     pub(crate) silence: Option<String>,
-    /// The model that scores rubric cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
+    /// Model that scores rubrics: KIND:MODEL, or JSON with model, temperature, seed, maxOutputTokens
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) judge: Option<String>,
-    /// The model that drafts cases: KIND:MODEL, or as JSON with model, temperature, seed, maxOutputTokens
+    /// Model that drafts cases, in the form of --judge
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) forge: Option<String>,
-    /// The model that rewrites evals [default: that of forge]: KIND:MODEL, or as JSON with model, temperature, seed,
-    /// maxOutputTokens
+    /// Model that rewrites evals, in the form of --judge [default: the model of --forge]
     #[arg(long, value_name = "KIND:MODEL|JSON")]
     pub(crate) refine: Option<String>,
-    /// The vocabulary that maxTokens counts with [default: `o200k_base`]
+    /// Tokenizer for maxTokens [default: `o200k_base`]
     #[arg(long, value_name = "NAME")]
     pub(crate) tokenizer: Option<String>,
-    /// Fail a case in which no assertion ran; for check: let warnings fail
+    /// Fail cases in which no assertion ran; for check, fail on warnings
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) strict: Option<bool>,
-    /// Look for every failure of a case, not only the first
+    /// Report all failed assertions of a case, not only the first
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) all_failures: Option<bool>,
-    /// Begin no further case after the first that does not pass
+    /// Start no more cases after one fails or errors
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) fail_fast: Option<bool>,
-    /// How often each case is tried [default: 1]
+    /// Number of trials of each case [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) trials: Option<u64>,
-    /// The limits that decide the exit code, as JSON: passRate, maxCostUsd, p95LatencyMs, maxRegressions, rubricScore
+    /// Gates that decide the exit code, as JSON: passRate, maxCostUsd, p95LatencyMs, maxRegressions, rubricScore
     #[arg(long, value_name = "JSON")]
     pub(crate) gates: Option<String>,
-    /// Record every answer in this folder, to be replayed later [default of --replay: evals/recordings]
+    /// Record answers in this folder [default with --replay: evals/recordings]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
-    /// Replay recorded answers. auto: what is missing is asked and recorded; strict: it is an error; on, or no value:
-    /// auto, but in CI strict; off
+    /// Replay recorded answers: auto records missing ones, strict fails on them, on is strict in CI and auto elsewhere,
+    /// off. Without a value: on
     #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", hide_possible_values = true)]
     pub(crate) replay: Option<ReplayName>,
-    /// How often a call is tried again [default: 2 for models, 0 for agents of your own]
+    /// Number of retries of a failed call [default: 2 for models, 0 for other agents]
     #[arg(long, value_name = "N")]
     pub(crate) max_retries: Option<u64>,
-    /// Make no call that would take the run past this many US dollars
+    /// Maximum cost of the run in US dollars; calls that would exceed it are not made
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost_usd: Option<f64>,
-    /// Where traces, evals, verdicts, feedback and runs are kept: a file, or postgres://… [default: .karat/karat.db]
+    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
-    /// When verdicts that people disagree with are too many, as JSON: accuracy, contradictionRate, errorRate, atLeast
+    /// Thresholds for agreement with ratings, as JSON: accuracy, contradictionRate, errorRate, atLeast
     /// [default: 0.8, 0.15, 0.1 and 20]
     #[arg(long, value_name = "JSON")]
     pub(crate) agreement: Option<String>,
-    /// What eval functions may use, as JSON: {"timeMs": …, "memoryMb": …} [default: 5000 and 50, which are the most]
+    /// Limits of eval functions, as JSON: {"timeMs": …, "memoryMb": …} [default and maximum: 5000 and 50]
     #[arg(long, value_name = "JSON")]
     pub(crate) eval_limits: Option<String>,
     #[command(flatten)]
@@ -264,7 +269,7 @@ impl ReplayName {
 }
 
 impl ConfigArgs {
-    /// Returns what these flags say of keys of the configuration.
+    /// Returns the flags as keys of the configuration.
     pub(crate) fn flags(&self) -> Flags {
         let mut flags = Flags::default();
         flags.config.clone_from(&self.config);
@@ -324,13 +329,13 @@ impl ConfigArgs {
     }
 }
 
-/// Where things are kept, for verbs that need no more of the configuration.
+/// For verbs that need only the store.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
-    /// Where things are kept: a file, or postgres://… [default: .karat/karat.db]
+    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -341,65 +346,73 @@ impl StoreArgs {
     }
 }
 
-/// Live tools, as keys of `karat.json`.
+/// Keys of `karat.json` for live tools.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Live tools (keys of karat.json and variables as well)")]
+#[command(next_help_heading = "Live tools (also keys of karat.json and variables)")]
 pub(crate) struct ToolArgs {
     /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
     #[arg(long, value_name = "JSON")]
     pub(crate) mcp_servers: Option<String>,
-    /// Who runs the tools that a model calls: stub (the case's stubs) or mcp (the MCP servers) [default: stub]
+    /// How tool calls of a model are answered: stub (by the case's stubs) or mcp (by MCP servers) [default: stub]
     #[arg(long, value_name = "WHO")]
     pub(crate) tool_execution: Option<String>,
-    /// The tools that may run, with commas between them, or * for all; others are refused to the model
+    /// Tools that a model may run, separated by commas, or * for all
     #[arg(long, value_name = "NAMES")]
     pub(crate) allow_tools: Option<String>,
 }
 
-/// How a model is driven, as keys of `karat.json`.
+/// Keys of `karat.json` for models.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Models (keys of karat.json and variables as well)")]
+#[command(next_help_heading = "Models (also keys of karat.json and variables)")]
 pub(crate) struct ModelArgs {
-    /// The file that holds the system prompt
+    /// Path to the system prompt
     #[arg(long, value_name = "FILE")]
     pub(crate) system_prompt_path: Option<PathBuf>,
-    /// How freely the model chooses its words
+    /// Sampling temperature
     #[arg(long, value_name = "NUMBER")]
     pub(crate) temperature: Option<f64>,
-    /// What the model's choices begin with, where the provider takes it
+    /// Sampling seed, for providers that support one
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<i64>,
-    /// How long an answer may be, in tokens
+    /// Maximum length of an answer in tokens
     #[arg(long, value_name = "N")]
     pub(crate) max_output_tokens: Option<u64>,
     /// Providers and their limits, as JSON: {"NAME": {"api", "baseUrl", "apiKeyVariable", "requestsPerMinute", …}}
     #[arg(long, value_name = "JSON")]
     pub(crate) providers: Option<String>,
-    /// What tokens cost, as JSON: {"KIND:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
+    /// Token prices, as JSON: {"KIND:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
     #[arg(long, value_name = "JSON")]
     pub(crate) prices: Option<String>,
 }
 
+const RUN_AFTER_HELP: &str = "\
+Examples:
+  karat run                                # Run all eval files below evals/
+  karat run evals/get-weather.golden.json  # Run one file
+  karat run -j 8 --report junit=junit.xml  # Run in parallel, write JUnit XML
+  karat run --only-failed                  # Rerun cases that did not pass";
+
 #[derive(Debug, Args)]
+#[command(after_help = RUN_AFTER_HELP)]
 pub(crate) struct RunArgs {
-    /// Eval files, folders or globs; a folder that holds a karat.json is a project of its own [default: evals]
+    /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    /// What stdout is: a summary, one JSON document, or a JSON line for each event
+    /// Output format: a summary, one JSON document, or one JSON line per event
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,
-    /// Write a report too: junit, markdown or github, to a file or to - (repeatable)
+    /// Also write a report: junit, markdown or github, to a file or - for stdout (repeatable)
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
-    /// Do not keep the run and its traces in the store
+    /// Do not save the run and its traces to the store
     #[arg(long)]
     pub(crate) no_store: bool,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
 
-/// Which cases are run; kinds of selection narrow each other.
+/// Which cases to run; a case must match every kind of flag.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectionArgs {
@@ -415,7 +428,7 @@ pub(crate) struct SelectionArgs {
     /// Run cases whose id, description or message matches this regular expression
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
-    /// Run only what did not pass in the baseline, or else in the newest result
+    /// Run only cases that did not pass in the baseline, or else in the newest result
     #[arg(long)]
     pub(crate) only_failed: bool,
 }
@@ -434,58 +447,85 @@ pub(crate) enum OutputFormat {
     Json,
 }
 
+const CHECK_AFTER_HELP: &str = "\
+Examples:
+  karat check                                # Check all eval files and tools
+  karat check evals/get-weather.golden.json  # Check one file
+  karat check --strict                       # Fail on warnings too
+  karat check --rules                        # List the rules with examples";
+
 #[derive(Debug, Args)]
+#[command(after_help = CHECK_AFTER_HELP)]
 pub(crate) struct CheckArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    /// List all rules for cases, each with an example, and check nothing
+    /// List the rules for cases with examples, and exit
     #[arg(long)]
     pub(crate) rules: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
 
+const DIFF_AFTER_HELP: &str = "\
+Examples:
+  karat diff before.json now.json  # Compare two result files
+  karat diff RUN_ID RUN_ID         # Compare two runs in the output folder";
+
 #[derive(Debug, Args)]
+#[command(after_help = DIFF_AFTER_HELP)]
 pub(crate) struct DiffArgs {
-    /// The result before: a result file, or a run id of the output folder
+    /// Earlier result: a result file, or a run id in the output folder
     pub(crate) before: String,
-    /// The result now: a result file, or a run id of the output folder
+    /// Later result: a result file, or a run id in the output folder
     pub(crate) now: String,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where run ids are looked for [default: evals/results/]
+    /// Folder to look up run ids in [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
 }
 
+const INIT_AFTER_HELP: &str = "\
+Examples:
+  karat init                                # Set up the current folder
+  karat init --agent-endpoint openai:gpt-5  # Set up a model as the agent
+  karat init shop --yes                     # Set up shop/ with defaults";
+
 #[derive(Debug, Args)]
+#[command(after_help = INIT_AFTER_HELP)]
 pub(crate) struct InitArgs {
-    /// The project's folder [default: the current one]
+    /// Project folder [default: the current folder]
     pub(crate) folder: Option<PathBuf>,
-    /// The agent: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS, or scripted:FILE
+    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
-    /// The first tool to test
+    /// First tool to test
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// A message that should make the agent call the tool
+    /// Message that should make the agent call the tool
     #[arg(long, value_name = "TEXT")]
     pub(crate) message: Option<String>,
-    /// Ask nothing; take defaults for what no flag says
+    /// Do not prompt; use defaults for missing flags
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 }
 
+const SCHEMA_AFTER_HELP: &str = "\
+Examples:
+  karat schema case > case.schema.json  # Write the schema of eval files
+  karat schema config                   # Print the schema of karat.json";
+
 #[derive(Debug, Args)]
+#[command(after_help = SCHEMA_AFTER_HELP)]
 pub(crate) struct SchemaArgs {
-    /// Which format
+    /// Format to describe
     pub(crate) format: SchemaName,
 }
 
@@ -501,88 +541,94 @@ pub(crate) enum SchemaName {
     Result,
     /// Result files of rubric suites
     RubricResult,
-    /// What 'karat coverage --format json' prints
+    /// Output of 'karat coverage --format json'
     Coverage,
-    /// What `karat check --format json` prints
+    /// Output of 'karat check --format json'
     Check,
-    /// Files of the scripted agent
+    /// Files of scripted agents
     Script,
-    /// Files of the scripted judge
+    /// Files of scripted judges
     JudgeScript,
-    /// What 'karat tools --format json' prints
+    /// Output of 'karat tools --format json'
     Tools,
     /// Tool locks
     ToolsLock,
-    /// What 'karat tools diff --format json' prints
+    /// Output of 'karat tools diff --format json'
     ToolsDiff,
     /// Overlap maps
     OverlapMap,
-    /// What overlap list prints
+    /// Output of 'karat overlap list --format json'
     OverlapList,
-    /// What overlap suggest prints
+    /// Output of 'karat overlap suggest --format json'
     OverlapSuggestions,
-    /// What regress prints
+    /// Output of 'karat regress --format json'
     RegressReport,
     /// Archives of regression cases
     RegressionArchive,
-    /// What 'karat eval doctor --format json' prints
+    /// Output of 'karat eval doctor --format json'
     EvalDoctor,
-    /// What 'karat eval check --format json' prints
+    /// Output of 'karat eval check --format json'
     EvalCheck,
     /// Lines of an eval function's cases
     EvalCases,
-    /// Lines that 'karat eval run --format jsonl' prints
+    /// Lines of 'karat eval run --format jsonl'
     EvalExecution,
-    /// What 'karat eval run --format json' prints
+    /// Output of 'karat eval run --format json'
     EvalRun,
-    /// What 'karat eval run --stored --format json' prints
+    /// Output of 'karat eval run --stored --format json'
     EvalRunStored,
-    /// What 'karat eval test --format json' prints
+    /// Output of 'karat eval test --format json'
     EvalTest,
-    /// What 'karat eval add --format json' prints
+    /// Output of 'karat eval add --format json'
     EvalAdd,
-    /// What 'karat eval list --format json' prints
+    /// Output of 'karat eval list --format json'
     EvalList,
-    /// What 'karat eval show --format json' prints
+    /// Output of 'karat eval show --format json'
     EvalShow,
-    /// What 'karat eval history --format json' prints
+    /// Output of 'karat eval history --format json'
     EvalHistory,
-    /// What 'karat eval agreement --format json' prints
+    /// Output of 'karat eval agreement --format json'
     EvalAgreement,
-    /// What 'karat eval compare --format json' prints
+    /// Output of 'karat eval compare --format json'
     EvalCompare,
-    /// What 'karat eval refine --format json' prints
+    /// Output of 'karat eval refine --format json'
     EvalRefine,
-    /// What 'karat contradictions --format json' prints
+    /// Output of 'karat contradictions --format json'
     Contradictions,
-    /// What 'karat contradictions resolve --format json' prints
+    /// Output of 'karat contradictions resolve --format json'
     ContradictionsResolve,
-    /// What 'karat forge --format json' prints
+    /// Output of 'karat forge --format json'
     Forge,
-    /// What 'karat forge --brief --format json' prints
+    /// Output of 'karat forge --brief --format json'
     ForgeBrief,
-    /// What 'karat check --rules --format json' prints
+    /// Output of 'karat check --rules --format json'
     CheckRules,
-    /// Statements of people: a line of 'karat feedback list --format jsonl'
+    /// Lines of 'karat feedback list --format jsonl'
     Feedback,
-    /// What 'karat feedback add --format json' prints
+    /// Output of 'karat feedback add --format json'
     FeedbackAdd,
-    /// What 'karat feedback import --format json' prints
+    /// Output of 'karat feedback import --format json'
     FeedbackImport,
-    /// What 'karat feedback list --format json' prints
+    /// Output of 'karat feedback list --format json'
     FeedbackList,
-    /// What 'karat trace import --format json' prints
+    /// Output of 'karat trace import --format json'
     TraceImport,
-    /// What 'karat trace list --format json' prints
+    /// Output of 'karat trace list --format json'
     TraceList,
-    /// What 'karat trace show --format json' prints
+    /// Output of 'karat trace show --format json'
     TraceShow,
-    /// Lines that 'karat trace receive --format jsonl' prints
+    /// Lines of 'karat trace receive --format jsonl'
     TraceReceive,
 }
 
+const COMPLETIONS_AFTER_HELP: &str = "\
+Examples:
+  karat completions zsh > _karat    # Write the completions for zsh
+  source <(karat completions bash)  # Load the completions in bash";
+
 #[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_AFTER_HELP)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// Shell to complete for
     pub(crate) shell: clap_complete::Shell,
 }

@@ -1,4 +1,4 @@
-//! Questions to a person at the terminal.
+//! Prompts in the terminal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,42 +6,41 @@ use karat_core::exit::ExitStatus;
 
 use crate::failure::Failure;
 
-/// Whether a question waits for its answer; then nothing else listens to the wish that the program ends.
+/// Whether a prompt is waiting for an answer; meanwhile nothing polls the cancellation token.
 static IS_ASKING: AtomicBool = AtomicBool::new(false);
 
-/// What a person did in place of an answer.
+/// Why a prompt has no answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// Pressed Esc: leaves for now.
-    Left,
-    /// Pressed Ctrl-C, or closed the terminal.
+    /// Esc was pressed.
+    Cancelled,
+    /// Ctrl-C was pressed or the terminal was closed.
     Interrupted,
-    /// The terminal cannot be asked.
-    Broken(String),
+    Failed(String),
 }
 
 impl From<NoAnswer> for Failure {
     fn from(no_answer: NoAnswer) -> Self {
         match no_answer {
-            NoAnswer::Left => Failure::reported(ExitStatus::Success),
+            NoAnswer::Cancelled => Failure::reported(ExitStatus::Success),
             NoAnswer::Interrupted => Failure::reported(ExitStatus::Interrupted),
-            NoAnswer::Broken(why) => Failure::invalid(format!("cannot ask: {why}"))
-                .hint("--approve-all asks nothing, --dry-run prints the drafts"),
+            NoAnswer::Failed(error) => Failure::invalid(format!("cannot prompt: {error}"))
+                .hint("pass --approve-all to skip prompts, or --dry-run to print the drafts"),
         }
     }
 }
 
-/// Tells whether a question waits for its answer.
+/// Whether a prompt is waiting for an answer.
 pub(crate) fn is_asking() -> bool {
     IS_ASKING.load(Ordering::SeqCst)
 }
 
-/// Asks for a line.
+/// Asks for a line of text.
 pub(crate) fn line(question: &str) -> Result<String, NoAnswer> {
-    asked(|| inquire::Text::new(question).prompt())
+    prompt(|| inquire::Text::new(question).prompt())
 }
 
-/// Asks for yes or no, until it is one of them.
+/// Asks until the answer is yes or no.
 pub(crate) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer> {
     let mut question = format!("{question} ({})", if default { "Y/n" } else { "y/N" });
     loop {
@@ -54,14 +53,14 @@ pub(crate) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer>
     }
 }
 
-fn asked<T>(prompt: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
+fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
     IS_ASKING.store(true, Ordering::SeqCst);
-    let answer = prompt();
+    let answer = show();
     IS_ASKING.store(false, Ordering::SeqCst);
     answer.map_err(|error| match error {
-        inquire::InquireError::OperationCanceled => NoAnswer::Left,
-        // A terminal that was closed cannot be read from.
+        inquire::InquireError::OperationCanceled => NoAnswer::Cancelled,
+        // Reading from a closed terminal fails.
         inquire::InquireError::OperationInterrupted | inquire::InquireError::IO(_) => NoAnswer::Interrupted,
-        other => NoAnswer::Broken(other.to_string()),
+        other => NoAnswer::Failed(other.to_string()),
     })
 }

@@ -1,4 +1,4 @@
-//! Why a command could not do its work.
+//! Errors of commands.
 
 use karat_core::exit::ExitStatus;
 use karat_json::InvalidFile;
@@ -6,16 +6,16 @@ use karat_workflows::{Error, ErrorKind};
 
 use crate::hint::hint_text;
 
-/// An error with the exit status that belongs to it, and hints that help.
+/// An error with its exit status and hints.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: ExitStatus,
-    /// A lower-case fragment that fits after "error:"; empty when everything was said already.
+    /// A lower-case fragment that fits after "error:"; empty if it was already printed.
     pub(crate) message: String,
-    /// What somebody else said of it, in lines of which the first and the last ones are shown.
+    /// Output of another program; its first and last lines are shown.
     pub(crate) quoted: String,
     pub(crate) hints: Vec<String>,
-    /// Files with invalid places, which are shown in their source.
+    /// Invalid files, shown with the source at each finding.
     pub(crate) files: Vec<InvalidFile>,
 }
 
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// The findings were printed; only the status is left to say.
+    /// The error was already printed; only the status is left.
     pub(crate) fn reported(status: ExitStatus) -> Self {
         Self { status, message: String::new(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
     }
@@ -66,11 +66,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let Error { kind, message, quoted, hints, files } = error;
         let hints = hints.into_iter().map(hint_text).collect();
-        Self { status: status_of(kind), message, quoted, hints, files }
+        Self { status: exit_status(kind), message, quoted, hints, files }
     }
 }
 
-fn status_of(kind: ErrorKind) -> ExitStatus {
+fn exit_status(kind: ErrorKind) -> ExitStatus {
     match kind {
         ErrorKind::Invalid | ErrorKind::NotFound => ExitStatus::Invalid,
         ErrorKind::NothingSelected => ExitStatus::NothingSelected,

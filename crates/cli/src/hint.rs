@@ -1,82 +1,81 @@
-//! Hints of workflows as commands that a user can copy.
+//! Hints of workflows, phrased as commands to copy.
 
-use karat_tools::overlap::command_word;
+use karat_tools::overlap::shell_quote;
 use karat_workflows::Hint;
 
 pub(crate) fn hint_text(hint: Hint) -> String {
     match hint {
         Hint::Text(text) => text,
-        Hint::ListContradictions { eval } => format!("'karat contradictions {eval}' lists where they do"),
-        Hint::AddEval { file: None } => "'karat eval add FILE' puts an eval function into the store".to_owned(),
-        Hint::AddEval { file: Some(file) } => format!("'karat eval add {file}' puts it there"),
-        Hint::NewEval => "'karat eval new NAME' writes a first one".to_owned(),
-        Hint::TestEval { file } => format!("karat eval test {file} judges these cases"),
-        Hint::FixEval => "fix its file, and 'karat eval add' it as a new version".to_owned(),
-        Hint::JudgeStored { eval } => format!("'karat eval run {eval} --stored' judges what is missing"),
-        Hint::FilterTraces => "'karat trace list' takes the same flags".to_owned(),
-        Hint::JudgeArrow { file } => format!("karat eval batch … <{file}, which reads Arrow and writes it"),
+        Hint::ListContradictions { eval } => format!("run 'karat contradictions {eval}' to list them"),
+        Hint::AddEval { file: None } => "run 'karat eval add FILE' to add an eval function".to_owned(),
+        Hint::AddEval { file: Some(file) } => format!("run 'karat eval add {file}' to add it"),
+        Hint::NewEval => "run 'karat eval new NAME' to create one".to_owned(),
+        Hint::TestEval { file } => format!("run 'karat eval test {file}' to judge these cases"),
+        Hint::FixEval => "fix the file, then run 'karat eval add' to add a new version".to_owned(),
+        Hint::JudgeStored { eval } => format!("run 'karat eval run {eval} --stored' to judge the missing traces"),
+        Hint::FilterTraces => "run 'karat trace list' with the same flags to see which traces match".to_owned(),
+        Hint::JudgeArrow { file } => format!("to judge Arrow data: karat eval batch … <{file}"),
         Hint::ConvertTraces { program, file } => format!("{program} {file} | karat eval run … --traces -"),
-        Hint::NameOrMakeOverlapMap => {
-            "name one with --overlap-map-path, or make one with 'karat overlap add'".to_owned()
+        Hint::NameOrCreateOverlapMap => "pass --overlap-map-path, or create one with 'karat overlap add'".to_owned(),
+        Hint::WriteToolLock => "run 'karat tools lock' to write it, and commit it with the eval files".to_owned(),
+        Hint::ListTraces => "run 'karat trace list' to list traces; a prefix of an id is enough".to_owned(),
+        Hint::ImportTraces => "run 'karat trace import FILE' to import traces".to_owned(),
+        Hint::RunWithoutStore => "pass --no-store to run without the store".to_owned(),
+        Hint::AddEvalVersion => "run 'karat eval add FILE' to add another version".to_owned(),
+        Hint::ImportOrReceiveTraces => {
+            "run 'karat trace import FILE' or 'karat trace receive' to add traces".to_owned()
         }
-        Hint::WriteToolLock => "'karat tools lock' writes it, to be committed with the eval files".to_owned(),
-        Hint::ListTraces => "'karat trace list' shows the traces; an id may be shortened to its beginning".to_owned(),
-        Hint::ImportTraces => "'karat trace import FILE' puts traces there".to_owned(),
-        Hint::RunWithoutStore => "--no-store runs without keeping anything there".to_owned(),
-        Hint::AddEvalVersion => "'karat eval add FILE' makes another one of other code".to_owned(),
-        Hint::ImportOrReceiveTraces => "karat trace import FILE, or karat trace receive".to_owned(),
-        Hint::ListFeedback => {
-            "'karat feedback list' shows who said what; --author NAME says whose rating it is".to_owned()
+        Hint::ListFeedback => "run 'karat feedback list' to list ratings; --author NAME sets the author".to_owned(),
+        Hint::ChangeFeedback => {
+            "run 'karat feedback list' to list ratings, 'karat feedback add' to change one".to_owned()
         }
-        Hint::ChangeFeedback => "'karat feedback list' shows what was said, 'karat feedback add' changes it".to_owned(),
-        Hint::RateTraces => "'karat review' and 'karat feedback add' take down what people find".to_owned(),
+        Hint::RateTraces => "run 'karat review' or 'karat feedback add' to rate traces".to_owned(),
         Hint::RefineNewest { eval, file } => {
-            format!("'karat eval refine {eval}' goes on from it; the candidate is in {file}")
+            format!("run 'karat eval refine {eval}' to refine the newest version; the candidate is in {file}")
         }
-        Hint::SkipInvalidRows => "--skip-invalid imports the rows that are valid".to_owned(),
+        Hint::SkipInvalidRows => "pass --skip-invalid to import only the valid rows".to_owned(),
         Hint::CreateStore => {
-            "'karat trace import FILE', 'karat eval add FILE' and 'karat run' make one; --store names another"
+            "'karat trace import FILE', 'karat eval add FILE' and 'karat run' create it; --store names another"
                 .to_owned()
         }
-        Hint::CheckFiles => "'karat check' shows why".to_owned(),
-        Hint::CheckOrNameRegressionFile => "'karat check' shows whether it is valid; --file names another".to_owned(),
+        Hint::CheckFiles => "run 'karat check' for details".to_owned(),
+        Hint::CheckOrNameRegressionFile => "run 'karat check' for details, or pass another --file".to_owned(),
         Hint::RunEvalsOrDescribeCase => {
-            "run the eval files with 'karat run', or give --message and the expectation instead of --from-run"
-                .to_owned()
+            "run 'karat run' first, or pass --message and the expectation instead of --from-run".to_owned()
         }
         Hint::ReplaceExpectation { key } => {
-            format!("give the value as it was, for example --{} VALUE", kebab_case(&key))
+            format!("pass the original value, for example --{} VALUE", kebab_case(&key))
         }
         Hint::ShowRawTrace { trace } => {
-            format!("karat trace show {} --raw prints what its source sent", command_word(&trace))
+            format!("to print the original data: karat trace show {} --raw", shell_quote(&trace))
         }
         Hint::NameToolUnderTest { tool: None, trace } => {
-            format!("name it: karat regress add TOOL --from-trace {trace}")
+            format!("name the tool under test: karat regress add TOOL --from-trace {trace}")
         }
         Hint::NameToolUnderTest { tool: Some(tool), trace } => {
-            format!("name the one under test: karat regress add {tool} --from-trace {trace}")
+            format!("name the tool under test: karat regress add {tool} --from-trace {trace}")
         }
-        Hint::ListTools => "'karat tools' lists them".to_owned(),
+        Hint::ListTools => "run 'karat tools' to list them".to_owned(),
         Hint::ForgeBrief { tool } => {
-            format!("karat forge {} --brief says what the drafts look like", command_word(&tool))
+            format!("to print the expected format: karat forge {} --brief", shell_quote(&tool))
         }
-        Hint::StartForge { tool: None } => "karat forge TOOL begins one".to_owned(),
-        Hint::StartForge { tool: Some(tool) } => format!("karat forge {} begins one", command_word(&tool)),
-        Hint::ResumeForge { tool } => format!("karat forge {} --resume goes on with it", command_word(&tool)),
-        Hint::ResumeKeptForge { tool, file } => {
-            format!("kept in {file}: karat forge {} --resume goes on here", command_word(&tool))
+        Hint::StartForge { tool: None } => "to start one: karat forge TOOL".to_owned(),
+        Hint::StartForge { tool: Some(tool) } => format!("to start one: karat forge {}", shell_quote(&tool)),
+        Hint::ResumeForge { tool } => format!("to continue it: karat forge {} --resume", shell_quote(&tool)),
+        Hint::ResumeSavedForge { tool, file } => {
+            format!("saved in {file}; to continue: karat forge {} --resume", shell_quote(&tool))
         }
         Hint::ResumeOrRestartForge { tool } => {
-            format!("karat forge {} --resume goes on with it, --restart forgets it", command_word(&tool))
+            format!("pass --restart to discard it, or continue it: karat forge {} --resume", shell_quote(&tool))
         }
-        Hint::RestartForge { tool } => format!("karat forge {} --restart forgets it", command_word(&tool)),
+        Hint::RestartForge { tool } => format!("to discard it: karat forge {} --restart", shell_quote(&tool)),
         Hint::RestartForgeWithDrafts { tool } => {
-            format!("karat forge {} --restart --drafts FILE forgets it", command_word(&tool))
+            format!("to discard it: karat forge {} --restart --drafts FILE", shell_quote(&tool))
         }
     }
 }
 
-/// Returns the flag of a key of 'expect'.
+/// Returns the flag name for a key of `expect`.
 fn kebab_case(key: &str) -> String {
     let mut flag = String::new();
     for letter in key.chars() {

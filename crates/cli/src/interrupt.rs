@@ -1,4 +1,4 @@
-//! Ctrl-C, and the machine's wish that the program ends.
+//! Ctrl-C and termination signals.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,59 +13,58 @@ use karat_core::exit::ExitStatus;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// Whether the alternate screen is shown: who leaves it without having entered it moves the cursor.
+/// Whether the alternate screen is active. Leaving it without having entered it moves the cursor.
 pub(crate) static ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
 
-/// How long a terminal may take to be given back: one that is halted takes nothing, and must not keep the program.
-const GIVING_BACK: Duration = Duration::from_millis(300);
+/// Restoring a suspended terminal blocks, which must not keep the program alive.
+const RESTORE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Hears and remembers that the program was asked to stop: once the signals are taken from the system, nobody else does.
+/// Remembers whether a signal asked the program to stop.
 #[derive(Clone)]
 pub(crate) struct Interrupts(watch::Receiver<bool>);
 
 impl Interrupts {
-    /// Listens from here on. Who asks twice is obeyed at once, whatever is under way.
+    /// Registers the signal handlers. The second signal ends the program immediately.
     pub(crate) fn listen(runtime: &Runtime) -> Self {
-        let (asked, interrupts) = watch::channel(false);
+        let (sender, receiver) = watch::channel(false);
         let _guard = runtime.enter();
-        // Without them the system ends the program, as it does any other.
-        if let Ok(mut signals) = Signals::take() {
+        // Without handlers, the default action of a signal ends the program.
+        if let Ok(mut signals) = Signals::register() {
             runtime.spawn(async move {
                 signals.next().await;
-                asked.send(true).ok();
+                sender.send(true).ok();
                 signals.next().await;
-                end_at_once();
+                exit_now();
             });
         }
-        Self(interrupts)
+        Self(receiver)
     }
 
-    /// Waits until the program is asked to stop, if it was not yet.
-    pub(crate) async fn asked(&self) {
-        if self.0.clone().wait_for(|asked| *asked).await.is_err() {
+    /// Waits for the first signal.
+    pub(crate) async fn wait(&self) {
+        if self.0.clone().wait_for(|is_interrupted| *is_interrupted).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 }
 
-pub(crate) fn end_at_once() {
+pub(crate) fn exit_now() {
     karat_process::kill_all();
-    // In a thread of its own, since another one may be writing to the terminal and never finish. Where none can be
-    // started, nobody is waited for.
-    let (given_back, waiting) = channel();
-    let giving_back = move || {
-        give_terminal_back();
-        given_back.send(()).ok();
+    // In its own thread, because another thread may be blocked while it writes to the terminal.
+    let (sender, restored) = channel();
+    let restore = move || {
+        restore_terminal();
+        sender.send(()).ok();
     };
-    std::thread::Builder::new().spawn(giving_back).ok();
-    waiting.recv_timeout(GIVING_BACK).ok();
-    #[expect(clippy::disallowed_methods, clippy::exit, reason = "asked to stop: nothing is worth waiting for")]
+    std::thread::Builder::new().spawn(restore).ok();
+    restored.recv_timeout(RESTORE_TIMEOUT).ok();
+    #[expect(clippy::disallowed_methods, clippy::exit, reason = "the user asked to stop without waiting")]
     std::process::exit(i32::from(ExitStatus::Interrupted.code()))
 }
 
-/// Leaves the terminal as it was before a prompt or a screen took it: nobody who did so comes to it any more. Nobody is
-/// left to tell when it is gone.
-fn give_terminal_back() {
+/// Restores the terminal after a prompt or a screen, whose destructors do not run. Errors are ignored: the terminal may
+/// be gone.
+fn restore_terminal() {
     if !is_raw_mode_enabled().unwrap_or(false) {
         return;
     }
@@ -89,7 +88,7 @@ struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    fn take() -> std::io::Result<Self> {
+    fn register() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -112,7 +111,7 @@ struct Signals(tokio::signal::windows::CtrlC);
 
 #[cfg(windows)]
 impl Signals {
-    fn take() -> std::io::Result<Self> {
+    fn register() -> std::io::Result<Self> {
         tokio::signal::windows::ctrl_c().map(Self)
     }
 

@@ -1,6 +1,6 @@
-//! The command line: arguments → request → workflow → output, one file for each verb.
+//! The command line: arguments → request → workflow → output, one file per verb.
 //!
-//! A library, so that cargo compiles it beside the crates that it uses; the binary only calls it.
+//! A library, so that cargo can compile it in parallel with other crates; the binary only calls it.
 
 mod args;
 mod ask;
@@ -25,22 +25,22 @@ use crate::environment::Environment;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// Runs the command that the arguments name, and returns its exit code.
+/// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version also arrive here, but are not errors; clap picks the right stream.
+            // Includes --help and --version; clap picks the stream.
             let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
             let _ = error.print();
             return ExitCode::from(status.code());
         }
     };
-    let environment = Environment::real();
+    let environment = Environment::from_process();
     let printer = Arc::new(Printer::new(&cli.global, &environment));
     let surface = Surface::new(&environment, &printer);
-    let logging = logging::start(cli.global.verbose, environment.log.as_deref(), &printer);
-    let ended = logging.and_then(|()| match cli.verb {
+    let logging = logging::start(cli.global.verbose, environment.log_filter.as_deref(), &printer);
+    let result = logging.and_then(|()| match cli.verb {
         Verb::Run(args) => verb::run::run(&args, &surface),
         Verb::Check(args) => verb::check::run(&args, &surface),
         Verb::Coverage(args) => verb::coverage::run(&args, &surface),
@@ -58,14 +58,14 @@ pub fn main() -> ExitCode {
         Verb::Schema(args) => verb::schema::run(&args, &printer),
         Verb::Completions(args) => verb::completions::run(&args, &printer),
     });
-    let status = match ended {
+    let status = match result {
         Ok(status) => status,
         Err(failure) => {
             printer.failure(&failure);
             failure.status
         }
     };
-    // A task that is still under way may hold one.
+    // Unfinished tasks may still own child processes.
     karat_process::kill_all();
     ExitCode::from(status.code())
 }

@@ -1,4 +1,4 @@
-//! What `-v` and `KARAT_LOG` show: spans and events of all layers, on stderr.
+//! Logging to stderr with `-v` and `KARAT_LOG`.
 
 use std::io;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use tracing_subscriber::fmt::time::uptime;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// Sets up logging if it is requested. Otherwise there is no subscriber, so logging costs nothing.
+/// Sets up logging if it is requested; without a subscriber it costs nothing.
 pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>) -> Result<(), Failure> {
-    // Crates are named after the program, and a target is the beginning of a name.
+    // Matches every crate whose name starts with karat.
     let flags = match verbose {
         0 => None,
         1 => Some("karat=debug"),
@@ -22,20 +22,20 @@ pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>)
     if directives.is_empty() {
         return Ok(());
     }
-    // Of two directives for one target the last counts: the variable says it more exactly.
+    // The last directive for a target wins, so the variable overrides the flags.
     let filter = EnvFilter::builder().parse(directives.join(",")).map_err(|error| {
         Failure::invalid(format!("KARAT_LOG is not a valid filter: {error}")).hint(
-            "it is a list of levels, each for everything or for one target: KARAT_LOG=info or \
+            "pass a level, or a list of targets with levels: KARAT_LOG=info or \
              KARAT_LOG=karat_http=trace,karat_runner=debug",
         )
     })?;
     let writer = LogWriter(Arc::clone(printer));
-    // An error only says that logging is set up already.
+    // Fails only if logging is already set up.
     tracing_subscriber::fmt().with_env_filter(filter).with_timer(uptime()).with_writer(writer).try_init().ok();
     Ok(())
 }
 
-/// Writes log lines the way everything else is written to stderr: without secrets, and above a progress bar.
+/// Writes log lines through the printer: without secrets, and above a progress bar.
 struct LogWriter(Arc<Printer>);
 
 impl<'w> MakeWriter<'w> for LogWriter {
@@ -46,7 +46,7 @@ impl<'w> MakeWriter<'w> for LogWriter {
     }
 }
 
-/// Takes one line, which comes as a whole.
+/// Writes one line; each call of `write` has a whole line.
 struct LogLine<'w>(&'w Printer);
 
 impl io::Write for LogLine<'_> {

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Cases and results are many small pieces, made on one thread and freed on another, which the system's allocator is
-/// slow with.
+/// The system allocator is slow with many small values that are freed on another thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! All printing goes through here: stdout is data, stderr is talk.
+//! Output: results on stdout, messages on stderr.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,34 +17,31 @@ use crate::args::{ColorChoice, GlobalArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// How many invalid places of a text are printed.
+/// Findings of one file that are printed.
 const MAX_FINDINGS: usize = 50;
 
-/// Knows where and how to print.
 pub(crate) struct Printer {
     pub(crate) stdout_palette: Palette,
     pub(crate) stderr_palette: Palette,
     pub(crate) symbols: Symbols,
-    /// How wide summaries are.
+    /// Width of text on stdout.
     pub(crate) columns: usize,
-    /// How wide the lines of talk are, where they go to a terminal.
-    talk_columns: Option<usize>,
-    /// Where stdout is a screen, how wide a line of it is.
-    pub(crate) screen: Option<usize>,
+    /// Width of messages, if stderr is a terminal.
+    stderr_columns: Option<usize>,
+    /// Width of stdout, if it is a terminal.
+    pub(crate) terminal_columns: Option<usize>,
     pub(crate) quiet: bool,
     /// Masks secrets in everything that is printed.
     pub(crate) redactor: Redactor,
     bar: Mutex<Option<ProgressBar>>,
 }
 
-/// Without a terminal; and no line gets so wide that the eye loses it.
 const DEFAULT_COLUMNS: usize = 80;
-const NARROWEST: usize = 40;
-const WIDEST: usize = 160;
+const MIN_COLUMNS: usize = 40;
+const MAX_COLUMNS: usize = 160;
 
-/// How many lines of what somebody else said are shown, of its beginning and of its end: some programs say first what
-/// is wrong, others last.
-const MOST_QUOTED: usize = 5;
+/// Lines of another program's output that are shown, from its start and from its end.
+const MAX_QUOTED_LINES: usize = 5;
 
 impl Printer {
     pub(crate) fn new(args: &GlobalArgs, environment: &Environment) -> Self {
@@ -53,23 +50,23 @@ impl Printer {
             ColorChoice::Never => false,
             ColorChoice::Auto => !environment.no_color && (environment.force_color || is_terminal),
         };
-        let fitting = |columns: usize| columns.clamp(NARROWEST, WIDEST);
-        let columns = fitting(environment.columns.unwrap_or(DEFAULT_COLUMNS));
+        let clamp = |columns: usize| columns.clamp(MIN_COLUMNS, MAX_COLUMNS);
+        let columns = clamp(environment.stdout_columns.unwrap_or(DEFAULT_COLUMNS));
         let ascii = args.ascii.unwrap_or(environment.ascii_locale);
         Self {
             stdout_palette: Palette { color: color(environment.stdout_is_terminal) },
             stderr_palette: Palette { color: color(environment.stderr_is_terminal) },
             symbols: if ascii { Symbols::ASCII } else { Symbols::UNICODE },
             columns,
-            talk_columns: environment.talk_columns.map(fitting),
-            screen: environment.stdout_is_terminal.then_some(columns),
+            stderr_columns: environment.stderr_columns.map(clamp),
+            terminal_columns: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
             redactor: Redactor::default(),
             bar: Mutex::default(),
         }
     }
 
-    /// Returns how what goes to stdout is laid out.
+    /// Returns the layout of stdout.
     pub(crate) fn console(&self) -> ConsoleSettings {
         ConsoleSettings {
             columns: self.columns,
@@ -79,33 +76,33 @@ impl Printer {
         }
     }
 
-    /// Lets a progress bar step aside for what is printed.
-    pub(crate) fn show_above(&self, bar: Option<ProgressBar>) {
+    /// Sets the progress bar, which is hidden while something else is printed.
+    pub(crate) fn set_progress_bar(&self, bar: Option<ProgressBar>) {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
 
-    pub(crate) fn out(&self, text: &str) -> io::Result<()> {
-        match self.suspended(|| write_all(&mut io::stdout().lock(), text)) {
-            // A closed stdout means that the reader has enough.
+    pub(crate) fn write_stdout(&self, text: &str) -> io::Result<()> {
+        match self.with_bar_hidden(|| write_all(&mut io::stdout().lock(), text)) {
+            // The reader closed the pipe and wants no more.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }
     }
 
-    /// Prints what a verb has to say.
+    /// Prints a text to stdout.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
-        self.out(text).map_err(|error| Failure::errored(error.to_string()))
+        self.write_stdout(text).map_err(|error| Failure::errored(error.to_string()))
     }
 
-    /// Prints one JSON document, as programs read it.
+    /// Prints a JSON document to stdout.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|error| Failure::errored(error.to_string()))?;
         self.print(&format!("{text}\n"))
     }
 
-    /// Writes what was kept, byte for byte.
-    pub(crate) fn out_bytes(&self, bytes: &[u8]) -> io::Result<()> {
-        let written = self.suspended(|| {
+    /// Writes bytes to stdout unchanged.
+    pub(crate) fn write_stdout_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.with_bar_hidden(|| {
             let mut out = io::stdout().lock();
             out.write_all(bytes)?;
             out.flush()
@@ -117,98 +114,98 @@ impl Printer {
     }
 
     pub(crate) fn warn(&self, text: &str) {
-        self.talk(&self.labelled("warning:", text, |label| self.stderr_palette.doubtful(label)));
+        self.print_stderr(&self.labelled("warning:", text, |label| self.stderr_palette.warning(label)));
     }
 
-    /// Says what could not be read of the tools, and what somebody said of it.
-    pub(crate) fn warn_of_gap(&self, gap: &Gap) {
-        let (what, said) = gap.parts();
+    /// Warns about a part of the registry that cannot be read, with the output of the failed program.
+    pub(crate) fn warn_gap(&self, gap: &Gap) {
+        let (what, output) = gap.parts();
         self.warn(&format!("{}: {what}", gap.place));
-        self.quote(said);
+        self.quote(output);
     }
 
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            let lines = self.lines("", text);
-            self.talk(&lines.iter().map(|line| self.stderr_palette.dim(line)).collect::<Vec<_>>().join("\n"));
+            let lines = self.wrap("", text);
+            self.print_stderr(&lines.iter().map(|line| self.stderr_palette.dim(line)).collect::<Vec<_>>().join("\n"));
         }
     }
 
-    /// Prints invalid places of a text to stderr, in order.
+    /// Prints the findings of a file to stderr.
     pub(crate) fn findings(&self, name: &str, text: &str, findings: &[Finding]) {
         let text: Arc<str> = Arc::from(text);
         let settings = ConsoleSettings { palette: self.stderr_palette, ..self.console() };
         for finding in findings.iter().take(MAX_FINDINGS) {
             let problem = SourceProblem::new(name, &text, finding.clone(), Severity::Error, None);
-            self.talk(&problem.text(settings));
+            self.print_stderr(&problem.text(settings));
         }
         if let Some(more) = findings.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
-            self.talk(&format!("… and {more} more in {name}"));
+            self.print_stderr(&format!("… and {more} more in {name}"));
         }
     }
 
     pub(crate) fn failure(&self, failure: &Failure) {
         failure.files.iter().for_each(|file| self.findings(&file.name, &file.text, &file.findings));
         if !failure.message.is_empty() {
-            // In one line, since it is what logs are searched for.
-            self.talk(&format!("{} {}", self.stderr_palette.alarm("error:"), printable(&failure.message)));
+            // On one line, so that it can be found in logs.
+            self.print_stderr(&format!("{} {}", self.stderr_palette.alert("error:"), printable(&failure.message)));
         }
         self.quote(&failure.quoted);
         for hint in &failure.hints {
-            self.talk(&self.labelled("hint:", hint, |label| self.stderr_palette.bold(label)));
+            self.print_stderr(&self.labelled("hint:", hint, |label| self.stderr_palette.bold(label)));
         }
     }
 
-    /// Lays out a text behind a label, which is painted.
+    /// Wraps a text behind a coloured label.
     fn labelled(&self, label: &str, text: &str, paint: impl Fn(&str) -> String) -> String {
-        let text = self.lines(&format!("{label} "), text).join("\n");
+        let text = self.wrap(&format!("{label} "), text).join("\n");
         match text.strip_prefix(label) {
             Some(rest) => paint(label) + rest,
             None => text,
         }
     }
 
-    /// Breaks a text into lines that are no wider than the terminal, as far as its words allow. In a file it stays one line,
-    /// since that is what logs are searched for.
-    fn lines(&self, label: &str, text: &str) -> Vec<String> {
-        // As a whole first: a secret with spaces is not found in parts.
+    /// Wraps a text to the width of the terminal. Without a terminal it stays on one line, so that it can be found in
+    /// logs.
+    fn wrap(&self, label: &str, text: &str) -> Vec<String> {
+        // Redact before wrapping: a secret may contain spaces.
         let text = self.redactor.text(text).into_owned();
-        match self.talk_columns {
-            Some(columns) => wrapped(label, &printable(&text), columns),
+        match self.stderr_columns {
+            Some(columns) => wrap_text(label, &printable(&text), columns),
             None => vec![format!("{label}{}", printable(&text))],
         }
     }
 
-    /// Prints the first and last lines of what somebody else said, so far to the right that they are nobody else's.
+    /// Prints the first and last lines of another program's output, indented.
     fn quote(&self, text: &str) {
-        // As a whole first: a secret of several lines is not found in one of them.
+        // Redact before splitting: a secret may span lines.
         let text = self.redactor.text(text).into_owned();
         for line in quoted_lines(&text, self.symbols.ellipsis) {
-            self.talk(&format!("  {line}"));
+            self.print_stderr(&format!("  {line}"));
         }
     }
 
-    /// Prints lines that are already laid out to stderr.
-    pub(crate) fn talk(&self, text: &str) {
+    /// Prints a text to stderr without wrapping it.
+    pub(crate) fn print_stderr(&self, text: &str) {
         let redacted = self.redactor.text(text).into_owned();
-        // Nobody is left to tell when stderr is gone.
-        self.suspended(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
+        // There is no way to report that stderr is closed.
+        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
     }
 
-    /// Prints a line of the log to stderr.
+    /// Prints a log line to stderr.
     pub(crate) fn log(&self, line: &str) {
-        // Secrets first: one with a line break is not found any more once that is escaped.
+        // Redact before escaping: a secret may contain line breaks.
         let redacted = self.redactor.text(line.trim_end());
-        self.talk(&printable(&redacted));
+        self.print_stderr(&printable(&redacted));
     }
 
-    /// Draws on the screen, of which stderr is a part.
+    /// Writes terminal sequences to stderr.
     pub(crate) fn draw(&self, text: &str) -> io::Result<()> {
         let redacted = self.redactor.text(text).into_owned();
         write_all(&mut io::stderr().lock(), &redacted)
     }
 
-    fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+    fn with_bar_hidden<T>(&self, print: impl FnOnce() -> T) -> T {
         let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match bar {
             Some(bar) => bar.suspend(print),
@@ -227,46 +224,45 @@ impl Notices for Printer {
     }
 
     fn gap(&self, gap: &Gap) {
-        self.warn_of_gap(gap);
+        self.warn_gap(gap);
     }
 }
 
-/// Returns the lines of what somebody else said, without the middle of many.
+/// Returns the non-empty lines of a text, without the middle if there are many.
 fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| printable(line).into_owned()).collect();
-    if lines.len() > 2 * MOST_QUOTED {
-        lines.splice(MOST_QUOTED..lines.len() - MOST_QUOTED, [ellipsis.to_owned()]);
+    if lines.len() > 2 * MAX_QUOTED_LINES {
+        lines.splice(MAX_QUOTED_LINES..lines.len() - MAX_QUOTED_LINES, [ellipsis.to_owned()]);
     }
     lines
 }
 
-/// Breaks a text at its spaces, and nowhere else: a path that is cut in two is no path. What comes after the first line is
-/// a bit to the right, so that it is not taken for a text of its own.
-fn wrapped(label: &str, text: &str, columns: usize) -> Vec<String> {
+/// Wraps a text at spaces only, so that paths stay whole, and indents the lines after the first.
+fn wrap_text(label: &str, text: &str, columns: usize) -> Vec<String> {
     let options = textwrap::Options::new(columns)
         .initial_indent(label)
         .subsequent_indent("  ")
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .word_separator(textwrap::WordSeparator::Custom(words));
+        .word_separator(textwrap::WordSeparator::Custom(split_words));
     textwrap::wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// What begins a command that a person may copy.
-const COMMAND: &str = "karat ";
+/// Start of a command that users may copy.
+const COMMAND_PREFIX: &str = "karat ";
 
-/// Finds the words of a line, with the spaces behind them. A command is one word, since it is copied whole: up to the
-/// quote that ends it, or all that comes after a colon.
-fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+/// Splits a line into words with their trailing spaces. A command is one word, so that it can be copied: up to its
+/// closing quote, or the rest of the line after a colon.
+fn split_words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let (mut rest, mut is_after_colon) = (line, false);
     Box::new(std::iter::from_fn(move || {
-        let space_from = |begin: usize| rest[begin..].find(' ').map_or(rest.len(), |space| begin + space);
+        let space_from = |start: usize| rest[start..].find(' ').map_or(rest.len(), |space| start + space);
         let mut end = space_from(0);
-        if is_after_colon && rest.starts_with(COMMAND) {
+        if is_after_colon && rest.starts_with(COMMAND_PREFIX) {
             end = rest.len();
-        } else if let Some(begun) = rest.get(..=end).and_then(|word| word.strip_suffix(COMMAND))
-            && begun.ends_with('\'')
+        } else if let Some(before) = rest.get(..=end).and_then(|word| word.strip_suffix(COMMAND_PREFIX))
+            && before.ends_with('\'')
             && let Some(quote) = rest[end..].find('\'')
         {
             end = space_from(end + quote);
@@ -292,20 +288,20 @@ mod tests {
     use super::*;
 
     #[rstest]
-    fn a_text_is_broken_at_its_spaces(#[values(40, 60, 80)] columns: usize) {
+    fn wraps_at_spaces_only(#[values(40, 60, 80)] columns: usize) {
         let text = "evals/one-of-many/a-file-with-a-name-that-is-longer-than-a-line-of-a-terminal-has-columns.json is \
                     out-of-date: see --format=json for the well-known rest of what there is";
-        let lines = wrapped("warning: ", text, columns);
+        let lines = wrap_text("warning: ", text, columns);
         let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&lines.join(" ")), words(&format!("warning: {text}")));
         assert!(lines.iter().all(|line| line.len() <= columns || line.trim().split(' ').count() <= 2), "{lines:#?}");
     }
 
     #[test]
-    fn a_command_is_not_torn() {
+    fn does_not_break_commands() {
         let text = "no trace was judged by versions 1 and 2; 'karat eval run eval_tone --stored' judges with the \
                     newest, and that's what counts: 'karat eval add a file.py' or 'other words' follow";
-        assert_snapshot!(wrapped("hint: ", text, 50).join("\n"), @r"
+        assert_snapshot!(wrap_text("hint: ", text, 50).join("\n"), @r"
         hint: no trace was judged by versions 1 and 2;
           'karat eval run eval_tone --stored' judges
           with the newest, and that's what counts:
@@ -313,15 +309,15 @@ mod tests {
           follow
         ");
         let text = "the rating still counts; to correct it: karat feedback add conversation-1 negative";
-        assert_snapshot!(wrapped("", text, 50).join("\n"), @r"
+        assert_snapshot!(wrap_text("", text, 50).join("\n"), @r"
         the rating still counts; to correct it:
           karat feedback add conversation-1 negative
         ");
     }
 
     #[test]
-    fn a_short_text_is_one_line() {
-        assert_eq!(wrapped("", "nothing changed", 40), ["nothing changed"]);
-        assert_eq!(wrapped("", "'karat review", 40), ["'karat review"], "a quote that does not end is a quote");
+    fn keeps_short_text_on_one_line() {
+        assert_eq!(wrap_text("", "nothing changed", 40), ["nothing changed"]);
+        assert_eq!(wrap_text("", "'karat review", 40), ["'karat review"], "an unclosed quote is plain text");
     }
 }

@@ -1,4 +1,4 @@
-//! The bar that shows how far a run is, on stderr.
+//! Progress bar of a run, on stderr.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use karat_core::result::Outcome;
 use crate::environment::Environment;
 use crate::printer::Printer;
 
-/// Counts what passed and what did not while it happens.
+/// Shows how many cases passed, failed and errored so far.
 pub(crate) struct ProgressReporter {
     bar: ProgressBar,
     passed: usize,
@@ -19,7 +19,7 @@ pub(crate) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Makes a bar where somebody is there to see it.
+    /// Creates a bar if stderr is an interactive terminal.
     pub(crate) fn new(environment: &Environment, printer: &Printer, cases: usize) -> Option<Self> {
         if !environment.stderr_is_terminal || environment.process.ci || cases < 2 {
             return None;
@@ -33,7 +33,7 @@ impl ProgressReporter {
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars(chars));
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        printer.show_above(Some(bar.clone()));
+        printer.set_progress_bar(Some(bar.clone()));
         let progress = Self { bar, passed: 0, failed: 0, errored: 0 };
         progress.show();
         Some(progress)

@@ -1,4 +1,4 @@
-//! What every verb works with: the environment, the printer, and the one way to run a workflow.
+//! The environment and the printer of all verbs, and how they run workflows.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::args::{ConfigArgs, StoreArgs};
 use crate::ask::is_asking;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::interrupt::{Interrupts, end_at_once};
+use crate::interrupt::{Interrupts, exit_now};
 use crate::printer::Printer;
 
 pub(crate) struct Surface<'s> {
@@ -25,13 +25,13 @@ impl<'s> Surface<'s> {
         Self { environment, printer }
     }
 
-    /// Resolves the settings; the project is looked for above these paths.
+    /// Resolves the settings; the project is searched for in the parents of these paths.
     pub(crate) fn context(&self, config: &ConfigArgs, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
         let (process, printer) = (&self.environment.process, self.printer);
         let settings = Settings::resolve(&config.flags(), paths, process, &printer.redactor, printer.as_ref())?;
         Ok(Context {
             settings,
-            surroundings: process,
+            process_env: process,
             clock: &SystemClock,
             ids: &TimeOrderedIds,
             notices: printer.as_ref(),
@@ -42,48 +42,48 @@ impl<'s> Surface<'s> {
         self.context(&args.config_args(), &[])
     }
 
-    /// Runs a workflow that has nothing to finish: an interrupt ends the program.
-    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
+    /// Runs a workflow; an interrupt ends the program.
+    #[expect(clippy::unused_self, reason = "workflows are run by a surface")]
     pub(crate) fn run<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
         let runtime = runtime()?;
         let interrupts = Interrupts::listen(&runtime);
         runtime.spawn(async move {
-            interrupts.asked().await;
-            end_at_once();
+            interrupts.wait().await;
+            exit_now();
         });
         Ok(runtime.block_on(work)?)
     }
 
-    /// Runs a workflow that finishes what it began: the first interrupt cancels the token, the second ends the program.
+    /// Runs a workflow that can be cancelled: the first interrupt cancels the token, the second ends the program.
     pub(crate) fn run_cancellable<T>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        self.converse(async |cancel| Ok(work(cancel).await?))
+        self.run_interactive(async |cancel| Ok(work(cancel).await?))
     }
 
-    /// Runs a conversation as [`Self::run_cancellable`] does. An interrupt while a question waits for its answer ends the
-    /// program: what was decided is saved.
-    #[expect(clippy::unused_self, reason = "a workflow is run by a surface")]
-    pub(crate) fn converse<T>(
+    /// Like [`Self::run_cancellable`], for workflows with prompts. An interrupt during a prompt ends the program;
+    /// earlier decisions are saved.
+    #[expect(clippy::unused_self, reason = "workflows are run by a surface")]
+    pub(crate) fn run_interactive<T>(
         &self,
         work: impl AsyncFnOnce(CancellationToken) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let runtime = runtime()?;
         let interrupts = Interrupts::listen(&runtime);
         let cancel = CancellationToken::new();
-        let cancelled = cancel.clone();
+        let token = cancel.clone();
         runtime.spawn(async move {
-            interrupts.asked().await;
+            interrupts.wait().await;
             if is_asking() {
-                end_at_once();
+                exit_now();
             }
-            cancelled.cancel();
+            token.cancel();
         });
-        let done = runtime.block_on(work(cancel));
+        let result = runtime.block_on(work(cancel));
         // Abandoned work must not keep the program alive.
         runtime.shutdown_background();
-        done
+        result
     }
 }
 
@@ -91,5 +91,5 @@ fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::errored(format!("cannot start: {error}")))
+        .map_err(|error| Failure::errored(format!("cannot start the async runtime: {error}")))
 }

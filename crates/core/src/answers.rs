@@ -1,4 +1,4 @@
-//! Which tools were called in stored results, and nothing else of them: results hold whole responses.
+//! Reads which tools were called from result files, without loading the responses.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,32 +9,32 @@ use serde_json::value::RawValue;
 use crate::case::Tier;
 use crate::result::{Cause, EarlierMetadata, Outcome};
 
-/// What a result says before its cases.
+/// The members of a result that precede its cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResultHead {
     pub run_id: String,
     pub timestamp: String,
     pub tier: Option<Tier>,
-    /// Who answered, where it is said.
+    /// The agent, if the result names one.
     pub agent: Option<String>,
     pub metadata: EarlierMetadata,
 }
 
 impl ResultHead {
-    /// Reads the beginning of a result, as far as its cases; none where they are not reached, or where it is no result.
+    /// Parses the start of a result up to its cases. Returns `None` if they are not reached, or if it is not a result.
     pub fn read_start(bytes: &[u8]) -> Option<Self> {
         let mut reader = HeadReader { head: Self::default(), at_cases: false };
         let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        // Reading always ends with an error: on purpose at the cases, or for want of bytes.
+        // Parsing always ends with an error: deliberately at the cases, or because the bytes end.
         deserializer.deserialize_map(&mut reader).ok();
         (reader.at_cases && !reader.head.run_id.is_empty()).then_some(reader.head)
     }
 
-    /// Reads a whole result whose keys may stand in any order.
+    /// Parses a whole result with its keys in any order.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Written {
+        struct RawResult {
             run_id: String,
             #[serde(default)]
             timestamp: String,
@@ -48,12 +48,12 @@ impl ResultHead {
             _cases: Vec<IgnoredAny>,
         }
 
-        let Written { run_id, timestamp, tier, agent_endpoint, metadata, .. } = serde_json::from_slice(bytes).ok()?;
+        let RawResult { run_id, timestamp, tier, agent_endpoint, metadata, .. } = serde_json::from_slice(bytes).ok()?;
         Some(Self { run_id, timestamp, tier, agent: agent_endpoint, metadata })
     }
 }
 
-/// Fills a head until the cases begin.
+/// Fills a `ResultHead` and stops at the cases.
 struct HeadReader {
     head: ResultHead,
     at_cases: bool,
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for &mut HeadReader {
                 "metadata" => self.head.metadata = map.next_value()?,
                 "cases" => {
                     self.at_cases = true;
-                    return Err(A::Error::custom("the cases are not read"));
+                    return Err(A::Error::custom("stopped at the cases"));
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -87,28 +87,28 @@ impl<'de> Visitor<'de> for &mut HeadReader {
     }
 }
 
-/// What an agent called in all tries of a case.
+/// The tools that an agent called in each trial of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseAnswers {
     pub case_id: String,
-    /// For each try the tools that were called; none where no answer came.
-    pub tries: Vec<Option<Vec<String>>>,
+    /// The called tools per trial; `None` if the agent did not answer.
+    pub trials: Vec<Option<Vec<String>>>,
 }
 
-/// Reads the calls of all cases of a result.
+/// Reads the tool calls of all cases of a result.
 pub fn read_answers(bytes: &[u8]) -> Result<Vec<CaseAnswers>, serde_json::Error> {
     #[derive(serde::Deserialize)]
-    struct Written {
+    struct RawResult {
         cases: Vec<CaseAnswers>,
     }
 
-    serde_json::from_slice(bytes).map(|Written { cases }| cases)
+    serde_json::from_slice(bytes).map(|RawResult { cases }| cases)
 }
 
 impl<'de> Deserialize<'de> for CaseAnswers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(serde::Deserialize)]
-        struct Written<'w> {
+        struct RawCase<'w> {
             id: String,
             #[serde(default)]
             outcome: Option<Outcome>,
@@ -121,13 +121,13 @@ impl<'de> Deserialize<'de> for CaseAnswers {
         }
 
         #[derive(serde::Deserialize)]
-        struct WrittenTrials<'w> {
+        struct RawTrials<'w> {
             #[serde(borrow)]
-            tries: Vec<WrittenTry<'w>>,
+            tries: Vec<RawTrial<'w>>,
         }
 
         #[derive(serde::Deserialize)]
-        struct WrittenTry<'w> {
+        struct RawTrial<'w> {
             outcome: Option<Outcome>,
             #[serde(borrow, default)]
             error: Option<Cow<'w, str>>,
@@ -135,28 +135,28 @@ impl<'de> Deserialize<'de> for CaseAnswers {
             details: Option<&'w RawValue>,
         }
 
-        let Written { id, outcome, error, details, trials } = Written::deserialize(deserializer)?;
-        // Another runner may mean something else by the word.
-        let trials = trials.and_then(|trials| serde_json::from_str::<WrittenTrials<'_>>(trials.get()).ok());
-        let tries = match trials {
-            Some(WrittenTrials { tries }) => {
-                tries.into_iter().map(|one| called(one.outcome, one.error.as_deref(), one.details)).collect()
+        let RawCase { id, outcome, error, details, trials } = RawCase::deserialize(deserializer)?;
+        // Other runners may use `trials` for something else.
+        let trials = trials.and_then(|trials| serde_json::from_str::<RawTrials<'_>>(trials.get()).ok());
+        let trials = match trials {
+            Some(RawTrials { tries }) => {
+                tries.into_iter().map(|trial| called_tools(trial.outcome, trial.error.as_deref(), trial.details)).collect()
             }
-            None => vec![called(outcome, error.as_deref(), details)],
+            None => vec![called_tools(outcome, error.as_deref(), details)],
         };
-        Ok(Self { case_id: id, tries })
+        Ok(Self { case_id: id, trials })
     }
 }
 
-/// Returns the tools that were called in a try, if an answer came.
-fn called(outcome: Option<Outcome>, error: Option<&str>, details: Option<&RawValue>) -> Option<Vec<String>> {
+/// Returns the tools called in a trial, or `None` if the agent did not answer.
+fn called_tools(outcome: Option<Outcome>, error: Option<&str>, details: Option<&RawValue>) -> Option<Vec<String>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Details {
         tools_called: Vec<String>,
     }
 
-    // Other runners say no outcome, and call a timeout a failure too.
+    // Other runners write no outcome, and report a timeout as a failure.
     let outcome = outcome.unwrap_or(Outcome::Failed);
     if outcome == Outcome::Errored || Cause::read(outcome, error) == Some(Cause::Timeout) {
         return None;
@@ -171,10 +171,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_result_is_read_from_its_beginning() {
+    fn reads_the_head_from_the_start_of_a_result() {
         let start = br#"{"runId": "r", "timestamp": "t", "tier": "golden", "agentEndpoint": "a", "x": [1],
             "metadata": {"evalFileHash": "h", "evalFile": "e.json"}, "cases": [{"id": "#;
-        let head = ResultHead::read_start(start).expect("a head");
+        let head = ResultHead::read_start(start).expect("head");
         assert_eq!((head.run_id.as_str(), head.tier, head.agent.as_deref()), ("r", Some(Tier::Golden), Some("a")));
         assert_eq!(head.metadata.eval_file_hash, "h");
         assert_eq!(ResultHead::read_start(&start[..40]), None);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_try_counts_and_what_never_came_is_none() {
+    fn reads_every_trial_and_no_answer_is_none() {
         let result = json!({"cases": [
             {"id": "a", "passed": true, "details": {"toolsCalled": ["x", "y"], "response": "long"}},
             {"id": "b", "passed": false, "outcome": "errored", "error": "HTTP 500", "details": {"toolsCalled": []}},
@@ -198,11 +198,11 @@ mod tests {
             {"id": "e", "passed": true, "trials": 3},
             {"id": "f", "passed": true, "trials": 3, "details": {"toolsCalled": []}},
         ]});
-        let answers = read_answers(result.to_string().as_bytes()).expect("a result");
-        let tries: Vec<_> = answers.iter().map(|answer| answer.tries.clone()).collect();
+        let answers = read_answers(result.to_string().as_bytes()).expect("valid result");
+        let trials: Vec<_> = answers.iter().map(|answer| answer.trials.clone()).collect();
         let called = |tools: &[&str]| Some(tools.iter().map(|&tool| tool.to_owned()).collect::<Vec<_>>());
         assert_eq!(
-            tries,
+            trials,
             [
                 vec![called(&["x", "y"])],
                 vec![None],

@@ -1,42 +1,42 @@
-//! Models that are asked once for an answer of a given shape.
+//! Models that give one structured answer to a prompt.
 
 use serde_json::{Map, Value};
 
-use crate::port::{AgentError, Pending, Waiting};
+use crate::port::{AgentError, BoxFuture, WaitObserver};
 use crate::trace::Usage;
 
-/// A model that is asked once for an answer of a given shape: to judge, or to draft.
+/// A model that gives one structured answer to a prompt, used by judges and drafters.
 pub trait ChatModel: Send + Sync {
     fn identity(&self) -> String;
 
-    /// Returns the parameters that are recorded with what it says.
+    /// Returns the parameters that are recorded with each reply.
     fn parameters(&self) -> Map<String, Value>;
 
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>>;
+        waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>>;
 
-    /// Is told what counts instead of a reply that was given up: it took too long, or the model panicked.
-    fn given_up(&self, _prompt: &ChatPrompt, _error: &AgentError) {}
+    /// Called when the caller stops waiting for a reply, after a timeout or panic, with the error that takes its place.
+    fn on_abandoned(&self, _prompt: &ChatPrompt, _error: &AgentError) {}
 }
 
-/// What a model is asked.
+/// A prompt with the schema of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatPrompt {
     pub system: String,
     pub user: String,
-    /// What the answer is called: a word of letters and `_`.
+    /// The name of the answer's schema: letters and `_`.
     pub name: String,
     /// The JSON Schema of the answer.
     pub schema: Value,
 }
 
-/// What a model said.
+/// A model's reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatReply {
-    /// Whether it fits the schema is for the asker to find out.
+    /// The caller has to validate it against the schema.
     pub value: Value,
     pub usage: Option<Usage>,
     pub latency_ms: f64,

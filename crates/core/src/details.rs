@@ -1,4 +1,4 @@
-//! What an agent did in a case, as results show it.
+//! What an agent did in a case, as written to results.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::document::TraceDocument;
 use crate::judgement::EvalResult;
-use crate::trace::{About, ToolCall, Usage};
+use crate::trace::{AnswerParts, ToolCall, Usage};
 
 /// What the agent did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -15,36 +15,36 @@ pub struct CaseDetails {
     pub tools_called: Vec<String>,
     /// In characters.
     pub response_length: usize,
-    /// Tokens that had no value, each once.
+    /// Tokens without a value, without duplicates.
     pub skipped_tokens: Vec<String>,
     pub response: String,
     pub tool_calls: Vec<ToolCall>,
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
-    /// What a program said beside its answer.
+    /// Standard error of an agent that is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// Why checks were skipped, where it is not for a token.
+    /// Why checks were skipped, other than for missing token values.
     pub warnings: Vec<String>,
-    /// What Python eval functions said of the trace, those that ran.
+    /// Results of the Python eval functions that ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub evals: Vec<EvalResult>,
 }
 
 impl CaseDetails {
-    /// Returns what the agent did as a trace's document, without what was taken out of this and with further members.
+    /// Returns these details as a trace document, with additional members.
     pub fn document(&self, trace_id: &str, message: &str, members: Map<String, Value>) -> TraceDocument {
-        let about = About {
+        let parts = AnswerParts {
             response: &self.response,
             tool_calls: &self.tool_calls,
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
         };
-        let mut document = about.document(trace_id, message);
+        let mut document = parts.document(trace_id, message);
         document.extend(members);
-        TraceDocument::built(Value::Object(document))
+        TraceDocument::from_value(Value::Object(document))
     }
 }

@@ -1,36 +1,36 @@
-//! What changed between two results of the same suite.
+//! Compares two results of the same suite.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use crate::result::{EarlierCase, Outcome};
-use crate::statistics::{SIGNIFICANCE, Tries, fisher_test, sign_test};
+use crate::statistics::{SIGNIFICANCE, JudgedTrials, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
-/// How a case moved between two runs. A case without a verdict on either side moved nowhere.
+/// How a case changed between two runs. A case needs a verdict in both to have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
-    /// Passed before, fails now; where only some tries did, passes less often than chance explains.
+    /// Passed before and fails now; with mixed trials, passes significantly less often.
     Regression,
-    /// Failed before, passes now; where only some tries did, passes more often than chance explains.
+    /// Failed before and passes now; with mixed trials, passes significantly more often.
     NewPass,
     StillPasses,
     StillFails,
-    /// Passes sometimes, and not clearly more or less often than before.
+    /// Passes sometimes, with no significant change.
     Flaky,
-    /// Passes sometimes, and more or less often than before, but so few tries could not show that it is no chance.
+    /// Passes sometimes and at another rate than before, but with too few trials to ever be significant.
     NotEnoughData,
     /// Errored before or now, so there is nothing to compare.
     NoVerdict,
-    /// Not in the run before.
+    /// Not in the earlier run.
     Added,
-    /// Not in the run now.
+    /// Not in the current run.
     Removed,
 }
 
-/// One case in both runs.
+/// The comparison of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDiff {
@@ -39,35 +39,35 @@ pub struct CaseDiff {
     pub change: Change,
     pub before: Option<Outcome>,
     pub now: Option<Outcome>,
-    /// How the tries ended, where a side was tried several times.
+    /// Trial counts, if a side has several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_trials: Option<TrialCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now_trials: Option<TrialCounts>,
-    /// How likely chance alone shows such a difference, by Fisher's exact test.
+    /// The p-value of Fisher's exact test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
     /// Why it does not pass now.
     pub error: Option<String>,
 }
 
-/// Where a suite as a whole went.
+/// How a suite changed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Verdict {
     /// No case passes more or less often than before.
     Unchanged,
-    /// More cases got worse than chance explains.
+    /// Significantly more cases got worse than better.
     Regression,
-    /// More cases got better than chance explains.
+    /// Significantly more cases got better than worse.
     Improvement,
-    /// Cases moved, without a clear direction.
+    /// Cases changed without a significant direction.
     Flaky,
-    /// So few cases moved that no direction could be told from chance.
+    /// Too few cases changed for any significant direction.
     NotEnoughData,
 }
 
-/// How a suite moved as a whole, by the exact sign test over its cases, which is `McNemar`'s where each was tried once.
+/// The change of a suite by the exact sign test over its cases, which is `McNemar`'s test for single trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Movement {
@@ -76,11 +76,11 @@ pub struct Movement {
     pub worse: usize,
     /// Cases that pass more often than before.
     pub better: usize,
-    /// How likely chance alone splits them so unevenly.
+    /// The p-value of the sign test.
     pub p_value: f64,
 }
 
-/// Compares two runs case by case: the current order first, then what is gone.
+/// Compares two runs case by case, in the current order, followed by removed cases.
 pub fn diff_cases(before: &[EarlierCase], now: &[EarlierCase]) -> Vec<CaseDiff> {
     let mut old: HashMap<&str, &EarlierCase> = before.iter().map(|case| (case.id.as_str(), case)).collect();
     let mut diffs: Vec<CaseDiff> = now.iter().map(|case| compare(old.remove(case.id.as_str()), case)).collect();
@@ -115,7 +115,7 @@ fn compare(before: Option<&EarlierCase>, now: &EarlierCase) -> CaseDiff {
         && (before.trials.is_some() || now.trials.is_some())
     {
         let counts = (counts(before), counts(now));
-        (diff.change, diff.p_value) = change_of_tries(counts.0, counts.1);
+        (diff.change, diff.p_value) = change_of_trials(counts.0, counts.1);
         (diff.before_trials, diff.now_trials) = (Some(counts.0), Some(counts.1));
     }
     diff
@@ -136,18 +136,18 @@ fn change(before: Option<Outcome>, now: Outcome) -> Change {
     }
 }
 
-/// Says how a case moved that was tried several times, and how likely that is by chance.
-fn change_of_tries(before: TrialCounts, now: TrialCounts) -> (Change, Option<f64>) {
+/// Returns the change of a case with several trials, and its p-value.
+fn change_of_trials(before: TrialCounts, now: TrialCounts) -> (Change, Option<f64>) {
     let (old, new) = (before.judged(), now.judged());
     let (Some(old_rate), Some(new_rate)) = (old.rate(), new.rate()) else {
         return (Change::NoVerdict, None);
     };
     let p_value = fisher_test(old, new);
-    // From all to none needs no test: few tries must not hide what a single one would show.
-    let is_whole = !before.is_mixed() && !now.is_mixed();
-    let change = if p_value < SIGNIFICANCE || is_whole && differ(old, new) {
+    // A change from all passed to all failed, or back, needs no test, as with single trials.
+    let is_uniform = !before.is_mixed() && !now.is_mixed();
+    let change = if p_value < SIGNIFICANCE || is_uniform && differ(old, new) {
         if new_rate < old_rate { Change::Regression } else { Change::NewPass }
-    } else if differ(old, new) && !could_show(old.total(), new.total()) {
+    } else if differ(old, new) && !can_be_significant(old.total(), new.total()) {
         Change::NotEnoughData
     } else if before.is_mixed() || now.is_mixed() {
         Change::Flaky
@@ -159,18 +159,18 @@ fn change_of_tries(before: TrialCounts, now: TrialCounts) -> (Change, Option<f64
     (change, Some(p_value))
 }
 
-/// Compares shares without dividing.
-fn differ(old: Tries, new: Tries) -> bool {
+/// Whether the pass rates differ, computed without division.
+fn differ(old: JudgedTrials, new: JudgedTrials) -> bool {
     old.passed * new.total() != new.passed * old.total()
 }
 
-/// Tells whether so many tries could show any difference at all.
-fn could_show(before: usize, now: usize) -> bool {
-    let extreme = (Tries { passed: before, failed: 0 }, Tries { passed: 0, failed: now });
+/// Whether these numbers of trials can show a significant difference at all.
+fn can_be_significant(before: usize, now: usize) -> bool {
+    let extreme = (JudgedTrials { passed: before, failed: 0 }, JudgedTrials { passed: 0, failed: now });
     fisher_test(extreme.0, extreme.1) < SIGNIFICANCE
 }
 
-/// Says how a suite moved as a whole.
+/// Returns how a suite changed as a whole.
 pub fn movement(diffs: &[CaseDiff]) -> Movement {
     let (mut worse, mut better) = (0, 0);
     for diff in diffs {
@@ -200,7 +200,7 @@ pub fn movement(diffs: &[CaseDiff]) -> Movement {
     Movement { verdict, worse, better, p_value }
 }
 
-/// Counts the cases that pass less often than before, of which it could not be told whether that is chance.
+/// Returns the number of cases that pass less often than before, but with too few trials to be significant.
 pub fn doubtful(diffs: &[CaseDiff]) -> usize {
     let is_worse = |diff: &CaseDiff| {
         let rate = |counts: Option<TrialCounts>| counts.and_then(|counts| counts.judged().rate());
@@ -209,8 +209,8 @@ pub fn doubtful(diffs: &[CaseDiff]) -> usize {
     diffs.iter().filter(|diff| diff.change == Change::NotEnoughData && is_worse(diff)).count()
 }
 
-/// Returns the ids that moved in one way.
-pub fn ids_of(diffs: &[CaseDiff], change: Change) -> Vec<String> {
+/// Returns the ids of the cases with this change.
+pub fn ids_with_change(diffs: &[CaseDiff], change: Change) -> Vec<String> {
     diffs.iter().filter(|diff| diff.change == change).map(|diff| diff.id.clone()).collect()
 }
 
@@ -229,11 +229,11 @@ mod tests {
     #[case(Some(Outcome::Errored), Outcome::Passed, Change::NoVerdict)]
     #[case(Some(Outcome::Failed), Outcome::Failed, Change::StillFails)]
     #[case(None, Outcome::Failed, Change::Added)]
-    fn an_error_is_no_regression(#[case] before: Option<Outcome>, #[case] now: Outcome, #[case] expected: Change) {
+    fn compares_single_outcomes(#[case] before: Option<Outcome>, #[case] now: Outcome, #[case] expected: Change) {
         assert_eq!(change(before, now), expected);
     }
 
-    fn tried(id: &str, passed: usize, failed: usize, errored: usize) -> EarlierCase {
+    fn several(id: &str, passed: usize, failed: usize, errored: usize) -> EarlierCase {
         let outcome = match (errored, failed) {
             (0, 0) => Outcome::Passed,
             (0, _) => Outcome::Failed,
@@ -252,8 +252,8 @@ mod tests {
         EarlierCase { id: id.to_owned(), description: String::new(), outcome, error: None, trials: None }
     }
 
-    fn only(before: EarlierCase, now: EarlierCase) -> CaseDiff {
-        diff_cases(&[before], &[now]).pop().expect("a case")
+    fn diff(before: EarlierCase, now: EarlierCase) -> CaseDiff {
+        diff_cases(&[before], &[now]).pop().expect("one case")
     }
 
     #[rstest]
@@ -271,35 +271,40 @@ mod tests {
     #[case((5, 0), (5, 0), Change::StillPasses)]
     #[case((0, 2), (0, 5), Change::StillFails)]
     #[case((0, 0), (5, 0), Change::NoVerdict)]
-    fn tries_are_compared_by_fishers_test(
+    fn compares_several_trials_by_fisher_test(
         #[case] before: (usize, usize),
         #[case] now: (usize, usize),
         #[case] expected: Change,
     ) {
-        // Tries without a verdict change nothing.
+        // Errored trials do not matter.
         let errored = usize::from(before == (0, 0));
-        let diff = only(tried("c", before.0, before.1, errored), tried("c", now.0, now.1, 0));
-        assert_eq!(diff.change, expected, "{:?}", diff.p_value);
-        assert_eq!(diff.p_value.is_some(), expected != Change::NoVerdict);
-        let erring = only(tried("c", before.0, before.1, 2), tried("c", now.0, now.1, 3));
-        assert_eq!((erring.change, erring.p_value), (diff.change, diff.p_value));
+        let result = diff(several("c", before.0, before.1, errored), several("c", now.0, now.1, 0));
+        assert_eq!(result.change, expected, "{:?}", result.p_value);
+        assert_eq!(result.p_value.is_some(), expected != Change::NoVerdict);
+        let with_errors = diff(several("c", before.0, before.1, 2), several("c", now.0, now.1, 3));
+        assert_eq!((with_errors.change, with_errors.p_value), (result.change, result.p_value));
     }
 
     #[rstest]
-    #[case(once("c", Outcome::Passed), tried("c", 0, 5, 0), Change::Regression)]
-    #[case(once("c", Outcome::Passed), tried("c", 1, 4, 0), Change::NotEnoughData)]
-    #[case(once("c", Outcome::Passed), tried("c", 0, 20, 0), Change::Regression)]
-    #[case(tried("c", 30, 0, 0), once("c", Outcome::Failed), Change::Regression)]
-    #[case(once("c", Outcome::Errored), tried("c", 5, 0, 0), Change::NoVerdict)]
-    fn one_try_against_several(#[case] before: EarlierCase, #[case] now: EarlierCase, #[case] expected: Change) {
-        assert_eq!(only(before, now).change, expected);
+    #[case(once("c", Outcome::Passed), several("c", 0, 5, 0), Change::Regression)]
+    #[case(once("c", Outcome::Passed), several("c", 1, 4, 0), Change::NotEnoughData)]
+    #[case(once("c", Outcome::Passed), several("c", 0, 20, 0), Change::Regression)]
+    #[case(several("c", 30, 0, 0), once("c", Outcome::Failed), Change::Regression)]
+    #[case(once("c", Outcome::Errored), several("c", 5, 0, 0), Change::NoVerdict)]
+    fn compares_one_trial_with_several(#[case] before: EarlierCase, #[case] now: EarlierCase, #[case] expected: Change) {
+        assert_eq!(diff(before, now).change, expected);
     }
 
     #[test]
-    fn only_what_is_worse_is_in_doubt() {
+    fn only_worse_cases_are_doubtful() {
         let before =
-            [tried("worse", 3, 0, 0), tried("better", 0, 3, 0), tried("broken", 3, 0, 0), tried("same", 2, 1, 0)];
-        let now = [tried("worse", 1, 2, 0), tried("better", 1, 2, 0), tried("broken", 0, 3, 0), tried("same", 2, 1, 0)];
+            [several("worse", 3, 0, 0), several("better", 0, 3, 0), several("broken", 3, 0, 0), several("same", 2, 1, 0)];
+        let now = [
+            several("worse", 1, 2, 0),
+            several("better", 1, 2, 0),
+            several("broken", 0, 3, 0),
+            several("same", 2, 1, 0),
+        ];
         assert_eq!(doubtful(&diff_cases(&before, &now)), 1);
     }
 
@@ -324,7 +329,7 @@ mod tests {
     #[case(4, 3, Verdict::Flaky)]
     #[case(6, 1, Verdict::Flaky)]
     #[case(8, 1, Verdict::Regression)]
-    fn a_suite_moves_when_its_cases_lean_one_way(
+    fn judges_a_suite_by_the_direction_of_its_cases(
         #[case] worse: usize,
         #[case] better: usize,
         #[case] verdict: Verdict,
@@ -334,9 +339,9 @@ mod tests {
     }
 
     #[test]
-    fn cases_on_one_side_and_errors_move_no_suite() {
-        let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), tried("t", 0, 0, 3)];
-        let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), tried("t", 3, 0, 0)];
+    fn unpaired_and_errored_cases_do_not_count() {
+        let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), several("t", 0, 0, 3)];
+        let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), several("t", 3, 0, 0)];
         let found = movement(&diff_cases(&before, &now));
         assert_eq!((found.verdict, found.p_value), (Verdict::Unchanged, 1.0));
     }
@@ -347,31 +352,31 @@ mod tests {
     #[case(json!({"id": "a", "passed": true, "trials": null}), None)]
     #[case(json!({"id": "a", "passed": true, "trials": {"count": 5}}), None)]
     #[case(json!({"id": "a", "passed": true, "trials": {"passed": 2, "failed": 1, "tries": []}}), Some((2, 1)))]
-    fn other_runners_trials_are_no_obstacle(#[case] case: serde_json::Value, #[case] expected: Option<(usize, usize)>) {
-        let read: EarlierCase = serde_json::from_value(case).expect("readable");
+    fn ignores_trials_of_other_runners(#[case] case: serde_json::Value, #[case] expected: Option<(usize, usize)>) {
+        let read: EarlierCase = serde_json::from_value(case).expect("valid case");
         assert_eq!(read.trials.map(|counts| (counts.passed, counts.failed)), expected);
     }
 
     proptest! {
         #[test]
-        fn the_other_way_round_is_the_opposite(a in 0_usize..30, b in 0_usize..30, c in 0_usize..30, d in 0_usize..30) {
-            let there = only(tried("c", a, b, 0), tried("c", c, d, 0)).change;
-            let back = only(tried("c", c, d, 0), tried("c", a, b, 0)).change;
-            let opposite = match there {
+        fn swapping_the_runs_gives_the_opposite(a in 0_usize..30, b in 0_usize..30, c in 0_usize..30, d in 0_usize..30) {
+            let forward = diff(several("c", a, b, 0), several("c", c, d, 0)).change;
+            let backward = diff(several("c", c, d, 0), several("c", a, b, 0)).change;
+            let opposite = match forward {
                 Change::Regression => Change::NewPass,
                 Change::NewPass => Change::Regression,
                 same => same,
             };
-            prop_assert_eq!(back, opposite);
+            prop_assert_eq!(backward, opposite);
         }
 
         #[test]
-        fn single_tries_keep_their_words(before in 0_u8..3, now in 0_u8..3) {
+        fn single_trials_need_no_statistics(before in 0_u8..3, now in 0_u8..3) {
             let outcome = |number| [Outcome::Passed, Outcome::Failed, Outcome::Errored][usize::from(number)];
             let (before, now) = (outcome(before), outcome(now));
-            let diff = only(once("c", before), once("c", now));
-            prop_assert_eq!(diff.change, change(Some(before), now));
-            prop_assert_eq!((diff.p_value, diff.before_trials, diff.now_trials), (None, None, None));
+            let result = diff(once("c", before), once("c", now));
+            prop_assert_eq!(result.change, change(Some(before), now));
+            prop_assert_eq!((result.p_value, result.before_trials, result.now_trials), (None, None, None));
         }
     }
 }

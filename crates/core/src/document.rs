@@ -1,7 +1,7 @@
-//! A trace's document: the one form in which traces are judged, stored, shown and drafted from.
+//! Trace documents: the JSON form in which traces are judged, stored, shown and drafted from.
 //!
-//! A document is read once, where it enters. Eval functions get its text; everything else uses the view, which takes
-//! members of unexpected shapes for absent. A text that is not a trace is an error, never an empty trace.
+//! A document is parsed once, on entry. Eval functions get its text; everything else uses the views, which treat
+//! members of unexpected shapes as absent. Text that is not a trace is an error, never an empty trace.
 
 mod content;
 mod input;
@@ -20,7 +20,7 @@ pub use self::view::{CallView, MessageView, StepView, error_of};
 
 use self::view::{texts, time};
 
-/// A document that was read: its text, and the view of it.
+/// A parsed trace document: its text, and accessors to its content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceDocument {
     text: Arc<str>,
@@ -28,19 +28,19 @@ pub struct TraceDocument {
     value: Arc<Value>,
 }
 
-/// Why a text is not a trace's document.
+/// Why a text is not a trace document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// A document is one line, so the column says where.
+    /// A document is one line, so the column is enough.
     #[error("not JSON: {message} at column {column}")]
     Json { message: String, column: usize },
     #[error("{place} {problem}")]
     Shape { place: String, problem: &'static str },
 }
 
-/// A stored document that cannot be read.
+/// A stored trace whose document cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("cannot read the document of the trace '{trace_id}': {source}")]
+#[error("cannot read the document of trace '{trace_id}': {source}")]
 pub struct UnreadableTrace {
     pub trace_id: String,
     pub source: DocumentError,
@@ -61,41 +61,41 @@ impl DocumentError {
 }
 
 impl TraceDocument {
-    pub fn read(text: impl Into<Arc<str>>) -> Result<Self, DocumentError> {
+    pub fn parse(text: impl Into<Arc<str>>) -> Result<Self, DocumentError> {
         let text = text.into();
         let value = serde_json::from_str(&text)?;
         Self::check(&value)?;
         Ok(Self { text, value: Arc::new(value) })
     }
 
-    /// Checks that a value is a trace, as far as the view relies on it.
+    /// Checks the shape of a trace, as far as the views rely on it.
     pub fn check(value: &Value) -> Result<(), DocumentError> {
         let Value::Object(trace) = value else {
             return Err(DocumentError::shape("the trace", "is not an object"));
         };
         let Some(Value::Array(steps)) = trace.get("steps") else {
-            return Err(DocumentError::shape("the trace", "has no list 'steps'"));
+            return Err(DocumentError::shape("the trace", "has no 'steps' list"));
         };
-        steps.iter().enumerate().try_for_each(|(at, step)| check_step(at, step))
+        steps.iter().enumerate().try_for_each(|(index, step)| check_step(index, step))
     }
 
-    /// Takes a value that was built with the shape of a trace.
-    pub(crate) fn built(value: Value) -> Self {
+    /// Wraps a value that already has the shape of a trace.
+    pub(crate) fn from_value(value: Value) -> Self {
         debug_assert_eq!(Self::check(&value), Ok(()));
         Self { text: value.to_string().into(), value: Arc::new(value) }
     }
 
-    /// The JSON text, which eval functions are given byte for byte.
+    /// The JSON text, byte for byte as it was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The whole document, for those who pass it on as it is.
+    /// The whole document as JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The id; a number counts as its text.
+    /// The trace id; a number is converted to text.
     pub fn trace_id(&self) -> Option<String> {
         match self.value.get("trace_id")? {
             Value::String(id) if !id.trim().is_empty() => Some(id.clone()),
@@ -108,7 +108,7 @@ impl TraceDocument {
         self.member("name")
     }
 
-    /// The session; some sources have a number here.
+    /// The session id; some sources use a number.
     pub fn session_id(&self) -> Option<&Value> {
         self.value.get("session_id")
     }
@@ -117,17 +117,17 @@ impl TraceDocument {
         self.member("user_id")
     }
 
-    /// The model of the trace, else of the last step that names one.
+    /// The model of the trace, or of the last step that names one.
     pub fn model(&self) -> Option<&str> {
         self.member("model").or_else(|| self.steps().rev().find_map(StepView::model))
     }
 
     pub fn started_at(&self) -> Option<Timestamp> {
-        time(self.value.get("started_at")).filter(is_likely)
+        time(self.value.get("started_at")).filter(is_plausible)
     }
 
     pub fn ended_at(&self) -> Option<Timestamp> {
-        time(self.value.get("ended_at")).filter(is_likely)
+        time(self.value.get("ended_at")).filter(is_plausible)
     }
 
     pub fn usage(&self) -> StepUsage {
@@ -140,7 +140,7 @@ impl TraceDocument {
         }
     }
 
-    /// What went wrong outside of all steps.
+    /// An error outside the steps.
     pub fn error(&self) -> Option<&Value> {
         error_of(&self.value)
     }
@@ -149,7 +149,7 @@ impl TraceDocument {
         texts(self.value.get("tags"))
     }
 
-    /// What the source says of the whole trace under this name.
+    /// A metadata value of the whole trace.
     pub fn metadata(&self, key: &str) -> Option<&Value> {
         self.value.get("metadata").and_then(|metadata| metadata.get(key))
     }
@@ -169,7 +169,7 @@ impl TraceDocument {
     }
 }
 
-/// Writes the text as it is.
+/// Writes the original text unchanged.
 impl Serialize for TraceDocument {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(&self.text).map_err(S::Error::custom)?;
@@ -177,29 +177,29 @@ impl Serialize for TraceDocument {
     }
 }
 
-/// No agent ran before 1970: such a time is a clock that nobody set, or no time at all.
-fn is_likely(time: &Timestamp) -> bool {
+/// Agents do not run before 1970: an earlier time comes from an unset clock or is not a time.
+fn is_plausible(time: &Timestamp) -> bool {
     *time >= Timestamp::UNIX_EPOCH
 }
 
-fn check_step(at: usize, step: &Value) -> Result<(), DocumentError> {
+fn check_step(index: usize, step: &Value) -> Result<(), DocumentError> {
     let Value::Object(step) = step else {
-        return Err(DocumentError::shape(format!("steps[{at}]"), "is not an object"));
+        return Err(DocumentError::shape(format!("steps[{index}]"), "is not an object"));
     };
     match step.get("tool_calls") {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::Array(calls)) => calls.iter().enumerate().try_for_each(|(number, call)| {
+        Some(Value::Array(calls)) => calls.iter().enumerate().try_for_each(|(call_index, call)| {
             let error = |key: &str, problem| {
-                Err(DocumentError::shape(format!("steps[{at}].tool_calls[{number}]{key}"), problem))
+                Err(DocumentError::shape(format!("steps[{index}].tool_calls[{call_index}]{key}"), problem))
             };
             match call.as_object().map(|call| call.get("name")) {
                 None => error("", "is not an object"),
                 Some(None | Some(Value::Null)) => error("", "has no 'name'"),
                 Some(Some(Value::String(_))) => Ok(()),
-                Some(Some(_)) => error(".name", "is not a text"),
+                Some(Some(_)) => error(".name", "is not a string"),
             }
         }),
-        Some(_) => Err(DocumentError::shape(format!("steps[{at}].tool_calls"), "is not a list")),
+        Some(_) => Err(DocumentError::shape(format!("steps[{index}].tool_calls"), "is not a list")),
     }
 }
 
@@ -210,11 +210,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_stays_byte_for_byte() {
+    fn preserves_the_text_byte_for_byte() {
         let text = r#"{"trace_id": "t-1",  "steps": [{"x": 1.50}], "mine": 1e2}"#;
-        let document = TraceDocument::read(text).expect("a trace");
+        let document = TraceDocument::parse(text).expect("valid trace");
         assert_eq!((document.text(), document.trace_id().as_deref()), (text, Some("t-1")));
-        assert_eq!(serde_json::to_string(&[document]).expect("JSON"), format!("[{text}]"));
+        assert_eq!(serde_json::to_string(&[document]).expect("serializable"), format!("[{text}]"));
     }
 
     #[rstest]
@@ -222,31 +222,31 @@ mod tests {
     #[case(r#"{"steps": ["#, "not JSON: EOF while parsing a list at column 11")]
     #[case("null", "the trace is not an object")]
     #[case("[1]", "the trace is not an object")]
-    #[case("{}", "the trace has no list 'steps'")]
-    #[case(r#"{"trace_id": "a", "steps": "none"}"#, "the trace has no list 'steps'")]
+    #[case("{}", "the trace has no 'steps' list")]
+    #[case(r#"{"trace_id": "a", "steps": "none"}"#, "the trace has no 'steps' list")]
     #[case(r#"{"steps": [{}, 3]}"#, "steps[1] is not an object")]
     #[case(r#"{"steps": [{"tool_calls": {}}]}"#, "steps[0].tool_calls is not a list")]
     #[case(r#"{"steps": [{"tool_calls": [1]}]}"#, "steps[0].tool_calls[0] is not an object")]
     #[case(r#"{"steps": [{"tool_calls": [{"name": "a"}, {}]}]}"#, "steps[0].tool_calls[1] has no 'name'")]
-    #[case(r#"{"steps": [{"tool_calls": [{"name": 1}]}]}"#, "steps[0].tool_calls[0].name is not a text")]
-    fn a_text_that_is_not_a_trace_is_an_error(#[case] text: &str, #[case] why: &str) {
-        let source = TraceDocument::read(text).expect_err("no trace");
-        assert_eq!(source.to_string(), why);
+    #[case(r#"{"steps": [{"tool_calls": [{"name": 1}]}]}"#, "steps[0].tool_calls[0].name is not a string")]
+    fn rejects_text_that_is_not_a_trace(#[case] text: &str, #[case] expected: &str) {
+        let source = TraceDocument::parse(text).expect_err("not a trace");
+        assert_eq!(source.to_string(), expected);
         let error = UnreadableTrace { trace_id: "t-1".to_owned(), source };
-        assert_eq!(error.to_string(), format!("cannot read the document of the trace 't-1': {why}"));
+        assert_eq!(error.to_string(), format!("cannot read the document of trace 't-1': {expected}"));
     }
 
     #[test]
-    fn unlimited_depth_is_an_error() {
+    fn rejects_deep_nesting() {
         let text = format!("{{\"steps\": {}", "[".repeat(100_000));
-        assert!(TraceDocument::read(text).is_err_and(|error| error.to_string().contains("recursion limit")));
+        assert!(TraceDocument::parse(text).is_err_and(|error| error.to_string().contains("recursion limit")));
     }
 
     #[test]
-    fn members_of_unexpected_shapes_are_absent() {
+    fn ignores_members_of_unexpected_shapes() {
         let text = r#"{"trace_id": 7, "name": 3, "tags": ["a", 1], "usage": {"input_tokens": "many", "cost_usd": 1},
             "started_at": "yesterday", "error": false, "steps": [{"tool_calls": null, "error": ""}]}"#;
-        let document = TraceDocument::read(text).expect("a trace");
+        let document = TraceDocument::parse(text).expect("valid trace");
         assert_eq!((document.trace_id().as_deref(), document.name()), (Some("7"), None));
         assert_eq!((document.tags(), document.started_at(), document.error()), (vec!["a"], None, None));
         assert_eq!(document.usage(), StepUsage { cost_usd: Some(1.0), ..StepUsage::default() });

@@ -1,4 +1,4 @@
-//! Exit codes: a promise to scripts, the same for every command.
+//! Exit codes: stable for scripts, and the same for every command.
 
 mod run_status;
 
@@ -11,11 +11,11 @@ pub enum ExitStatus {
     Failed,
     /// Usage, configuration or input is invalid; nothing was run.
     Invalid,
-    /// Something errored, so that there is no verdict.
+    /// Something errored, so there is no verdict.
     Errored,
     /// Nothing was selected.
     NothingSelected,
-    /// Interrupted; what had finished was written.
+    /// Interrupted; finished work was written.
     Interrupted,
 }
 

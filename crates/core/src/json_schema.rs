@@ -1,12 +1,12 @@
-//! Compiles JSON Schemas, with a limit for their patterns.
+//! Compiles JSON Schemas, with a limit on their patterns.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-/// How far a schema's own patterns may backtrack before the text counts as not matching.
+/// Backtracking steps of a schema's pattern after which the text counts as not matching.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// Compiles a JSON Schema; nothing is ever fetched for it.
+/// Compiles a JSON Schema without fetching remote references.
 pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()

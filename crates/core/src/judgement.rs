@@ -1,6 +1,6 @@
-//! What an eval function says of a trace.
+//! The result of running an eval function over a trace.
 //!
-//! A function that broke has said nothing: that is an error, never a fail.
+//! A function that raised or timed out gave no verdict: that is an error, never a failure.
 
 mod eval_result;
 mod limits;
@@ -12,14 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use eval_result::EvalResult;
-pub use limits::{LowerLimits, TooLarge};
+pub use limits::{LowerLimits, LimitOutOfRange};
 
-/// What came of running one eval function over one trace.
+/// The result of running one eval function over one trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     pub conclusion: Conclusion,
     pub elapsed: Duration,
-    /// What the function printed; says so at its end when it was cut.
+    /// What the function printed; ends with a note if it was truncated.
     pub stdout: String,
     pub stderr: String,
 }
@@ -35,7 +35,7 @@ pub enum Conclusion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalError {
     pub kind: ErrorKind,
-    /// For a person; may have many lines, as a traceback has.
+    /// Readable text; may have several lines, such as a traceback.
     pub message: String,
 }
 
@@ -44,7 +44,7 @@ impl EvalError {
         Self { kind, message: message.into() }
     }
 
-    /// Returns the line of the function's source that raised the exception, where the traceback names one.
+    /// Returns the line of the function's source that raised the exception, if the traceback names one.
     pub fn line(&self) -> Option<u64> {
         let (_, traceback) = self.message.split_once("\nTraceback (most recent call last):\n")?;
         let frame = |line: &str| {
@@ -64,23 +64,23 @@ impl fmt::Display for EvalError {
 
 impl std::error::Error for EvalError {}
 
-/// What went wrong instead of a verdict.
+/// Kinds of errors of an eval function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorKind {
-    /// The function, or the trace, is not what it has to be; nothing was run.
+    /// The function or the trace is invalid; nothing was run.
     Validation,
     /// The function's source is not Python.
     Syntax,
-    /// It ran longer than it may.
+    /// It exceeded the time limit.
     Timeout,
-    /// It needed more memory than it may.
+    /// It exceeded the memory limit.
     Memory,
     /// It raised an exception.
     Exception,
     /// It returned something other than `(bool, str)`.
     Return,
-    /// The sandbox ended it, or broke.
+    /// The sandbox stopped it, or failed.
     Internal,
 }
 
@@ -114,22 +114,22 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What one execution may use. The contract's limits are the largest; less may be asked for.
+/// Resource limits of one execution. The spec's limits are the maximum; lower ones can be requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub time: Duration,
-    /// What a function may allocate, beyond what Python itself needs.
+    /// Memory that a function may allocate, in addition to what Python itself needs.
     pub memory_bytes: usize,
 }
 
 impl Limits {
-    /// The largest limits that can be asked for.
-    pub const LARGEST: Limits = Limits { time: Duration::from_secs(5), memory_bytes: 50 << 20 };
+    /// The highest limits that can be requested, which are the default.
+    pub const MAX: Limits = Limits { time: Duration::from_secs(5), memory_bytes: 50 << 20 };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self::LARGEST
+        Self::MAX
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
          File \"/lib/json.py\", line 7\n",
         Some(3)
     )]
-    fn an_exception_comes_from_the_last_line_of_the_function(#[case] message: &str, #[case] expected: Option<u64>) {
+    fn line_is_the_innermost_frame_in_the_function(#[case] message: &str, #[case] expected: Option<u64>) {
         assert_eq!(EvalError::new(ErrorKind::Exception, message).line(), expected);
     }
 }

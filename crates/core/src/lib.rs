@@ -1,4 +1,4 @@
-//! The pure heart of karat: cases, tokens, assertions, verdicts, results, and the ports that others implement.
+//! The pure core of karat: cases, tokens, assertions, verdicts, results, and the ports that other crates implement.
 //!
 //! Nothing here touches files, the network, the clock, the environment or an async runtime.
 

@@ -1,36 +1,36 @@
-//! How a case ended.
+//! The outcome of a case.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What came of a case: a verdict, or none.
+/// The outcome of a case: a verdict, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     Passed,
-    /// An assertion did not hold, or the agent took too long.
+    /// An assertion failed, or the agent timed out.
     Failed,
-    /// No verdict could be reached.
+    /// There is no verdict.
     Errored,
 }
 
-/// Why a case did not pass. Results hold the outcome and a text only; see [`Cause::read`].
+/// Why a case did not pass. Result files hold only the outcome and a text; see [`Cause::read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// An assertion did not hold.
+    /// An assertion failed.
     Assertion,
-    /// The agent took too long: a verdict, unlike the errors below.
+    /// The agent timed out. This is a verdict, unlike the errors below.
     Timeout,
-    /// The agent gave no answer.
+    /// The agent did not answer.
     Agent,
     /// An eval function gave no verdict.
     EvalFunction,
-    /// A defect of karat.
+    /// A bug in karat.
     Internal,
 }
 
 impl Cause {
-    /// What results say of a timeout.
+    /// The error text of a timeout in result files.
     pub const TIMEOUT_TEXT: &'static str = "timeout";
 
     pub fn outcome(self) -> Outcome {
@@ -40,8 +40,8 @@ impl Cause {
         }
     }
 
-    /// Reads the cause of one try back from a result: the only place that knows it by its text. None where the try
-    /// passed, and where it errored, since the text does not say what did.
+    /// Recovers the cause of a trial from a result file. Returns `None` if the trial passed or errored, since the text
+    /// does not tell the kinds of errors apart.
     pub fn read(outcome: Outcome, error: Option<&str>) -> Option<Self> {
         match (outcome, error) {
             (Outcome::Failed, Some(Self::TIMEOUT_TEXT)) => Some(Self::Timeout),

@@ -1,11 +1,11 @@
-//! How a person rates what the agent did.
+//! A person's rating of a trace.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a person found what the agent did.
+/// A person's judgement of what the agent did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Rating {

@@ -1,4 +1,4 @@
-//! Keeps secrets out of everything that is written.
+//! Redacts secrets from all output.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -6,21 +6,20 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// What stands in a secret's place.
+/// Replaces a secret.
 pub const MASK: &str = "***";
 
-/// Shorter values are no secrets, and to mask them would garble every text.
-const SHORTEST: usize = 4;
+/// Minimum length of a secret; masking shorter values would garble ordinary text.
+const MIN_SECRET_CHARS: usize = 4;
 
-/// From how many characters on a database's password is nothing that a text holds by chance: with letters and digits, and
-/// in any case.
-const SHORTEST_MIXED: usize = 8;
-const SHORTEST_ANY: usize = 16;
+/// Minimum length of a database password that is masked everywhere: with characters of several kinds, and of any.
+const MIN_MIXED_PASSWORD_CHARS: usize = 8;
+const MIN_PASSWORD_CHARS: usize = 16;
 
-/// The secrets of this process. Clones share them: a secret that one learns is masked by all.
+/// The secrets of this process, shared by all clones.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that a secret that holds another goes whole.
+    /// Longest first, so that a secret inside another one does not break it up.
     secrets: Arc<RwLock<Vec<String>>>,
 }
 
@@ -38,7 +37,7 @@ impl Redactor {
     /// Adds a secret.
     pub fn add(&self, secret: &str) {
         let secret = secret.trim();
-        if secret.chars().count() < SHORTEST {
+        if secret.chars().count() < MIN_SECRET_CHARS {
             return;
         }
         let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +68,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every secret in a value's texts and keys.
+    /// Masks every secret in the texts, keys and numbers of a value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.string(text),
@@ -92,7 +91,7 @@ impl Redactor {
         map.values_mut().for_each(|value| self.value(value));
     }
 
-    /// Takes note of everything in a configuration value that looks like a key.
+    /// Adds everything in a configuration value that looks like a secret.
     pub fn learn(&self, name: &str, value: &Value) {
         match value {
             Value::String(text) => self.learn_text(name, text),
@@ -102,7 +101,7 @@ impl Redactor {
         }
     }
 
-    /// Takes note of what looks like a key in a configuration that is not even JSON.
+    /// Adds everything that looks like a secret in a configuration that is not valid JSON.
     pub fn learn_unparsed(&self, text: &str) {
         let quoted: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
         for pair in quoted.windows(2) {
@@ -111,8 +110,8 @@ impl Redactor {
         self.learn_text("", text);
     }
 
-    /// Takes note of a database's URL. Its password is often a word (`karat`, `postgres`), which to mask everywhere would
-    /// garble every text: such a one is masked only where a URL or a setting tells that it is the password.
+    /// Adds the secrets of a database URL. A password is often an ordinary word (`karat`, `postgres`) that would garble
+    /// text if it were masked everywhere, so such a password is masked only inside URLs and settings.
     pub fn learn_database(&self, url: &str) {
         let passwords = database_passwords(url);
         if !passwords.is_empty() {
@@ -124,19 +123,19 @@ impl Redactor {
     }
 
     fn learn_database_password(&self, password: &str) {
-        if is_like_nothing_else(password) {
+        if is_distinctive(password) {
             self.add(password);
         }
-        for told in [format!(":{password}@"), format!("password={password}"), format!("PASSWORD={password}")] {
-            self.add(&told);
+        for context in [format!(":{password}@"), format!("password={password}"), format!("PASSWORD={password}")] {
+            self.add(&context);
         }
     }
 
     fn learn_text(&self, name: &str, text: &str) {
-        if is_name_of_database_password(name) {
+        if is_database_password_name(name) {
             self.learn_database_password(text);
         } else if is_secret_name(name) {
-            // A scheme before the secret is none: `Bearer abc`.
+            // The value may start with a scheme: `Bearer abc`.
             self.add(text.rsplit(' ').next().unwrap_or(text));
             self.add(text);
         }
@@ -148,13 +147,13 @@ impl Redactor {
         self.learn_url(text);
     }
 
-    /// Learns the password and the telling query values of a URL.
+    /// Adds the password and secret query values of a URL.
     fn learn_url(&self, text: &str) {
         let Some((scheme, rest)) = text.split_once("://") else {
             return;
         };
-        if let Some(scheme) = DATABASES.iter().find(|known| scheme.ends_with(**known)) {
-            // In a file that could not be read, more follows.
+        if let Some(scheme) = DATABASE_SCHEMES.iter().find(|known| scheme.ends_with(**known)) {
+            // In an unparsed file, more text follows the URL.
             let url = rest.split(['"', '\n']).next().unwrap_or(rest);
             self.learn_database(&format!("{scheme}://{url}"));
             return;
@@ -172,64 +171,64 @@ impl Redactor {
     }
 }
 
-/// How the URL of a database begins.
-const DATABASES: [&str; 2] = ["postgresql", "postgres"];
+/// URL schemes of databases.
+const DATABASE_SCHEMES: [&str; 2] = ["postgresql", "postgres"];
 
-/// Returns the passwords of a database's URL, as they are written there and as they are meant: a server may tell of either.
+/// Returns the passwords in a database URL, both encoded and decoded, since server messages may contain either.
 pub fn database_passwords(url: &str) -> Vec<String> {
     let Some((_, rest)) = url.split_once("://") else {
         return Vec::new();
     };
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let user = place.split('/').next().and_then(|place| place.rsplit_once('@'));
-    let of_user = user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
+    let (location, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = location.split('/').next().and_then(|authority| authority.rsplit_once('@'));
+    let user_password = user.and_then(|(user, _)| user.split_once(':')).map(|(_, password)| password.to_owned());
     let pairs = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
-    let of_query = pairs.filter(|(key, _)| matches!(*key, "password" | "sslpassword"));
-    // A plus sign is a space in a query only.
-    let of_query = of_query.flat_map(|(_, value)| [value.to_owned(), value.replace('+', " ")]);
-    let written: Vec<String> = of_user.into_iter().chain(of_query).filter(|password| !password.is_empty()).collect();
-    let mut all: Vec<String> = written.iter().map(|password| decoded(password)).collect();
-    all.extend(written);
+    let query_passwords = pairs.filter(|(key, _)| matches!(*key, "password" | "sslpassword"));
+    // Only in a query does a plus sign mean a space.
+    let query_passwords = query_passwords.flat_map(|(_, value)| [value.to_owned(), value.replace('+', " ")]);
+    let encoded: Vec<String> =
+        user_password.into_iter().chain(query_passwords).filter(|password| !password.is_empty()).collect();
+    let mut all: Vec<String> = encoded.iter().map(|password| percent_decode(password)).collect();
+    all.extend(encoded);
     all.sort();
     all.dedup();
     all
 }
 
-/// Puts the characters in the place of `%40` and the like.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Tells whether a password is in no text by chance.
-fn is_like_nothing_else(password: &str) -> bool {
-    let has = |what: fn(char) -> bool| password.chars().any(what);
+/// Whether a password is unlikely to occur in ordinary text.
+fn is_distinctive(password: &str) -> bool {
+    let has = |kind: fn(char) -> bool| password.chars().any(kind);
     let kinds =
-        [has(char::is_lowercase), has(char::is_uppercase), has(char::is_numeric), has(|one| !one.is_alphanumeric())];
+        [has(char::is_lowercase), has(char::is_uppercase), has(char::is_numeric), has(|character| !character.is_alphanumeric())];
     let length = password.chars().count();
-    length >= SHORTEST_ANY || length >= SHORTEST_MIXED && kinds.into_iter().filter(|kind| *kind).count() > 1
+    length >= MIN_PASSWORD_CHARS || length >= MIN_MIXED_PASSWORD_CHARS && kinds.into_iter().filter(|kind| *kind).count() > 1
 }
 
-fn is_name_of_database_password(name: &str) -> bool {
+fn is_database_password_name(name: &str) -> bool {
     matches!(name, "PGPASSWORD" | "POSTGRES_PASSWORD")
 }
 
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase().replace(['-', '_'], "");
-    // The name of a variable that holds a key is no key, and who lacks it must be able to read it.
+    // The name of a variable is not a secret, and must be readable in messages about a missing variable.
     if name.ends_with("variable") {
         return false;
     }
-    let telling = ["apikey", "secret", "password", "passwd", "authorization", "cookie", "credential", "accesskey"];
-    telling.iter().any(|word| name.contains(word))
+    let markers = ["apikey", "secret", "password", "passwd", "authorization", "cookie", "credential", "accesskey"];
+    markers.iter().any(|word| name.contains(word))
         || name.ends_with("token")
         || name.ends_with("key")
         || name == "auth"
         || name == "sig"
 }
 
-/// Tells whether a word has the form of a key that a well-known service gives out.
+/// Whether a word has the format of a well-known service's API key.
 pub fn is_secret_shape(word: &str) -> bool {
-    let starts = [
+    let prefixes = [
         "sk-",
         "sk_",
         "pk-",
@@ -247,7 +246,7 @@ pub fn is_secret_shape(word: &str) -> bool {
         "hf_",
     ];
     word.len() >= 16
-        && starts.iter().any(|start| word.starts_with(start))
+        && prefixes.iter().any(|prefix| word.starts_with(prefix))
         && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
@@ -264,7 +263,7 @@ mod tests {
     #[case(json!({"agentEndpoint": "https://me:p4ssword@host/chat?api_key=zzzz9&q=1"}), "p4ssword zzzz9 me q=1", "*** *** me q=1")]
     #[case(json!({"note": "use sk-proj-0123456789abcdef please"}), "sk-proj-0123456789abcdef", "***")]
     #[case(json!({"maxTokens": "plain words", "outputDir": "evals/results"}), "plain words evals/results", "plain words evals/results")]
-    fn learns_what_looks_like_a_key(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
+    fn learns_secrets_from_configuration(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
         let redactor = Redactor::default();
         redactor.learn("", &config);
         assert_eq!(redactor.text(text), expected);
@@ -279,28 +278,28 @@ mod tests {
     #[case("postgres://u:100%@h:5432/db", &["100%"])]
     #[case("postgres://u@h/db?sslmode=require&password=hunter2%21", &["hunter2!", "hunter2%21"])]
     #[case("postgres://u@h/db?password=a+b", &["a b", "a+b"])]
-    fn passwords_are_found(#[case] url: &str, #[case] expected: &[&str]) {
+    fn finds_database_passwords(#[case] url: &str, #[case] expected: &[&str]) {
         assert_eq!(database_passwords(url), expected);
     }
 
     #[rstest]
-    #[case::a_word("postgres://me:karat@host/db", "karat stores karats in 'karat'", "karat stores karats in 'karat'")]
-    #[case::a_word_in_its_url("postgres://me:karat@host/db", "at postgres://me:karat@host/db", "at ***")]
-    #[case::a_word_in_another_url(
+    #[case::word("postgres://me:karat@host/db", "karat stores karats in 'karat'", "karat stores karats in 'karat'")]
+    #[case::word_in_its_url("postgres://me:karat@host/db", "at postgres://me:karat@host/db", "at ***")]
+    #[case::word_in_another_url(
         "postgres://me:karat@host/db",
         "at postgres://me:karat@[::1]",
         "at postgres://me***[::1]"
     )]
-    #[case::a_word_as_a_setting(
+    #[case::word_as_setting(
         "postgres://host/db?password=karat",
         "karat: host=host password=karat",
         "karat: host=host ***"
     )]
-    #[case::a_number("postgres://me:2026@host/db", "2026-11-16", "2026-11-16")]
+    #[case::number("postgres://me:2026@host/db", "2026-11-16", "2026-11-16")]
     #[case::mixed("postgres://me:k4rat-k4rat@host/db", "no k4rat-k4rat", "no ***")]
     #[case::long("postgres://me:correct-horse-battery@host/db", "no correct-horse-battery", "no ***")]
     #[case::encoded("postgresql://me:k4rat%40k4rat@host/db", "k4rat@k4rat k4rat%40k4rat", "*** ***")]
-    fn a_databases_password_garbles_nothing(#[case] url: &str, #[case] text: &str, #[case] expected: &str) {
+    fn masks_database_passwords_without_garbling_text(#[case] url: &str, #[case] text: &str, #[case] expected: &str) {
         let learnt = Redactor::default();
         learnt.learn("store", &Value::from(url));
         let unparsed = Redactor::default();
@@ -315,7 +314,7 @@ mod tests {
     #[case("PGPASSWORD", "k4ratk4rat", "karat, k4ratk4rat", "karat, ***")]
     #[case("POSTGRES_PASSWORD", "Sw!ord-fish%top", "with Sw!ord-fish%top", "with ***")]
     #[case("DB_PASSWORD", "karat", "karat", "***")]
-    fn a_variable_with_a_databases_password_garbles_nothing(
+    fn masks_password_variables_without_garbling_text(
         #[case] name: &str,
         #[case] password: &str,
         #[case] text: &str,

@@ -1,7 +1,7 @@
-//! The agent's tools as the rest of karat sees them, wherever they were read.
+//! The agent's tools, independent of where they were read from.
 //!
-//! What a source does not say without being run is unknown, which is not the same as absent: nothing is concluded
-//! from it.
+//! A field that is known only at run time of the source is unknown. Unknown is not absent: no conclusion is drawn from
+//! it.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use karat_json::Position;
 use karat_json::canonical::canonical_hash;
 use karat_json::hash::short_hash;
 
-/// A field of a tool: its value, that there is none, or why it cannot be known without running the source.
+/// A field of a tool: its value, its absence, or why it is unknown without running the source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Known<T> {
     Known(T),
@@ -23,7 +23,7 @@ pub enum Known<T> {
 }
 
 impl<T> Known<T> {
-    /// Returns the value, where it is known.
+    /// Returns the value, if known.
     pub fn get(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -31,7 +31,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// Returns why the value is not known, where it is not.
+    /// Returns why the value is unknown, if it is.
     pub fn unknown(&self) -> Option<&Unknown> {
         match self {
             Self::Unknown(unknown) => Some(unknown),
@@ -52,7 +52,7 @@ impl<T> From<Option<T>> for Known<T> {
     }
 }
 
-/// Why a field is not known.
+/// Why a field is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     pub place: ToolPlace,
@@ -66,19 +66,19 @@ pub struct Tool {
     pub name: String,
     pub description: Known<String>,
     pub version: Known<String>,
-    /// The JSON Schema of the arguments; a part that is not ordinary allows everything.
+    /// The JSON Schema of the arguments; unusual parts are replaced by schemas that allow everything.
     pub input_schema: Known<Value>,
-    /// What kind of tool it is, as its authors say: read, write, …
+    /// The kind of tool, as given by its authors: read, write, …
     pub category: Known<String>,
-    /// Whether somebody has to agree before it runs, where its authors say.
+    /// Whether a person has to confirm each call, if its authors say so.
     pub requires_confirmation: Known<bool>,
-    /// Where it is in its life, as its authors say: active, deprecated, …
+    /// Life-cycle status, as given by its authors: active, deprecated, …
     pub status: Known<String>,
-    /// What a person says who means this tool.
+    /// Phrases with which users ask for this tool.
     pub trigger_phrases: Known<Vec<String>>,
-    /// Where it was read.
+    /// Where it was defined.
     pub place: Option<ToolPlace>,
-    /// Where its description begins, where that is known.
+    /// Where its description starts, if known.
     pub description_place: Option<ToolPlace>,
 }
 
@@ -95,7 +95,7 @@ impl Tool {
         self.trigger_phrases.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns why a field is not known, if it is not.
+    /// Returns why a field is unknown, if it is.
     pub fn unknown(&self, field: ToolField) -> Option<&Unknown> {
         match field {
             ToolField::Description => self.description.unknown(),
@@ -108,13 +108,13 @@ impl Tool {
         }
     }
 
-    /// Returns all fields that are not known.
+    /// Returns all unknown fields.
     pub fn unknowns(&self) -> impl Iterator<Item = (ToolField, &Unknown)> {
         ToolField::ALL.into_iter().filter_map(|field| Some((field, self.unknown(field)?)))
     }
 }
 
-/// What is said of a tool.
+/// A field of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolField {
@@ -144,20 +144,20 @@ impl ToolField {
             ToolField::Version => "version",
             ToolField::InputSchema => "input schema",
             ToolField::Category => "category",
-            ToolField::RequiresConfirmation => "need for confirmation",
+            ToolField::RequiresConfirmation => "confirmation requirement",
             ToolField::Status => "status",
             ToolField::TriggerPhrases => "trigger phrases",
         }
     }
 }
 
-/// Where something of a registry was read.
+/// Where a part of a registry was defined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolPlace {
-    /// A file, as a person would name it, or an MCP server or a program.
+    /// A file, as displayed to the user, or an MCP server or a program.
     pub source: String,
-    /// Where in the file.
+    /// Position in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
 }
@@ -171,44 +171,44 @@ impl std::fmt::Display for ToolPlace {
     }
 }
 
-/// A part of the registry that could not be read, and may hold tools.
+/// A part of the registry that could not be read, and may contain tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
     pub kind: GapKind,
     pub place: ToolPlace,
-    /// A lower-case fragment; below its first line stands what a server wrote.
+    /// A lower-case fragment; further lines are output of the server.
     pub what: String,
 }
 
 impl Gap {
-    /// Returns what is wrong, and what a server wrote about it.
+    /// Splits the message from the server's output.
     pub fn parts(&self) -> (&str, &str) {
         self.what.split_once('\n').unwrap_or((&self.what, ""))
     }
 }
 
-/// Whether somebody has to mend something.
+/// Whether a gap needs fixing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum GapKind {
-    /// It cannot work: no syntax, no such file, one name for two tools.
+    /// It cannot work: a syntax error, a missing file, a duplicate tool name.
     Broken,
-    /// It may well work, but shows only when it is run.
+    /// It may work, but is known only when it runs.
     Unknown,
 }
 
-/// All tools of an agent.
+/// The tools of an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Registry {
     tools: Vec<Tool>,
     gaps: Vec<Gap>,
     by_name: HashMap<String, usize>,
-    by_folded_name: HashMap<String, usize>,
+    by_normalized_name: HashMap<String, usize>,
 }
 
 impl Registry {
-    /// Makes a registry without gaps; of several tools of one name the first is kept.
-    pub fn of(tools: impl IntoIterator<Item = Tool>) -> Self {
+    /// Creates a registry without gaps; the first of several tools with the same name is used.
+    pub fn from_tools(tools: impl IntoIterator<Item = Tool>) -> Self {
         let mut registry = Self::default();
         for tool in tools {
             registry.add(tool).ok();
@@ -216,14 +216,14 @@ impl Registry {
         registry
     }
 
-    /// Adds a tool, or returns the one that has its name already.
+    /// Adds a tool, or returns the existing tool with the same name.
     pub fn add(&mut self, tool: Tool) -> Result<(), &Tool> {
-        if let Some(&at) = self.by_name.get(&tool.name) {
-            return Err(&self.tools[at]);
+        if let Some(&index) = self.by_name.get(&tool.name) {
+            return Err(&self.tools[index]);
         }
-        let at = self.tools.len();
-        self.by_name.insert(tool.name.clone(), at);
-        self.by_folded_name.entry(folded(&tool.name)).or_insert(at);
+        let index = self.tools.len();
+        self.by_name.insert(tool.name.clone(), index);
+        self.by_normalized_name.entry(normalize_name(&tool.name)).or_insert(index);
         self.tools.push(tool);
         Ok(())
     }
@@ -232,13 +232,13 @@ impl Registry {
         self.gaps.push(gap);
     }
 
-    /// Adds another registry's tools and gaps; a tool whose name is taken is a gap.
+    /// Adds another registry's tools and gaps; a tool with an existing name becomes a gap.
     pub fn append(&mut self, other: Self) {
         for tool in other.tools {
             let place = tool.place.clone();
             if let (Err(first), Some(place)) = (self.add(tool), place) {
-                let at = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-                let what = format!("another tool has the name '{}' too{at}", first.name);
+                let location = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+                let what = format!("another tool is named '{}'{location}", first.name);
                 self.gaps.push(Gap { kind: GapKind::Broken, place, what });
             }
         }
@@ -249,12 +249,12 @@ impl Registry {
         &self.tools
     }
 
-    /// Returns what could not be read; where there is anything, there may be more tools.
+    /// Returns the parts that could not be read; if there are any, there may be more tools.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    /// Takes the gaps out, to be put back otherwise.
+    /// Removes and returns the gaps.
     pub fn take_gaps(&mut self) -> Vec<Gap> {
         std::mem::take(&mut self.gaps)
     }
@@ -263,23 +263,23 @@ impl Registry {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }
 
-    /// Returns the tool of exactly this name.
+    /// Returns the tool with exactly this name.
     pub fn tool(&self, name: &str) -> Option<&Tool> {
-        self.by_name.get(name).map(|&at| &self.tools[at])
+        self.by_name.get(name).map(|&index| &self.tools[index])
     }
 
-    /// Returns the tool that a file's name means: `-` and `_` are taken as equal.
+    /// Returns the tool for the name of a file, where `-` and `_` are equal.
     pub fn find(&self, name: &str) -> Option<&Tool> {
-        self.tool(name).or_else(|| self.by_folded_name.get(&folded(name)).map(|&at| &self.tools[at]))
+        self.tool(name).or_else(|| self.by_normalized_name.get(&normalize_name(name)).map(|&index| &self.tools[index]))
     }
 }
 
-/// Tells whether two tool names are equal with `-` and `_` taken as one.
+/// Whether two tool names are equal, ignoring the difference between `-` and `_`.
 pub fn same_name(left: &str, right: &str) -> bool {
-    folded(left) == folded(right)
+    normalize_name(left) == normalize_name(right)
 }
 
-fn folded(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.replace('-', "_")
 }
 
@@ -294,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_belongs_to_one_tool() {
-        let mut registry = Registry::of([tool("get_weather"), tool("get-weather")]);
+    fn add_rejects_a_duplicate_name() {
+        let mut registry = Registry::from_tools([tool("get_weather"), tool("get-weather")]);
         assert_eq!(registry.find("get-weather").map(|tool| tool.name.as_str()), Some("get-weather"));
         assert_eq!(registry.tool("Get-weather"), None);
-        let taken = Tool { version: Known::Known("2".to_owned()), ..tool("get_weather") };
-        assert_eq!(registry.add(taken), Err(&tool("get_weather")));
+        let duplicate = Tool { version: Known::Known("2".to_owned()), ..tool("get_weather") };
+        assert_eq!(registry.add(duplicate), Err(&tool("get_weather")));
         assert_eq!(registry.names(), ["get_weather", "get-weather"]);
     }
 

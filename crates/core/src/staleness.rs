@@ -1,9 +1,9 @@
-//! Whether a suite still fits the tool it was written for.
+//! Checks whether a suite still matches the tool it was written for.
 
 use crate::case::{EvalFile, Metadata};
 use crate::registry::{Registry, Tool, ToolField};
 
-/// One way in which a suite may be out of date, or why that is not known.
+/// A reason why a suite may be stale, or why that is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Staleness {
     DescriptionChanged {
@@ -11,8 +11,8 @@ pub enum Staleness {
         generated: String,
         current: String,
     },
-    /// The suite was made for a description, and the tool has none any more.
-    DescriptionGone {
+    /// The suite was written for a description, but the tool no longer has one.
+    DescriptionRemoved {
         tool: String,
         generated: String,
     },
@@ -31,16 +31,16 @@ pub enum Staleness {
     ToolMissing {
         tool: String,
     },
-    /// The registry has no such tool, but a part of it could not be read.
-    ToolUnseen {
+    /// The tool is not in the readable part of the registry.
+    ToolUnreadable {
         tool: String,
     },
-    /// The tool's description shows only when its source is run.
+    /// The tool's description is known only at run time of its source.
     DescriptionUnknown {
         tool: String,
         why: String,
     },
-    /// The overlap map is not the one that the acceptable sets were written by.
+    /// The acceptable sets were written for another overlap map.
     OverlapMapChanged {
         tool: String,
         generated: String,
@@ -49,30 +49,30 @@ pub enum Staleness {
 }
 
 impl Staleness {
-    /// Tells whether the suite is out of date, not just unknown.
+    /// Whether the suite is stale, as opposed to unknown.
     pub fn is_stale(&self) -> bool {
         match self {
             Staleness::DescriptionChanged { .. }
-            | Staleness::DescriptionGone { .. }
+            | Staleness::DescriptionRemoved { .. }
             | Staleness::RegistryGrown { .. }
             | Staleness::MajorVersionChanged { .. } => true,
             Staleness::NoRegistry { .. }
             | Staleness::ToolMissing { .. }
-            | Staleness::ToolUnseen { .. }
+            | Staleness::ToolUnreadable { .. }
             | Staleness::DescriptionUnknown { .. }
-            // Worth a look; what makes a suite stale is a contract with other runners, and this is not in it.
+            // Only a warning: the spec, which other runners share, does not count it as stale.
             | Staleness::OverlapMapChanged { .. } => false,
         }
     }
 
-    /// Returns the text of the result file.
+    /// Returns the warning for the result file.
     pub fn warning(&self) -> String {
         match self {
             Staleness::DescriptionChanged { tool, generated, current } => format!(
                 "Evals for {tool} generated against description hash {generated}, current is {current}. Results may \
                  not reflect current routing contract."
             ),
-            Staleness::DescriptionGone { tool, generated } => format!(
+            Staleness::DescriptionRemoved { tool, generated } => format!(
                 "Evals for {tool} generated against description hash {generated}, now it has no description. Results \
                  may not reflect current routing contract."
             ),
@@ -84,18 +84,18 @@ impl Staleness {
                 "Tool {tool} is version {current}, evals were generated for {generated}. Schema may have changed."
             ),
             Staleness::NoRegistry { tool } => {
-                format!("No tool registry, so it is not known whether the evals for {tool} are stale.")
+                format!("No tool registry, so whether the evals for {tool} are stale is unknown.")
             }
             Staleness::ToolMissing { tool } => {
-                format!("Tool {tool} is not in the registry, so it is not known whether its evals are stale.")
+                format!("Tool {tool} is not in the registry, so whether its evals are stale is unknown.")
             }
-            Staleness::ToolUnseen { tool } => format!(
-                "Parts of the tool registry could not be read, {tool} perhaps among them, so it is not known whether \
-                 its evals are stale."
+            Staleness::ToolUnreadable { tool } => format!(
+                "Tool {tool} is not in the readable part of the tool registry, so whether its evals are stale is \
+                 unknown."
             ),
             Staleness::DescriptionUnknown { tool, why } => format!(
-                "The description of {tool} is not known ({why}), so it is not known whether it is still the one that \
-                 the evals were generated against."
+                "The description of {tool} is unknown ({why}), so whether it changed since the evals were generated is \
+                 unknown."
             ),
             Staleness::OverlapMapChanged { tool, generated, current } => format!(
                 "Evals for {tool} generated against overlap map {generated}, current is {current}. Acceptable sets may \
@@ -104,20 +104,20 @@ impl Staleness {
         }
     }
 
-    /// Says how the suite is brought up to date, where it is out of date.
-    pub fn renewal(&self) -> Option<String> {
+    /// Returns how to update the suite, if it is stale.
+    pub fn update_hint(&self) -> Option<String> {
         let (key, current) = match self {
             Staleness::DescriptionChanged { current, .. } => ("descriptionHash", format!("\"{current}\"")),
             Staleness::RegistryGrown { current, .. } => ("registrySize", current.to_string()),
             Staleness::MajorVersionChanged { current, .. } => ("toolVersion", format!("\"{current}\"")),
             Staleness::OverlapMapChanged { current, .. } => ("overlapMapVersion", format!("\"{current}\"")),
-            Staleness::DescriptionGone { tool, .. } => return Some(format!("describe '{tool}' again")),
+            Staleness::DescriptionRemoved { tool, .. } => return Some(format!("add a description to '{tool}'")),
             Staleness::NoRegistry { .. }
             | Staleness::ToolMissing { .. }
-            | Staleness::ToolUnseen { .. }
+            | Staleness::ToolUnreadable { .. }
             | Staleness::DescriptionUnknown { .. } => return None,
         };
-        Some(format!("look the cases over, then set '{key}' to {current}"))
+        Some(format!("review the cases, then set '{key}' to {current}"))
     }
 
     /// Returns the line of the console summary.
@@ -126,7 +126,7 @@ impl Staleness {
             Staleness::DescriptionChanged { generated, current, .. } => {
                 format!("Description hash mismatch (generated: {generated}, current: {current})")
             }
-            Staleness::DescriptionGone { generated, .. } => {
+            Staleness::DescriptionRemoved { generated, .. } => {
                 format!("Description hash mismatch (generated: {generated}, current: no description)")
             }
             Staleness::RegistryGrown { generated, current } => {
@@ -137,11 +137,11 @@ impl Staleness {
             }
             Staleness::NoRegistry { .. } => "Staleness unknown: no tool registry".to_owned(),
             Staleness::ToolMissing { tool } => format!("Staleness unknown: {tool} is not in the registry"),
-            Staleness::ToolUnseen { tool } => {
-                format!("Staleness unknown: {tool} is not in what could be read of the registry")
+            Staleness::ToolUnreadable { tool } => {
+                format!("Staleness unknown: {tool} is not in the readable part of the registry")
             }
             Staleness::DescriptionUnknown { tool, .. } => {
-                format!("Staleness unknown: the description of {tool} shows only when its source is run")
+                format!("Staleness unknown: the description of {tool} is known only at run time")
             }
             Staleness::OverlapMapChanged { generated, current, .. } => {
                 format!("Overlap map changed (generated: {generated}, current: {current})")
@@ -149,48 +149,48 @@ impl Staleness {
         }
     }
 
-    /// Returns a fragment that fits behind the file's name; of what is not known, the line of the summary.
+    /// Returns a fragment to follow the file's name.
     pub fn sentence(&self) -> String {
         match self {
             Staleness::DescriptionChanged { tool, generated, current } => {
-                format!("made for description {generated} of {tool}, which is {current} now")
+                format!("written for description {generated} of {tool}, which is now {current}")
             }
-            Staleness::DescriptionGone { tool, generated } => {
-                format!("made for description {generated} of {tool}, which has none now")
+            Staleness::DescriptionRemoved { tool, generated } => {
+                format!("written for description {generated} of {tool}, which no longer has one")
             }
             Staleness::RegistryGrown { generated, current } => {
                 format!("the registry grew from {generated} to {current} tools: more of them may be acceptable")
             }
             Staleness::MajorVersionChanged { tool, generated, current } => {
-                format!("made for version {generated} of {tool}, which is {current} now")
+                format!("written for version {generated} of {tool}, which is now {current}")
             }
             Staleness::OverlapMapChanged { generated, current, .. } => {
-                format!("made for overlap map {generated}, which is {current} now")
+                format!("written for overlap map {generated}, which is now {current}")
             }
             Staleness::NoRegistry { .. }
             | Staleness::ToolMissing { .. }
-            | Staleness::ToolUnseen { .. }
+            | Staleness::ToolUnreadable { .. }
             | Staleness::DescriptionUnknown { .. } => self.console_line(),
         }
     }
 }
 
-/// What a result says of the tool as it is now.
+/// The current state of a suite's tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentTool {
     pub name: Option<String>,
     pub version: Option<String>,
     pub description_hash: Option<String>,
-    /// Why there is no hash, where there is a description.
+    /// Why the hash of an existing description is unknown.
     pub description_unknown: Option<String>,
-    /// How many tools there are, or at least are.
+    /// The number of tools, or a lower bound if there are gaps.
     pub registry_size: Option<u64>,
-    /// Whether a part of the registry could not be read, so that there may be more tools.
+    /// Whether a part of the registry could not be read.
     pub has_gaps: bool,
 }
 
 impl CurrentTool {
-    pub fn of(file: &EvalFile, registry: Option<&Registry>) -> Self {
+    pub fn find(file: &EvalFile, registry: Option<&Registry>) -> Self {
         let tool = registry.and_then(|registry| registry.find(&file.tool_name));
         Self {
             name: tool.map(|tool| tool.name.clone()),
@@ -205,20 +205,20 @@ impl CurrentTool {
     }
 }
 
-/// Compares a suite's metadata with the tool as it is now; without metadata there is nothing to compare.
+/// Compares a suite's metadata with the current state of its tool.
 pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness> {
     let Some(metadata) = &file.metadata else {
         return Vec::new();
     };
     let tool = file.tool_name.clone();
     let Some(registry_size) = current.registry_size else {
-        // A file that says nothing to compare with misses nothing.
+        // Without metadata to compare, a missing registry does not matter.
         return if is_comparable(metadata) { vec![Staleness::NoRegistry { tool }] } else { Vec::new() };
     };
     let mut found = Vec::new();
     if current.name.is_none() {
         let tool = tool.clone();
-        found.push(if current.has_gaps { Staleness::ToolUnseen { tool } } else { Staleness::ToolMissing { tool } });
+        found.push(if current.has_gaps { Staleness::ToolUnreadable { tool } } else { Staleness::ToolMissing { tool } });
     }
     if let (Some(_), Some(why)) = (&metadata.description_hash, &current.description_unknown) {
         found.push(Staleness::DescriptionUnknown { tool: tool.clone(), why: why.clone() });
@@ -234,16 +234,16 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     if let (Some(generated), Some(_), None, None) =
         (&metadata.description_hash, &current.name, &current.description_hash, &current.description_unknown)
     {
-        found.push(Staleness::DescriptionGone { tool: tool.clone(), generated: generated.clone() });
+        found.push(Staleness::DescriptionRemoved { tool: tool.clone(), generated: generated.clone() });
     }
-    // With gaps the size is the least there can be: what has grown by that has grown.
+    // With gaps, the size is a lower bound, which is enough to detect growth.
     if let Some(generated) = metadata.registry_size
         && registry_size.saturating_mul(2) > generated.saturating_mul(3)
     {
         found.push(Staleness::RegistryGrown { generated, current: registry_size });
     }
     if let (Some(generated), Some(version)) = (&metadata.tool_version, &current.version)
-        && let (Some(old), Some(new)) = (major(generated), major(version))
+        && let (Some(old), Some(new)) = (major_version(generated), major_version(version))
         && old != new
     {
         found.push(Staleness::MajorVersionChanged { tool, generated: generated.clone(), current: version.clone() });
@@ -251,7 +251,7 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     found
 }
 
-/// Compares the overlap map that a suite was written by with the one that is there now.
+/// Compares the overlap map that a suite was written for with the current one.
 pub fn check_overlap_version(file: &EvalFile, current: &str) -> Option<Staleness> {
     let generated = file.metadata.as_ref()?.overlap_map_version.as_ref()?;
     (generated != current).then(|| Staleness::OverlapMapChanged {
@@ -265,7 +265,7 @@ fn is_comparable(metadata: &Metadata) -> bool {
     metadata.description_hash.is_some() || metadata.registry_size.is_some() || metadata.tool_version.is_some()
 }
 
-pub fn major(version: &str) -> Option<u64> {
+pub fn major_version(version: &str) -> Option<u64> {
     let version = version.trim().trim_start_matches(['v', 'V']);
     version.split(['.', '-', '+']).next()?.parse().ok()
 }
@@ -294,7 +294,7 @@ mod tests {
     #[case("v1", "1.2", false)]
     #[case("v1", "v2", true)]
     #[case("latest", "2.0.0", false)]
-    fn major_versions(#[case] generated: &str, #[case] current: &str, #[case] warns: bool) {
+    fn warns_about_another_major_version(#[case] generated: &str, #[case] current: &str, #[case] warns: bool) {
         let metadata = Metadata { tool_version: Some(generated.to_owned()), ..Metadata::default() };
         let current = CurrentTool {
             name: Some("t".to_owned()),
@@ -311,24 +311,24 @@ mod tests {
     #[case(3, 4, false)]
     #[case(3, 5, true)]
     #[case(0, 1, true)]
-    fn growth_past_one_half(#[case] generated: u64, #[case] size: u64, #[case] warns: bool) {
+    fn warns_about_growth_by_more_than_half(#[case] generated: u64, #[case] size: u64, #[case] warns: bool) {
         let metadata = Metadata { registry_size: Some(generated), ..Metadata::default() };
         let current = CurrentTool { name: Some("t".to_owned()), registry_size: Some(size), ..CurrentTool::default() };
         assert_eq!(!check_staleness(&file(metadata), &current).is_empty(), warns);
     }
 
     #[test]
-    fn a_description_that_is_gone_is_another_one() {
+    fn a_removed_description_is_stale() {
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
         let tool = Tool { name: "t".to_owned(), ..Tool::default() };
-        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&Registry::of([tool]))));
-        assert_eq!(found, [Staleness::DescriptionGone { tool: "t".to_owned(), generated: "x".to_owned() }]);
+        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
+        assert_eq!(found, [Staleness::DescriptionRemoved { tool: "t".to_owned(), generated: "x".to_owned() }]);
         assert!(found[0].is_stale());
     }
 
     #[test]
-    fn what_is_not_known_is_said_and_is_not_stale() {
+    fn a_missing_registry_or_tool_is_unknown() {
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let unknown = check_staleness(&file(metadata.clone()), &CurrentTool::default());
         assert_eq!(unknown, [Staleness::NoRegistry { tool: "t".to_owned() }]);
@@ -339,30 +339,30 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_only_at_run_time_is_neither_changed_nor_missing() {
+    fn an_unknown_description_is_not_stale() {
         let place = ToolPlace { source: "t.ts".to_owned(), position: None };
         let description = Known::Unknown(Unknown { place: place.clone(), why: "a call".to_owned() });
         let tool = Tool { name: "t".to_owned(), description, ..Tool::default() };
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
-        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&Registry::of([tool]))));
+        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
         assert_eq!(found, [Staleness::DescriptionUnknown { tool: "t".to_owned(), why: "a call".to_owned() }]);
         assert!(!found[0].is_stale());
         let mut registry = Registry::default();
         registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a loop".to_owned() });
-        let found = check_staleness(&file, &CurrentTool::of(&file, Some(&registry)));
-        assert_eq!(found, [Staleness::ToolUnseen { tool: "t".to_owned() }]);
+        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&registry)));
+        assert_eq!(found, [Staleness::ToolUnreadable { tool: "t".to_owned() }]);
     }
 
     #[test]
-    fn another_overlap_map_is_said() {
+    fn warns_about_another_overlap_map() {
         let map = "0123456789ab".to_owned();
-        let of = |version: &str| {
+        let check = |version: &str| {
             let version = Some(version.to_owned());
             check_overlap_version(&file(Metadata { overlap_map_version: version, ..Metadata::default() }), &map)
         };
-        assert_eq!(of(&map), None);
-        assert!(of("000000000000").is_some_and(|changed| !changed.is_stale() && changed.warning().contains(&map)));
+        assert_eq!(check(&map), None);
+        assert!(check("000000000000").is_some_and(|changed| !changed.is_stale() && changed.warning().contains(&map)));
         assert_eq!(check_overlap_version(&file(Metadata::default()), &map), None);
     }
 }

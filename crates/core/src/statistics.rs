@@ -1,72 +1,72 @@
-//! How sure a few tries make one: intervals and exact tests.
+//! Confidence intervals and exact tests for small numbers of trials.
 //!
-//! Only the four operations and square roots are used, which give the same bits on every machine; weights are taken
-//! relative to the largest one, so that nothing overflows.
+//! Only basic arithmetic and square roots are used, so results are bit-identical on every machine. Weights are relative
+//! to the largest one, to avoid overflow.
 
-/// A change is called one when chance alone would show it less often than this.
+/// Significance level: a change counts if chance alone would produce it less often than this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// The normal distribution's quantile for 95 % in the middle.
+/// The quantile of the normal distribution for a 95 % interval.
 pub const Z_95: f64 = 1.959_963_984_540_054;
 
-/// What counts as equally likely, since weights that should be equal differ in their last bits.
+/// Relative difference up to which two weights count as equal, to absorb rounding errors.
 const TOLERANCE: f64 = 1e-7;
 
-/// An interval of shares.
+/// A confidence interval of a proportion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
     pub high: f64,
 }
 
-/// Returns the share of `passed` of `total`; none of nothing.
+/// Returns `passed / total`, or `None` if `total` is 0.
 pub fn rate(passed: usize, total: usize) -> Option<f64> {
     (total > 0).then(|| number(passed) / number(total))
 }
 
-/// Returns Wilson's 95 % interval of a share.
+/// Returns the 95 % Wilson score interval of a proportion.
 pub fn wilson(passed: usize, total: usize) -> Option<Interval> {
     let share = rate(passed, total)?;
-    let tries = number(total);
+    let trials = number(total);
     let square = Z_95 * Z_95;
-    let scale = 1.0 + square / tries;
-    let centre = (share + square / (2.0 * tries)) / scale;
-    let half = Z_95 * (share * (1.0 - share) / tries + square / (4.0 * tries * tries)).sqrt() / scale;
-    // At the ends the interval ends exactly there, which rounding would miss.
+    let scale = 1.0 + square / trials;
+    let centre = (share + square / (2.0 * trials)) / scale;
+    let half = Z_95 * (share * (1.0 - share) / trials + square / (4.0 * trials * trials)).sqrt() / scale;
+    // Rounding must not keep the interval from reaching 0 or 1.
     let low = if passed == 0 { 0.0 } else { (centre - half).max(0.0) };
     let high = if passed >= total { 1.0 } else { (centre + half).min(1.0) };
     Some(Interval { low, high })
 }
 
-/// Returns how likely at least one of `k` tries passes, drawn from `total` of which `passed` did; none where there are
-/// not so many.
+/// Returns the probability that at least one of `k` trials passes, drawn from `total` of which `passed` did; `None` if
+/// `k` is out of range.
 pub fn pass_at_k(total: usize, passed: usize, k: usize) -> Option<f64> {
     Some(1.0 - all_of(total, total.checked_sub(passed)?, k)?)
 }
 
-/// Returns how likely all of `k` tries pass, drawn from `total` of which `passed` did; none where there are not so many.
+/// Returns the probability that all of `k` trials pass, drawn from `total` of which `passed` did.
 pub fn pass_hat_k(total: usize, passed: usize, k: usize) -> Option<f64> {
     if passed > total { None } else { all_of(total, passed, k) }
 }
 
-/// Returns `C(some, k) / C(total, k)`.
-fn all_of(total: usize, some: usize, k: usize) -> Option<f64> {
+/// Returns `C(part, k) / C(total, k)`.
+fn all_of(total: usize, part: usize, k: usize) -> Option<f64> {
     if k == 0 || k > total {
         return None;
     }
-    if some < k {
+    if part < k {
         return Some(0.0);
     }
-    Some((0..k).map(|drawn| number(some - drawn) / number(total - drawn)).product())
+    Some((0..k).map(|drawn| number(part - drawn) / number(total - drawn)).product())
 }
 
-/// Tests whether changes lean to one side: returns how likely a split at least as uneven is when each goes either way.
-/// Of pairs that each have one outcome before and one after, this is `McNemar`'s exact test.
+/// Two-sided sign test: returns the probability of a split at least as uneven if both directions are equally likely.
+/// For paired outcomes this is `McNemar`'s exact test.
 pub fn sign_test(worse: usize, better: usize) -> f64 {
     let total = worse + better;
     let fewer = worse.min(better);
     let middle = total / 2;
-    // Of as many weights as there are ways to split, relative to the middle one.
+    // Binomial weights relative to the middle one.
     let mut weight = 1.0;
     let (mut tail, mut below) = (0.0, 0.0);
     for split in (0..=middle).rev() {
@@ -76,19 +76,19 @@ pub fn sign_test(worse: usize, better: usize) -> f64 {
         }
         weight *= number(split) / number(total - split + 1);
     }
-    // The upper half mirrors the lower one; an even number of changes has one split in the middle.
+    // The upper half mirrors the lower one; an even total has a single middle split.
     let all = 2.0 * below - if total.is_multiple_of(2) { 1.0 } else { 0.0 };
     (2.0 * tail / all).min(1.0)
 }
 
-/// One side of a comparison of tries.
+/// Judged trials of one side of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tries {
+pub struct JudgedTrials {
     pub passed: usize,
     pub failed: usize,
 }
 
-impl Tries {
+impl JudgedTrials {
     pub fn total(self) -> usize {
         self.passed + self.failed
     }
@@ -98,40 +98,40 @@ impl Tries {
     }
 }
 
-/// Tests whether two sides pass equally often, by Fisher's exact test, two-sided: returns how likely tables with the
-/// same sums are that are no likelier than this one.
-pub fn fisher_test(before: Tries, now: Tries) -> f64 {
-    // Always the same way round: a rounding error on the edge of significance must not depend on it.
-    let size = |tries: Tries| (tries.total(), tries.passed);
+/// Fisher's exact test, two-sided: returns the probability of tables with the same sums that are at most as likely as
+/// this one.
+pub fn fisher_test(before: JudgedTrials, now: JudgedTrials) -> f64 {
+    // Sorted, so that rounding at the edge of significance does not depend on the order of the arguments.
+    let size = |trials: JudgedTrials| (trials.total(), trials.passed);
     let (before, now) = if size(before) <= size(now) { (before, now) } else { (now, before) };
     let (first, second) = (before.total(), now.total());
     let passed = before.passed + now.passed;
-    let (least, most) = (passed.saturating_sub(second), passed.min(first));
-    // How much likelier it is that one more of all passes are on the first side.
+    let (min, max) = (passed.saturating_sub(second), passed.min(first));
+    // How much likelier one more pass on the first side is.
     let step = |cell: usize| {
         let up = number(first - cell) * number(passed - cell);
         up / (number(cell + 1) * number(second + cell + 1 - passed))
     };
     let weights = {
-        let mut weights = vec![0.0; most - least + 1];
-        // From the likeliest cell outwards, so that weights only become smaller.
-        let peak = ((first + 1) * (passed + 1) / (first + second + 2)).clamp(least, most);
-        weights[peak - least] = 1.0;
-        for cell in peak..most {
-            weights[cell + 1 - least] = weights[cell - least] * step(cell);
+        let mut weights = vec![0.0; max - min + 1];
+        // From the most likely cell outwards, so that weights only shrink.
+        let peak = ((first + 1) * (passed + 1) / (first + second + 2)).clamp(min, max);
+        weights[peak - min] = 1.0;
+        for cell in peak..max {
+            weights[cell + 1 - min] = weights[cell - min] * step(cell);
         }
-        for cell in (least..peak).rev() {
-            weights[cell - least] = weights[cell + 1 - least] / step(cell);
+        for cell in (min..peak).rev() {
+            weights[cell - min] = weights[cell + 1 - min] / step(cell);
         }
         weights
     };
-    let limit = weights[before.passed - least] * (1.0 + TOLERANCE);
+    let limit = weights[before.passed - min] * (1.0 + TOLERANCE);
     let all: f64 = weights.iter().sum();
     let extreme: f64 = weights.iter().filter(|weight| **weight <= limit).sum();
     (extreme / all).min(1.0)
 }
 
-/// Returns the value below or at which so many per cent of all values are: the nearest rank, always one of them.
+/// Returns the percentile of the values by the nearest-rank method, so the result is one of them.
 pub fn percentile(values: &[u64], percent: u8) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -139,7 +139,7 @@ pub fn percentile(values: &[u64], percent: u8) -> Option<u64> {
     sorted.get(rank.max(1) - 1).copied()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of tries are far below 2^52")]
+#[expect(clippy::cast_precision_loss, reason = "counts of trials are far below 2^52")]
 pub(crate) fn number(count: usize) -> f64 {
     count as f64
 }
@@ -152,13 +152,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn close(found: f64, expected: f64) {
+    fn assert_close(found: f64, expected: f64) {
         let scale = expected.abs().max(1e-300);
         assert!((found - expected).abs() / scale < 5e-4, "{found} is not {expected}");
     }
 
     fn fisher(a: usize, b: usize, c: usize, d: usize) -> f64 {
-        fisher_test(Tries { passed: a, failed: b }, Tries { passed: c, failed: d })
+        fisher_test(JudgedTrials { passed: a, failed: b }, JudgedTrials { passed: c, failed: d })
     }
 
     #[rstest]
@@ -169,15 +169,15 @@ mod tests {
     #[case(1, 29, 0.0061, 0.1718)]
     #[case(29, 29, 0.8830, 1.0)]
     #[case(47, 50, 0.8378, 0.9794)]
-    fn wilson_of_known_shares(#[case] passed: usize, #[case] total: usize, #[case] low: f64, #[case] high: f64) {
-        let interval = wilson(passed, total).expect("tries");
+    fn wilson_matches_published_values(#[case] passed: usize, #[case] total: usize, #[case] low: f64, #[case] high: f64) {
+        let interval = wilson(passed, total).expect("trials");
         assert!((interval.low - low).abs() < 6e-5 && (interval.high - high).abs() < 6e-5, "{interval:?}");
     }
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "not a bit may differ")]
-    fn fisher_is_the_same_from_either_side() {
-        // Exactly 1 in 20, which is where significance begins.
+    #[expect(clippy::float_cmp, reason = "must be bit-identical")]
+    fn fisher_test_is_symmetric() {
+        // Exactly 0.05, the significance level.
         assert_eq!(fisher(12, 0, 2, 2), fisher(2, 2, 12, 0));
     }
 
@@ -187,9 +187,9 @@ mod tests {
     #[case(5, 3, 4, 1.0, 0.0)]
     #[case(10, 1, 5, 0.5, 0.0)]
     #[case(200, 13, 10, 0.497_551_114_730_606, 1.273_885_1e-14)]
-    fn at_least_one_and_all(#[case] n: usize, #[case] c: usize, #[case] k: usize, #[case] any: f64, #[case] all: f64) {
-        close(pass_at_k(n, c, k).expect("enough"), any);
-        close(pass_hat_k(n, c, k).expect("enough"), all);
+    fn pass_at_k_matches_known_values(#[case] n: usize, #[case] c: usize, #[case] k: usize, #[case] any: f64, #[case] all: f64) {
+        assert_close(pass_at_k(n, c, k).expect("enough"), any);
+        assert_close(pass_hat_k(n, c, k).expect("enough"), all);
     }
 
     #[rstest]
@@ -197,7 +197,7 @@ mod tests {
     #[case(3, 1, 0)]
     #[case(0, 0, 1)]
     #[case(3, 4, 1)]
-    fn too_few_tries_have_no_such_figure(#[case] n: usize, #[case] c: usize, #[case] k: usize) {
+    fn pass_at_k_needs_enough_trials(#[case] n: usize, #[case] c: usize, #[case] k: usize) {
         assert_eq!((pass_at_k(n, c, k), pass_hat_k(n, c, k)), (None, None));
     }
 
@@ -209,12 +209,12 @@ mod tests {
     #[case(3, 3, 1.0)]
     #[case(1, 8, 0.039_062_5)]
     #[case(5, 15, 0.041_389)]
-    // By the definition in whole numbers.
+    // Computed from the definition with integers.
     #[case(59, 41, 0.088_626)]
     #[case(600, 400, 2.728_464_156e-10)]
-    fn known_sign_tests(#[case] worse: usize, #[case] better: usize, #[case] expected: f64) {
-        close(sign_test(worse, better), expected);
-        close(sign_test(better, worse), expected);
+    fn sign_test_matches_known_values(#[case] worse: usize, #[case] better: usize, #[case] expected: f64) {
+        assert_close(sign_test(worse, better), expected);
+        assert_close(sign_test(better, worse), expected);
     }
 
     #[rstest]
@@ -230,7 +230,7 @@ mod tests {
     #[case(8, 2, 1, 5, 0.034_965)]
     #[case(0, 0, 3, 2, 1.0)]
     #[case(5, 0, 5, 0, 1.0)]
-    fn known_fisher_tests(
+    fn fisher_test_matches_known_values(
         #[case] a: usize,
         #[case] b: usize,
         #[case] c: usize,
@@ -242,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_tries_neither_overflow_nor_vanish() {
-        close(sign_test(5_000, 5_000), 1.0);
+    fn thousands_of_trials_neither_overflow_nor_vanish() {
+        assert_close(sign_test(5_000, 5_000), 1.0);
         assert!(sign_test(4_000, 6_000) < 1e-80 && sign_test(4_000, 6_000) > 0.0);
-        close(fisher(5_000, 5_000, 5_000, 5_000), 1.0);
+        assert_close(fisher(5_000, 5_000, 5_000, 5_000), 1.0);
         let slight = fisher(9_000, 1_000, 8_900, 1_100);
-        close(slight, 0.022_378_874_8);
+        assert_close(slight, 0.022_378_874_8);
         assert!(fisher(10_000, 0, 0, 10_000) < 1e-300);
         assert!(pass_at_k(10_000, 1, 5_000).is_some_and(|share| (share - 0.5).abs() < 1e-9));
         assert_eq!(pass_hat_k(10_000, 10_000, 10_000), Some(1.0));
@@ -260,17 +260,17 @@ mod tests {
     #[case(&[50, 15, 40, 20, 35], 40, Some(20))]
     #[case(&[50, 15, 40, 20, 35], 50, Some(35))]
     #[case(&[50, 15, 40, 20, 35], 100, Some(50))]
-    fn nearest_ranks(#[case] values: &[u64], #[case] percent: u8, #[case] expected: Option<u64>) {
+    fn percentile_uses_the_nearest_rank(#[case] values: &[u64], #[case] percent: u8, #[case] expected: Option<u64>) {
         assert_eq!(percentile(values, percent), expected);
     }
 
     #[test]
-    fn the_95th_of_a_hundred_is_the_95th() {
+    fn percentile_of_a_hundred_values() {
         let values: Vec<u64> = (1..=100).rev().collect();
         assert_eq!((percentile(&values, 95), percentile(&values, 50)), (Some(95), Some(50)));
     }
 
-    /// Of all splits, by the definition in whole numbers.
+    /// The sign test computed from its definition with integers.
     fn sign_by_definition(worse: u32, better: u32) -> f64 {
         let total = worse + better;
         let choose = |k: u32| (0..k).fold(1_u128, |sum, i| sum * u128::from(total - i) / u128::from(i + 1));
@@ -282,21 +282,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_interval_holds_its_share(total in 1_usize..10_000, part in 0.0..=1.0_f64) {
+        fn wilson_interval_contains_the_rate(total in 1_usize..10_000, part in 0.0..=1.0_f64) {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small")]
             let passed = (total as f64 * part) as usize;
-            let Interval { low, high } = wilson(passed, total).expect("tries");
-            let share = rate(passed, total).expect("tries");
+            let Interval { low, high } = wilson(passed, total).expect("trials");
+            let share = rate(passed, total).expect("trials");
             prop_assert!(0.0 <= low && low <= share && share <= high && high <= 1.0);
-            let mirrored = wilson(total - passed, total).expect("tries");
+            let mirrored = wilson(total - passed, total).expect("trials");
             prop_assert!((mirrored.low + high - 1.0).abs() < 1e-9);
         }
 
         #[test]
-        fn more_draws_help_one_and_hurt_all(total in 1_usize..300, passed in 0_usize..300, k in 1_usize..300) {
+        fn pass_at_k_grows_and_pass_hat_k_shrinks_with_k(total in 1_usize..300, passed in 0_usize..300, k in 1_usize..300) {
             let (passed, k) = (passed.min(total), k.min(total));
             let (any, all) = (pass_at_k(total, passed, k).expect("k"), pass_hat_k(total, passed, k).expect("k"));
-            let share = rate(passed, total).expect("tries");
+            let share = rate(passed, total).expect("trials");
             prop_assert!(all <= share + 1e-12 && share <= any + 1e-12);
             prop_assert!((0.0..=1.0).contains(&any) && (0.0..=1.0).contains(&all));
             if k < total {
@@ -306,13 +306,13 @@ mod tests {
         }
 
         #[test]
-        fn a_sign_test_is_its_definition(worse in 0_u32..50, better in 0_u32..50) {
+        fn sign_test_equals_its_definition(worse in 0_u32..50, better in 0_u32..50) {
             let found = sign_test(worse as usize, better as usize);
             prop_assert!((found - sign_by_definition(worse, better)).abs() < 1e-9, "{found}");
         }
 
         #[test]
-        fn a_fisher_test_knows_no_side(a in 0_usize..400, b in 0_usize..400, c in 0_usize..400, d in 0_usize..400) {
+        fn fisher_test_is_symmetric_in_all_tables(a in 0_usize..400, b in 0_usize..400, c in 0_usize..400, d in 0_usize..400) {
             let found = fisher(a, b, c, d);
             prop_assert!(found > 0.0 && found <= 1.0);
             for same in [fisher(c, d, a, b), fisher(b, a, d, c), fisher(a, c, b, d)] {
@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn a_percentile_is_one_of_the_values(values in prop::collection::vec(any::<u64>(), 1..50), percent in 0_u8..=100) {
+        fn percentile_is_one_of_the_values(values in prop::collection::vec(any::<u64>(), 1..50), percent in 0_u8..=100) {
             let found = percentile(&values, percent).expect("values");
             let below = values.iter().filter(|value| **value <= found).count();
             prop_assert!(values.contains(&found));

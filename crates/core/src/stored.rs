@@ -1,4 +1,4 @@
-//! What is kept between commands: traces, and runs of eval files.
+//! Data that persists between commands: traces and runs.
 
 mod import;
 mod receive;
@@ -8,4 +8,4 @@ mod trace;
 pub use import::{ImportReport, ImportedFeedback, RefusalKind, RefusedPiece};
 pub use receive::{Change, ReceiveEvent, ReceiveTotals};
 pub use run::{StoredCase, StoredRun};
-pub use trace::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};
+pub use trace::{ExpectedState, NewTrace, PutOutcome, StoredTrace, TraceFilter, TraceHead, TraceListItem};

@@ -5,22 +5,22 @@ use serde_json::Value;
 use karat_json::nearest;
 use karat_json::text::text_form;
 
-/// What tokens are resolved from.
+/// The values of tokens.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenSources {
     pub seed: Option<Value>,
     pub snapshot: Option<Value>,
 }
 
-/// A text after its tokens were looked up.
+/// A text with its tokens resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
     Text(String),
-    /// The tokens that have no value; one is enough to leave the whole text without a meaning.
+    /// The tokens without a value; one is enough to leave the whole text unresolved.
     Unresolved(Vec<String>),
 }
 
-/// What the elements of a list resolved to, and the tokens that have no value.
+/// A list with its tokens resolved, and the tokens without a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResolvedList {
     pub texts: Vec<String>,
@@ -32,30 +32,30 @@ pub struct ResolvedList {
 pub struct Token<'t> {
     /// The whole token with its braces.
     pub text: &'t str,
-    /// Where it begins, in bytes.
+    /// Byte offset of its start.
     pub start: usize,
     pub source: Source,
     pub path: &'t str,
 }
 
-/// What a token names a value of.
+/// The source of a token's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Values that stay as they are.
+    /// Stable values.
     Seed,
-    /// Values of the moment of a run.
+    /// Values recorded at the time of a run.
     Snapshot,
 }
 
 impl Token<'_> {
-    /// Tells whether its path could lead anywhere.
+    /// Whether its path is syntactically valid.
     pub fn is_well_formed(&self) -> bool {
         self.path.split('.').all(|segment| split_segment(segment).is_some())
     }
 }
 
 impl TokenSources {
-    /// Replaces every token in `text` by its value's text form.
+    /// Replaces every token in `text` by the text form of its value.
     pub fn resolve(&self, text: &str) -> Resolved {
         let mut out = String::with_capacity(text.len());
         let mut unresolved = Vec::new();
@@ -75,7 +75,7 @@ impl TokenSources {
         Resolved::Text(out)
     }
 
-    /// Resolves any JSON value to its text form; tokens only stand in strings.
+    /// Resolves any JSON value to its text form; only strings contain tokens.
     pub fn resolve_value(&self, value: &Value) -> Resolved {
         match value {
             Value::String(text) => self.resolve(text),
@@ -83,13 +83,13 @@ impl TokenSources {
         }
     }
 
-    /// Resolves a list element by element; an element that is a single token for an array stands for its elements.
+    /// Resolves a list element by element. An element that is a single token for an array is replaced by its elements.
     pub fn resolve_list(&self, value: &Value) -> ResolvedList {
         let mut list = ResolvedList::default();
-        let one = std::slice::from_ref(value);
-        for element in value.as_array().map_or(one, Vec::as_slice) {
+        let single = std::slice::from_ref(value);
+        for element in value.as_array().map_or(single, Vec::as_slice) {
             if let Value::String(text) = element
-                && let Some(token) = single(text)
+                && let Some(token) = single_token(text)
                 && let Some(Value::Array(items)) = self.lookup(token)
             {
                 list.texts.extend(items.iter().map(|item| text_form(item).into_owned()));
@@ -103,24 +103,23 @@ impl TokenSources {
         list
     }
 
-    /// Returns the value that a token stands for.
+    /// Returns the value of a token.
     pub fn lookup(&self, token: Token<'_>) -> Option<&Value> {
         walk(self.root(token.source)?, token.path).filter(|value| !value.is_null())
     }
 
-    /// Returns the path that was probably meant by a token without a value: one that leads to a value, with one key
-    /// of the token's path spelt otherwise.
+    /// Suggests a path for a token without a value: one that has a value and differs in one key.
     pub fn nearest_path(&self, token: Token<'_>) -> Option<String> {
         let root = self.root(token.source)?;
         let segments: Vec<&str> = token.path.split('.').collect();
-        // The longest beginning that leads somewhere: what stands behind it is spelt wrong.
-        let wrong = (0..segments.len()).find(|&at| walk(root, &segments[..=at].join(".")).is_none())?;
+        // The first segment that does not resolve.
+        let wrong = (0..segments.len()).find(|&index| walk(root, &segments[..=index].join(".")).is_none())?;
         let parent = if wrong == 0 { root } else { walk(root, &segments[..wrong].join("."))? };
         let (key, _) = split_segment(segments[wrong])?;
         let keys: Vec<&str> = parent.as_object()?.keys().map(String::as_str).collect();
-        let meant = format!("{}{}", nearest(key, &keys)?, &segments[wrong][key.len()..]);
+        let suggestion = format!("{}{}", nearest(key, &keys)?, &segments[wrong][key.len()..]);
         let path =
-            segments[..wrong].iter().copied().chain([meant.as_str()]).chain(segments[wrong + 1..].iter().copied());
+            segments[..wrong].iter().copied().chain([suggestion.as_str()]).chain(segments[wrong + 1..].iter().copied());
         let path = path.collect::<Vec<_>>().join(".");
         walk(root, &path).filter(|value| !value.is_null()).map(|_| path)
     }
@@ -133,26 +132,26 @@ impl TokenSources {
     }
 }
 
-/// Tells whether a text holds a token.
-pub fn holds_token(text: &str) -> bool {
+/// Whether a text contains a token.
+pub fn contains_token(text: &str) -> bool {
     tokens(text).next().is_some()
 }
 
-/// Tells whether a text holds a token of the volatile source.
-pub fn holds_snapshot_token(text: &str) -> bool {
+/// Whether a text contains a snapshot token.
+pub fn contains_snapshot_token(text: &str) -> bool {
     tokens(text).any(|token| token.source == Source::Snapshot)
 }
 
-/// Tells whether a text is one token and nothing else.
-pub fn is_single(text: &str) -> bool {
-    single(text).is_some()
+/// Whether a text is exactly one token.
+pub fn is_single_token(text: &str) -> bool {
+    single_token(text).is_some()
 }
 
-fn single(text: &str) -> Option<Token<'_>> {
+fn single_token(text: &str) -> Option<Token<'_>> {
     tokens(text).next().filter(|token| token.text.len() == text.len())
 }
 
-/// Finds the tokens of a text; any other `{{…}}` is plain text.
+/// Finds the tokens of a text; other `{{…}}` are plain text.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -169,12 +168,12 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Returns whether a text holds something that was meant as a token and is none: `{{ seed:x }}`, `{{Seed:x}}`.
+/// Whether a text contains a malformed token, such as `{{ seed:x }}` or `{{Seed:x}}`.
 pub fn looks_like_token(text: &str) -> bool {
     text.match_indices("{{").any(|(start, _)| {
         let inner = text[start + 2..].trim_start().to_lowercase();
-        let behind = ["seed", "snapshot"].iter().find_map(|name| inner.strip_prefix(name));
-        behind.is_some_and(|behind| behind.trim_start().starts_with(':')) && token_at(text, start).is_none()
+        let rest = ["seed", "snapshot"].iter().find_map(|name| inner.strip_prefix(name));
+        rest.is_some_and(|rest| rest.trim_start().starts_with(':')) && token_at(text, start).is_none()
     })
 }
 
@@ -188,27 +187,27 @@ fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
         return None;
     };
     let close = inner.find('}')?;
-    // A path that leads nowhere, for whatever reason, leaves its text without a value, and that is said.
+    // The path may be invalid; the token then has no value, which is reported.
     let path = &inner[name.len()..close];
     inner[close..].starts_with("}}").then(|| Token { text: &text[start..start + 2 + close + 2], start, source, path })
 }
 
-/// Splits `key[0][1]` into its key and indexes.
+/// Splits `key[0][1]` into its key and indices.
 fn split_segment(segment: &str) -> Option<(&str, impl Iterator<Item = usize>)> {
     let key_end = segment.find('[').unwrap_or(segment.len());
     let (key, brackets) = segment.split_at(key_end);
     let mut rest = brackets;
     while !rest.is_empty() {
-        let (digits, behind) = rest.strip_prefix('[')?.split_once(']')?;
+        let (digits, after) = rest.strip_prefix('[')?.split_once(']')?;
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        rest = behind;
+        rest = after;
     }
     if key.is_empty() || key.contains(']') {
         return None;
     }
-    // An index too large for the machine is as much out of range as any other.
+    // An index beyond usize is out of range like any other.
     let indexes = brackets.split(['[', ']']).filter(|part| !part.is_empty());
     Some((key, indexes.map(|digits| digits.parse().unwrap_or(usize::MAX))))
 }
@@ -253,7 +252,7 @@ mod tests {
     #[case("<{{seed:empty}}>", "<>")]
     #[case("{{{seed:flag}}}", "{false}")]
     #[case("{{other:a}} {{seed a}} {{seed:a} {{seed:a", "{{other:a}} {{seed a}} {{seed:a} {{seed:a")]
-    fn resolves(#[case] text: &str, #[case] expected: &str) {
+    fn resolves_tokens(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(sources().resolve(text), Resolved::Text(expected.to_owned()));
     }
 
@@ -264,7 +263,7 @@ mod tests {
     #[case("{{seed:a.b.c}}", &["{{seed:a.b.c}}"])]
     #[case("{{seed:}} {{seed:a..b}} {{seed:list[-1]}}", &["{{seed:}}", "{{seed:a..b}}", "{{seed:list[-1]}}"])]
     #[case("{{seed:list[99999999999999999999999]}}", &["{{seed:list[99999999999999999999999]}}"])]
-    fn leaves_unresolved(#[case] text: &str, #[case] tokens: &[&str]) {
+    fn reports_unresolved_tokens(#[case] text: &str, #[case] tokens: &[&str]) {
         let tokens = tokens.iter().map(|&token| token.to_owned()).collect();
         assert_eq!(sources().resolve(text), Resolved::Unresolved(tokens));
     }
@@ -278,8 +277,8 @@ mod tests {
     #[case("{{seed:a..b}}", None)]
     #[case("{{seed:list.x}}", None)]
     #[case("{{snapshot:prise}}", Some("price"))]
-    fn a_slip_of_the_finger_is_found(#[case] text: &str, #[case] expected: Option<&str>) {
-        let token = tokens(text).next().expect("a token");
+    fn suggests_the_nearest_path(#[case] text: &str, #[case] expected: Option<&str>) {
+        let token = tokens(text).next().expect("token");
         assert_eq!(sources().nearest_path(token).as_deref(), expected);
         assert_eq!(TokenSources::default().nearest_path(token), None);
         assert_eq!(token.is_well_formed(), text != "{{seed:a..b}}");
@@ -296,15 +295,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_answered(text in "[{}:a-z.\\[\\]0-9é ]{0,40}|(\\{\\{seed:[a-z.\\[\\]0-9]{0,8}\\}\\}){0,3}") {
+        fn resolves_any_text(text in "[{}:a-z.\\[\\]0-9é ]{0,40}|(\\{\\{seed:[a-z.\\[\\]0-9]{0,8}\\}\\}){0,3}") {
             match sources().resolve(&text) {
-                Resolved::Text(out) => if !holds_token(&text) { prop_assert_eq!(out, text) },
+                Resolved::Text(out) => if !contains_token(&text) { prop_assert_eq!(out, text) },
                 Resolved::Unresolved(tokens) => prop_assert!(tokens.iter().all(|token| text.contains(token.as_str()))),
             }
         }
 
         #[test]
-        fn every_key_can_be_named(key in "[^.\\[\\]}]{1,8}", value in "[a-z]{0,6}") {
+        fn resolves_any_key(key in "[^.\\[\\]}]{1,8}", value in "[a-z]{0,6}") {
             let sources = TokenSources { seed: Some(json!({&key: [value]})), snapshot: None };
             prop_assert_eq!(sources.resolve(&format!("{{{{seed:{key}[0]}}}}")), Resolved::Text(value));
         }

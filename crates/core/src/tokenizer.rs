@@ -1,9 +1,9 @@
-//! Counts the tokens of a text with a real vocabulary.
+//! Counts the tokens of a text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A vocabulary. Its first use takes a moment, so nothing is loaded before.
+/// A vocabulary; loaded on first use, since that is slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tokenizer {

@@ -1,10 +1,10 @@
-//! What an agent did with a message: the one shape that is judged, whoever answered.
+//! An agent's answer to one message, in the one form that is judged for every kind of agent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
-/// An agent's answer and how it came about.
+/// An agent's answer and the tool calls that led to it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {
     pub response: String,
@@ -13,11 +13,11 @@ pub struct Trace {
     pub usage: Option<Usage>,
     pub model: Option<String>,
     pub stop_reason: Option<String>,
-    /// From sending the message to the whole answer; waiting between tries is not in it.
+    /// From sending the message to the complete answer, without delays between retries.
     pub latency_ms: f64,
-    /// What a program said beside its answer.
+    /// Standard error of an agent that is a program.
     pub stderr: Option<String>,
-    /// What is odd about the answer and no assertion asks for, such as that it was cut off.
+    /// Oddities of the answer that no assertion covers, such as truncation.
     pub warnings: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct Trace {
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     pub name: String,
-    /// Whether the tool ran without error; absent where the agent does not say.
+    /// Whether the tool ran without error; absent if the agent does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,18 +34,18 @@ pub struct ToolCall {
     /// The arguments that the model passed.
     #[serde(default)]
     pub params: Map<String, Value>,
-    /// What the model passed instead, where that is no JSON object.
+    /// The arguments as the model wrote them, if they are not a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_params: Option<String>,
-    /// What the tool answered, where the agent says.
+    /// What the tool returned, if the agent reports it.
     #[serde(default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why the call failed, where it is known.
+    /// Why the call failed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What an answer used up.
+/// Tokens and cost of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -53,15 +53,15 @@ pub struct Usage {
     pub input_tokens: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// How many of the input's tokens the provider had in its cache.
+    /// Input tokens that the provider read from its cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input_tokens: Option<u64>,
-    /// What the answer cost, where it is known.
+    /// The cost of the answer, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// Reads a value that is there: null is an answer too.
+/// Keeps an explicit null apart from an absent value.
 fn read_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -71,17 +71,17 @@ impl Trace {
         self.tool_calls.iter().map(|call| call.name.as_str()).collect()
     }
 
-    /// Returns this trace in the shape that is documented for eval functions: one step, from the message to the final
-    /// response. What changes from run to run though the agent did the same, its latency, is not in it.
+    /// Returns this trace as a trace document with one step, from the message to the final response. Latency is left
+    /// out, since it differs between runs in which the agent does the same.
     pub fn document(&self, id: &str, message: &str) -> Value {
-        let about = About {
+        let parts = AnswerParts {
             response: &self.response,
             tool_calls: &self.tool_calls,
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
         };
-        Value::Object(about.document(id, message))
+        Value::Object(parts.document(id, message))
     }
 
     pub fn cost_usd(&self) -> Option<f64> {
@@ -89,8 +89,8 @@ impl Trace {
     }
 }
 
-/// What of an answer is in the shape that eval functions are given.
-pub(crate) struct About<'a> {
+/// The parts of an answer that go into its trace document.
+pub(crate) struct AnswerParts<'a> {
     pub(crate) response: &'a str,
     pub(crate) tool_calls: &'a [ToolCall],
     pub(crate) model: Option<&'a str>,
@@ -98,7 +98,7 @@ pub(crate) struct About<'a> {
     pub(crate) usage: Option<&'a Usage>,
 }
 
-impl About<'_> {
+impl AnswerParts<'_> {
     pub(crate) fn document(&self, id: &str, message: &str) -> Map<String, Value> {
         let mut document = Map::new();
         document.insert("trace_id".to_owned(), Value::from(id));
@@ -124,7 +124,7 @@ impl About<'_> {
 
 impl ToolCall {
     fn document(&self) -> Value {
-        // A call that failed has an error, so that nobody has to ask twice.
+        // A failed call always has an error, so that eval functions need to check only one member.
         let failed = || (self.success == Some(false)).then_some("the call failed");
         let mut call = json!({
             "name": self.name,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_trace_has_a_step() {
+    fn an_empty_trace_has_one_step() {
         let empty = Trace::default().document("a", "");
         assert_eq!(empty["steps"][0]["tool_calls"], json!([]));
         assert_eq!(empty.as_object().map(Map::len), Some(2));

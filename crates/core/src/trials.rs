@@ -1,4 +1,4 @@
-//! A case that was tried several times.
+//! Repeated trials of a case.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,43 +6,43 @@ use serde::{Deserialize, Serialize};
 use crate::assertion::Failure;
 use crate::details::CaseDetails;
 use crate::outcome::{Cause, Outcome};
-use crate::statistics::{Tries, pass_at_k, pass_hat_k, rate, wilson};
+use crate::statistics::{JudgedTrials, pass_at_k, pass_hat_k, rate, wilson};
 
-/// All tries of a case.
+/// All trials of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trials {
-    /// How many were asked for; fewer ran when the run was interrupted.
+    /// Requested trials; fewer ran if the run was interrupted.
     pub planned: usize,
     pub passed: usize,
     pub failed: usize,
-    /// Tries without a verdict, which no rate counts.
+    /// Trials without a verdict; not counted in any rate.
     pub errored: usize,
-    /// The share of tries with a verdict that passed; null if none has one.
+    /// The share of judged trials that passed; null if none has a verdict.
     pub pass_rate: Option<f64>,
-    /// The pass rate's 95 % interval, by Wilson's formula.
+    /// Lower bound of the 95 % Wilson interval of the pass rate.
     pub pass_rate_low: Option<f64>,
     pub pass_rate_high: Option<f64>,
-    /// Some tries passed and some failed.
+    /// Whether some trials passed and some failed.
     pub flaky: bool,
-    /// For 1, 2, 4, 8 and so on, and all tries with a verdict.
+    /// For k = 1, 2, 4, 8 … and the number of judged trials.
     pub pass_at: Vec<PassAt>,
-    /// In the order in which they were begun.
+    /// In the order in which they started.
     pub tries: Vec<Trial>,
 }
 
-/// What to expect of several tries.
+/// Estimates for several trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PassAt {
     pub k: usize,
-    /// How likely at least one of `k` tries passes.
+    /// Probability that at least one of `k` trials passes.
     pub pass_at_k: f64,
-    /// How likely all of `k` tries pass.
+    /// Probability that all of `k` trials pass.
     pub pass_hat_k: f64,
 }
 
-/// One try of a case.
+/// One trial of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
@@ -51,7 +51,7 @@ pub struct Trial {
     pub assertions_run: usize,
     pub assertions_skipped: usize,
     pub vacuous: bool,
-    /// Why the try did not pass; in memory only.
+    /// Why the trial did not pass; not serialised.
     #[serde(skip)]
     pub cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub struct Trial {
     pub details: CaseDetails,
 }
 
-/// How many tries ended how.
+/// Numbers of trials by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialCounts {
@@ -71,7 +71,7 @@ pub struct TrialCounts {
 }
 
 impl TrialCounts {
-    /// Counts a case that was tried once.
+    /// Counts a case that ran once.
     pub fn single(outcome: Outcome) -> Self {
         let mut counts = Self::default();
         counts.count(outcome);
@@ -82,9 +82,9 @@ impl TrialCounts {
         self.passed + self.failed + self.errored
     }
 
-    /// Returns the tries that have a verdict.
-    pub fn judged(self) -> Tries {
-        Tries { passed: self.passed, failed: self.failed }
+    /// Returns the trials that have a verdict.
+    pub fn judged(self) -> JudgedTrials {
+        JudgedTrials { passed: self.passed, failed: self.failed }
     }
 
     pub fn is_mixed(self) -> bool {
@@ -100,32 +100,32 @@ impl TrialCounts {
     }
 }
 
-/// The tries of many cases in numbers.
+/// Totals of the trials of several cases.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialSummary {
-    /// How many tries each case was to have.
+    /// Requested trials per case.
     pub per_case: usize,
-    /// Tries that ended.
+    /// Finished trials.
     pub total: usize,
     pub passed: usize,
     pub failed: usize,
-    /// Tries without a verdict, which the rate does not count.
+    /// Trials without a verdict; not counted in the rate.
     pub errored: usize,
-    /// Tries of cases that ran, which an interruption or `--fail-fast` kept from running.
+    /// Trials of started cases that did not run because of an interruption or `--fail-fast`.
     pub not_run: usize,
-    /// The share of tries with a verdict that passed; null if none has one.
+    /// The share of judged trials that passed; null if none has a verdict.
     pub pass_rate: Option<f64>,
-    /// The pass rate's 95 % interval, by Wilson's formula.
+    /// Lower bound of the 95 % Wilson interval of the pass rate.
     pub pass_rate_low: Option<f64>,
     pub pass_rate_high: Option<f64>,
-    /// Cases of which some tries passed and some failed.
+    /// Cases with both passed and failed trials.
     pub flaky: usize,
 }
 
 impl TrialSummary {
-    /// Sums up the tries of cases; none where each was tried once.
-    pub fn of<'t>(trials: impl Iterator<Item = &'t Trials>) -> Option<Self> {
+    /// Sums up the trials of cases; `None` if no case has several trials.
+    pub fn from_trials<'t>(trials: impl Iterator<Item = &'t Trials>) -> Option<Self> {
         let mut sum: Option<Self> = None;
         for trials in trials {
             let sum = sum.get_or_insert_default();
@@ -136,10 +136,10 @@ impl TrialSummary {
             sum.not_run += trials.planned.saturating_sub(trials.tries.len());
             sum.flaky += usize::from(trials.flaky);
         }
-        sum.map(Self::rated)
+        sum.map(Self::with_rates)
     }
 
-    /// Adds the tries of other cases.
+    /// Adds the trials of other cases.
     pub fn add(&mut self, other: &Self) {
         let sum = Self {
             per_case: self.per_case.max(other.per_case),
@@ -150,10 +150,10 @@ impl TrialSummary {
             flaky: self.flaky + other.flaky,
             ..Self::default()
         };
-        *self = sum.rated();
+        *self = sum.with_rates();
     }
 
-    fn rated(self) -> Self {
+    fn with_rates(self) -> Self {
         let judged = self.passed + self.failed;
         let interval = wilson(self.passed, judged);
         Self {
@@ -167,10 +167,10 @@ impl TrialSummary {
 }
 
 impl Trials {
-    pub(crate) fn of(tries: Vec<Trial>, planned: usize) -> Self {
+    pub(crate) fn new(tries: Vec<Trial>, planned: usize) -> Self {
         let mut counts = TrialCounts::default();
-        for one in &tries {
-            counts.count(one.outcome);
+        for trial in &tries {
+            counts.count(trial.outcome);
         }
         let TrialCounts { passed, failed, errored } = counts;
         let judged = passed + failed;
@@ -196,8 +196,8 @@ impl Trials {
 
 pub(crate) fn pass_at(passed: usize, judged: usize) -> Vec<PassAt> {
     let doubling = std::iter::successors(Some(1_usize), |k| k.checked_mul(2)).take_while(|k| *k < judged);
-    let figures = doubling.chain([judged]).filter_map(|k| {
+    let estimates = doubling.chain([judged]).filter_map(|k| {
         Some(PassAt { k, pass_at_k: pass_at_k(judged, passed, k)?, pass_hat_k: pass_hat_k(judged, passed, k)? })
     });
-    figures.collect()
+    estimates.collect()
 }

@@ -1,7 +1,7 @@
-//! Is the eval right? Verdicts measured against what people said.
+//! Agreement of verdicts with people's ratings.
 //!
-//! A figure is worth what its interval is worth, so none stands without one. Where there is nothing to measure, there is
-//! no figure. Only the four operations and square roots are used, which give the same bits on every machine.
+//! Every figure has a confidence interval, and there is no figure without data. Only the four basic operations and
+//! square roots are used, so that results are bit-identical on every machine.
 
 mod comparison;
 mod counts;
@@ -21,8 +21,8 @@ pub use figures::Figures;
 pub use kappa::cohen_kappa;
 pub use raters::{Rater, RaterAgreement, RatingPattern, krippendorff_alpha};
 pub use refinement::{
-    Candidate, PartAgreement, PartSize, PartedAgreement, RatedVerdict, Refinement, RefusedCode, rank,
+    Candidate, SetAgreement, RatingCounts, SplitAgreement, RatedVerdict, Refinement, RefusedCode, rank,
 };
 pub use report::{AgreementReport, ContradictionList, EvalAgreement, ResolvedContradiction, VersionAgreement};
-pub use thresholds::{Limits, Measured, ThresholdCheck, Thresholds};
+pub use thresholds::{Limits, Metric, ThresholdCheck, Thresholds};
 pub use trend::{LatestWeek, Trend, WeekAgreement};

@@ -1,11 +1,11 @@
-//! Verdicts that people disagree with, and what was decided about them.
+//! Verdicts that people disagree with, and their resolutions.
 
 use jiff::Timestamp;
 use karat_core::rating::Rating;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tells whether a verdict says the opposite of a rating. A neutral rating contradicts nothing.
+/// Whether a verdict is the opposite of a rating. A neutral rating contradicts nothing.
 pub fn contradicts(rating: Rating, passed: bool) -> bool {
     matches!((rating, passed), (Rating::Positive, false) | (Rating::Negative, true))
 }
@@ -20,28 +20,28 @@ pub struct Contradiction {
     pub result: bool,
     pub reason: Option<String>,
     pub rating: Rating,
-    /// What the newest author of that rating noted.
+    /// The newest note for that rating.
     pub note: Option<String>,
     pub author: Option<String>,
     #[schemars(with = "String")]
     pub executed_at: Timestamp,
-    /// The beginning of the trace's first user message.
+    /// Start of the trace's first user message.
     pub input_preview: String,
-    /// What was decided about this verdict and this rating; null while it is open.
+    /// The decision on this verdict and rating; null while open.
     pub resolution: Option<Resolution>,
 }
 
-/// Which contradictions are meant.
+/// Selects contradictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContradictionFilter {
     pub eval_id: Option<String>,
     pub trace_id: Option<String>,
-    /// Resolved ones too.
+    /// Whether to include resolved ones.
     pub resolved: bool,
     pub limit: Option<u64>,
 }
 
-/// Who is wrong.
+/// Which side is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolutionKind {
@@ -67,7 +67,7 @@ impl ResolutionKind {
     }
 }
 
-/// What a person decided about a contradiction. It holds as long as the same verdict stands against the same rating.
+/// A person's decision on a contradiction. Valid while verdict and rating stay the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Resolution {
     pub kind: ResolutionKind,
@@ -90,7 +90,7 @@ mod tests {
     #[case(Rating::Negative, false, false)]
     #[case(Rating::Neutral, true, false)]
     #[case(Rating::Neutral, false, false)]
-    fn a_contradiction_is_the_opposite(#[case] rating: Rating, #[case] passed: bool, #[case] expected: bool) {
+    fn only_opposites_contradict(#[case] rating: Rating, #[case] passed: bool, #[case] expected: bool) {
         assert_eq!(contradicts(rating, passed), expected);
     }
 }

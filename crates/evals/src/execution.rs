@@ -1,4 +1,4 @@
-//! Makes a row of what came of an execution.
+//! One judgement of a trace, as written to output and to the store.
 
 use karat_core::judgement::{Conclusion, ErrorKind, Judgement};
 use schemars::JsonSchema;
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::tally::EvalRunSummary;
 
-/// One row of `eval_executions`: what an eval function said of a trace, and when.
+/// One row of `eval_executions`: the judgement of a trace by an eval function.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval execution")]
 pub struct Execution {
-    /// The same for the same code over the same trace, so that a program can tell what it has seen.
+    /// Equal for the same code and trace, so that programs can deduplicate.
     pub id: String,
     /// The function's name.
     pub eval_id: String,
-    /// The version in the store; null for a file.
+    /// Version in the store; null for a file.
     pub eval_version: Option<u64>,
-    /// The trace's own id; null when it has none or could not be read.
+    /// The trace's id; null if it has none or could not be read.
     pub trace_id: Option<String>,
-    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    /// True: passed. False: failed. Null: no verdict; `error` gives the reason.
     pub result: Option<bool>,
     pub reason: Option<String>,
     pub execution_time_ms: u64,
@@ -26,26 +26,26 @@ pub struct Execution {
     pub error_kind: Option<ErrorKind>,
     pub stdout: String,
     pub stderr: String,
-    /// SHA-256 of the function's source, its first twelve hex digits.
+    /// First twelve hex digits of the SHA-256 of the function's source.
     pub code_hash: String,
-    /// SHA-256 of the Python that ran it, its first twelve hex digits; null when it did not run.
+    /// First twelve hex digits of the SHA-256 of the Python guest; null if the function did not run.
     pub guest_hash: Option<String>,
     /// ISO 8601.
     pub executed_at: String,
 }
 
-/// What `karat eval run --format json` prints.
+/// Output of `karat eval run --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval run")]
 pub struct EvalRun {
-    /// By trace, and for each trace by function, both in the order in which they were given.
+    /// By trace, then by function, both in the order given.
     pub executions: Vec<Execution>,
     pub summary: EvalRunSummary,
 }
 
 use karat_json::hash::long_hash;
 
-/// What judged: a function, and the Python that ran it.
+/// An eval function and the Python guest that ran it.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'j> {
     pub eval_id: &'j str,
@@ -53,16 +53,16 @@ pub struct Judge<'j> {
     pub guest_hash: &'j str,
 }
 
-/// What was judged.
+/// A judged trace.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedTrace<'t> {
     pub id: Option<&'t str>,
-    /// Of the trace's text.
+    /// Hash of the trace's text.
     pub hash: &'t str,
 }
 
 impl Execution {
-    /// Makes a row. Its id depends on the function and the trace only, so that it is the same whenever it is made.
+    /// Creates a row. The id depends on the function and the trace only, so it is reproducible.
     pub fn new(judge: Judge<'_>, trace: JudgedTrace<'_>, judgement: Judgement, executed_at: String) -> Self {
         let identity = [judge.eval_id, judge.code_hash, trace.id.unwrap_or_default(), trace.hash].join("\0");
         let (result, reason, error) = match judgement.conclusion {
@@ -70,7 +70,7 @@ impl Execution {
             Conclusion::Error(error) => (None, None, Some(error)),
         };
         let error_kind = error.as_ref().map(|error| error.kind);
-        // What is not valid is not run.
+        // Invalid input is rejected before the function runs.
         let has_run = error_kind != Some(ErrorKind::Validation);
         Self {
             id: long_hash(identity.as_bytes()),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_is_the_functions_and_the_traces() {
+    fn the_id_depends_on_function_and_trace_only() {
         let passed = || Conclusion::Verdict { passed: true, reason: "fine".to_owned() };
         let first = row("a", passed(), "yesterday");
         assert_eq!(first.id, row("a", passed(), "today").id);
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn an_error_has_no_result() {
-        let row = row("a", Conclusion::Error(EvalError::new(ErrorKind::Validation, "line 2: no JSON")), "now");
+        let row = row("a", Conclusion::Error(EvalError::new(ErrorKind::Validation, "line 2: invalid JSON")), "now");
         assert_eq!((row.result, row.reason, row.guest_hash), (None, None, None));
-        assert_eq!((row.error.as_deref(), row.error_kind), (Some("line 2: no JSON"), Some(ErrorKind::Validation)));
+        assert_eq!((row.error.as_deref(), row.error_kind), (Some("line 2: invalid JSON"), Some(ErrorKind::Validation)));
     }
 }

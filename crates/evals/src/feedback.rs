@@ -1,51 +1,50 @@
-//! What people said of traces.
+//! People's ratings of traces.
 
-mod cells;
+mod csv;
 mod file;
 
 use std::collections::BTreeMap;
 
-pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
+pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem, FeedbackEntry};
 
 use jiff::{SignedDuration, Timestamp};
 use karat_core::rating::Rating;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One statement of one person. Statements are kept for ever; the newest of each author counts.
+/// One rating by one author. Feedback is never deleted; only the newest of each author counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat feedback")]
 pub struct Feedback {
     pub trace_id: String,
     pub author: String,
-    /// Null: the author takes back what they said before, and has said nothing.
+    /// Null if the author retracts their rating.
     pub rating: Option<Rating>,
     pub note: Option<String>,
-    /// Where it comes from: `cli`, `review`, `import`, or the name of a trace source.
+    /// Origin: `cli`, `review`, `import`, or the name of a trace source.
     pub source: String,
     /// ISO 8601.
     #[schemars(with = "String")]
     pub created_at: Timestamp,
 }
 
-/// What tables say where an author takes a rating back.
+/// Name of a retracted rating in tables.
 pub const RETRACTED: &str = "retracted";
 
 impl Feedback {
-    /// Returns the rating's name, or the word for one that is taken back.
-    pub fn word(&self) -> &'static str {
+    /// Returns the rating's name, or [`RETRACTED`].
+    pub fn rating_name(&self) -> &'static str {
         self.rating.map_or(RETRACTED, Rating::name)
     }
 
-    /// Returns when something is said now, so that it is newer than what the author said before: clocks are coarse, and
-    /// are set back.
+    /// Returns a timestamp for new feedback that is later than the author's previous one: clocks are coarse and can go
+    /// backwards.
     pub fn time_after(before: Option<&Feedback>, now: Timestamp) -> Timestamp {
         let next = |before: &Feedback| before.created_at.saturating_add(SignedDuration::from_micros(1)).ok();
         before.and_then(next).map_or(now, |next| next.max(now))
     }
 
-    /// Tells whether this says nothing new to somebody who knows the author's newest statement on the trace: the same
-    /// rating, and the same note or none.
+    /// Whether this adds nothing to the author's newest feedback on the trace: same rating, and the same note or none.
     pub fn repeats(&self, newest: Option<&Feedback>) -> bool {
         match newest {
             Some(newest) => self.rating == newest.rating && (self.note.is_none() || self.note == newest.note),
@@ -54,8 +53,7 @@ impl Feedback {
     }
 }
 
-/// Returns what people say together, given the newest rating of each: what more of them say, neutral where as many say
-/// the opposite, and nothing where nobody said anything.
+/// Returns the majority of the newest ratings: neutral on a tie, `None` without ratings.
 pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
     let (mut positive, mut negative, mut any) = (0_u64, 0_u64, false);
     for rating in newest {
@@ -73,27 +71,27 @@ pub fn consensus(newest: impl IntoIterator<Item = Rating>) -> Option<Rating> {
     })
 }
 
-/// Returns what counts of all statements on a trace, given the oldest first, in the same order: the newest of each
-/// author, unless it takes back what they said.
-pub fn current(statements: &[Feedback]) -> Vec<&Feedback> {
+/// Returns the feedback that counts, given all feedback on a trace, oldest first: the newest of each author, without
+/// retracted ratings. Keeps the order.
+pub fn current(history: &[Feedback]) -> Vec<&Feedback> {
     let newest: BTreeMap<&str, usize> =
-        statements.iter().enumerate().map(|(at, feedback)| (feedback.author.as_str(), at)).collect();
+        history.iter().enumerate().map(|(at, feedback)| (feedback.author.as_str(), at)).collect();
     let is_newest = |at: usize, feedback: &Feedback| newest.get(feedback.author.as_str()) == Some(&at);
-    let counting = statements.iter().enumerate().filter(|(at, feedback)| is_newest(*at, feedback));
+    let counting = history.iter().enumerate().filter(|(at, feedback)| is_newest(*at, feedback));
     counting.map(|(_, feedback)| feedback).filter(|feedback| feedback.rating.is_some()).collect()
 }
 
-/// Returns what people say together of a trace, and how many they are, given all statements on it, the oldest first.
-pub fn consensus_of(statements: &[Feedback]) -> (Option<Rating>, u64) {
-    let ratings: Vec<Rating> = current(statements).into_iter().filter_map(|feedback| feedback.rating).collect();
+/// Returns the majority rating of a trace and the number of authors, given all feedback on it, oldest first.
+pub fn consensus_of(history: &[Feedback]) -> (Option<Rating>, u64) {
+    let ratings: Vec<Rating> = current(history).into_iter().filter_map(|feedback| feedback.rating).collect();
     let count = ratings.len() as u64;
     (consensus(ratings), count)
 }
 
-/// Returns what the newest author of a rating noted whose statement still counts, given all statements on a trace, the
-/// oldest first. What its author took back or said otherwise since is no reason any more.
-pub fn note_of(statements: &[Feedback], rating: Rating) -> Option<&str> {
-    let notes = current(statements).into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
+/// Returns the newest note for a rating that still counts, given all feedback on a trace, oldest first. Notes of
+/// retracted or changed ratings are ignored.
+pub fn note_of(history: &[Feedback], rating: Rating) -> Option<&str> {
+    let notes = current(history).into_iter().rev().filter(|feedback| feedback.rating == Some(rating));
     notes.filter_map(|feedback| feedback.note.as_deref()).find(|note| !note.trim().is_empty())
 }
 
@@ -109,11 +107,11 @@ mod tests {
     #[case(&[Rating::Positive, Rating::Neutral], Some(Rating::Positive))]
     #[case(&[Rating::Positive, Rating::Negative], Some(Rating::Neutral))]
     #[case(&[Rating::Negative, Rating::Positive, Rating::Negative], Some(Rating::Negative))]
-    fn most_people_are_right(#[case] ratings: &[Rating], #[case] expected: Option<Rating>) {
+    fn consensus_is_the_majority(#[case] ratings: &[Rating], #[case] expected: Option<Rating>) {
         assert_eq!(consensus(ratings.iter().copied()), expected);
     }
 
-    fn said(author: &str, rating: Option<Rating>, note: &str) -> Feedback {
+    fn feedback(author: &str, rating: Option<Rating>, note: &str) -> Feedback {
         Feedback {
             trace_id: "t".to_owned(),
             author: author.to_owned(),
@@ -125,20 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_counts_no_more() {
-        let statements = [
-            said("ada", Some(Rating::Negative), "rude"),
-            said("bob", Some(Rating::Negative), "too short"),
-            said("cyd", Some(Rating::Negative), "made up"),
-            said("dee", Some(Rating::Negative), " "),
-            said("cyd", None, "my mistake"),
-            said("bob", Some(Rating::Positive), "short is fine"),
+    fn ignores_retracted_ratings() {
+        let history = [
+            feedback("ada", Some(Rating::Negative), "rude"),
+            feedback("bob", Some(Rating::Negative), "too short"),
+            feedback("cyd", Some(Rating::Negative), "made up"),
+            feedback("dee", Some(Rating::Negative), " "),
+            feedback("cyd", None, "my mistake"),
+            feedback("bob", Some(Rating::Positive), "short is fine"),
         ];
-        let authors: Vec<&str> = current(&statements).into_iter().map(|feedback| feedback.author.as_str()).collect();
+        let authors: Vec<&str> = current(&history).into_iter().map(|feedback| feedback.author.as_str()).collect();
         assert_eq!(authors, ["ada", "dee", "bob"]);
-        assert_eq!(consensus_of(&statements), (Some(Rating::Negative), 3));
-        assert_eq!(note_of(&statements, Rating::Negative), Some("rude"));
-        assert_eq!(note_of(&statements, Rating::Positive), Some("short is fine"));
-        assert_eq!(note_of(&statements[2..5], Rating::Negative), None);
+        assert_eq!(consensus_of(&history), (Some(Rating::Negative), 3));
+        assert_eq!(note_of(&history, Rating::Negative), Some("rude"));
+        assert_eq!(note_of(&history, Rating::Positive), Some("short is fine"));
+        assert_eq!(note_of(&history[2..5], Rating::Negative), None);
     }
 }

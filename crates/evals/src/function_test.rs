@@ -1,4 +1,4 @@
-//! Examples that are kept beside an eval function: a trace, and what the function must say of it.
+//! Test cases of an eval function: a trace and the expected verdict.
 
 use std::ops::Range;
 
@@ -16,15 +16,15 @@ use karat_json::{
 /// One line of a `.cases.jsonl` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionCase {
-    /// From 1.
+    /// 1-based.
     pub line: usize,
     pub name: Option<String>,
-    /// The trace's JSON text, as it stands in the file.
+    /// The trace's JSON text, verbatim.
     pub trace: String,
     pub expected: Expected,
 }
 
-/// What a function must say of a trace.
+/// The expected result of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     Verdict {
@@ -35,17 +35,17 @@ pub enum Expected {
     Error(ErrorKind),
 }
 
-/// A line of the file as it is written, for its schema.
+/// A line of the file, for its schema.
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "karat eval function case")]
 #[schemars(extend("oneOf" = [{"required": ["expected"]}, {"required": ["error"], "not": {"required": ["reason"]}}]))]
 pub struct FunctionCaseSchema {
-    /// What the case is called when it does not hold.
+    /// Name of the case, shown when it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     name: Option<String>,
-    /// The trace that is judged.
+    /// The trace to judge.
     trace: Map<String, Value>,
     /// The verdict: true to pass, false to fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,16 +55,16 @@ pub struct FunctionCaseSchema {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     reason: Option<String>,
-    /// The kind of error that the function must end with, in place of a verdict.
+    /// The kind of error that the function must end with, instead of a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ErrorKind")]
     error: Option<ErrorKind>,
 }
 
 impl FunctionCase {
-    /// Reads a file's cases, or all that is wrong with them, in the order of the file.
+    /// Parses a file's cases, or returns all problems in file order.
     pub fn read_all(text: &str) -> Result<Vec<Self>, Vec<Finding>> {
-        if let Some(finding) = other_layout(text) {
+        if let Some(finding) = detect_other_layout(text) {
             return Err(vec![finding]);
         }
         let mut cases = Vec::new();
@@ -75,7 +75,7 @@ impl FunctionCase {
             if !line.trim_start().is_empty() {
                 match Self::read(line, index + 1) {
                     Ok(case) => cases.push(case),
-                    Err(found) => findings.extend(found.into_iter().map(|finding| moved(finding, start, index))),
+                    Err(found) => findings.extend(found.into_iter().map(|finding| shift_finding(finding, start, index))),
                 }
             }
             start += whole.len();
@@ -91,7 +91,6 @@ impl FunctionCase {
         }
         let mut problems = Problems::default();
         let read = read_case(&value, &mut problems);
-        // The trace goes in as it is written.
         let trace = locate(text, "/trace").and_then(|found| text.get(found.value));
         match (read, trace) {
             (Some((name, expected)), Some(trace)) if problems.is_empty() => {
@@ -101,7 +100,7 @@ impl FunctionCase {
         }
     }
 
-    /// Compares what the function said with what it must say: an error in place of a verdict is no fail.
+    /// Compares the result with the expected one. An unexpected error is `Errored`, not `Failed`.
     pub fn outcome(&self, actual: &Conclusion) -> Outcome {
         match (&self.expected, actual) {
             (Expected::Verdict { .. }, Conclusion::Error(_)) => Outcome::Errored,
@@ -115,8 +114,8 @@ impl FunctionCase {
     }
 }
 
-/// Finds out whether a file holds cases in another way than one on each line, which would be wrong in every line.
-fn other_layout(text: &str) -> Option<Finding> {
+/// Detects a file that is not one case per line, to report it once instead of on every line.
+fn detect_other_layout(text: &str) -> Option<Finding> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let is_whole_array = || parse(text.trim()).is_ok_and(|value| value.is_array());
     let (found, command) = match first.as_bytes() {
@@ -125,8 +124,8 @@ fn other_layout(text: &str) -> Option<Finding> {
         _ => return None,
     };
     let start = text.len() - text.trim_start().len();
-    let message = format!("one JSON object on each line, found {found}");
-    Some(finding_at(text, start..start + first.len(), message, Some(format!("{command} writes them so"))))
+    let message = format!("expected one JSON object per line, found {found}");
+    Some(finding_at(text, start..start + first.len(), message, Some(format!("convert the file with {command}"))))
 }
 
 fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<String>) -> Finding {
@@ -147,15 +146,15 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
     let has = |key: &str| value.get(key).is_some();
     if has("expected") == has("error") {
         let message = if has("error") {
-            "'expected' and 'error' exclude each other: a function that errors says nothing"
+            "'expected' and 'error' are mutually exclusive: an error has no verdict"
         } else {
             "'expected' is missing: true to pass, false to fail"
         };
-        let help = "or 'error', with the kind of error that the function must end with";
+        let help = "or give 'error', the kind of error that the function must end with";
         problems.push(path, Subject::Value, message.to_owned(), Some(help.to_owned()).filter(|_| !has("error")));
     }
     if has("error") && has("reason") {
-        let message = "'reason' goes with 'expected': an error has none".to_owned();
+        let message = "'reason' requires 'expected': an error has no reason".to_owned();
         problems.push(&path.key("reason"), Subject::Key, message, None);
     }
     object.close(path, problems);
@@ -168,15 +167,15 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
     Some((name, expected))
 }
 
-/// Moves a finding of a line to where it is in the file.
-fn moved(mut finding: Finding, start: usize, lines_before: usize) -> Finding {
+/// Shifts a finding from line to file coordinates.
+fn shift_finding(mut finding: Finding, start: usize, lines_before: usize) -> Finding {
     let range = &finding.place.range;
     finding.place.range = range.start + start..range.end + start;
     finding.place.position.line += lines_before;
     finding
 }
 
-/// What `karat eval test --format json` prints.
+/// Output of `karat eval test --format json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval test report")]
 pub struct EvalTestReport {
@@ -190,39 +189,39 @@ pub struct TestedFunction {
     /// The function's name.
     pub eval_id: String,
     pub file: String,
-    /// Where its cases are, or would be.
+    /// Path of its cases file, existing or not.
     pub cases_file: String,
-    /// Whether that file is there.
+    /// Whether that file exists.
     #[serde(skip)]
     pub has_cases_file: bool,
-    /// Empty when there are none.
+    /// Empty if there are none.
     pub cases: Vec<TestedCase>,
 }
 
-/// A case, and what the function said of its trace.
+/// A case and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TestedCase {
-    /// Its line in the file, from 1.
+    /// 1-based line in the file.
     pub line: usize,
     pub name: Option<String>,
     pub outcome: Outcome,
-    /// The verdict that it must give; null for an error.
+    /// The expected verdict; null if an error is expected.
     pub expected: Option<bool>,
     /// The text that must be in the reason.
     pub expected_reason: Option<String>,
     pub expected_error: Option<ErrorKind>,
-    /// The verdict that it gave; null for an error.
+    /// The actual verdict; null on an error.
     pub result: Option<bool>,
     pub reason: Option<String>,
     pub error: Option<String>,
     pub error_kind: Option<ErrorKind>,
 }
 
-/// What all cases came to.
+/// Totals over all cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EvalTestSummary {
     pub functions: usize,
-    /// How many functions have no cases.
+    /// Number of functions without cases.
     pub without_cases: usize,
     pub passed: usize,
     pub failed: usize,
@@ -278,13 +277,13 @@ mod tests {
     use karat_core::judgement::EvalError;
 
     #[test]
-    fn a_file_of_cases() {
+    fn parses_cases() {
         let text = "\n{\"name\": \"n\", \"trace\": {\"a\": 1.50 }, \"expected\": true, \"reason\": \"r\"}\r\n  \n\
                     {\"trace\": {}, \"error\": \"exception\"}";
         let cases = FunctionCase::read_all(text).expect("valid");
         let first = Expected::Verdict { passed: true, reason: Some("r".to_owned()) };
         assert_eq!((cases[0].line, cases[0].name.as_deref(), &cases[0].expected), (2, Some("n"), &first));
-        assert_eq!(cases[0].trace, "{\"a\": 1.50 }", "as it is written");
+        assert_eq!(cases[0].trace, "{\"a\": 1.50 }", "verbatim");
         assert_eq!((cases[1].line, &cases[1].expected), (4, &Expected::Error(ErrorKind::Exception)));
     }
 
@@ -297,13 +296,13 @@ mod tests {
     #[case("{\"trace\": {}, \"error\": \"exeption\"}", "'error' cannot be 'exeption'")]
     #[case(
         "{\"trace\": {}, \"error\": \"return\", \"reason\": \"\"}",
-        "'reason' goes with 'expected': an error has none"
+        "'reason' requires 'expected': an error has no reason"
     )]
     #[case(
         "{\"trace\": {}, \"error\": \"return\", \"expected\": true}",
-        "'expected' and 'error' exclude each other: a function that errors says nothing"
+        "'expected' and 'error' are mutually exclusive: an error has no verdict"
     )]
-    fn what_is_wrong_is_said_with_its_line(#[case] line: &str, #[case] message: &str) {
+    fn reports_problems_with_their_line(#[case] line: &str, #[case] message: &str) {
         let text = format!("{{\"trace\": {{}}, \"expected\": true}}\n{line}\n");
         let findings = FunctionCase::read_all(&text).expect_err("invalid");
         assert_eq!(findings[0].message, message);
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broken_line_is_found() {
+    fn reports_every_broken_line() {
         let findings =
             FunctionCase::read_all("{]\n[]\n{\"trace\": {}, \"expected\": true}\nnull").expect_err("invalid");
         let lines: Vec<usize> = findings.iter().map(|finding| finding.place.position.line).collect();
@@ -320,14 +319,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case("[{\"trace\": {}, \"expected\": true}]", "one JSON object on each line, found an array", 1)]
-    #[case("\n[\n  {}, {}\n]\n", "one JSON object on each line, found an array", 2)]
+    #[case("[{\"trace\": {}, \"expected\": true}]", "expected one JSON object per line, found an array", 1)]
+    #[case("\n[\n  {}, {}\n]\n", "expected one JSON object per line, found an array", 2)]
     #[case("[]\n{}", "the line must be an object, found an array", 1)]
-    #[case("{\n  \"trace\": {}\n}", "one JSON object on each line, found an object over several lines", 1)]
-    fn another_layout_is_said_once(#[case] text: &str, #[case] message: &str, #[case] line: usize) {
+    #[case("{\n  \"trace\": {}\n}", "expected one JSON object per line, found an object over several lines", 1)]
+    fn reports_another_layout_once(#[case] text: &str, #[case] message: &str, #[case] line: usize) {
         let findings = FunctionCase::read_all(text).expect_err("invalid");
         assert_eq!((findings[0].message.as_str(), findings[0].place.position.line), (message, line));
-        assert_eq!(findings.len() == 1, message.starts_with("one JSON"), "{findings:?}");
+        assert_eq!(findings.len() == 1, message.starts_with("expected one JSON"), "{findings:?}");
         assert!(text.get(findings[0].place.range.clone()).is_some());
     }
 
@@ -348,7 +347,7 @@ mod tests {
     #[case("\"error\": \"timeout\"", error(ErrorKind::Timeout), Outcome::Passed)]
     #[case("\"error\": \"timeout\"", error(ErrorKind::Memory), Outcome::Failed)]
     #[case("\"error\": \"timeout\"", verdict(true, ""), Outcome::Failed)]
-    fn an_error_is_no_fail(#[case] expected: &str, #[case] actual: Conclusion, #[case] outcome: Outcome) {
+    fn compares_the_result_with_the_expectation(#[case] expected: &str, #[case] actual: Conclusion, #[case] outcome: Outcome) {
         let cases = FunctionCase::read_all(&format!("{{\"trace\": {{}}, {expected}}}")).expect("valid");
         assert_eq!(cases[0].outcome(&actual), outcome);
     }

@@ -1,8 +1,7 @@
-//! What karat knows of eval functions: their versions and verdicts, what people said of the same traces, and how far the
-//! two agree.
+//! Eval functions: versions, verdicts, people's ratings, and how far the two agree.
 //!
-//! Pure: runs no function, opens no store and touches no files, clock or network. A sandbox runs the functions, a store
-//! implements the traits of [`port`].
+//! Pure: runs no function, opens no store, and uses no file system, clock or network. A sandbox runs the functions; a
+//! store implements the traits of [`port`].
 
 pub mod agreement;
 pub mod contradiction;
@@ -12,6 +11,6 @@ pub mod function_test;
 pub mod port;
 pub mod report;
 pub mod review;
-pub mod shown;
 pub mod tally;
+pub mod traces;
 pub mod version;

@@ -1,8 +1,8 @@
-//! What is asked of a store that keeps evals, feedback and their comparison.
+//! Traits of a store of evals, feedback and their comparison.
 //!
-//! Whatever a method writes is written whole or not at all, and is on disk when it returns.
+//! Every write is atomic, and durable when the method returns.
 
-use karat_core::port::Stored;
+use karat_core::port::StoreFuture;
 use karat_core::stored::{StoredTrace, TraceFilter};
 
 use crate::agreement::{AgreementCounts, AgreementDay, RatingPattern, VerdictPair};
@@ -11,21 +11,21 @@ use crate::feedback::Feedback;
 use crate::review::ReviewCandidate;
 use crate::version::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
 
-/// Evals and what they said.
+/// Evals, versions and executions.
 pub trait EvalStore: Send + Sync {
-    /// Adds a version, unless the newest has the same code, or is not the one that the version is to follow.
-    fn add_version<'s>(&'s self, version: &'s NewVersion) -> Stored<'s, AddedVersion>;
+    /// Adds a version, unless the newest has the same code or is not `version.after`.
+    fn add_version<'s>(&'s self, version: &'s NewVersion) -> StoreFuture<'s, AddedVersion>;
 
     /// Returns all evals by name.
-    fn evals(&self) -> Stored<'_, Vec<EvalSummary>>;
+    fn evals(&self) -> StoreFuture<'_, Vec<EvalSummary>>;
 
-    /// Returns an eval's versions, the oldest first; none where there is no such eval.
-    fn versions<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<EvalVersion>>;
+    /// Returns an eval's versions, oldest first; empty if there is no such eval.
+    fn versions<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<EvalVersion>>;
 
-    /// Returns how often each version of an eval said what, the oldest first; of those that said anything.
-    fn version_counts<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<VersionCounts>>;
+    /// Returns the verdict counts of each version with executions, oldest first.
+    fn version_counts<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<VersionCounts>>;
 
-    /// Returns traces that this version has not judged as they are now, by their ids' order, those after this id.
+    /// Returns traces whose current text this version has not judged, ordered by id, starting after `after`.
     fn unjudged<'s>(
         &'s self,
         eval_id: &'s str,
@@ -33,79 +33,78 @@ pub trait EvalStore: Send + Sync {
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredTrace>>;
+    ) -> StoreFuture<'s, Vec<StoredTrace>>;
 
-    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> Stored<'s, u64>;
+    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> StoreFuture<'s, u64>;
 
-    /// Puts executions in; one of the same version for the same trace replaces the one before.
-    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> Stored<'s, ()>;
+    /// Stores executions. An execution replaces an earlier one of the same version and trace.
+    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> StoreFuture<'s, ()>;
 
-    /// Returns what a version said, by the traces' ids, those after this id.
+    /// Returns a version's executions, ordered by trace id, starting after `after`.
     fn executions<'s>(
         &'s self,
         eval_id: &'s str,
         version: u64,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredExecution>>;
+    ) -> StoreFuture<'s, Vec<StoredExecution>>;
 
-    /// Returns what all evals said of a trace, by name and version.
-    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<StoredExecution>>;
+    /// Returns all executions on a trace, by eval name and version.
+    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> StoreFuture<'s, Vec<StoredExecution>>;
 }
 
-/// What people said.
+/// Ratings by people.
 pub trait FeedbackStore: Send + Sync {
-    /// Adds statements, and returns of each whether it is new: the same statement of the same author at the same time
-    /// is kept once. Refuses all when a trace is not there.
-    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> Stored<'s, Vec<bool>>;
+    /// Adds feedback and returns for each whether it is new; duplicates (same content, author and time) are stored
+    /// once. Fails without storing anything if a trace does not exist.
+    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> StoreFuture<'s, Vec<bool>>;
 
-    /// Returns all statements about a trace, the oldest first.
-    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<Feedback>>;
+    /// Returns all feedback on a trace, oldest first.
+    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> StoreFuture<'s, Vec<Feedback>>;
 
-    /// Returns statements, the newest first; of one author where one is given, and only what counts where asked, in which
-    /// nothing is that was taken back.
+    /// Returns feedback, newest first, optionally of one author. `only_current` leaves out superseded and retracted
+    /// ratings.
     fn list_feedback<'s>(
         &'s self,
         author: Option<&'s str>,
         only_current: bool,
         limit: Option<u64>,
-    ) -> Stored<'s, Vec<Feedback>>;
+    ) -> StoreFuture<'s, Vec<Feedback>>;
 
-    /// Returns what people say of traces that several rated: who says what, and of how many traces, in a fixed order.
-    /// The newest of each author counts, and what was taken back is nothing.
-    fn rating_patterns(&self) -> Stored<'_, Vec<RatingPattern>>;
+    /// Returns the combinations of ratings on traces with several authors, with the number of traces of each, in a
+    /// fixed order. Only the newest rating of each author counts; retracted ratings do not.
+    fn rating_patterns(&self) -> StoreFuture<'_, Vec<RatingPattern>>;
 
-    /// Returns traces that this author has not rated, with what the newest versions of evals say of them, by id. Where an
-    /// eval is named, only what it says counts, and only traces that it has judged are returned.
+    /// Returns traces that this author has not rated, with the verdicts of the newest versions, ordered by id. If an
+    /// eval is given, only its verdicts count and only traces it has judged are returned.
     fn review_candidates<'s>(
         &'s self,
         author: &'s str,
         eval_id: Option<&'s str>,
         filter: &'s TraceFilter,
-    ) -> Stored<'s, Vec<ReviewCandidate>>;
+    ) -> StoreFuture<'s, Vec<ReviewCandidate>>;
 }
 
-/// Verdicts beside what people said.
+/// Comparisons of verdicts and ratings.
 pub trait ComparisonStore: Send + Sync {
-    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, AgreementCounts>;
+    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, AgreementCounts>;
 
-    /// Returns the same by the day on which the traces began, the oldest first.
-    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>>;
+    /// Returns the agreement per day on which the traces began, oldest first.
+    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>>;
 
-    /// Returns contradictions of the newest versions, the newest first.
-    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, Vec<Contradiction>>;
+    /// Returns contradictions of the newest versions, newest first.
+    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, Vec<Contradiction>>;
 
-    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, u64>;
+    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, u64>;
 
-    /// Notes what was decided about the contradiction of this eval's newest version on this trace; false where there is
-    /// none.
-    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> Stored<'s, bool>;
+    /// Stores the decision on the contradiction between this eval's newest version and the trace's rating; false if
+    /// there is none.
+    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> StoreFuture<'s, bool>;
 
-    /// Returns the ids of the traces whose rating somebody called wrong, or of no matter to this eval, in what was last
-    /// decided about the trace and the rating as they are now: whichever version it was about, since that says something
-    /// of the rating and not of the eval.
-    fn doubted_labels<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<String>>;
+    /// Returns the ids of traces whose rating was last resolved as wrong or irrelevant to this eval, for the current
+    /// trace and rating. Resolutions of all versions count, since they are about the rating, not the eval.
+    fn disputed_ratings<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<String>>;
 
-    /// Returns what two versions said of traces that both have judged, by the traces' ids.
-    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>>;
+    /// Returns the verdicts of two versions on traces that both have judged, ordered by trace id.
+    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> StoreFuture<'s, Vec<VerdictPair>>;
 }

@@ -1,4 +1,4 @@
-//! What is said of evals that are kept, for programs and for people.
+//! Reports about stored evals.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -9,30 +9,30 @@ use crate::tally::{FunctionSummary, Tally};
 use crate::version::{EvalSummary, EvalVersion, VersionCounts};
 use karat_core::line_diff::{LineChange, LineDiff};
 
-/// What `karat eval add --format json` prints.
+/// Output of `karat eval add --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval add")]
 pub struct EvalsAdded {
-    /// In the order of the arguments, those of a folder by name.
+    /// In the order of the arguments; files of a folder by name.
     pub evals: Vec<EvalAdded>,
 }
 
-/// An eval function that was to be added.
+/// An eval function passed to `karat eval add`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EvalAdded {
     /// The function's name.
     pub eval_id: String,
-    /// The newest version, added now or not.
+    /// The newest version, new or not.
     pub version: u64,
-    /// False where the newest version has the same code already.
+    /// False if the newest version already has the same code.
     pub added: bool,
     pub file: String,
     pub code_hash: String,
-    /// Of the Python that validated it.
+    /// Hash of the Python guest that validated it.
     pub guest_hash: String,
 }
 
-/// What `karat eval list --format json` prints.
+/// Output of `karat eval list --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval list")]
 pub struct EvalList {
@@ -40,19 +40,19 @@ pub struct EvalList {
     pub evals: Vec<EvalSummary>,
 }
 
-/// What `karat eval show --format json` prints: one version of an eval.
+/// Output of `karat eval show --format json`: one version of an eval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval show")]
-pub struct EvalShown {
+pub struct EvalDetails {
     #[serde(flatten)]
     pub shown: EvalVersion,
     pub newest_version: u64,
-    /// What every version said, the oldest first.
+    /// Verdict counts of every version, oldest first.
     pub verdicts: Vec<VersionCounts>,
 }
 
-impl EvalShown {
-    /// Shows one of an eval's versions; `counts` may leave out those that said nothing.
+impl EvalDetails {
+    /// Creates the report of one version; `counts` may leave out versions without executions.
     pub fn new(shown: EvalVersion, versions: &[EvalVersion], counts: &[VersionCounts]) -> Self {
         let newest_version = versions.last().map_or(shown.version, |newest| newest.version);
         let verdicts = versions.iter().map(|version| counts_of(version.version, counts)).collect();
@@ -65,19 +65,19 @@ fn counts_of(version: u64, counts: &[VersionCounts]) -> VersionCounts {
     found.copied().unwrap_or(VersionCounts { version, ..VersionCounts::default() })
 }
 
-/// What `karat eval history --format json` prints.
+/// Output of `karat eval history --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval history")]
 pub struct EvalHistory {
     /// The function's name.
     pub eval_id: String,
-    /// The newest first.
-    pub versions: Vec<PastVersion>,
+    /// Newest first.
+    pub versions: Vec<VersionHistory>,
 }
 
 /// One version in an eval's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PastVersion {
+pub struct VersionHistory {
     #[serde(flatten)]
     pub counts: VersionCounts,
     /// ISO 8601.
@@ -85,17 +85,17 @@ pub struct PastVersion {
     pub created_at: Timestamp,
     pub note: Option<String>,
     pub code_hash: String,
-    /// Of the Python that validated it.
+    /// Hash of the Python guest that validated it.
     pub guest_hash: String,
-    /// The lines of code that are new since the version before, and that are gone; of the first, all are new.
+    /// Lines of code added and removed since the previous version; for the first version, all lines are added.
     pub lines: LineChange,
 }
 
 impl EvalHistory {
-    /// Tells of versions, which are given with the oldest first.
+    /// Creates the history of versions, given oldest first.
     pub fn new(eval_id: &str, versions: &[EvalVersion], counts: &[VersionCounts]) -> Self {
         let before = std::iter::once("").chain(versions.iter().map(|version| version.code.as_str()));
-        let past = |(version, before): (&EvalVersion, &str)| PastVersion {
+        let past = |(version, before): (&EvalVersion, &str)| VersionHistory {
             counts: counts_of(version.version, counts),
             created_at: version.created_at,
             note: version.note.clone(),
@@ -103,42 +103,42 @@ impl EvalHistory {
             guest_hash: version.guest_hash.clone(),
             lines: LineDiff::between(before, &version.code).change(),
         };
-        let mut past: Vec<PastVersion> = versions.iter().zip(before).map(past).collect();
+        let mut past: Vec<VersionHistory> = versions.iter().zip(before).map(past).collect();
         past.reverse();
         Self { eval_id: eval_id.to_owned(), versions: past }
     }
 }
 
-/// What `karat eval run --stored --format json` prints.
+/// Output of `karat eval run --stored --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval run --stored")]
 pub struct StoredEvalRun {
-    /// What was judged now: eval by eval in the order in which they were named, and for each by the traces' ids.
+    /// New executions: by eval in the order given, then by trace id.
     pub executions: Vec<Execution>,
     pub summary: StoredEvalRunSummary,
 }
 
-/// What a run of evals over stored traces came to.
+/// Totals of a run of evals over stored traces.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoredEvalRunSummary {
-    /// How many traces were meant.
+    /// Number of traces selected.
     pub traces: u64,
-    /// How many of their judgements were made now, over all evals.
+    /// Number of new judgements, over all evals.
     pub judged: u64,
-    /// How many were in the store already, and were not made again.
+    /// Number of judgements already stored, which were not repeated.
     pub judged_before: u64,
-    /// Of those that were made now.
+    /// Of the new judgements.
     pub passed: u64,
     pub failed: u64,
     pub errored: u64,
-    /// True when somebody stopped it before all was judged.
+    /// Whether the run was interrupted before everything was judged.
     pub interrupted: bool,
     pub elapsed_ms: u64,
-    /// In the order in which they were named.
+    /// In the order given.
     pub evals: Vec<StoredEvalSummary>,
 }
 
-/// What one eval said now.
+/// Verdict counts of one eval.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StoredEvalSummary {
     pub eval_version: u64,
@@ -162,7 +162,7 @@ impl StoredEvalRunSummary {
         }
     }
 
-    /// Adds what one eval said; the tally is of this eval alone.
+    /// Adds the results of one eval; the tally is of this eval alone.
     pub fn add(&mut self, version: u64, judged_before: u64, tally: &Tally) {
         let (passed, failed, errored) = tally.counts();
         self.judged += tally.traces();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_begins_with_the_newest_and_says_what_changed() {
+    fn history_lists_newest_first_with_changed_lines() {
         let versions = [version(1, "a\nb\n"), version(2, "a\nc\nd\n")];
         let counts = [VersionCounts { version: 2, passed: 3, failed: 1, errored: 0 }];
         let history = EvalHistory::new("eval_x", &versions, &counts);
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((newest.counts.version, newest.counts.passed), (2, 3));
         assert_eq!(newest.lines, LineChange { added: 2, removed: 1 });
         assert_eq!((first.counts.version, first.counts.passed, first.lines.added), (1, 0, 2));
-        let shown = EvalShown::new(versions[0].clone(), &versions, &counts);
+        let shown = EvalDetails::new(versions[0].clone(), &versions, &counts);
         assert_eq!((shown.newest_version, shown.verdicts.len(), shown.verdicts[0].version), (2, 2, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! What a run of eval functions comes to.
+//! Totals of a run of eval functions.
 
 mod durations;
 mod reasons;
@@ -12,10 +12,10 @@ use karat_core::judgement::{Conclusion, ErrorKind, Judgement};
 pub use durations::Durations;
 pub use reasons::{ReasonGroup, Reasons};
 
-/// How many groups of reasons, and of errors of one kind, are named.
-const MOST_GROUPS: usize = 5;
+/// Maximum number of reason groups shown, for failures and for each kind of error.
+const MAX_SHOWN_GROUPS: usize = 5;
 
-/// Counts what functions said of traces, in memory that does not grow with their number.
+/// Counts verdicts in constant memory.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     traces: u64,
@@ -31,15 +31,15 @@ struct FunctionTally {
     failed: u64,
     errored: u64,
     fails: Reasons,
-    /// Of the kinds in their order.
+    /// Indexed by [`ErrorKind`].
     errors: [Reasons; ErrorKind::ALL.len()],
     times: Durations,
 }
 
 impl Tally {
-    /// Begins to count for functions, each with its name and its code's hash.
+    /// Creates an empty tally for functions, given as name and code hash.
     pub fn new<'f>(functions: impl IntoIterator<Item = (&'f str, &'f str)>) -> Self {
-        let begin = |(eval_id, code_hash): (&str, &str)| FunctionTally {
+        let empty_tally = |(eval_id, code_hash): (&str, &str)| FunctionTally {
             eval_id: eval_id.to_owned(),
             code_hash: code_hash.to_owned(),
             passed: 0,
@@ -49,13 +49,13 @@ impl Tally {
             errors: Default::default(),
             times: Durations::default(),
         };
-        Self { traces: 0, without_trace: 0, functions: functions.into_iter().map(begin).collect() }
+        Self { traces: 0, without_trace: 0, functions: functions.into_iter().map(empty_tally).collect() }
     }
 
-    /// Adds what all functions said of one trace, in the functions' order.
+    /// Adds the judgements of one trace, in the order of the functions.
     pub fn add(&mut self, judgements: &[Judgement], trace: impl Fn() -> String) {
         self.traces += 1;
-        self.without_trace += u64::from(!judgements.is_empty() && judgements.iter().all(holds_no_trace));
+        self.without_trace += u64::from(!judgements.is_empty() && judgements.iter().all(has_no_trace));
         for (function, judgement) in self.functions.iter_mut().zip(judgements) {
             function.add(judgement, &trace);
         }
@@ -65,13 +65,13 @@ impl Tally {
         self.traces
     }
 
-    /// Returns how many verdicts passed, failed, and are missing.
+    /// Returns the numbers of passed, failed and errored verdicts.
     pub fn counts(&self) -> (u64, u64, u64) {
         let sum = |count: fn(&FunctionTally) -> u64| self.functions.iter().map(count).sum();
         (sum(|function| function.passed), sum(|function| function.failed), sum(|function| function.errored))
     }
 
-    /// Returns how a command ends that found this: what errored has no verdict, and ranks above a fail.
+    /// Returns the exit status. Errors rank above failures.
     pub fn status(&self) -> ExitStatus {
         match self.counts() {
             (0, 0, 0) => ExitStatus::NothingSelected,
@@ -89,14 +89,14 @@ impl Tally {
     }
 }
 
-/// Tells whether there was nothing to judge: functions are validated before.
-fn holds_no_trace(judgement: &Judgement) -> bool {
+/// Whether the line held no trace. Functions are validated earlier, so a validation error is about the trace.
+fn has_no_trace(judgement: &Judgement) -> bool {
     matches!(&judgement.conclusion, Conclusion::Error(error) if error.kind == ErrorKind::Validation)
 }
 
 impl FunctionTally {
     fn add(&mut self, judgement: &Judgement, trace: impl Fn() -> String) {
-        // What did not run took no time.
+        // A judgement that did not run has no duration.
         if !judgement.elapsed.is_zero() {
             self.times.add(judgement.elapsed);
         }
@@ -115,10 +115,10 @@ impl FunctionTally {
 
     fn summary(&self) -> FunctionSummary {
         let milliseconds = |percent| Some(self.times.percentile(percent)?.as_secs_f64() * 1000.0);
-        let (fails, other_fails) = self.fails.largest(MOST_GROUPS);
+        let (fails, other_fails) = self.fails.largest(MAX_SHOWN_GROUPS);
         let errors = ErrorKind::ALL.into_iter().zip(&self.errors).filter(|(_, reasons)| !reasons.is_empty());
         let errors = errors.map(|(kind, reasons)| {
-            let (groups, others) = reasons.largest(MOST_GROUPS);
+            let (groups, others) = reasons.largest(MAX_SHOWN_GROUPS);
             ErrorSummary { kind, groups, others }
         });
         FunctionSummary {
@@ -136,26 +136,26 @@ impl FunctionTally {
     }
 }
 
-/// What a run of eval functions came to.
+/// Totals of a run of eval functions.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EvalRunSummary {
-    /// How many traces were judged, with lines that hold none.
+    /// Number of traces judged, including lines without a trace.
     pub traces: u64,
-    /// How many of these are lines that hold no trace.
+    /// Number of lines without a trace.
     pub without_trace: u64,
-    /// How many verdicts passed, over all functions.
+    /// Number of passed verdicts over all functions.
     pub passed: u64,
     pub failed: u64,
-    /// How many verdicts are missing.
+    /// Number of missing verdicts.
     pub errored: u64,
-    /// True when somebody stopped it before all traces were judged.
+    /// Whether the run was interrupted before all traces were judged.
     pub interrupted: bool,
     pub elapsed_ms: u64,
-    /// In the order in which they were named.
+    /// In the order given.
     pub functions: Vec<FunctionSummary>,
 }
 
-/// What one function said.
+/// Verdict counts of one function.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionSummary {
     /// The function's name.
@@ -164,13 +164,13 @@ pub struct FunctionSummary {
     pub passed: u64,
     pub failed: u64,
     pub errored: u64,
-    /// The reasons of fails, the most frequent first.
+    /// Reasons of failures, most frequent first.
     pub fails: Vec<ReasonGroup>,
-    /// How many fails have other reasons.
+    /// Number of failures with other reasons.
     pub other_fails: u64,
     /// By kind.
     pub errors: Vec<ErrorSummary>,
-    /// How long a trace took; half of them took no longer. Null when none ran.
+    /// Median time per trace. Null if none ran.
     pub p50_ms: Option<f64>,
     pub p99_ms: Option<f64>,
 }
@@ -179,9 +179,9 @@ pub struct FunctionSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorSummary {
     pub kind: ErrorKind,
-    /// The most frequent first.
+    /// Most frequent first.
     pub groups: Vec<ReasonGroup>,
-    /// How many errors of this kind are in no group.
+    /// Number of errors of this kind in no group.
     pub others: u64,
 }
 
@@ -211,7 +211,7 @@ mod tests {
     #[case(&[verdict(true)], ExitStatus::Success)]
     #[case(&[verdict(true), verdict(false)], ExitStatus::Failed)]
     #[case(&[verdict(false), error(ErrorKind::Timeout)], ExitStatus::Errored)]
-    fn an_error_ranks_above_a_fail(#[case] judgements: &[Judgement], #[case] expected: ExitStatus) {
+    fn an_error_ranks_above_a_failure(#[case] judgements: &[Judgement], #[case] expected: ExitStatus) {
         let mut tally = Tally::new([("eval_x", "")]);
         for judgement in judgements {
             tally.add(std::slice::from_ref(judgement), String::new);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_error_stands_apart_and_none_is_a_fail() {
+    fn counts_each_kind_of_error_apart_from_failures() {
         let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
         for kind in ErrorKind::ALL {
             tally.add(&[error(kind), verdict(false)], || kind.to_string());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_trace_is_counted_apart() {
+    fn counts_lines_without_a_trace_separately() {
         let mut tally = Tally::new([("eval_x", "a"), ("eval_y", "b")]);
         let none = || error(ErrorKind::Validation);
         for judgements in [[none(), none()], [verdict(true), verdict(true)], [none(), none()]] {

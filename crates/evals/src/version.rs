@@ -1,4 +1,4 @@
-//! Evals, their versions, and what they said.
+//! Evals, their versions and executions.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use karat_core::judgement::{ErrorKind, Judgement};
 use karat_json::hash::long_hash;
 use karat_json::text::shorten;
 
-/// A version on its way into the store.
+/// A version to add to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewVersion {
     /// The function's name.
@@ -19,22 +19,22 @@ pub struct NewVersion {
     pub code: String,
     pub code_hash: String,
     pub guest_hash: String,
-    /// Why there is this version, where somebody says.
+    /// Why the version was added.
     pub note: Option<String>,
     pub created_at: Timestamp,
-    /// Which version must be the newest, where that matters to whoever adds this one.
+    /// Version that must still be the newest, for optimistic locking.
     pub after: Option<u64>,
 }
 
-/// One version of an eval. It never changes.
+/// One version of an eval. Immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EvalVersion {
     pub eval_id: String,
-    /// From 1.
+    /// 1-based.
     pub version: u64,
     pub code: String,
     pub code_hash: String,
-    /// Of the Python that validated it.
+    /// Hash of the Python guest that validated it.
     pub guest_hash: String,
     pub note: Option<String>,
     #[schemars(with = "String")]
@@ -42,13 +42,13 @@ pub struct EvalVersion {
 }
 
 impl EvalVersion {
-    /// Returns whether a model wrote the version. The note says so, and nothing else that is stored.
+    /// Whether a model wrote the version. Only the note records it.
     pub fn is_refined(&self) -> bool {
-        self.note.as_deref().is_some_and(|note| note.starts_with(RefinedNote::BEGINNING))
+        self.note.as_deref().is_some_and(|note| note.starts_with(RefinedNote::PREFIX))
     }
 }
 
-/// The longest explanation of a model that a note keeps, in characters.
+/// Maximum length of the model's explanation in a note, in characters.
 const MAX_WHY_LENGTH: usize = 200;
 
 /// The note of a version that a model wrote and a person approved.
@@ -56,18 +56,18 @@ const MAX_WHY_LENGTH: usize = 200;
 pub struct RefinedNote<'n> {
     pub model: &'n str,
     pub approver: &'n str,
-    /// What the model says of it; may be empty.
+    /// The model's explanation; may be empty.
     pub why: &'n str,
 }
 
 impl RefinedNote<'_> {
-    const BEGINNING: &'static str = "refined by ";
+    const PREFIX: &'static str = "refined by ";
 }
 
 impl fmt::Display for RefinedNote<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, approver, why } = self;
-        write!(out, "{}{model}, approved by {approver}", Self::BEGINNING)?;
+        write!(out, "{}{model}, approved by {approver}", Self::PREFIX)?;
         match shorten(why, MAX_WHY_LENGTH) {
             why if why.is_empty() => Ok(()),
             why => write!(out, ": {why}"),
@@ -75,18 +75,18 @@ impl fmt::Display for RefinedNote<'_> {
     }
 }
 
-/// What came of adding a version.
+/// Result of adding a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddedVersion {
-    /// It is the newest now, under this number.
+    /// Added under this number.
     Added(u64),
-    /// The newest version, which is this one, has the same code: none was added.
+    /// The newest version, with this number, has the same code; nothing was added.
     Unchanged(u64),
-    /// The newest is not the one that was expected: none was added. None: there is no version at all.
+    /// The newest version is not the expected one; nothing was added. `None`: the eval has no version.
     Conflict(Option<u64>),
 }
 
-/// An eval and what its newest version said.
+/// An eval and the verdict counts of its newest version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EvalSummary {
     pub eval_id: String,
@@ -101,7 +101,7 @@ pub struct EvalSummary {
     pub errored: u64,
 }
 
-/// How often a version said what.
+/// Verdict counts of a version.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionCounts {
     pub version: u64,
@@ -111,16 +111,16 @@ pub struct VersionCounts {
     pub errored: u64,
 }
 
-/// What a version of an eval said of a trace.
+/// One judgement of one trace by one version of an eval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredExecution {
     pub id: String,
     pub eval_id: String,
     pub eval_version: u64,
     pub trace_id: String,
-    /// Of the trace's text as it was judged.
+    /// Hash of the trace's text when it was judged.
     pub trace_hash: String,
-    /// Null: there is no verdict, and `error` says why.
+    /// Null if there is no verdict; `error` gives the reason.
     pub result: Option<bool>,
     pub reason: Option<String>,
     pub execution_time_ms: u64,
@@ -135,8 +135,8 @@ pub struct StoredExecution {
 }
 
 impl StoredExecution {
-    /// Makes a row. Its id depends on the version and the trace only, so that it is the same whenever it is made; not on
-    /// the code, for a later version may have an earlier one's.
+    /// Creates a row. The id depends on the version and the trace only, so it is reproducible. It does not depend on
+    /// the code, because a later version can have the same code as an earlier one.
     pub fn new(
         judge: Judge<'_>,
         version: u64,
@@ -168,22 +168,22 @@ impl StoredExecution {
 }
 
 impl From<StoredExecution> for Execution {
-    fn from(kept: StoredExecution) -> Self {
+    fn from(stored: StoredExecution) -> Self {
         Self {
-            id: kept.id,
-            eval_id: kept.eval_id,
-            eval_version: Some(kept.eval_version),
-            trace_id: Some(kept.trace_id),
-            result: kept.result,
-            reason: kept.reason,
-            execution_time_ms: kept.execution_time_ms,
-            error: kept.error,
-            error_kind: kept.error_kind,
-            stdout: kept.stdout,
-            stderr: kept.stderr,
-            code_hash: kept.code_hash,
-            guest_hash: kept.guest_hash,
-            executed_at: kept.executed_at.to_string(),
+            id: stored.id,
+            eval_id: stored.eval_id,
+            eval_version: Some(stored.eval_version),
+            trace_id: Some(stored.trace_id),
+            result: stored.result,
+            reason: stored.reason,
+            execution_time_ms: stored.execution_time_ms,
+            error: stored.error,
+            error_kind: stored.error_kind,
+            stdout: stored.stdout,
+            stderr: stored.stderr,
+            code_hash: stored.code_hash,
+            guest_hash: stored.guest_hash,
+            executed_at: stored.executed_at.to_string(),
         }
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     use karat_core::judgement::Conclusion;
 
     #[test]
-    fn a_version_with_an_earlier_ones_code_has_rows_of_its_own() {
+    fn versions_with_the_same_code_have_different_ids() {
         let row = |version, hash| {
             let conclusion = Conclusion::Verdict { passed: true, reason: "ok".to_owned() };
             let judgement = Judgement {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refined_version_is_known_by_its_note() {
+    fn recognises_a_refined_version_by_its_note() {
         let version = |note: Option<String>| EvalVersion {
             eval_id: "eval_x".to_owned(),
             version: 2,

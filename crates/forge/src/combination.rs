@@ -1,4 +1,4 @@
-//! Which combination the acceptable sets of an ambiguous case form.
+//! Classifies the acceptable sets of an ambiguous case.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use karat_core::case::NO_TOOL;
 use crate::Combination;
 
 impl Combination {
-    /// Returns the combination that acceptable sets form, if it is one of the five.
-    pub fn of(sets: &[Vec<String>]) -> Option<Self> {
+    /// Returns the combination that the acceptable sets form, if any.
+    pub fn from_sets(sets: &[Vec<String>]) -> Option<Self> {
         let sets = distinct(sets);
         let order = if core(&sets).len() > 1 {
             [Self::Nor, Self::Xor, Self::VariableDepth, Self::AndOr, Self::Or]
@@ -39,12 +39,12 @@ impl Combination {
     }
 }
 
-/// Returns the sets as they are compared: each once, and an empty one for no tool.
+/// Removes duplicate sets; "no tool" becomes the empty set.
 fn distinct(sets: &[Vec<String>]) -> BTreeSet<BTreeSet<&str>> {
     sets.iter().map(|set| set.iter().map(String::as_str).filter(|name| *name != NO_TOOL).collect()).collect()
 }
 
-/// Returns the tools that all sets hold.
+/// Returns the tools that all sets have in common.
 fn core<'s>(sets: &BTreeSet<BTreeSet<&'s str>>) -> BTreeSet<&'s str> {
     let mut core = sets.first().cloned().unwrap_or_default();
     core.retain(|tool| sets.iter().all(|set| set.contains(tool)));
@@ -70,6 +70,6 @@ mod tests {
     fn sets_form_a_combination(#[case] sets: &str, #[case] expected: Option<Combination>) {
         let set = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
         let sets: Vec<Vec<String>> = sets.split('/').map(set).collect();
-        assert_eq!(Combination::of(&sets), expected);
+        assert_eq!(Combination::from_sets(&sets), expected);
     }
 }

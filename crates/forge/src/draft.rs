@@ -1,4 +1,4 @@
-//! A case that nobody has approved yet.
+//! A proposed case that has not been approved.
 
 use std::fmt;
 
@@ -13,25 +13,25 @@ use crate::Slot;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Draft {
     pub slot: Slot,
-    /// The case as it would stand in the file; none where no case could be made.
+    /// The case as JSON; `None` if drafting failed.
     pub case: Option<Value>,
     pub origin: Origin,
     pub findings: Vec<DraftFinding>,
 }
 
-/// Who or what made a draft.
+/// What produced a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Origin {
     /// karat itself, without a model.
     Template,
-    /// A model, by its identity.
+    /// The identity of a model.
     Model(String),
-    /// A real message, from the trace of this id.
+    /// The id of the trace that the message is from.
     Trace(String),
-    /// A file of drafts, by its name.
+    /// The name of a file of drafts.
     File(String),
-    /// A person, who edited the draft.
+    /// A person edited the draft.
     Person,
 }
 
@@ -41,61 +41,61 @@ impl fmt::Display for Origin {
             Origin::Template => write!(out, "drafted without a model"),
             Origin::File(name) => write!(out, "from {name}"),
             Origin::Model(model) => write!(out, "drafted by {model}"),
-            Origin::Trace(id) => write!(out, "from the trace {id}"),
+            Origin::Trace(id) => write!(out, "from trace {id}"),
             Origin::Person => write!(out, "edited by you"),
         }
     }
 }
 
-/// What is wrong with a draft.
+/// A problem of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DraftFinding {
     pub rule: Rule,
     /// A draft with an error cannot be approved.
     pub severity: Severity,
-    /// Where in the case, as a JSON pointer; empty for the whole of it.
+    /// A JSON pointer into the case; empty for the case as a whole.
     pub pointer: String,
     /// A lower-case fragment.
     pub message: String,
 }
 
 impl DraftFinding {
-    /// Makes a finding of the rule's severity for drafts.
-    pub fn of(rule: Rule, pointer: impl Into<String>, message: impl Into<String>) -> Self {
+    /// Creates a finding with the rule's severity for drafts.
+    pub fn new(rule: Rule, pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { rule, severity: rule.draft_severity(), pointer: pointer.into(), message: message.into() }
     }
 
-    /// Makes a finding of the drafter itself that prevents approval.
+    /// Creates a finding of the drafter that prevents approval.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::of(Rule::Drafter, pointer, message)
+        Self::new(Rule::Drafter, pointer, message)
     }
 
-    /// Makes a finding of the drafter itself that a person should look at.
+    /// Creates a finding of the drafter that a person should look at.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(pointer, message) }
     }
 
-    /// Returns whether a model should be asked again: a person may accept a warning, but a model can do better.
-    pub fn is_worth_another_try(&self) -> bool {
+    /// Whether a model should be asked again. A person may accept a warning; a model should fix it.
+    pub fn is_retryable(&self) -> bool {
         let is_fixable = !matches!(self.rule, Rule::Drafter | Rule::PersonalData | Rule::ToolNotKnown);
         self.severity == Severity::Error || is_fixable
     }
 }
 
 impl Draft {
-    /// Makes a draft for which there is no case, and why.
-    pub fn failed(slot: Slot, origin: Origin, why: impl Into<String>) -> Self {
-        Self { slot, case: None, origin, findings: vec![DraftFinding::error("", why)] }
+    /// Creates a draft without a case, with the reason.
+    pub fn failed(slot: Slot, origin: Origin, reason: impl Into<String>) -> Self {
+        Self { slot, case: None, origin, findings: vec![DraftFinding::error("", reason)] }
     }
 
-    /// Returns whether a person may approve it.
+    /// Whether a person may approve the draft.
     pub fn can_be_approved(&self) -> bool {
         self.case.is_some() && self.findings.iter().all(|finding| finding.severity != Severity::Error)
     }
 
-    /// Returns the case, where it is valid.
-    pub fn read(&self) -> Option<Case> {
+    /// Returns the case if it is valid.
+    pub fn parse_case(&self) -> Option<Case> {
         Case::read_one(self.case.as_ref()?).ok()
     }
 }

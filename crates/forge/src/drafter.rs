@@ -1,4 +1,4 @@
-//! Who drafts cases.
+//! Drafters: templates, models, files and traces.
 
 mod file;
 mod model;
@@ -6,71 +6,71 @@ mod template;
 mod traces;
 
 use karat_core::case::Case;
-use karat_core::port::Pending;
+use karat_core::port::BoxFuture;
 use karat_core::trace::Usage;
 
 pub use self::file::{DraftFile, DraftFileError, FileDrafter};
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
-pub use self::traces::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
-pub use self::traces::{TraceTurn, personal_data, proof_of_run, trace_turns};
+pub use self::traces::{RejectedTrace, InvalidLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::traces::{TraceTurn, find_personal_data, proof_values, trace_turns};
 use crate::{Brief, Draft, Slot};
 
 /// Fills the slots of a batch.
 pub trait Drafter: Send + Sync {
-    /// Returns what is recorded with an approval: `template`, `model`, `traces` or `file`.
+    /// Returns the name recorded with an approval: `template`, `model`, `traces` or `file`.
     fn name(&self) -> &'static str;
 
-    /// Returns the model that drafts, if one does.
+    /// Returns the model that drafts, if any.
     fn model(&self) -> Option<String> {
         None
     }
 
-    /// Returns what a model used so far, where one drafts and it is known.
+    /// Returns what the model used so far, if known.
     fn usage(&self) -> Option<Usage> {
         None
     }
 
-    /// Returns whether it can make a case for a slot; one that it cannot fill stays open.
+    /// Whether the drafter can fill a slot. Slots that it cannot fill stay open.
     fn can_fill(&self, _slot: &Slot) -> bool {
         true
     }
 
-    /// Returns whether it can make another case for a slot that it filled before.
+    /// Whether the drafter can draft another case for a slot that it filled before.
     fn can_redraft(&self) -> bool {
         true
     }
 
-    /// Returns whether it understands a wish in words.
-    fn understands_words(&self) -> bool {
+    /// Whether the drafter can revise drafts from instructions in prose.
+    fn accepts_instructions(&self) -> bool {
         false
     }
 
-    /// Returns drafts in the order of the slots, each examined by the rules. A slot without a draft stays open.
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>>;
+    /// Returns checked drafts in the order of the slots. A slot without a draft stays open.
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>>;
 }
 
-/// What a drafter is asked for.
+/// A request for drafts.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub brief: &'a Brief,
     pub slots: &'a [Slot],
-    /// All other cases of the tool: those of the files, and those of other batches. None may be repeated.
+    /// All other cases of the tool, from files and other batches, which drafts must not repeat.
     pub so_far: &'a [Case],
-    /// How often these slots were filled before: a new draft should differ.
+    /// How often these slots were filled before; a new draft should differ.
     pub attempt: u32,
     pub revision: Option<Revision<'a>>,
 }
 
-/// What a person wants to change.
+/// A change that a person asks for.
 #[derive(Clone, Copy)]
 pub struct Revision<'a> {
-    /// The drafts as they are.
+    /// The current drafts.
     pub drafts: &'a [Draft],
-    pub words: &'a str,
+    pub instructions: &'a str,
 }
 
-/// Why there are no drafts at all.
+/// The reason why no drafts could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DraftError {

@@ -1,4 +1,4 @@
-//! What it says of a draft that it was run.
+//! What the run of a draft shows about the draft.
 
 use karat_core::case::{Case, NO_TOOL};
 use karat_core::result::{CaseResult, Outcome};
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Combination, Purpose, Slot};
 
-/// What came of running a draft against an agent, for the person who decides on it.
+/// The result of running a draft against an agent, for the person who approves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Evidence {
     /// The agent did what the case expects.
     Passed,
-    /// It did not: the agent is wrong, or the draft is.
+    /// The agent did not: either the agent or the draft is wrong.
     Failed { why: Vec<String> },
     /// There is no verdict.
     Errored { why: String },
-    /// The case passes, but would do so with an agent that has the tool wrong.
+    /// The case passes, but would also pass with an agent that uses the tool wrongly.
     ProvesNothing { why: String },
 }
 
 impl Evidence {
-    /// Returns what a person reads behind the verdict, a lower-case fragment each.
+    /// Returns the reasons of the verdict, as lower-case fragments.
     pub fn reasons(&self) -> &[String] {
         match self {
             Evidence::Passed => &[],
@@ -32,36 +32,35 @@ impl Evidence {
     }
 }
 
-/// Concludes from a run what it says of a draft for this tool.
+/// Assesses the run of a draft for this tool.
 ///
-/// A case that is meant to call the tool and passes without proves nothing. Where other ways are right too, the case's
-/// own sets say so: an ambiguous case may pass by a neighbour, one for which no tool is needed passes without any. In
-/// several tries, each has to hold.
-pub fn weigh(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> Evidence {
+/// A case that should call the tool but passes without the call proves nothing. An ambiguous case may pass with another
+/// acceptable set, and a case that needs no tool passes without calls. With several trials, each must be conclusive.
+pub fn assess_run(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> Evidence {
     match result.outcome {
         Outcome::Errored => {
-            Evidence::Errored { why: result.error.clone().unwrap_or_else(|| "there is no verdict".to_owned()) }
+            Evidence::Errored { why: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) }
         }
         Outcome::Failed => {
             let why: Vec<String> = result.reasons().into_iter().map(|(reason, _)| reason.to_owned()).collect();
-            Evidence::Failed { why: if why.is_empty() { vec!["it failed".to_owned()] } else { why } }
+            Evidence::Failed { why: if why.is_empty() { vec!["failed".to_owned()] } else { why } }
         }
         Outcome::Passed => {
-            let tries = result.all_details().map(|details| details.tools_called.as_slice());
-            let nothing = if result.vacuous {
-                Some("it passes, but no assertion ran".to_owned())
+            let trials = result.all_details().map(|details| details.tools_called.as_slice());
+            let reason = if result.vacuous {
+                Some("passes, but no assertion ran".to_owned())
             } else {
-                tries.into_iter().find_map(|called| proves_nothing(tool, slot, case, called))
+                trials.into_iter().find_map(|called| inconclusive_reason(tool, slot, case, called))
             };
-            nothing.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why })
+            reason.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why })
         }
     }
 }
 
-/// Returns why it means nothing that a case passed with these calls.
-fn proves_nothing(tool: &str, slot: &Slot, case: &Case, called: &[String]) -> Option<String> {
+/// Returns why a pass with these calls proves nothing, if so.
+fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) -> Option<String> {
     let was_called = called.iter().any(|name| name == tool);
-    let not_called = || format!("it passes although '{tool}' was not called");
+    let not_called = || format!("passes although '{tool}' was not called");
     match &slot.purpose {
         Purpose::Trigger(_)
         | Purpose::Rephrasing(_)
@@ -70,23 +69,23 @@ fn proves_nothing(tool: &str, slot: &Slot, case: &Case, called: &[String]) -> Op
         | Purpose::Disambiguation { .. }
         | Purpose::Together { .. } => (!was_called).then(not_called),
         Purpose::AsksFirst => {
-            was_called.then(|| format!("it passes although '{tool}' was called before anybody agreed"))
+            was_called.then(|| format!("passes although '{tool}' was called without confirmation"))
         }
         Purpose::Choice { combination: Combination::Nor, .. } => {
-            called.first().map(|name| format!("it passes although '{name}' was called, and no tool is needed"))
+            called.first().map(|name| format!("passes although '{name}' was called and no tool is needed"))
         }
-        Purpose::Choice { .. } => (!was_called && !may_go_without(case, called)).then(not_called),
-        // Whoever resists does so with the tool or without.
+        Purpose::Choice { .. } => (!was_called && !is_acceptable_alternative(case, called)).then(not_called),
+        // An agent may resist with or without the tool.
         Purpose::Edge(_) => None,
     }
 }
 
-/// Tells whether an ambiguous case says that these calls are one of the right ways. That none is needed is no such way:
-/// there are cases of their own for that.
-fn may_go_without(case: &Case, called: &[String]) -> bool {
+/// Whether these calls match an acceptable set of an ambiguous case. "No tool" does not count: that is tested by
+/// [`Combination::Nor`].
+fn is_acceptable_alternative(case: &Case, called: &[String]) -> bool {
     let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
-    let is_way = |set: &Vec<String>| !set.is_empty() && set.iter().all(|name| name != NO_TOOL && called.contains(name));
-    sets.iter().any(is_way)
+    let is_match = |set: &Vec<String>| !set.is_empty() && set.iter().all(|name| name != NO_TOOL && called.contains(name));
+    sets.iter().any(is_match)
 }
 
 #[cfg(test)]
@@ -134,36 +133,36 @@ mod tests {
 
     #[rstest]
     #[case::called(Purpose::NoLeak, json!({}), &["a"], None)]
-    #[case::golden_without(Purpose::Trigger("t".to_owned()), json!({}), &["b"], Some("it passes although 'a' was not called"))]
-    #[case::together(Purpose::together(vec!["a".to_owned(), "b".to_owned()]), json!({}), &["b"], Some("it passes although 'a' was not called"))]
+    #[case::golden_without(Purpose::Trigger("t".to_owned()), json!({}), &["b"], Some("passes although 'a' was not called"))]
+    #[case::together(Purpose::together(vec!["a".to_owned(), "b".to_owned()]), json!({}), &["b"], Some("passes although 'a' was not called"))]
     #[case::asks(Purpose::AsksFirst, json!({}), &[], None)]
-    #[case::does_not_ask(Purpose::AsksFirst, json!({}), &["a"], Some("it passes although 'a' was called before anybody agreed"))]
+    #[case::does_not_ask(Purpose::AsksFirst, json!({}), &["a"], Some("passes although 'a' was called without confirmation"))]
     #[case::none_needed(choice(Combination::Nor), json!({"toolsAcceptable": [["__none__"]]}), &[], None)]
-    #[case::none_needed_but_called(choice(Combination::Nor), json!({}), &["b"], Some("it passes although 'b' was called, and no tool is needed"))]
+    #[case::none_needed_but_called(choice(Combination::Nor), json!({}), &["b"], Some("passes although 'b' was called and no tool is needed"))]
     #[case::neighbour(choice(Combination::Or), json!({"toolsAcceptable": [["a"], ["b"]]}), &["b"], None)]
-    #[case::no_sets(choice(Combination::Or), json!({}), &["b"], Some("it passes although 'a' was not called"))]
-    #[case::none_is_no_way(choice(Combination::AndOr), json!({"toolsAcceptable": [["a"], ["__none__"]]}), &[], Some("it passes although 'a' was not called"))]
+    #[case::no_sets(choice(Combination::Or), json!({}), &["b"], Some("passes although 'a' was not called"))]
+    #[case::no_tool_does_not_count(choice(Combination::AndOr), json!({"toolsAcceptable": [["a"], ["__none__"]]}), &[], Some("passes although 'a' was not called"))]
     #[case::edge(Purpose::Edge(EdgeKind::PromptInjection), json!({}), &[], None)]
-    fn a_pass_is_weighed(
+    fn assesses_passed_cases(
         #[case] purpose: Purpose,
         #[case] expect: Value,
         #[case] called: &[&str],
         #[case] why: Option<&str>,
     ) {
-        let evidence = weigh("a", &slot(purpose), &case(&expect), &result(Outcome::Passed, called));
+        let evidence = assess_run("a", &slot(purpose), &case(&expect), &result(Outcome::Passed, called));
         let expected = why.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why: why.to_owned() });
         assert_eq!(evidence, expected);
     }
 
     #[test]
-    fn a_pass_without_assertions_is_none() {
+    fn a_vacuous_pass_proves_nothing() {
         let passed = CaseResult { vacuous: true, ..result(Outcome::Passed, &["a"]) };
-        let evidence = weigh("a", &slot(Purpose::NoLeak), &case(&json!({})), &passed);
-        assert_eq!(evidence.reasons(), ["it passes, but no assertion ran"]);
+        let evidence = assess_run("a", &slot(Purpose::NoLeak), &case(&json!({})), &passed);
+        assert_eq!(evidence.reasons(), ["passes, but no assertion ran"]);
     }
 
     #[test]
-    fn failures_and_errors_are_told_apart() {
+    fn distinguishes_failures_from_errors() {
         let failure = Failure {
             assertion: "toolsCalled".to_owned(),
             message: "toolsCalled: expected ['a'] but got []".to_owned(),
@@ -173,14 +172,14 @@ mod tests {
         failed.cause = Some(Cause::Assertion);
         failed.error = Some(failure.message.clone());
         failed.failures = vec![failure.clone()];
-        let weighed = |result: &CaseResult| weigh("a", &slot(Purpose::NoLeak), &case(&json!({})), result);
-        assert_eq!(weighed(&failed), Evidence::Failed { why: vec![failure.message] });
+        let assessed = |result: &CaseResult| assess_run("a", &slot(Purpose::NoLeak), &case(&json!({})), result);
+        assert_eq!(assessed(&failed), Evidence::Failed { why: vec![failure.message] });
         let cause = Some(Cause::Agent);
         let errored = CaseResult { cause, error: Some("HTTP 500".to_owned()), ..result(Outcome::Errored, &[]) };
-        assert_eq!(weighed(&errored), Evidence::Errored { why: "HTTP 500".to_owned() });
-        let written = serde_json::to_value(weighed(&errored)).expect("JSON");
+        assert_eq!(assessed(&errored), Evidence::Errored { why: "HTTP 500".to_owned() });
+        let written = serde_json::to_value(assessed(&errored)).expect("JSON");
         assert_eq!(written, json!({"errored": {"why": "HTTP 500"}}));
-        assert_eq!(serde_json::from_value::<Evidence>(written).ok(), Some(weighed(&errored)));
+        assert_eq!(serde_json::from_value::<Evidence>(written).ok(), Some(assessed(&errored)));
         assert_eq!(serde_json::to_value(Evidence::Passed).ok(), Some(json!("passed")));
     }
 }

@@ -1,7 +1,7 @@
-//! Approved cases as the text of an eval file.
+//! Merges approved cases into the text of an eval file.
 //!
-//! What is in a file stays as it is, byte for byte: cases are added behind it, with ids that nobody has. A case that is
-//! in the file already is not added again, so that a writing that was cut short can be done once more.
+//! Existing content is preserved byte for byte: cases are appended with unused ids. A case that the file already has is
+//! not added again, so an interrupted write can be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,94 +11,94 @@ use karat_core::regression::slug;
 use karat_json::{EditError, JsonText, Side, locate, parse};
 use serde_json::{Map, Value, json};
 
-/// Who says that a file was made here.
+/// The value of `generatedBy`.
 const GENERATED_BY: &str = "karat forge";
 
-/// What a new file says of itself.
+/// The metadata of a new file.
 #[derive(Debug, Clone)]
-pub struct Heading<'h> {
+pub struct FileHeader<'h> {
     pub tool: &'h Tool,
     pub tier: Tier,
-    /// None where a part of the registry could not be read.
+    /// `None` if a part of the registry could not be read.
     pub registry_size: Option<usize>,
-    /// None where there is no overlap map.
+    /// `None` if there is no overlap map.
     pub overlap_map_version: Option<String>,
     pub generated_at: String,
 }
 
-/// A file's text with all approved cases in it.
+/// The text of a file with all approved cases.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ForgedFile {
+pub struct MergedFile {
     pub text: String,
     /// The ids of the cases that were added.
     pub added: Vec<String>,
-    /// How many cases the file has now.
+    /// The number of cases in the file, new ones included.
     pub total: usize,
-    /// Cases whose ids were taken in the meantime: the id of the draft, and the one in the file.
+    /// Cases whose ids were taken in the meantime: the draft's id and the new id.
     pub renumbered: Vec<(String, String)>,
-    /// What a person should know; lower-case fragments.
+    /// Warnings for the user, as lower-case fragments.
     pub remarks: Vec<String>,
 }
 
-/// Why there is no such text.
+/// The reason why cases cannot be merged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FileError {
-    /// The file that is there cannot be read.
+    /// The existing file is invalid.
     #[error("{0}")]
     Invalid(InvalidEvalFile),
-    /// What would be written cannot be read.
-    #[error("the approved cases do not make a valid file: {0}")]
-    Unreadable(InvalidEvalFile),
+    /// The merged file would be invalid.
+    #[error("the approved cases do not form a valid file: {0}")]
+    InvalidResult(InvalidEvalFile),
     #[error("cannot edit the file: {0}")]
     Edit(#[from] EditError),
 }
 
-/// Returns a new file's text, or that of the file that is there with the cases behind its own.
-pub fn forged(
+/// Returns the text of a new file, or of the existing file with the cases appended.
+pub fn merge_cases(
     existing: Option<&[u8]>,
     file_name: &str,
-    heading: &Heading<'_>,
+    header: &FileHeader<'_>,
     cases: &[Value],
     approvals: &[Approval],
-) -> Result<ForgedFile, FileError> {
+) -> Result<MergedFile, FileError> {
     let mut file = match existing {
         Some(bytes) => FileEdit::open(bytes, file_name)?,
-        None => FileEdit::begin(heading),
+        None => FileEdit::new(header),
     };
-    let mut forged = ForgedFile {
+    let mut merged = MergedFile {
         text: String::new(),
         added: Vec::new(),
         total: 0,
         renumbered: Vec::new(),
-        remarks: file.remarks(heading),
+        remarks: file.remarks(header),
     };
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for case in cases {
         let id = id_of(case).to_owned();
-        if let Some(there) = file.same_case(case) {
-            names.insert(id, there);
+        if let Some(existing_id) = file.find_same_case(case) {
+            names.insert(id, existing_id);
             continue;
         }
         let mut case = case.clone();
         if file.ids.contains(&id) {
             let taken = file.ids.iter().map(String::as_str).chain(cases.iter().map(id_of));
-            let prefix = heading.tier.id_prefix().unwrap_or_default();
-            let free = next_ids(prefix, &heading.tool.name, taken).next().unwrap_or_else(|| format!("{id}-2"));
-            case["id"] = json!(free);
-            names.insert(id.clone(), free.clone());
-            forged.renumbered.push((id, free));
+            let prefix = header.tier.id_prefix().unwrap_or_default();
+            let new_id = next_ids(prefix, &header.tool.name, taken).next().unwrap_or_else(|| format!("{id}-2"));
+            case["id"] = json!(new_id);
+            names.insert(id.clone(), new_id.clone());
+            merged.renumbered.push((id, new_id));
         }
-        forged.added.push(id_of(&case).to_owned());
+        merged.added.push(id_of(&case).to_owned());
         file.add(case)?;
     }
-    file.approve(&renamed(approvals, &names))?;
-    forged.total = file.cases.len();
-    forged.text = file.json.into_text();
-    EvalFile::read(forged.text.as_bytes(), Origin { file_name }).map_err(FileError::Unreadable)?;
-    Ok(forged)
+    file.record_approvals(&renamed(approvals, &names))?;
+    merged.total = file.cases.len();
+    merged.text = file.json.into_text();
+    EvalFile::parse(merged.text.as_bytes(), Origin { file_name }).map_err(FileError::InvalidResult)?;
+    Ok(merged)
 }
 
-/// Returns the name of a tool's file.
+/// Returns the name of a tool's eval file.
 pub fn file_name(tool: &str, tier: Tier) -> String {
     format!("{}.{tier}.json", slug(tool))
 }
@@ -106,7 +106,7 @@ pub fn file_name(tool: &str, tier: Tier) -> String {
 /// A file while cases are added to it.
 struct FileEdit {
     json: JsonText,
-    /// Where its cases are.
+    /// The JSON pointer to the list of cases.
     list: &'static str,
     cases: Vec<Value>,
     ids: BTreeSet<String>,
@@ -115,14 +115,14 @@ struct FileEdit {
 }
 
 impl FileEdit {
-    fn begin(heading: &Heading<'_>) -> Self {
-        let json = JsonText::of(&json!({"metadata": metadata(heading), "cases": []}));
+    fn new(header: &FileHeader<'_>) -> Self {
+        let json = JsonText::of(&json!({"metadata": metadata(header), "cases": []}));
         Self { json, list: "/cases", cases: Vec::new(), ids: BTreeSet::new(), metadata: None, is_new: true }
     }
 
     fn open(bytes: &[u8], file_name: &str) -> Result<Self, FileError> {
-        let file = EvalFile::read(bytes, Origin { file_name }).map_err(FileError::Invalid)?;
-        // It was just read, so that it is UTF-8 and JSON; what is not shows when the edited text is read.
+        let file = EvalFile::parse(bytes, Origin { file_name }).map_err(FileError::Invalid)?;
+        // The bytes were just parsed, so they are UTF-8 and JSON; the edited text is parsed again anyway.
         let json = JsonText::read(&String::from_utf8_lossy(bytes)).unwrap_or_else(|_| JsonText::of(&json!({})));
         let tree = parse(json.text()).unwrap_or_default();
         let list = if tree.is_array() { "" } else { "/cases" };
@@ -135,8 +135,8 @@ impl FileEdit {
         self.list.is_empty()
     }
 
-    /// Returns the id of the file's case that is this one, whatever its id.
-    fn same_case(&self, case: &Value) -> Option<String> {
+    /// Returns the id of an equal case in the file, ids aside.
+    fn find_same_case(&self, case: &Value) -> Option<String> {
         let is_same = |other: &&Value| without_id(other) == without_id(case);
         self.cases.iter().find(is_same).map(|other| id_of(other).to_owned())
     }
@@ -148,26 +148,26 @@ impl FileEdit {
         Ok(())
     }
 
-    /// Records approvals; one that is there already is not recorded again.
-    fn approve(&mut self, approvals: &[Approval]) -> Result<(), EditError> {
+    /// Records the approvals that the file does not have yet.
+    fn record_approvals(&mut self, approvals: &[Approval]) -> Result<(), EditError> {
         let recorded = self.metadata.as_ref().and_then(|metadata| metadata.approvals.clone()).unwrap_or_default();
         let new: Vec<&Approval> = approvals.iter().filter(|approval| !recorded.contains(approval)).collect();
         if self.is_bare() || new.is_empty() {
             return Ok(());
         }
-        let is_there = |text: &str, pointer: &str, opening: char| {
+        let exists = |text: &str, pointer: &str, opening: char| {
             locate(text, pointer).is_some_and(|found| text[found.value].starts_with(opening))
         };
-        if is_there(self.json.text(), "/metadata/approvals", '[') {
+        if exists(self.json.text(), "/metadata/approvals", '[') {
             new.into_iter().try_for_each(|approval| self.json.append("/metadata/approvals", &json!(approval)))
-        } else if is_there(self.json.text(), "/metadata", '{') {
+        } else if exists(self.json.text(), "/metadata", '{') {
             self.set("/metadata", "approvals", &json!(new), Side::Last)
         } else {
             self.set("", "metadata", &json!({ "approvals": new }), Side::First)
         }
     }
 
-    /// Adds a member, or gives it a value where it is null.
+    /// Adds a member, or replaces its value if it is null.
     fn set(&mut self, object: &str, key: &str, value: &Value, side: Side) -> Result<(), EditError> {
         match self.json.insert(object, key, value, side) {
             Err(EditError::KeyTaken { .. }) => self.json.replace(&format!("{object}/{key}"), value),
@@ -175,18 +175,18 @@ impl FileEdit {
         }
     }
 
-    /// Says what an old file does not say after it was extended.
-    fn remarks(&self, heading: &Heading<'_>) -> Vec<String> {
+    /// Returns what the metadata of an extended file does not express.
+    fn remarks(&self, header: &FileHeader<'_>) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.is_bare() {
-            remarks.push("it is a bare list of cases, which has no place for who approved them".to_owned());
+            remarks.push("a bare list of cases cannot record who approved them".to_owned());
         }
         let metadata = self.metadata.as_ref();
         let hash = metadata.and_then(|metadata| metadata.description_hash.as_ref());
-        if !self.is_new && hash.is_some_and(|hash| heading.tool.description_hash().as_ref() != Some(hash)) {
+        if !self.is_new && hash.is_some_and(|hash| header.tool.description_hash().as_ref() != Some(hash)) {
             remarks.push(
-                "its older cases were made for another description of the tool: its 'descriptionHash' stays, so that \
-                 it is stale until somebody has looked at them"
+                "older cases were written for another description of the tool: 'descriptionHash' is not updated, so the \
+                 file stays stale until they are reviewed"
                     .to_owned(),
             );
         }
@@ -194,9 +194,9 @@ impl FileEdit {
     }
 }
 
-fn metadata(heading: &Heading<'_>) -> Map<String, Value> {
-    let Heading { tool, tier, registry_size, overlap_map_version, generated_at } = heading;
-    // What shows only when a source is run is not known.
+fn metadata(header: &FileHeader<'_>) -> Map<String, Value> {
+    let FileHeader { tool, tier, registry_size, overlap_map_version, generated_at } = header;
+    // A description that is only known at run time is left out.
     let description = tool.description.get();
     let entries = [
         ("toolName", Some(json!(tool.name))),
@@ -250,8 +250,8 @@ mod tests {
         }
     }
 
-    fn heading(tool: &Tool) -> Heading<'_> {
-        Heading {
+    fn header(tool: &Tool) -> FileHeader<'_> {
+        FileHeader {
             tool,
             tier: Tier::Golden,
             registry_size: Some(3),
@@ -274,13 +274,13 @@ mod tests {
         }
     }
 
-    fn write(existing: Option<&str>, cases: &[Value], approvals: &[Approval]) -> ForgedFile {
+    fn write(existing: Option<&str>, cases: &[Value], approvals: &[Approval]) -> MergedFile {
         let tool = tool();
-        forged(existing.map(str::as_bytes), NAME, &heading(&tool), cases, approvals).expect("a file")
+        merge_cases(existing.map(str::as_bytes), NAME, &header(&tool), cases, approvals).expect("a valid file")
     }
 
     #[test]
-    fn a_new_file_says_what_it_was_made_for() {
+    fn a_new_file_has_metadata() {
         let file = write(None, &[case("gs-get-weather-001", "Rain?")], &[approval(&["gs-get-weather-001"])]);
         insta::assert_snapshot!(file.text, @r#"
         {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_byte_for_byte() {
+    fn preserves_existing_content_byte_for_byte() {
         let old = "{\"metadata\": {\"descriptionHash\": \"x\"},\n\t\"cases\": [\n\t\t{\"id\": \"gs-a\",   \"input\": {\"message\": \"m\"}, \"expect\": {}}\n\t]}\n";
         let file = write(Some(old), &[case("gs-get-weather-001", "Rain?")], &[approval(&["gs-get-weather-001"])]);
         let (before, _) = old.split_once("\n\t]").expect("an end");
@@ -338,7 +338,7 @@ mod tests {
     #[case::null_approvals(Some(r#"{"metadata": {"approvals": null}, "cases": []}"#))]
     #[case::bare(Some("[]"))]
     #[case::marked(Some("\u{feff}{\"cases\": []}"))]
-    fn writing_twice_is_writing_once(#[case] existing: Option<&str>) {
+    fn merging_is_idempotent(#[case] existing: Option<&str>) {
         let cases = [case("gs-get-weather-001", "Rain?"), case("gs-get-weather-002", "Snow?")];
         let approvals = [approval(&["gs-get-weather-001"]), approval(&["gs-get-weather-002"])];
         let once = write(existing, &cases, &approvals);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_list_gets_cases_and_nothing_else() {
+    fn a_bare_list_gets_no_metadata() {
         let file = write(Some("[]"), &[case("gs-get-weather-001", "Rain?")], &[approval(&["gs-get-weather-001"])]);
         assert!(file.text.starts_with('['));
         assert!(!file.text.contains("Ada"));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_was_taken_in_the_meantime_is_not_taken_again() {
+    fn renumbers_cases_whose_ids_were_taken() {
         let old = json!({"cases": [case("gs-get_weather-001", "theirs"), case("gs-get-weather-002", "theirs too")]});
         let ours = [case("gs-get-weather-002", "ours"), case("gs-get-weather-003", "ours too")];
         let file = write(Some(&old.to_string()), &ours, &[approval(&["gs-get-weather-002", "gs-get-weather-003"])]);
@@ -365,7 +365,7 @@ mod tests {
         let approved = &tree["metadata"]["approvals"][0]["cases"];
         assert_eq!(*approved, json!(["gs-get-weather-004", "gs-get-weather-003"]));
         assert_eq!(tree["cases"][1], case("gs-get-weather-002", "theirs too"));
-        // Once more after the writing was cut short: nothing changes.
+        // Repeating an interrupted write changes nothing.
         let again = write(Some(&file.text), &ours, &[approval(&["gs-get-weather-002", "gs-get-weather-003"])]);
         assert_eq!((again.text, again.added), (file.text, Vec::<String>::new()));
     }
@@ -375,9 +375,9 @@ mod tests {
     #[case("nothing")]
     fn what_cannot_be_read_is_not_edited(#[case] text: &str) {
         let tool = tool();
-        let refused = forged(Some(text.as_bytes()), NAME, &heading(&tool), &[], &[]);
+        let refused = merge_cases(Some(text.as_bytes()), NAME, &header(&tool), &[], &[]);
         assert!(matches!(refused, Err(FileError::Invalid(_))), "{refused:?}");
-        let invalid = forged(None, NAME, &heading(&tool), &[json!({"id": "x"})], &[]);
-        assert!(matches!(invalid, Err(FileError::Unreadable(_))), "{invalid:?}");
+        let invalid = merge_cases(None, NAME, &header(&tool), &[json!({"id": "x"})], &[]);
+        assert!(matches!(invalid, Err(FileError::InvalidResult(_))), "{invalid:?}");
     }
 }

@@ -1,14 +1,14 @@
-//! Names of programs, as opposed to words that people say.
+//! Identifiers of code, as opposed to natural language.
 
-/// Returns whether a name is an identifier: `get_weather`, `getWeather`.
+/// Whether a name is an identifier: `get_weather`, `getWeather`.
 pub(crate) fn is_identifier(name: &str) -> bool {
-    let has_hump =
+    let is_camel_case =
         || name.chars().zip(name.chars().skip(1)).any(|(left, right)| left.is_lowercase() && right.is_uppercase());
     let is_plain = |letter: char| letter.is_alphanumeric() || letter == '_';
-    name.chars().all(is_plain) && (name.trim_matches('_').contains('_') || has_hump())
+    name.chars().all(is_plain) && (name.trim_matches('_').contains('_') || is_camel_case())
 }
 
-/// Returns whether a text is raw data that no answer should show: `"tool":`, `fetchedAt`, `undefined`.
+/// Whether a text is raw data that no answer should contain: `"tool":`, `fetchedAt`, `undefined`.
 pub(crate) fn is_raw(text: &str) -> bool {
     matches!(text, "undefined" | "null" | "NaN") || text.contains(['"', '{', '}', '[']) || is_identifier(text)
 }
@@ -16,12 +16,12 @@ pub(crate) fn is_raw(text: &str) -> bool {
 /// Splits an identifier into its words, in lower case.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let mut after_small = false;
+    let mut after_lowercase = false;
     for letter in name.chars() {
-        if !letter.is_alphanumeric() || letter.is_uppercase() && after_small {
+        if !letter.is_alphanumeric() || letter.is_uppercase() && after_lowercase {
             words.push(String::new());
         }
-        after_small = letter.is_lowercase() || letter.is_numeric();
+        after_lowercase = letter.is_lowercase() || letter.is_numeric();
         if let Some(word) = words.last_mut().filter(|_| letter.is_alphanumeric()) {
             word.extend(letter.to_lowercase());
         }

@@ -1,17 +1,17 @@
 //! Drafts eval cases for a tool, for a person to approve.
 //!
-//! A [`Plan`] says how many cases a tool should have, and [`Slot`]s what each of them tests. A [`Drafter`] fills the slots
-//! that it can; each draft is examined by the rules of `karat check` before a person sees it. The rest stays open. Nothing
-//! here touches a file: approved cases become the text of an eval file, which the caller writes.
+//! A [`Plan`] counts the cases that a tool should have, and each [`Slot`] describes one of them. A [`Drafter`] fills
+//! the slots that it can and leaves the rest open. Drafts are checked with the rules of `karat check` before a person
+//! sees them. This crate does no I/O: approved cases become the text of an eval file, which the caller writes.
 //!
-//! [`refine`] lets a model rewrite an eval function after what people said of its verdicts.
+//! [`refine`] asks a model to rewrite an eval function from people's ratings of its verdicts.
 
 mod brief;
 mod combination;
 mod draft;
 mod drafter;
 mod evidence;
-mod examine;
+mod check_draft;
 pub mod file;
 mod identifier;
 mod plan;
@@ -20,17 +20,17 @@ pub mod session;
 mod slot;
 mod slots;
 mod token_values;
-mod whole;
+mod coverage;
 
 pub use self::brief::{Brief, BriefDocument, OpenSlot, Overlap};
 pub use self::draft::{Draft, DraftFinding, Origin};
 pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
 pub use self::drafter::{DraftFile, DraftFileError, FileDrafter};
-pub use self::drafter::{LeftOutTrace, RefusedLine, TraceDrafter, TraceReader, TraceReport};
-pub use self::drafter::{TraceTurn, personal_data, proof_of_run, trace_turns};
-pub use self::evidence::{Evidence, weigh};
-pub use self::examine::examine;
+pub use self::drafter::{RejectedTrace, InvalidLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::drafter::{TraceTurn, find_personal_data, proof_values, trace_turns};
+pub use self::evidence::{Evidence, assess_run};
+pub use self::check_draft::check_draft;
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
 pub use self::slot::{Combination, EdgeKind, Purpose, Slot};
 pub use self::slots::{golden_slots, labeled_slots};
-pub use self::whole::examine_whole;
+pub use self::coverage::check_coverage;

@@ -1,15 +1,15 @@
-//! How many labeled cases a tool should have, and in how many batches a person sees them.
+//! How many labeled cases a tool should have, and in how many batches they are reviewed.
 
 use std::fmt::{self, Write as _};
 
 use karat_core::case::{Case, Difficulty};
-use karat_tools::coverage::Wanted;
+use karat_tools::coverage::WantedCases;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Brief;
 
-/// How many labeled cases a person sees at a time.
+/// Number of labeled cases in a batch.
 pub const BATCH_SIZE: usize = 5;
 
 /// The labeled cases of a tool, by the formula.
@@ -17,13 +17,13 @@ pub const BATCH_SIZE: usize = 5;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
     pub tool: String,
-    /// T: the tools of the registry.
+    /// T: the number of tools in the registry.
     pub tools: usize,
-    /// O: the tool's distinct neighbours.
+    /// O: the number of distinct tools that overlap with the tool.
     pub overlaps: usize,
-    /// C: the distinct clusters that hold the tool.
+    /// C: the number of distinct clusters that contain the tool.
     pub clusters: usize,
-    /// In the order in which they are drafted.
+    /// The difficulties, in drafting order.
     pub tiers: Vec<TierPlan>,
 }
 
@@ -32,17 +32,17 @@ pub struct Plan {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TierPlan {
     pub difficulty: Difficulty,
-    /// What the formula says, or what was proposed after failures.
+    /// The number of cases from the formula, or proposed after failures.
     pub wanted: usize,
-    /// What the project has already.
+    /// The number of cases that the project already has.
     pub existing: usize,
 }
 
 impl Plan {
-    /// Returns the formula's numbers for a tool.
-    pub fn of(brief: &Brief) -> Self {
+    /// Computes the plan of a tool with the formula.
+    pub fn new(brief: &Brief) -> Self {
         let (tools, overlaps, clusters) = (brief.registry.tools().len(), brief.overlaps.len(), brief.clusters.len());
-        let wanted = Wanted::of(tools, overlaps, clusters);
+        let wanted = WantedCases::of(tools, overlaps, clusters);
         let tier = |difficulty, wanted| {
             let is_of = |case: &&Case| case.difficulty == Some(difficulty);
             TierPlan { difficulty, wanted, existing: brief.labeled.iter().filter(is_of).count() }
@@ -55,19 +55,19 @@ impl Plan {
         Self { tool: brief.tool.name.clone(), tools, overlaps, clusters, tiers }
     }
 
-    /// Returns how many cases are to be drafted.
+    /// Returns the number of cases to draft.
     pub fn cases(&self) -> usize {
         self.tiers.iter().map(TierPlan::cases).sum()
     }
 
-    /// Returns in how many batches a person sees them: a batch holds cases of one difficulty.
+    /// Returns the number of batches; each batch has cases of one difficulty.
     pub fn batches(&self) -> usize {
         self.tiers.iter().map(TierPlan::batches).sum()
     }
 }
 
 impl TierPlan {
-    /// Returns how many cases are to be drafted.
+    /// Returns the number of cases to draft.
     pub fn cases(&self) -> usize {
         self.wanted.saturating_sub(self.existing)
     }
@@ -77,7 +77,7 @@ impl TierPlan {
     }
 }
 
-/// The contract's form; what is there already is said behind it.
+/// The form that the spec prescribes, followed by the existing cases.
 impl fmt::Display for Plan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "Eval batch plan for {}:", self.tool)?;
@@ -92,9 +92,9 @@ impl fmt::Display for Plan {
             };
             let mut line = format!("  {name:<16} {}", amount(tier.cases(), tier.batches()));
             if tier.existing > 0 {
-                let _ = write!(line, ", {} of {} are there", tier.existing, tier.wanted);
+                let _ = write!(line, ", {} of {} exist", tier.existing, tier.wanted);
             } else if tier.difficulty == Difficulty::Straightforward && self.tools <= 1 {
-                line.push_str(", since such a case takes several tools");
+                line.push_str(", since these cases need several tools");
             }
             writeln!(out, "{line}")?;
         }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn plan(tools: usize, overlaps: usize, clusters: usize, existing: usize) -> Plan {
-        let wanted = Wanted::of(tools, overlaps, clusters);
+        let wanted = WantedCases::of(tools, overlaps, clusters);
         let tiers = [
             (Difficulty::Straightforward, wanted.straightforward),
             (Difficulty::Ambiguous, wanted.ambiguous),
@@ -132,7 +132,7 @@ mod tests {
     #[case(3, 1, 1, 13 + 28 + 6, 3 + 6 + 2)]
     #[case(12, 3, 2, 22 + 33 + 9, 5 + 7 + 2)]
     #[case(60, 4, 1, 70 + 34 + 25, 14 + 7 + 5)]
-    fn batches_are_not_mixed(
+    fn batches_do_not_mix_difficulties(
         #[case] tools: usize,
         #[case] overlaps: usize,
         #[case] clusters: usize,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_the_contracts_form() {
+    fn displays_the_prescribed_form() {
         insta::assert_snapshot!(plan(3, 1, 1, 0).to_string(), @r"
         Eval batch plan for get_weather:
           Registry: 3 tools | Overlaps: 1 | Clusters: 1
@@ -156,23 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_not_drafted_again() {
+    fn existing_cases_are_not_drafted_again() {
         insta::assert_snapshot!(plan(3, 0, 0, 6).to_string(), @r"
         Eval batch plan for get_weather:
           Registry: 3 tools | Overlaps: 0 | Clusters: 0
-          Straightforward: 7 cases (2 batches), 6 of 13 are there
-          Ambiguous:       19 cases (4 batches), 6 of 25 are there
-          Edge:            0 cases (0 batches), 6 of 6 are there
+          Straightforward: 7 cases (2 batches), 6 of 13 exist
+          Ambiguous:       19 cases (4 batches), 6 of 25 exist
+          Edge:            0 cases (0 batches), 6 of 6 exist
           Total:           26 cases (6 batches)
         ");
     }
 
     #[test]
-    fn one_tool_has_no_companions() {
+    fn one_tool_has_no_straightforward_cases() {
         insta::assert_snapshot!(plan(1, 0, 0, 0).to_string(), @r"
         Eval batch plan for get_weather:
           Registry: 1 tool | Overlaps: 0 | Clusters: 0
-          Straightforward: 0 cases (0 batches), since such a case takes several tools
+          Straightforward: 0 cases (0 batches), since these cases need several tools
           Ambiguous:       25 cases (5 batches)
           Edge:            5 cases (1 batch)
           Total:           30 cases (6 batches)

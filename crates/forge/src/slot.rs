@@ -1,11 +1,12 @@
-//! What a case tests, before anybody has written it.
+//! Slots: what a case tests, before it is written.
 
 use std::fmt;
 
 use karat_core::case::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
-/// A place for a case in the plan. It is advice: a draft of the same tier and difficulty may test something else.
+/// A place for a case in the plan. The purpose is advice: a draft of the same tier and difficulty may test something
+/// else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Slot {
@@ -20,41 +21,41 @@ pub struct Slot {
 pub enum Purpose {
     /// Golden: the message is this trigger phrase.
     Trigger(String),
-    /// Golden: what this trigger phrase means, in other words.
+    /// Golden: the message rephrases this trigger phrase.
     Rephrasing(String),
-    /// Golden: an ordinary message that means the tool.
+    /// Golden: an ordinary message for the tool.
     Plain,
-    /// Golden: the answer holds no raw field names.
+    /// Golden: the answer contains no raw field names.
     NoLeak,
-    /// Golden: the message could be taken for another tool, but means ours.
+    /// Golden: the message resembles one for another tool, but only this tool is right.
     Disambiguation {
         other: String,
-        /// Why the tools are confused, as the overlap map says.
+        /// The reasons of the overlap map.
         reasons: Vec<String>,
         /// A trigger phrase to use as the message.
         phrase: Option<String>,
     },
-    /// Golden: a tool that changes something asks before it does.
+    /// Golden: the agent asks for confirmation before it calls a tool that changes something.
     AsksFirst,
-    /// Straightforward: so many tools are needed, these among them.
+    /// Straightforward: the task needs `count` tools, `tools` among them.
     Together { tools: Vec<String>, count: usize },
-    /// Ambiguous: several ways are right.
+    /// Ambiguous: several sets of tools are right.
     Choice {
         combination: Combination,
         /// The other tools that the acceptable sets name: a neighbour, or all members of a cluster.
         others: Vec<String>,
     },
-    /// Edge: somebody tries to mislead the agent.
+    /// Edge: the message tries to mislead the agent.
     Edge(EdgeKind),
 }
 
 impl Purpose {
-    /// A task for exactly these tools.
+    /// Returns a task for exactly these tools.
     pub fn together(tools: Vec<String>) -> Self {
         Self::Together { count: tools.len(), tools }
     }
 
-    /// A message that could be taken for another tool, of which nothing more is known.
+    /// Returns a disambiguation from another tool, without reasons or phrase.
     pub fn disambiguation(other: &str) -> Self {
         Self::Disambiguation { other: other.to_owned(), reasons: Vec::new(), phrase: None }
     }
@@ -74,26 +75,25 @@ impl Purpose {
     }
 }
 
-/// What the case tests, as a person reads it.
 impl fmt::Display for Purpose {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Purpose::Trigger(phrase) => write!(out, "the trigger phrase '{phrase}'"),
             Purpose::Rephrasing(phrase) => write!(out, "'{phrase}' in other words"),
-            Purpose::Plain => out.write_str("a message that means the tool"),
+            Purpose::Plain => out.write_str("a message for the tool"),
             Purpose::NoLeak => out.write_str("no raw field names in the answer"),
             Purpose::Disambiguation { other, reasons, .. } => {
-                write!(out, "a message that could be taken for {other}")?;
+                write!(out, "a message that could be confused with {other}")?;
                 if reasons.is_empty() { Ok(()) } else { write!(out, " ({})", reasons.join("; ")) }
             }
             Purpose::AsksFirst => out.write_str("the agent asks before it changes anything"),
             Purpose::Together { tools, count } if tools.len() == *count => {
-                write!(out, "a task for {} together", tools.join(", "))
+                write!(out, "a task that needs {}", tools.join(", "))
             }
             Purpose::Together { tools, count } => {
                 let others = count.saturating_sub(tools.len());
                 let noun = if others == 1 { "other tool" } else { "other tools" };
-                write!(out, "a task for {} with {others} {noun}", tools.join(", "))
+                write!(out, "a task that needs {} and {others} {noun}", tools.join(", "))
             }
             Purpose::Choice { combination, others } => {
                 write!(out, "{}: {}", combination.name(), combination.meaning())?;
@@ -114,9 +114,9 @@ pub enum Combination {
     AndOr,
     /// One set of tools or another, with no tool in common: `[[a, b], [c, d]]`.
     Xor,
-    /// All tools are needed, but how many more is open: `[[a, b], [a, b, c]]`.
+    /// Some tools are needed and others are optional: `[[a, b], [a, b, c]]`.
     VariableDepth,
-    /// No tool is needed, though it looks so: `[["__none__"]]`.
+    /// No tool is needed, although the message suggests one: `[["__none__"]]`.
     Nor,
 }
 
@@ -124,7 +124,7 @@ impl Combination {
     pub const ALL: [Combination; 5] =
         [Combination::Or, Combination::AndOr, Combination::Xor, Combination::VariableDepth, Combination::Nor];
 
-    /// Returns the name that the source document gives it.
+    /// Returns the name used in the spec.
     pub fn name(self) -> &'static str {
         match self {
             Self::Or => "OR",
@@ -137,15 +137,16 @@ impl Combination {
 
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Or => "either tool alone suffices",
+            Self::Or => "either tool alone is enough",
             Self::AndOr => "one tool alone, or with another",
             Self::Xor => "one set of tools, or another",
-            Self::VariableDepth => "all are needed, how many more is open",
-            Self::Nor => "no tool is needed, though it looks so",
+            Self::VariableDepth => "all are needed, more are optional",
+            Self::Nor => "no tool is needed, although the message suggests one",
         }
     }
 
-    /// Returns whether there are enough other tools. With none, the only question is whether the tool is called at all.
+    /// Whether the combination can be formed with this many other tools. With none, a case can only test whether the
+    /// tool is called at all.
     pub(crate) fn is_possible_with(self, others: usize) -> bool {
         match self {
             Self::AndOr | Self::Nor => true,
@@ -155,15 +156,15 @@ impl Combination {
     }
 }
 
-/// How somebody tries to mislead the agent in an edge case.
+/// How an edge case tries to mislead the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EdgeKind {
-    /// The message gives orders against the agent's own.
+    /// The message tries to override the agent's instructions.
     PromptInjection,
-    /// Something out of scope, disguised as what the agent is for.
+    /// A request out of scope, disguised as in scope.
     OffTopic,
-    /// Common knowledge, so that no tool is needed.
+    /// A question of common knowledge that needs no tool.
     GeneralKnowledge,
     /// Steps that cannot all be done.
     Contradiction,

@@ -1,4 +1,4 @@
-//! The values that tokens stand for: facts of the test data and of the snapshot.
+//! The values of tokens: facts of the seed data and of the snapshot.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use karat_core::token::TokenSources;
 use karat_json::text::text_form;
 use serde_json::Value;
 
-/// How many values of a source are visited.
+/// Maximum number of values collected from a source.
 const MAX_VALUES: usize = 20_000;
 
 /// Returns all tokens that a case can use, each with its value.
@@ -23,7 +23,7 @@ pub(crate) fn token_values(sources: &TokenSources) -> Vec<(String, &Value)> {
 }
 
 fn walk<'v>(members: impl Iterator<Item = (&'v String, &'v Value)>, path: &str, leaves: &mut Vec<(String, &'v Value)>) {
-    // A path cannot name other keys.
+    // Token paths cannot express keys with these characters.
     for (key, value) in members.filter(|(key, _)| !key.is_empty() && !key.contains(['.', '[', ']', '}'])) {
         let dot = if path.is_empty() { "" } else { "." };
         visit(value, format!("{path}{dot}{key}"), leaves);
@@ -36,20 +36,19 @@ fn visit<'v>(value: &'v Value, path: String, leaves: &mut Vec<(String, &'v Value
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(index, item)| visit(item, format!("{path}[{index}]"), leaves));
         }
-        // An empty text proves nothing.
         Value::String(text) if text.trim().is_empty() => {}
         Value::String(_) | Value::Number(_) if leaves.len() < MAX_VALUES => leaves.push((path, value)),
         Value::Null | Value::Bool(_) | Value::String(_) | Value::Number(_) => {}
     }
 }
 
-/// Finds the token that stands for a text.
+/// Maps values to tokens.
 #[derive(Debug, Default)]
 pub(crate) struct TokenIndex(HashMap<String, String>);
 
 impl TokenIndex {
-    /// Takes the first token of each value; the seed comes before the snapshot.
-    pub(crate) fn of(sources: &TokenSources) -> Self {
+    /// Builds the index; the first token of a value wins, seed before snapshot.
+    pub(crate) fn new(sources: &TokenSources) -> Self {
         let mut index = Self::default();
         for (token, value) in token_values(sources) {
             index.0.entry(text_form(value).into_owned()).or_insert(token);
@@ -61,7 +60,7 @@ impl TokenIndex {
         self.0.get(text).map(String::as_str)
     }
 
-    /// Returns all values with their tokens, in the order of the values.
+    /// Returns all values with their tokens, sorted by value.
     pub(crate) fn values(&self) -> Vec<(&str, &str)> {
         let mut values: Vec<(&str, &str)> =
             self.0.iter().map(|(text, token)| (text.as_str(), token.as_str())).collect();
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_name_texts_and_numbers() {
+    fn collects_strings_and_numbers() {
         let seed = json!({"a": {"b": [{"c": "x"}, 2]}, "x.y": "no", "t": true, "n": null, "e": " "});
         let snapshot = json!({"price": 3, "again": "x"});
         let sources = TokenSources { seed: Some(seed), snapshot: Some(snapshot) };
@@ -90,6 +89,6 @@ mod tests {
             ("{{snapshot:again}}", json!("x")),
         ];
         assert_eq!(found, expected.map(|(token, value)| (token.to_owned(), value)));
-        assert_eq!(TokenIndex::of(&sources).token("x"), Some("{{seed:a.b[0].c}}"));
+        assert_eq!(TokenIndex::new(&sources).token("x"), Some("{{seed:a.b[0].c}}"));
     }
 }

@@ -1,4 +1,4 @@
-//! The client: TLS by rustls and ring, proxies of the environment, no redirects.
+//! The HTTP client: TLS by rustls and ring, proxies from the environment, no redirects.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,33 +10,33 @@ use rustls::crypto::ring::default_provider;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why no request can be made.
+/// Why a client or request cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("'{url}' is not a URL: {reason}")]
     Url { url: String, reason: String },
-    #[error("the header '{name}' cannot be sent: {reason}")]
+    #[error("cannot send the header '{name}': {reason}")]
     Header { name: String, reason: String },
-    #[error("the HTTP client cannot be set up: {0}")]
+    #[error("cannot create the HTTP client: {0}")]
     Setup(String),
 }
 
-/// How a client differs from the default one.
+/// Options of a client.
 #[derive(Debug, Default)]
 pub struct ClientOptions {
     /// Sent with every request.
     pub headers: HeaderMap,
-    /// How long the server may send nothing while a reply is being read; unlimited by default.
+    /// Maximum time without data while reading a response; unlimited by default.
     pub read_timeout: Option<Duration>,
 }
 
-/// Makes a client for one server; only the URL's scheme and credentials matter here.
+/// Creates a client for one server; only the URL's scheme and credentials are used.
 ///
-/// Redirects are not followed: headers may hold secrets, which must not go to another server.
+/// Redirects are not followed: headers may contain secrets, which must not reach another server.
 pub fn client(url: &Url, options: ClientOptions) -> Result<Client, ClientError> {
     let ClientOptions { headers, read_timeout } = options;
     if has_credentials(url) && headers.contains_key(AUTHORIZATION) {
-        let reason = "the URL holds a user and password, which would replace it".to_owned();
+        let reason = "the user and password in the URL would replace it".to_owned();
         return Err(ClientError::Header { name: AUTHORIZATION.to_string(), reason });
     }
     let mut builder = Client::builder()
@@ -49,14 +49,14 @@ pub fn client(url: &Url, options: ClientOptions) -> Result<Client, ClientError> 
     }
     let builder = match url.scheme() {
         "https" => {
-            // Fails where the process has set a provider before, which is fine.
+            // Fails if a provider is already installed, which is fine.
             default_provider().install_default().ok();
             builder
         }
-        // Loading the machine's certificates takes a while, and plain HTTP needs none.
+        // Loading the system's certificates is slow, and plain HTTP needs none.
         "http" => builder.tls_backend_preconfigured(without_certificates()?),
         other => {
-            let reason = format!("'{other}' is neither http nor https");
+            let reason = format!("expected http or https, found '{other}'");
             return Err(ClientError::Url { url: redact_url(url.as_str()), reason });
         }
     };
@@ -70,12 +70,12 @@ fn without_certificates() -> Result<rustls::ClientConfig, ClientError> {
     Ok(config.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Parses a URL; the error shows only what is not secret of it.
+/// Parses a URL. The error shows the URL without secrets.
 pub fn parse_url(text: &str) -> Result<Url, ClientError> {
     Url::parse(text).map_err(|error| ClientError::Url { url: redact_url(text), reason: error.to_string() })
 }
 
-/// Checks for a user or password in a URL, which are sent as the `Authorization` header.
+/// Whether a URL has a user or password, which are sent as the `Authorization` header.
 pub fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
@@ -91,21 +91,21 @@ pub fn redact_url(url: &str) -> String {
     format!("{scheme}{host}")
 }
 
-/// Makes headers whose values no log shows.
+/// Creates headers marked as sensitive, so that logs do not show their values.
 pub fn header_map<'a>(headers: impl IntoIterator<Item = (&'a String, &'a String)>) -> Result<HeaderMap, ClientError> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let fail = |reason: String| ClientError::Header { name: name.clone(), reason };
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| fail(error.to_string()))?;
         let mut value =
-            HeaderValue::from_str(value).map_err(|_| fail("its value has forbidden characters".to_owned()))?;
+            HeaderValue::from_str(value).map_err(|_| fail("its value contains forbidden characters".to_owned()))?;
         value.set_sensitive(true);
         map.insert(header, value);
     }
     Ok(map)
 }
 
-/// Joins an error and its causes, without the URL, which may hold a key.
+/// Formats an error with its causes, without the URL, which may contain a key.
 pub fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_an_authorization_header_beside_credentials() {
+    fn rejects_an_authorization_header_with_url_credentials() {
         let headers = header_map([(&"Authorization".to_owned(), &"Bearer x".to_owned())]).expect("valid");
         let options = ClientOptions { headers, ..ClientOptions::default() };
         let url = parse_url("http://me:secret@host/").expect("a URL");
         let error = client(&url, options).expect_err("two of one header").to_string();
         assert_eq!(
             error,
-            "the header 'authorization' cannot be sent: the URL holds a user and password, which would replace it"
+            "cannot send the header 'authorization': the user and password in the URL would replace it"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One GET request.
+//! A single GET request.
 
 use reqwest::StatusCode;
 use reqwest::header::LOCATION;
@@ -7,24 +7,24 @@ use crate::body::{BodyError, read_body};
 use crate::client::{ClientError, ClientOptions, client, error_chain, header_map, parse_url, redact_url};
 use crate::send::send;
 
-/// Why nothing was fetched.
+/// Why a fetch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("cannot reach {url}: {reason}")]
     Unreachable { url: String, reason: String },
-    #[error("it answered HTTP {status}{}", leads_to(.location.as_deref()))]
+    #[error("the server returned HTTP {status}{}", redirect_note(.location.as_deref()))]
     Status { status: StatusCode, location: Option<String> },
     #[error(transparent)]
     Body(#[from] BodyError),
 }
 
-fn leads_to(location: Option<&str>) -> String {
-    location.map_or_else(String::new, |location| format!(", which leads to {location}"))
+fn redirect_note(location: Option<&str>) -> String {
+    location.map_or_else(String::new, |location| format!(", a redirect to {location}"))
 }
 
-/// Fetches the body of a successful reply.
+/// Fetches the body of a successful response.
 pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> Result<Vec<u8>, FetchError> {
     let url = parse_url(url)?;
     let headers = header_map(headers.iter().map(|(name, value)| (name, value)))?;
@@ -36,7 +36,7 @@ pub async fn fetch(url: &str, headers: &[(String, String)], max_bytes: u64) -> R
     if status.is_success() {
         return Ok(read_body(response, max_bytes).await?);
     }
-    // The body is left out: an error page may be long, and hold anything.
+    // The body is not reported: an error page may be long and contain anything.
     let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     Err(FetchError::Status { status, location })
 }

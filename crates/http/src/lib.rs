@@ -1,7 +1,7 @@
-//! The HTTP client that every part of karat shares: connections, retries, body limits and throttling.
+//! The HTTP client shared by all of karat: connections, retries, body limits and throttling.
 //!
-//! Knows HTTP and nothing of karat: what a reply means is decided by the caller. It is the only crate that depends on
-//! reqwest and rustls, and re-exports the types of reqwest that its callers need.
+//! Independent of karat: callers interpret responses. The only crate that depends on reqwest and rustls; it re-exports
+//! the reqwest types that callers need.
 
 mod body;
 mod client;

@@ -1,4 +1,4 @@
-//! Decides whether and when a request is made again.
+//! Decides whether and when to retry a request.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,28 +7,28 @@ use reqwest::header::HeaderMap;
 use reqwest::{Response, StatusCode};
 use tracing::debug;
 
-/// The longest wait that a server may ask for; beyond it the request fails.
+/// Maximum wait that a server may request; beyond it the request fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(2);
 
-/// The longest wait that karat chooses itself.
+/// Maximum wait without a request of the server.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What kind of failure it was, which decides whether another attempt may help.
+/// The kind of a failure, which decides whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryClass {
-    /// The same would happen again.
+    /// A retry would fail again.
     Permanent,
-    /// No connection, or a failure of the server.
+    /// Connection failure or server error.
     Transient { retry_after: Option<Duration> },
     /// Too many requests.
     RateLimited { retry_after: Option<Duration> },
 }
 
 impl RetryClass {
-    /// A connection that failed, or broke off.
+    /// A connection that failed or was interrupted.
     pub const UNREACHABLE: Self = Self::Transient { retry_after: None };
 
-    /// Classifies a reply by its status and its `Retry-After`.
+    /// Classifies a response by its status and `Retry-After`.
     pub fn of(response: &Response) -> Self {
         let retry_after = retry_after(response.headers());
         match response.status() {
@@ -46,11 +46,11 @@ impl RetryClass {
     }
 }
 
-/// How often and how fast a request is made again.
+/// How often and how fast to retry a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
     pub max_retries: u32,
-    /// The wait before the first retry, doubled for each further one, unless the server says how long to wait.
+    /// The wait before the first retry, doubled for each further one, unless the server sends `Retry-After`.
     pub first_delay: Duration,
 }
 
@@ -61,11 +61,11 @@ impl RetryPolicy {
     }
 }
 
-/// Why there is no further attempt.
+/// Why there is no further retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveUp {
     Permanent,
-    /// The server asks to wait for longer than is worth it.
+    /// The server requests a wait beyond the maximum.
     TooLong {
         retry_after: Duration,
     },
@@ -94,9 +94,9 @@ impl Retry {
         Self { max_retries: policy.max_retries, retries_left: policy.max_retries, attempts: 0, delays }
     }
 
-    /// Returns how long to wait before the next attempt after one that failed.
+    /// Returns the wait before the next attempt, after a failed one.
     ///
-    /// One that does not count (`counts`) uses up none of the retries, if there are any at all.
+    /// If `counts` is false, the failure uses up no retry, as long as retries are enabled.
     pub fn next_delay(&mut self, class: RetryClass, counts: bool) -> Result<Duration, GiveUp> {
         let next = self.decide(class, counts);
         match &next {
@@ -122,19 +122,19 @@ impl Retry {
         let backoff = self.delays.next().unwrap_or(MAX_BACKOFF);
         Ok(match retry_after {
             None => backoff,
-            // "At once" is believed the first time; then there is a wait all the same.
+            // A short `Retry-After` is honoured the first time; later there is a minimum wait.
             Some(wait) if self.attempts == 1 => wait,
             Some(wait) => wait.max(backoff / 4),
         })
     }
 
-    /// Checks that a wait which a server asks for is not too long.
+    /// Whether a wait requested by a server is within the maximum.
     pub fn accepts(retry_after: Duration) -> bool {
         retry_after <= MAX_RETRY_AFTER
     }
 }
 
-/// Reads `Retry-After` in seconds or as a date, or `retry-after-ms`, which some servers send too.
+/// Parses `Retry-After` in seconds or as a date, or the non-standard `retry-after-ms`.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
@@ -150,7 +150,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .and_then(|date| date.to_str().ok())
         .and_then(|date| jiff::fmt::rfc2822::parse(date).ok())
         .map(|date| date.timestamp())
-        // A wait is in no result, so that the real clock may be asked.
+        // The real clock is fine here: waits do not affect results.
         .or_else(|| jiff::Timestamp::try_from(SystemTime::now()).ok())?;
     Some(Duration::try_from(until - now).unwrap_or_default())
 }
@@ -171,7 +171,7 @@ mod tests {
     #[case(&[("retry-after", "-3")], None)]
     #[case(&[("retry-after", "soon")], None)]
     #[case(&[], None)]
-    fn reads_retry_after(#[case] headers: &[(&'static str, &'static str)], #[case] millis: Option<u64>) {
+    fn parses_retry_after(#[case] headers: &[(&'static str, &'static str)], #[case] millis: Option<u64>) {
         let header = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_are_counted() {
+    fn counts_retries() {
         let mut retry = Retry::new(RetryPolicy::new(2));
         for _ in 0..2 {
             assert!(retry.next_delay(RetryClass::UNREACHABLE, true).is_ok());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_how_long_to_wait() {
+    fn honours_retry_after() {
         let asked = |millis| RetryClass::Transient { retry_after: Some(Duration::from_millis(millis)) };
         let mut retry = Retry::new(RetryPolicy::new(10));
         assert_eq!(retry.next_delay(asked(0), true), Ok(Duration::ZERO));

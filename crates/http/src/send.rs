@@ -1,4 +1,4 @@
-//! One request.
+//! Sends a request with logging.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tracing::{Instrument as _, debug, debug_span, trace};
 
 use crate::client::redact_url;
 
-/// Sends a request and waits for the head of the reply. What is logged holds neither headers nor bodies.
+/// Sends a request and waits for the response headers. Logs neither headers nor bodies.
 pub async fn send(request: RequestBuilder) -> Result<Response, Error> {
     let (client, request) = request.build_split();
     let request = request?;
@@ -18,21 +18,21 @@ pub async fn send(request: RequestBuilder) -> Result<Response, Error> {
         let sent = client.execute(request).await;
         let elapsed_ms = start.elapsed().as_millis();
         match &sent {
-            Ok(response) => debug!(status = response.status().as_u16(), elapsed_ms, "answered"),
-            Err(error) => debug!(reason = reason(error), elapsed_ms, "not answered"),
+            Ok(response) => debug!(status = response.status().as_u16(), elapsed_ms, "response received"),
+            Err(error) => debug!(reason = reason(error), elapsed_ms, "no response"),
         }
         sent
     };
     call.instrument(span).await
 }
 
-/// Names the kind of an error, whose text holds the whole URL.
+/// Describes an error by its kind, since its text contains the whole URL.
 fn reason(error: &Error) -> &'static str {
     if error.is_timeout() {
         "timeout"
     } else if error.is_connect() {
         "no connection"
     } else {
-        "connection broke"
+        "connection interrupted"
     }
 }

@@ -1,4 +1,4 @@
-//! Limits how fast a server is called: by a rate, by waits that it asks for, and by the number of parallel calls.
+//! Limits calls to a server: by a rate, by requested waits, and by the number of parallel calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,30 +7,30 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-/// Paces the calls to one server.
+/// Limits the calls to one server.
 ///
-/// The number of parallel calls is halved when the server answers "too many requests", and grows again with every call
-/// that it answers. Calls are served in the order of arrival, and keep their place when they are tried again.
+/// The number of parallel calls is halved when the server returns "too many requests", and grows again with every
+/// successful call. Calls are served in the order of arrival, and retries keep their position.
 #[derive(Debug)]
 pub struct Throttle {
     max_parallel: usize,
     /// The minimum time between the starts of two attempts.
     interval: Option<Duration>,
     state: Mutex<State>,
-    /// Notified when the next attempt waits for a time and no longer for room.
+    /// Notified when the next attempt waits for a time instead of a free slot.
     changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The number of attempts that may run in parallel; it grows by fractions.
+    /// Maximum number of parallel attempts; grows by fractions.
     window: f64,
     running: usize,
     /// No attempt starts before this time.
     resume_at: Instant,
     /// When the rate allows the next attempt.
     next_slot: Instant,
-    /// When the window was halved last: attempts that ran then say nothing about the new window.
+    /// When the window was last halved; attempts from before do not count against the new window.
     cut_at: Instant,
     arrived: u64,
     /// The number of attempts that were answered.
@@ -40,34 +40,34 @@ struct State {
     queue: BTreeMap<u64, oneshot::Sender<Permit>>,
 }
 
-/// A call, with its place in the order of arrival; it may take several attempts.
+/// A call with its position in the order of arrival; may take several attempts.
 #[derive(Debug)]
 pub struct Call {
     throttle: Arc<Throttle>,
     number: u64,
 }
 
-/// Permission for one attempt, which ends when this is dropped.
+/// Permission for one attempt; released on drop.
 #[derive(Debug)]
 pub struct Permit {
     throttle: Arc<Throttle>,
     started_at: Instant,
     /// The number of attempts that had been answered when this one started.
     answered_before: u64,
-    /// Nobody took the permit, so there is nothing to release.
+    /// Whether the permit was never received, so that there is nothing to release.
     is_void: bool,
 }
 
 impl Throttle {
-    /// Allows this many parallel attempts and, where given, so many per minute, evenly spread.
+    /// Allows this many parallel attempts and, if given, this many per minute, evenly spaced.
     pub fn new(max_parallel: usize, per_minute: Option<u64>) -> Self {
         let now = Instant::now();
         let max_parallel = max_parallel.max(1);
         Self {
             max_parallel,
-            interval: per_minute.map(|rate| Duration::from_mins(1).div_f64(count(rate.max(1)))),
+            interval: per_minute.map(|rate| Duration::from_mins(1).div_f64(to_f64(rate.max(1)))),
             state: Mutex::new(State {
-                window: count(max_parallel as u64),
+                window: to_f64(max_parallel as u64),
                 running: 0,
                 resume_at: now,
                 next_slot: now,
@@ -81,17 +81,17 @@ impl Throttle {
         }
     }
 
-    /// Takes the next place in the order.
+    /// Registers a call at the end of the order.
     pub fn enter(self: &Arc<Self>) -> Call {
         let mut state = self.state();
         state.arrived += 1;
         Call { throttle: Arc::clone(self), number: state.arrived }
     }
 
-    /// Starts what may start; returns when to try again, if only time is missing.
+    /// Grants permits to waiting attempts; returns when to try again, if the next one waits for a time.
     fn grant_permits(self: &Arc<Self>, state: &mut State) -> Option<Instant> {
         let now = Instant::now();
-        while !state.queue.is_empty() && state.running < whole(state.window) {
+        while !state.queue.is_empty() && state.running < to_slots(state.window) {
             let earliest = state.resume_at.max(if self.interval.is_some() { state.next_slot } else { now });
             if earliest > now {
                 return Some(earliest);
@@ -106,7 +106,7 @@ impl Throttle {
                         state.next_slot = now + interval;
                     }
                 }
-                // The call was given up. The state is locked here, so that the drop must not lock it again.
+                // The call was cancelled. The state is locked here, so the drop must not lock it again.
                 Err(mut permit) => permit.is_void = true,
             }
         }
@@ -117,25 +117,25 @@ impl Throttle {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the current number of parallel attempts, if the server ever asked to slow down.
+    /// Returns the current number of parallel attempts if the server ever rate-limited, otherwise `None`.
     pub fn slowed_down(&self) -> Option<usize> {
         let state = self.state();
-        state.was_limited.then(|| whole(state.window))
+        state.was_limited.then(|| to_slots(state.window))
     }
 
     #[cfg(test)]
     fn window(&self) -> usize {
-        whole(self.state().window)
+        to_slots(self.state().window)
     }
 }
 
 impl Call {
-    /// Waits until an attempt may start: there is room, no wait was asked for, and the rate allows it.
+    /// Waits until an attempt may start: there is a free slot, no requested wait, and the rate allows it.
     pub async fn permit(&self) -> Permit {
         let (sender, mut permit) = oneshot::channel();
         self.throttle.state().queue.insert(self.number, sender);
         loop {
-            // Listens before it looks, so that no change is missed.
+            // Subscribe before checking, so that no change is missed.
             let changed = self.throttle.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
@@ -166,13 +166,13 @@ impl Permit {
     pub fn answered(self) {
         let mut state = self.throttle.state();
         state.answered += 1;
-        state.window = (state.window + 1.0 / state.window).min(count(self.throttle.max_parallel as u64));
+        state.window = (state.window + 1.0 / state.window).min(to_f64(self.throttle.max_parallel as u64));
     }
 
-    /// Reports that the server got too many requests, and perhaps for how long it wants none.
+    /// Reports that the server was sent too many requests, with the wait it requested, if any.
     ///
-    /// Returns whether other attempts are running, or were answered since an earlier attempt of this call (which had the
-    /// given `answered_before`): then all calls together are too fast, and it is not this call that is refused.
+    /// Returns whether other attempts are running, or were answered since an earlier attempt of this call (with the
+    /// given `answered_before`): then the calls together are too fast, rather than this call being refused.
     pub fn rate_limited(self, answered_before: u64, retry_after: Option<Duration>) -> bool {
         let mut state = self.throttle.state();
         state.was_limited = true;
@@ -198,20 +198,20 @@ impl Drop for Permit {
         state.running = state.running.saturating_sub(1);
         let again = self.throttle.grant_permits(&mut state);
         drop(state);
-        // Attempts that waited for room now wait for a time.
+        // Attempts that waited for a slot now wait for a time.
         if again.is_some() {
             self.throttle.changed.notify_waiters();
         }
     }
 }
 
-fn whole(window: f64) -> usize {
+fn to_slots(window: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1, at most a count")]
     let whole = window as usize;
     whole.max(1)
 }
 
-fn count(number: u64) -> f64 {
+fn to_f64(number: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a count of calls is far below 2^53")]
     let count = number as f64;
     count
@@ -238,9 +238,9 @@ mod tests {
         for call in calls.collect::<Vec<_>>() {
             starts.push(call.await.expect("no panic"));
         }
-        assert!(starts.is_sorted(), "who came first goes first");
+        assert!(starts.is_sorted(), "first come, first served");
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= Duration::from_millis(100)), "{starts:?}");
-        // Nor is it slower than it need be.
+        // It is not slower than necessary either.
         assert!(starts[49] - start <= Duration::from_millis(4_960), "{:?}", starts[49] - start);
     }
 
@@ -252,14 +252,14 @@ mod tests {
             calls.push(throttle.enter().permit().await);
         }
         tokio::time::advance(Duration::from_millis(10)).await;
-        let company: Vec<bool> =
+        let has_company: Vec<bool> =
             calls.into_iter().map(|call| call.rate_limited(0, Some(Duration::from_secs(1)))).collect();
-        assert_eq!(throttle.window(), 4, "one storm, one cut");
-        assert_eq!(company, [true, true, true, true, true, true, true, false], "the last one is alone");
+        assert_eq!(throttle.window(), 4, "one burst halves the window once");
+        assert_eq!(has_company, [true, true, true, true, true, true, true, false], "no other attempt is running for the last one");
         let start = Instant::now();
         let again = throttle.enter().permit().await;
         assert!(again.started_at - start >= Duration::from_millis(999), "{:?}", again.started_at - start);
-        assert!(!again.rate_limited(0, None), "this one was alone");
+        assert!(!again.rate_limited(0, None), "no other attempt was running");
         assert_eq!(throttle.window(), 2);
     }
 
@@ -275,9 +275,9 @@ mod tests {
         assert_eq!(throttle.window(), 1);
         let first = calls[0].permit().await;
         let short = Duration::from_secs(1);
-        assert!(tokio::time::timeout(short, calls[1].permit()).await.is_err(), "there is room for one");
+        assert!(tokio::time::timeout(short, calls[1].permit()).await.is_err(), "one slot only");
         drop(first);
-        // What gave up does not keep its place.
+        // A cancelled attempt does not keep its position.
         drop(calls[2].permit().await);
     }
 
@@ -288,19 +288,19 @@ mod tests {
         let first = mine.permit().await;
         let before = first.answered_before();
         assert!(!first.rate_limited(before, None));
-        assert!(!mine.permit().await.rate_limited(before, None), "nobody was answered");
+        assert!(!mine.permit().await.rate_limited(before, None), "no answer yet");
         drop(other.permit().await);
-        assert!(!mine.permit().await.rate_limited(before, None), "nobody was answered still");
+        assert!(!mine.permit().await.rate_limited(before, None), "still no answer");
         other.permit().await.answered();
-        assert!(mine.permit().await.rate_limited(before, None), "somebody was");
+        assert!(mine.permit().await.rate_limited(before, None), "another call was answered");
         let _other = other.permit().await;
         let last = mine.permit().await;
         let before = last.answered_before();
-        assert!(last.rate_limited(before, None), "somebody else is being asked");
+        assert!(last.rate_limited(before, None), "another attempt is running");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn attempts_that_wait_for_room_and_then_for_time_start() {
+    async fn attempts_waiting_for_a_slot_and_then_for_a_time_start() {
         let throttle = Arc::new(Throttle::new(1, Some(600)));
         let first = throttle.enter().permit().await;
         let waiting: Vec<_> = (0..5)
@@ -312,7 +312,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(5)).await;
         first.rate_limited(0, Some(Duration::from_secs(1)));
         for one in waiting {
-            tokio::time::timeout(Duration::from_secs(10), one).await.expect("is let through").expect("no panic");
+            tokio::time::timeout(Duration::from_secs(10), one).await.expect("is granted").expect("no panic");
         }
     }
 

@@ -1,4 +1,4 @@
-//! One text for equal JSON: keys sorted, no white space, numbers as ECMAScript writes them.
+//! Canonical JSON: sorted keys, no white space, numbers as in ECMAScript.
 
 use serde_json::{Map, Value};
 
@@ -13,23 +13,23 @@ pub fn canonical_json(value: &Value) -> String {
     }
 }
 
-/// Returns the hash by which an edit of an immutable case is found.
+/// Returns the hash that detects edits of an immutable case.
 pub fn canonical_hash(value: &Value) -> String {
     short_hash(canonical_json(value).as_bytes())
 }
 
-/// Returns the hash of a value whose numbers are told apart however large they are; their form matters too.
+/// Returns a hash that distinguishes large integers and number notations.
 pub fn exact_hash(value: &Value) -> String {
     short_hash(sorted(value).to_string().as_bytes())
 }
 
-/// Returns the value with the keys of its objects in order.
+/// Returns the value with sorted object keys.
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
-            // As ECMAScript sorts: by UTF-16 code units.
+            // ECMAScript order: by UTF-16 code units.
             keys.sort_by_cached_key(|key| key.encode_utf16().collect::<Vec<u16>>());
             Value::Object(keys.into_iter().map(|key| (key.clone(), sorted(&map[key]))).collect::<Map<_, _>>())
         }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_and_number_form_do_not_matter() {
+    fn canonical_hash_ignores_order_and_number_notation() {
         let left = json!({"b": [1.0, {"y": 1, "x": "é"}], "a": null});
         let right = json!({"a": null, "b": [1, {"x": "é", "y": 1.0}]});
         assert_eq!(canonical_json(&left), r#"{"a":null,"b":[1,{"x":"é","y":1}]}"#);
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_hash_knows_large_numbers_and_no_order() {
+    fn exact_hash_distinguishes_large_numbers_and_ignores_order() {
         let (left, right) =
             (json!({"maximum": 9_007_199_254_740_993_u64}), json!({"maximum": 9_007_199_254_740_992_u64}));
         assert_eq!(canonical_hash(&left), canonical_hash(&right));

@@ -1,4 +1,4 @@
-//! Values to types, strictly: unknown keys, wrong types and missing members are collected, not thrown.
+//! Strict decoding of values: unknown keys, wrong types and missing members are collected as problems.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ pub enum Subject {
     Value,
 }
 
-/// Something wrong at a JSON pointer.
+/// A problem at a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub pointer: String,
@@ -25,7 +25,7 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
-/// All that is wrong with one text.
+/// The problems of one text.
 #[derive(Debug, Default)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -33,7 +33,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Names the case that the following problems belong to.
+    /// Sets the case that the following problems belong to.
     pub fn in_case(&mut self, id: Option<String>) {
         self.case_id = id;
     }
@@ -55,7 +55,7 @@ impl Problems {
     }
 }
 
-/// The way from the root to a value, kept on the stack; its text is the JSON pointer.
+/// A path from the root to a value, built on the stack. Displays as a JSON pointer.
 #[derive(Debug, Clone, Copy)]
 pub enum Path<'p> {
     Root,
@@ -72,7 +72,7 @@ impl Path<'_> {
         Path::Index(self, index)
     }
 
-    /// Returns the name a message calls this value by: its key, or its list's key and number.
+    /// Returns the name for messages: the key, or the array's name with the index.
     pub fn name(&self) -> String {
         match self {
             Path::Root => "the file".to_owned(),
@@ -94,19 +94,19 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Returns a key as it stands in a JSON pointer.
+/// Escapes a key for a JSON pointer.
 pub fn pointer_key(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Reads an object member by member and remembers which keys exist.
+/// Reads an object member by member and tracks the known keys.
 pub struct ObjectReader<'v> {
     map: &'v Map<String, Value>,
     known: Vec<&'static str>,
 }
 
 impl<'v> ObjectReader<'v> {
-    /// Begins to read an object; anything else is a problem.
+    /// Opens an object; any other type is a problem.
     pub fn open(value: &'v Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let Value::Object(map) = value else {
             wrong_type(value, "an object", path, problems);
@@ -115,13 +115,13 @@ impl<'v> ObjectReader<'v> {
         Some(Self { map, known: Vec::new() })
     }
 
-    /// Returns the raw member, and takes note that the key is known.
+    /// Returns the raw member and marks the key as known.
     pub fn raw(&mut self, key: &'static str) -> Option<&'v Value> {
         self.known.push(key);
         self.map.get(key)
     }
 
-    /// Reads a member that may be absent.
+    /// Reads an optional member.
     pub fn optional<T>(
         &mut self,
         key: &'static str,
@@ -133,7 +133,7 @@ impl<'v> ObjectReader<'v> {
         read(value, &path.key(key), problems)
     }
 
-    /// Reads a member that may be absent or null.
+    /// Reads an optional member that may be null.
     pub fn nullable<T>(
         &mut self,
         key: &'static str,
@@ -145,7 +145,7 @@ impl<'v> ObjectReader<'v> {
         read(value, &path.key(key), problems)
     }
 
-    /// Reads a member that must be there.
+    /// Reads a required member.
     pub fn required<T>(
         &mut self,
         key: &'static str,
@@ -162,7 +162,7 @@ impl<'v> ObjectReader<'v> {
         }
     }
 
-    /// Ends the object: every key that was not asked for is a problem, with the nearest known one.
+    /// Reports every key that was not read as unknown, with the nearest known key.
     pub fn close(self, path: &Path<'_>, problems: &mut Problems) {
         for key in self.map.keys() {
             if !self.known.contains(&key.as_str()) {
@@ -199,7 +199,7 @@ pub fn read_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
     None
 }
 
-/// Reads a string that must be one of a closed set of words.
+/// Reads a string from a closed set.
 pub fn read_word<T>(
     value: &Value,
     path: &Path<'_>,
@@ -237,7 +237,7 @@ pub fn read_array<T>(
         wrong_type(value, "an array", path, problems);
         return None;
     };
-    // Every item is read, so that every item's problems are found.
+    // Collected first, so that the problems of all items are reported.
     let read_items: Vec<Option<T>> =
         items.iter().enumerate().map(|(index, item)| read(item, &path.index(index), problems)).collect();
     read_items.into_iter().collect()
@@ -251,26 +251,26 @@ pub fn read_strings(value: &Value, path: &Path<'_>, problems: &mut Problems) -> 
     read_array(value, path, problems, read_string)
 }
 
-/// Reads a whole number from 0.
+/// Reads an integer of at least 0.
 pub fn read_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
     read_whole(value, 0, path, problems)
 }
 
-/// Reads a whole number from 1.
+/// Reads an integer of at least 1.
 pub fn read_positive_count(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
     read_whole(value, 1, path, problems)
 }
 
-fn read_whole(value: &Value, least: u64, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+fn read_whole(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
     let whole = value.as_u64().or_else(|| {
         let float = value.as_f64()?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
         (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
     });
-    let count = whole.filter(|count| *count >= least);
+    let count = whole.filter(|count| *count >= min);
     if count.is_none() {
         let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        problems.at(path, format!("{} must be a whole number from {least}, found {found}", path.name()));
+        problems.at(path, format!("{} must be a whole number from {min}, found {found}", path.name()));
     }
     count
 }
@@ -295,11 +295,11 @@ pub fn read_object_map(value: &Value, path: &Path<'_>, problems: &mut Problems) 
     None
 }
 
-/// Reads names with texts: headers, or environment variables.
+/// Reads an object of strings, such as headers or environment variables.
 pub fn read_string_map(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(name, value): (&String, &Value)| Some((name.clone(), read_string(value, &path.key(name), problems)?));
-    // Every entry is read, so that every entry's problem is found.
+    // Collected first, so that the problems of all entries are reported.
     let entries: Vec<Option<(String, String)>> = map.iter().map(read).collect();
     entries.into_iter().collect()
 }

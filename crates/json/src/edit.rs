@@ -1,70 +1,70 @@
-//! Edits of JSON text that leave everything else as it is, byte for byte.
+//! Edits of JSON text that leave all other bytes unchanged.
 //!
-//! What is inserted is laid out as its neighbours are: the same indentation and line ends, on one line where they are
-//! on one line. A line that grows too wide is opened, one child on a line, from the outside in.
+//! Inserted values follow the layout of their siblings: same indentation and line endings, and on one line if the
+//! siblings are. A line that becomes too long is broken into one child per line, outermost container first.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::layout::{Layout, WIDEST_LINE, holds_object, indent_at, line_start};
+use super::layout::{Layout, MAX_LINE_WIDTH, holds_object, indent_at, line_start};
 use super::locate::{Located, children, locate};
 use super::{SyntaxError, parse};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A JSON text under edit.
+/// An editable JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText {
     text: String,
-    has_mark: bool,
+    has_bom: bool,
     layout: Layout,
 }
 
-/// Where a new member stands.
+/// Position of a new member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     First,
     Last,
 }
 
-/// Why a text was not edited.
+/// Why a text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    #[error("there is nothing at '{pointer}'")]
+    #[error("no value at '{pointer}'")]
     NotFound { pointer: String },
-    #[error("'{pointer}' is no {expected}")]
+    #[error("'{pointer}' is not an {expected}")]
     WrongType { pointer: String, expected: &'static str },
-    #[error("'{pointer}' has the key '{key}' already")]
+    #[error("'{pointer}' already has the key '{key}'")]
     KeyTaken { pointer: String, key: String },
     #[error("the whole text cannot be removed")]
     Root,
 }
 
 impl JsonText {
-    /// Takes a text that must be JSON; a byte order mark is kept.
+    /// Parses a JSON text; a byte order mark is preserved.
     pub fn read(text: &str) -> Result<Self, SyntaxError> {
         let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         parse(bare)?;
-        Ok(Self { text: bare.to_owned(), has_mark: bare.len() < text.len(), layout: Layout::of(bare) })
+        Ok(Self { text: bare.to_owned(), has_bom: bare.len() < text.len(), layout: Layout::of(bare) })
     }
 
-    /// Lays a value out with two spaces a level, short lists on one line.
+    /// Formats a value with two spaces per level and short arrays on one line.
     pub fn of(value: &Value) -> Self {
         let layout = Layout::of("");
         let text = layout.lines(None, value, "") + "\n";
-        Self { text, has_mark: false, layout }
+        Self { text, has_bom: false, layout }
     }
 
-    /// Returns the text as it is now, without its byte order mark.
+    /// Returns the current text without its byte order mark.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the text as it is now.
+    /// Returns the current text.
     pub fn into_text(self) -> String {
-        if self.has_mark { format!("{BYTE_ORDER_MARK}{}", self.text) } else { self.text }
+        if self.has_bom { format!("{BYTE_ORDER_MARK}{}", self.text) } else { self.text }
     }
 
     /// Adds a member to the object at a JSON pointer.
@@ -77,16 +77,16 @@ impl JsonText {
         if children(&self.text, range.start).iter().any(is_taken) {
             return Err(EditError::KeyTaken { pointer: object.to_owned(), key: key.to_owned() });
         }
-        self.insert_child(object, &New { key: Some(key), value, side })
+        self.insert_child(object, &NewChild { key: Some(key), value, side })
     }
 
-    /// Adds members to the end of the object at a JSON pointer, as [`JsonText::insert`] does one after the other.
+    /// Appends members to the object at a JSON pointer, as repeated [`JsonText::insert`] would, but faster.
     pub fn insert_all(&mut self, object: &str, members: &Map<String, Value>) -> Result<(), EditError> {
         let mut rest = members.iter();
         while let Some((key, value)) = rest.next() {
             self.insert(object, key, value, Side::Last)?;
             let all = children(&self.text, self.container(object, b'{', "object")?.start);
-            // Once each member has a line, or all are on one for ever, nothing more is decided, and many go in at once.
+            // Once the layout is settled, with one member per line or all on one line, insert the rest in one step.
             let [.., before, last] = all.as_slice() else { continue };
             let separator = &self.text[before.value.end..start(last)];
             if !separator.contains('\n') && !self.is_single_line() {
@@ -112,10 +112,10 @@ impl JsonText {
         Ok(())
     }
 
-    /// Adds an element to the end of the list at a JSON pointer.
-    pub fn append(&mut self, list: &str, value: &Value) -> Result<(), EditError> {
-        self.container(list, b'[', "list")?;
-        self.insert_child(list, &New { key: None, value, side: Side::Last })
+    /// Appends an element to the array at a JSON pointer.
+    pub fn append(&mut self, array: &str, value: &Value) -> Result<(), EditError> {
+        self.container(array, b'[', "array")?;
+        self.insert_child(array, &NewChild { key: None, value, side: Side::Last })
     }
 
     /// Removes the member or element at a JSON pointer, with its comma and its line.
@@ -125,21 +125,21 @@ impl JsonText {
         let container = self.find(parent)?.value;
         let all = children(&self.text, container.start);
         let at = all.iter().position(|child| child.value == found.value).unwrap_or_default();
-        let gone = match (at, all.len()) {
+        let removed = match (at, all.len()) {
             (_, 1) => container.start + 1..container.end - 1,
             (0, _) => start(&all[0])..start(&all[1]),
             _ => all[at - 1].value.end..all[at].value.end,
         };
-        self.text.replace_range(gone, "");
+        self.text.replace_range(removed, "");
         Ok(())
     }
 
-    /// Puts another value in the place of the one at a JSON pointer.
+    /// Replaces the value at a JSON pointer.
     pub fn replace(&mut self, pointer: &str, value: &Value) -> Result<(), EditError> {
         let Located { value: range, .. } = self.find(pointer)?;
         let one_line = self.layout.one_line(None, value);
-        let is_inline = is_filled(&self.text[range.clone()]) && !self.text[range.clone()].contains('\n');
-        let new = if self.is_single_line() || (is_inline && self.width_with(&range, &one_line) <= WIDEST_LINE) {
+        let is_inline = is_non_empty_container(&self.text[range.clone()]) && !self.text[range.clone()].contains('\n');
+        let new = if self.is_single_line() || (is_inline && self.width_with(&range, &one_line) <= MAX_LINE_WIDTH) {
             one_line
         } else {
             self.layout.lines(None, value, indent_at(&self.text, range.start))
@@ -160,13 +160,13 @@ impl JsonText {
         Ok(range)
     }
 
-    /// Tells whether somebody wrote all of it on one line, where it then stays.
+    /// Whether the whole text is on one line, which is then preserved.
     fn is_single_line(&self) -> bool {
         let text = self.text.trim();
-        !text.contains('\n') && is_filled(text)
+        !text.contains('\n') && is_non_empty_container(text)
     }
 
-    /// Returns how wide the line becomes on which a range is replaced by a text without line ends.
+    /// Returns the length of the line after replacing a range with a text without line breaks.
     fn width_with(&self, range: &Range<usize>, by: &str) -> usize {
         let rest = &self.text[range.end..];
         let rest = &rest[..rest.find(['\r', '\n']).unwrap_or(rest.len())];
@@ -174,64 +174,64 @@ impl JsonText {
         before.chars().count() + by.chars().count() + rest.chars().count()
     }
 
-    fn insert_child(&mut self, pointer: &str, new: &New<'_>) -> Result<(), EditError> {
+    fn insert_child(&mut self, pointer: &str, new: &NewChild<'_>) -> Result<(), EditError> {
         loop {
             let container = self.find(pointer)?.value;
             let all = children(&self.text, container.start);
             let step = match new.side {
                 _ if all.is_empty() => self.only_child(pointer, &container, new),
-                Side::First => self.beside(pointer, &container, &all[0], new),
-                Side::Last => self.beside(pointer, &container, &all[all.len() - 1], new),
+                Side::First => self.insert_next_to(pointer, &container, &all[0], new),
+                Side::Last => self.insert_next_to(pointer, &container, &all[all.len() - 1], new),
             };
             match step {
-                Step::Done(range, by) => {
+                Step::Replace(range, by) => {
                     self.text.replace_range(range, &by);
                     return Ok(());
                 }
-                // Opened from the outside in, so that it ends when the container itself has lines for its children.
-                Step::Open(range) => self.open(&range),
+                // Outermost first, so that the loop ends once the container itself has one child per line.
+                Step::Break(range) => self.break_lines(&range),
             }
         }
     }
 
-    fn only_child(&self, pointer: &str, container: &Range<usize>, new: &New<'_>) -> Step {
+    fn only_child(&self, pointer: &str, container: &Range<usize>, new: &NewChild<'_>) -> Step {
         let inside = container.start + 1..container.end - 1;
         let is_object = self.text.as_bytes()[container.start] == b'{';
-        let outer = self.outermost_line(pointer).filter(|outer| outer != container);
-        let is_usual =
+        let outer = self.outermost_inline(pointer).filter(|outer| outer != container);
+        let is_inline_layout =
             if is_object { self.layout.inline_objects } else { self.layout.inline_lists && !holds_object(new.value) };
-        if self.is_single_line() || outer.is_some() || is_usual {
+        if self.is_single_line() || outer.is_some() || is_inline_layout {
             let padding = self.layout.padding(is_object);
             let line = format!("{padding}{}{padding}", self.layout.one_line(new.key, new.value));
-            if self.is_single_line() || self.width_with(&inside, &line) <= WIDEST_LINE {
-                return Step::Done(inside, line);
+            if self.is_single_line() || self.width_with(&inside, &line) <= MAX_LINE_WIDTH {
+                return Step::Replace(inside, line);
             }
             if let Some(outer) = outer {
-                return Step::Open(outer);
+                return Step::Break(outer);
             }
         }
         let indent = indent_at(&self.text, container.start);
         let lines = self.layout.lines(new.key, new.value, &format!("{indent}{}", self.layout.unit));
-        Step::Done(inside, self.layout.broken("", std::iter::once(lines), "", indent))
+        Step::Replace(inside, self.layout.broken("", std::iter::once(lines), "", indent))
     }
 
-    /// Puts the new child before the first or behind the last one.
-    fn beside(&self, pointer: &str, container: &Range<usize>, sibling: &Located, new: &New<'_>) -> Step {
+    /// Inserts the new child before the first or after the last one.
+    fn insert_next_to(&self, pointer: &str, container: &Range<usize>, sibling: &Located, new: &NewChild<'_>) -> Step {
         let text = &self.text;
         let own_start = start(sibling);
         let at = if new.side == Side::First { own_start } else { sibling.value.end };
         let joined = |separator: &str, child: &str| match new.side {
-            Side::First => Step::Done(at..at, format!("{child},{separator}")),
-            Side::Last => Step::Done(at..at, format!(",{separator}{child}")),
+            Side::First => Step::Replace(at..at, format!("{child},{separator}")),
+            Side::Last => Step::Replace(at..at, format!(",{separator}{child}")),
         };
         let one_line = self.layout.one_line(new.key, new.value);
         let line = &text[line_start(text, own_start)..own_start];
         let sibling_text = &text[sibling.value.clone()];
         if text[container.start..own_start].contains('\n') && line.trim().is_empty() {
-            let is_inline = is_filled(sibling_text) && !sibling_text.contains('\n');
-            // Whoever writes wide lines gets them.
-            let widest = self.width_with(&(at..at), "").max(WIDEST_LINE);
-            let fits = line.chars().count() + one_line.chars().count() < widest;
+            let is_inline = is_non_empty_container(sibling_text) && !sibling_text.contains('\n');
+            // Respect lines that are already longer.
+            let max_width = self.width_with(&(at..at), "").max(MAX_LINE_WIDTH);
+            let fits = line.chars().count() + one_line.chars().count() < max_width;
             let child = if is_inline && fits { one_line } else { self.layout.lines(new.key, new.value, line) };
             return joined(&format!("{}{line}", self.layout.newline), &child);
         }
@@ -241,24 +241,24 @@ impl JsonText {
             return joined(space, &self.layout.lines(new.key, new.value, indent));
         }
         let added = format!(",{space}{one_line}");
-        if self.is_single_line() || self.width_with(&(at..at), &added) <= WIDEST_LINE {
+        if self.is_single_line() || self.width_with(&(at..at), &added) <= MAX_LINE_WIDTH {
             return joined(space, &one_line);
         }
-        match self.outermost_line(pointer) {
-            Some(outer) => Step::Open(outer),
+        match self.outermost_inline(pointer) {
+            Some(outer) => Step::Break(outer),
             None => joined(&format!("{}{}", self.layout.newline, indent_at(text, own_start)), &one_line),
         }
     }
 
-    /// Returns the outermost container on the way to a value, itself included, that is on one line.
-    fn outermost_line(&self, pointer: &str) -> Option<Range<usize>> {
+    /// Returns the outermost container on the path to a value, itself included, that is on one line.
+    fn outermost_inline(&self, pointer: &str) -> Option<Range<usize>> {
         let ends = pointer.match_indices('/').map(|(at, _)| at).chain(std::iter::once(pointer.len()));
         let ranges = ends.filter_map(|end| Some(locate(&self.text, &pointer[..end])?.value));
         ranges.into_iter().find(|range| !self.text[range.clone()].contains('\n'))
     }
 
-    /// Gives every child of a container on one line a line of its own.
-    fn open(&mut self, range: &Range<usize>) {
+    /// Breaks a container on one line into one child per line.
+    fn break_lines(&mut self, range: &Range<usize>) {
         let text = &self.text;
         let all = children(text, range.start);
         let lines = all.iter().map(|child| &text[start(child)..child.value.end]);
@@ -268,26 +268,26 @@ impl JsonText {
     }
 }
 
-/// What is to be inserted.
-struct New<'n> {
+/// A child to insert.
+struct NewChild<'n> {
     key: Option<&'n str>,
     value: &'n Value,
     side: Side,
 }
 
 enum Step {
-    /// This range is replaced by this text, and that is all.
-    Done(Range<usize>, String),
-    /// The line would be too wide: the container in this range is to be opened first.
-    Open(Range<usize>),
+    /// Replace this range with this text.
+    Replace(Range<usize>, String),
+    /// The line would be too long: break the container in this range first.
+    Break(Range<usize>),
 }
 
 fn start(child: &Located) -> usize {
     child.key.as_ref().map_or(child.value.start, |key| key.start)
 }
 
-/// Tells whether a value's text is a container with something in it.
-fn is_filled(text: &str) -> bool {
+/// Whether the text is a non-empty container.
+fn is_non_empty_container(text: &str) -> bool {
     text.starts_with(['{', '[']) && !text[1..text.len() - 1].trim().is_empty()
 }
 

@@ -1,4 +1,4 @@
-//! What an edit changes, and what it does not.
+//! Tests of edits.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -9,7 +9,7 @@ use crate::pointer_key;
 
 fn edited(text: &str, edit: impl FnOnce(&mut JsonText) -> Result<(), EditError>) -> String {
     let mut json = JsonText::read(text).expect("JSON");
-    edit(&mut json).expect("an edit that can be made");
+    edit(&mut json).expect("a valid edit");
     json.into_text()
 }
 
@@ -22,13 +22,13 @@ fn edited(text: &str, edit: impl FnOnce(&mut JsonText) -> Result<(), EditError>)
 #[case::compact(r#"{"a":[1,2],"b":{}}"#, "/a", r#"{"a":[1,2,"new"],"b":{}}"#)]
 #[case::padded(r#"{ "a": [ 1 ] }"#, "/a", r#"{ "a": [ 1, "new" ] }"#)]
 #[case::empty_list("{\n  \"a\": []\n}", "/a", "{\n  \"a\": [\"new\"]\n}")]
-#[case::empty_list_where_lists_are_broken(
+#[case::empty_list_among_multiline_lists(
     "{\n  \"a\": [],\n  \"b\": [\n    1\n  ]\n}",
     "/a",
     "{\n  \"a\": [\n    \"new\"\n  ],\n  \"b\": [\n    1\n  ]\n}"
 )]
 #[case::several_on_a_line("[\n  1, 2,\n  3, 4\n]", "", "[\n  1, 2,\n  3, 4, \"new\"\n]")]
-fn appends_as_the_neighbours_are(#[case] text: &str, #[case] list: &str, #[case] expected: &str) {
+fn appends_in_the_layout_of_the_siblings(#[case] text: &str, #[case] list: &str, #[case] expected: &str) {
     assert_eq!(edited(text, |json| json.append(list, &json!("new"))), expected);
 }
 
@@ -38,7 +38,7 @@ fn appends_as_the_neighbours_are(#[case] text: &str, #[case] list: &str, #[case]
 #[case::one_line("{\n  \"h\": { \"a\": \"1\" }\n}\n")]
 #[case::compact(r#"{"h":{"a":"1"},"i":[]}"#)]
 #[case::returns("{\r\n\t\"h\": {\r\n\t\t\"a\": \"1\"\r\n\t}\r\n}")]
-fn many_members_are_inserted_as_one_after_the_other(#[case] text: &str) {
+fn insert_all_equals_repeated_insert(#[case] text: &str) {
     let members: Map<String, Value> =
         (0..40).map(|number| (format!("rg-t-{number:03}"), json!("0123456789ab"))).collect();
     let one_by_one =
@@ -64,19 +64,19 @@ fn many_members_are_inserted_as_one_after_the_other(#[case] text: &str) {
     "{\n  \"a\" : {\n    \"reason\" : \"x\"\n  },\n  \"new\" : {\n    \"overlaps\" : [\"b\"]\n  }\n}"
 )]
 #[case::compact("{\"a\":{}}", "{\"a\":{},\"new\":{\"overlaps\":[\"b\"]}}")]
-fn inserts_as_the_neighbours_are(#[case] text: &str, #[case] expected: &str) {
+fn inserts_in_the_layout_of_the_siblings(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(edited(text, |json| json.insert("", "new", &json!({"overlaps": ["b"]}), Side::Last)), expected);
 }
 
 #[test]
-fn a_list_of_cases_in_one_bracket_stays_so() {
+fn keeps_cuddled_brackets() {
     let text = "{\n  \"cases\": [{\n    \"id\": 1\n  }, {\n    \"id\": 2\n  }]\n}\n";
     let expected = "{\n  \"cases\": [{\n    \"id\": 1\n  }, {\n    \"id\": 2\n  }, {\n    \"id\": 3\n  }]\n}\n";
     assert_eq!(edited(text, |json| json.append("/cases", &json!({"id": 3}))), expected);
 }
 
 #[test]
-fn a_member_can_stand_first() {
+fn inserts_a_first_member() {
     let text = "{\n  \"cases\": []\n}";
     let expected = "{\n  \"metadata\": {\n    \"tier\": \"golden\"\n  },\n  \"cases\": []\n}";
     let metadata = json!({"tier": "golden"});
@@ -84,7 +84,7 @@ fn a_member_can_stand_first() {
 }
 
 #[test]
-fn a_line_that_grows_too_wide_is_opened_from_the_outside_in() {
+fn breaks_long_lines_outermost_first() {
     let tools: Vec<String> = (0..6).map(|tool| format!("a_tool_with_a_name_{tool}")).collect();
     let mut json = JsonText::read("{\n  \"a\": {\"overlaps\": [], \"reason\": \"alike\"}\n}\n").expect("JSON");
     for tool in &tools[..2] {
@@ -117,19 +117,19 @@ fn a_line_that_grows_too_wide_is_opened_from_the_outside_in() {
 #[case("{\n  \"a\": [\n    1\n  ]\n}", "/a/0", "{\n  \"a\": []\n}")]
 #[case("[1, 2, 3]", "/1", "[1, 3]")]
 #[case("[1, 1, 1]", "/2", "[1, 1]")]
-fn removes(#[case] text: &str, #[case] pointer: &str, #[case] expected: &str) {
+fn removes_values(#[case] text: &str, #[case] pointer: &str, #[case] expected: &str) {
     assert_eq!(edited(text, |json| json.remove(pointer)), expected);
 }
 
 #[test]
-fn replaces() {
+fn replaces_values() {
     let text = "{\n  \"a\": \"x\",\n  \"b\": [1]\n}";
     assert_eq!(edited(text, |json| json.replace("/a", &json!("y"))), text.replace("\"x\"", "\"y\""));
     assert_eq!(edited(text, |json| json.replace("/b", &json!([1, 2]))), text.replace("[1]", "[1, 2]"));
 }
 
 #[test]
-fn what_cannot_be_edited_is_said_and_left() {
+fn rejects_invalid_edits_without_changes() {
     let mut json = JsonText::read(r#"{"a": [1], "b": {"c": 1}}"#).expect("JSON");
     let before = json.clone();
     let errors = [
@@ -142,34 +142,34 @@ fn what_cannot_be_edited_is_said_and_left() {
     ];
     let errors: Vec<String> = errors.into_iter().map(|result| result.expect_err("refused").to_string()).collect();
     insta::assert_snapshot!(errors.join("\n"), @"
-    '/b' is no list
-    there is nothing at '/z'
-    '/a' is no object
-    '/b' has the key 'c' already
+    '/b' is not an array
+    no value at '/z'
+    '/a' is not an object
+    '/b' already has the key 'c'
     the whole text cannot be removed
-    there is nothing at '/a/1'
+    no value at '/a/1'
     ");
     assert_eq!(json, before);
     assert!(JsonText::read("{\"a\": 1, \"a\": 2}").is_err());
 }
 
-/// How a test's text is laid out.
+/// The layout of a generated text.
 #[derive(Debug, Clone)]
-struct Habit {
+struct Style {
     indent: &'static str,
     newline: &'static str,
     colon: &'static str,
-    /// What fits in this width is on one line.
+    /// Containers up to this width are on one line.
     inline: usize,
-    mark: bool,
+    bom: bool,
     end: bool,
 }
 
-impl Habit {
+impl Style {
     fn text(&self, value: &Value) -> String {
-        let mark = if self.mark { "\u{feff}" } else { "" };
+        let bom = if self.bom { "\u{feff}" } else { "" };
         let end = if self.end { self.newline } else { "" };
-        format!("{mark}{}{end}", self.value(value, 0))
+        format!("{bom}{}{end}", self.value(value, 0))
     }
 
     fn value(&self, value: &Value, depth: usize) -> String {
@@ -195,13 +195,13 @@ impl Habit {
     }
 }
 
-fn habits() -> impl Strategy<Value = Habit> {
+fn styles() -> impl Strategy<Value = Style> {
     let indents = prop::sample::select(vec!["", " ", "  ", "    ", "\t"]);
     let newlines = prop::sample::select(vec!["\n", "\r\n"]);
     let colons = prop::sample::select(vec![":", ": ", " : "]);
     let widths = prop::sample::select(vec![0, 12, 40, 90, 10_000]);
     (indents, newlines, colons, widths, any::<bool>(), any::<bool>())
-        .prop_map(|(indent, newline, colon, inline, mark, end)| Habit { indent, newline, colon, inline, mark, end })
+        .prop_map(|(indent, newline, colon, inline, bom, end)| Style { indent, newline, colon, inline, bom, end })
 }
 
 fn values() -> impl Strategy<Value = Value> {
@@ -234,11 +234,11 @@ fn pointers(value: &Value, at: &str, out: &mut Vec<String>) {
 }
 
 fn read(text: &str) -> Value {
-    parse(text.strip_prefix('\u{feff}').unwrap_or(text)).expect("an edit leaves JSON")
+    parse(text.strip_prefix('\u{feff}').unwrap_or(text)).expect("valid JSON after an edit")
 }
 
-/// Returns how many bytes two texts have in common at their beginnings and ends.
-fn common(old: &str, new: &str) -> usize {
+/// Returns the length of the common prefix and suffix of two texts.
+fn common_bytes(old: &str, new: &str) -> usize {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     let shorter = old.len().min(new.len());
     let front = old.iter().zip(new).take_while(|(left, right)| left == right).count();
@@ -246,8 +246,8 @@ fn common(old: &str, new: &str) -> usize {
     (front + back).min(shorter)
 }
 
-/// Returns how many of a text's lines are not at the beginning or the end of another's.
-fn touched_lines(old: &str, new: &str) -> usize {
+/// Returns the number of lines outside the common prefix and suffix.
+fn changed_lines(old: &str, new: &str) -> usize {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let front = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
     let back = old.iter().rev().zip(new.iter().rev()).take_while(|(left, right)| left == right).count();
@@ -258,10 +258,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn an_insertion_is_what_was_asked_for_and_can_be_taken_back(
-        mut value in values(), new in values(), habit in habits(), pick in any::<prop::sample::Index>(), first in any::<bool>(),
+    fn an_insertion_is_correct_and_reversible(
+        mut value in values(), new in values(), style in styles(), pick in any::<prop::sample::Index>(), first in any::<bool>(),
     ) {
-        let old = habit.text(&value);
+        let old = style.text(&value);
         let mut all = Vec::new();
         pointers(&value, "", &mut all);
         all.retain(|pointer| value.pointer(pointer).is_some_and(|value| value.is_array() || value.is_object()));
@@ -281,25 +281,25 @@ proptest! {
                 map.insert("a new key".to_owned(), new);
                 format!("{pointer}/a new key")
             }
-            _ => unreachable!("only containers are kept"),
+            _ => unreachable!("only containers are selected"),
         };
         let text = json.clone().into_text();
         prop_assert_eq!(read(&text), value);
-        // One line is touched: the one that was opened, or to which a comma was added.
-        prop_assert!(touched_lines(&old, &text) <= 1, "{}\n->\n{}", old, text);
-        let is_opened = common(&old, &text) < old.len();
-        if is_opened {
-            let widest = old.lines().map(|line| line.chars().count()).max().unwrap_or_default();
-            prop_assert!(widest + added > WIDEST_LINE, "opened without need:\n{}\n->\n{}", old, text);
+        // At most one line changes: the one that was broken or got a comma.
+        prop_assert!(changed_lines(&old, &text) <= 1, "{}\n->\n{}", old, text);
+        let is_broken = common_bytes(&old, &text) < old.len();
+        if is_broken {
+            let longest = old.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+            prop_assert!(longest + added > MAX_LINE_WIDTH, "broken without need:\n{}\n->\n{}", old, text);
         } else {
-            json.remove(&inserted).expect("what was inserted");
+            json.remove(&inserted).expect("the inserted value");
             prop_assert_eq!(json.into_text(), old);
         }
     }
 
     #[test]
-    fn a_removal_takes_one_piece_out(value in values(), habit in habits(), pick in any::<prop::sample::Index>()) {
-        let old = habit.text(&value);
+    fn a_removal_deletes_one_range(value in values(), style in styles(), pick in any::<prop::sample::Index>()) {
+        let old = style.text(&value);
         let mut all = Vec::new();
         pointers(&value, "", &mut all);
         all.retain(|pointer| !pointer.is_empty());
@@ -314,22 +314,22 @@ proptest! {
             _ => unreachable!("only containers have children"),
         }
         prop_assert_eq!(read(&text), expected);
-        prop_assert_eq!(common(&old, &text), text.len());
+        prop_assert_eq!(common_bytes(&old, &text), text.len());
     }
 
     #[test]
-    fn a_replacement_touches_nothing_else(
-        mut value in values(), new in values(), habit in habits(), pick in any::<prop::sample::Index>(),
+    fn a_replacement_changes_nothing_else(
+        mut value in values(), new in values(), style in styles(), pick in any::<prop::sample::Index>(),
     ) {
-        let old = habit.text(&value);
+        let old = style.text(&value);
         let mut all = Vec::new();
         pointers(&value, "", &mut all);
         let pointer = pick.get(&all);
         let bare = old.trim_start_matches('\u{feff}');
-        let range = locate(bare, pointer).expect("there").value;
+        let range = locate(bare, pointer).expect("present").value;
         let range = range.start + old.len() - bare.len()..range.end + old.len() - bare.len();
         let text = edited(&old, |json| json.replace(pointer, &new));
-        *value.pointer_mut(pointer).expect("there") = new;
+        *value.pointer_mut(pointer).expect("present") = new;
         prop_assert_eq!(read(&text), value);
         prop_assert!(text.starts_with(&old[..range.start]) && text.ends_with(&old[range.end..]));
     }

@@ -1,4 +1,4 @@
-//! Hashes that files carry: the first hex digits of SHA-256.
+//! Truncated SHA-256 hashes.
 
 use sha2::{Digest, Sha256};
 
@@ -9,7 +9,7 @@ pub fn short_hash(bytes: &[u8]) -> String {
     format!("{start:012x}")
 }
 
-/// Returns the first 32 hex digits of the bytes' SHA-256, for what there are millions of.
+/// Returns the first 32 hex digits of the bytes' SHA-256, to avoid collisions among millions of values.
 pub fn long_hash(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let start = digest.iter().take(16).fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_start_of_sha256() {
+    fn is_a_prefix_of_sha256() {
         assert_eq!(short_hash(b""), "e3b0c44298fc");
         assert_eq!(long_hash(b""), "e3b0c44298fc1c149afbf4c8996fb924");
     }

@@ -1,13 +1,13 @@
-//! A file that cannot be used, with every problem at its place.
+//! An invalid file with its findings.
 
 use crate::Finding;
 
-/// The text of an invalid file and what is wrong with it.
+/// The text of an invalid file and its problems.
 #[derive(Debug, Clone)]
 pub struct InvalidFile {
-    /// The file as the user would name it.
+    /// The file's name for messages.
     pub name: String,
-    /// The text that the findings' places count in.
+    /// The text that the findings' ranges refer to.
     pub text: String,
     pub findings: Vec<Finding>,
 }
@@ -19,7 +19,7 @@ impl InvalidFile {
     }
 }
 
-/// Places are counted in the text without its byte order mark.
+/// Strips a byte order mark. Ranges refer to the text without it.
 pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
 }

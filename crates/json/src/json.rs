@@ -1,6 +1,6 @@
-//! JSON text to a value, with a repeated key refused.
+//! Parses JSON and rejects duplicate keys.
 //!
-//! The usual reader keeps the last of two equal keys, so that one of them asserts nothing in silence.
+//! `serde_json` keeps the last of two equal keys, so that one of them would be ignored silently.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-/// A place where the text stops being JSON.
+/// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The byte offset in the text.
+    /// Byte offset in the text.
     pub offset: usize,
-    /// What is wrong, as a lower-case fragment.
+    /// A lower-case fragment.
     pub message: String,
 }
 
 impl SyntaxError {
-    /// Turns the parser's line and column into an offset, and drops them from its text.
+    /// Converts the parser's line and column to an offset, and removes them from its message.
     pub fn new(text: &str, error: &serde_json::Error) -> Self {
         let full = error.to_string();
         let message = match full.rfind(" at line ") {
@@ -28,21 +28,21 @@ impl SyntaxError {
         let consumed = offset_of(text, error.line(), error.column());
         let offset = match error.classify() {
             Category::Eof => text.len(),
-            // Only a repeated key is an error of this kind, and the parser has just read it.
+            // Only duplicate keys cause data errors, and the parser has just read the key.
             Category::Data => key_before(text, consumed),
             Category::Syntax | Category::Io => floor_char_boundary(text, consumed.saturating_sub(1)),
         };
         Self { offset, message }
     }
 
-    /// Returns the error of a key that stands a second time, the last string before `offset`.
-    pub fn repeated_key(text: &str, key: &str, offset: usize) -> Self {
-        Self { offset: key_before(text, offset), message: repeated(key) }
+    /// Returns the error for a duplicate key, the last string before `offset`.
+    pub fn duplicate_key(text: &str, key: &str, offset: usize) -> Self {
+        Self { offset: key_before(text, offset), message: duplicate_key_message(key) }
     }
 }
 
-fn repeated(key: &str) -> String {
-    format!("the key '{key}' stands twice in one object")
+fn duplicate_key_message(key: &str) -> String {
+    format!("duplicate key '{key}'")
 }
 
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
@@ -57,7 +57,7 @@ fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
     offset
 }
 
-/// Returns where the last string before `offset` begins.
+/// Returns the start of the last string before `offset`.
 fn key_before(text: &str, offset: usize) -> usize {
     let before = &text.as_bytes()[..offset];
     let is_quote = |&at: &usize| {
@@ -67,7 +67,7 @@ fn key_before(text: &str, offset: usize) -> usize {
     (0..offset).rev().filter(is_quote).nth(1).unwrap_or(offset)
 }
 
-/// Parses one JSON value; a key that stands twice in one object is an error.
+/// Parses one JSON value; a duplicate key is an error.
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     ValueSeed
@@ -134,7 +134,7 @@ impl<'de> Visitor<'de> for ValueSeed {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(repeated(&key)));
+                return Err(A::Error::custom(duplicate_key_message(&key)));
             }
             let value = entries.next_value_seed(self)?;
             map.insert(key, value);
@@ -151,14 +151,14 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case("{\"a\": 1,\n \"a\": 2}", 10, "the key 'a' stands twice in one object")]
-    #[case(r#"{"é\"": [], "é\"" : 2}"#, 13, "the key 'é\"' stands twice in one object")]
+    #[case("{\"a\": 1,\n \"a\": 2}", 10, "duplicate key 'a'")]
+    #[case(r#"{"é\"": [], "é\"" : 2}"#, 13, "duplicate key 'é\"'")]
     #[case("{\"cases\": [", 11, "EOF while parsing a list")]
     #[case("[1] x", 4, "trailing characters")]
     #[case("[1e999]", 5, "number out of range")]
     #[case("[\"é\", é]", 7, "expected value")]
     #[case("", 0, "EOF while parsing a value")]
-    fn errors_have_their_place(#[case] text: &str, #[case] offset: usize, #[case] message: &str) {
+    fn errors_have_an_offset(#[case] text: &str, #[case] offset: usize, #[case] message: &str) {
         let error = parse(text).expect_err("not JSON");
         assert_eq!((error.offset, error.message.as_str()), (offset, message));
     }
@@ -171,13 +171,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_answered_as_the_usual_reader_does(text in "[\\[\\]{}:,\"a1 \\\\un.e-]{0,24}") {
-            let usual: Result<Value, _> = serde_json::from_str(&text);
-            match (parse(&text), usual) {
+        fn agrees_with_serde_json(text in "[\\[\\]{}:,\"a1 \\\\un.e-]{0,24}") {
+            let reference: Result<Value, _> = serde_json::from_str(&text);
+            match (parse(&text), reference) {
                 (Ok(ours), Ok(theirs)) => prop_assert_eq!(ours, theirs),
-                (Err(error), Ok(_)) => prop_assert!(error.message.contains("twice")),
+                (Err(error), Ok(_)) => prop_assert!(error.message.contains("duplicate")),
                 (Err(_), Err(_)) => {}
-                (Ok(_), Err(error)) => prop_assert!(false, "accepted what is no JSON: {error}"),
+                (Ok(_), Err(error)) => prop_assert!(false, "accepted invalid JSON: {error}"),
             }
         }
     }

@@ -1,30 +1,30 @@
-//! How a JSON text is laid out, and new values laid out in the same way.
+//! Detects the layout of a JSON text and formats new values in it.
 
 use serde_json::Value;
 
-/// A list stays on one line up to here.
-pub(super) const WIDEST_LINE: usize = 100;
+/// Maximum length of a line with an inline array or object.
+pub(super) const MAX_LINE_WIDTH: usize = 100;
 
-/// What a text shows of its author's habits.
+/// The detected layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) newline: &'static str,
-    /// What one level is indented by.
+    /// Indentation of one level.
     pub(super) unit: String,
-    /// What stands between a key and its value.
+    /// Text between a key and its value.
     colon: String,
-    /// What stands between two values on one line.
+    /// Text between two values on one line.
     pub(super) comma: &'static str,
-    /// What stands inside of braces and brackets on one line.
+    /// Text inside of braces and brackets on one line.
     object_padding: &'static str,
     list_padding: &'static str,
-    /// Lists without objects are on one line.
+    /// Whether arrays without objects are on one line.
     pub(super) inline_lists: bool,
     pub(super) inline_objects: bool,
 }
 
-/// A container that is being walked.
-struct Open {
+/// A container being scanned.
+struct OpenContainer {
     bracket: u8,
     holds_object: bool,
     is_empty: bool,
@@ -32,15 +32,15 @@ struct Open {
     padding: &'static str,
 }
 
-impl Open {
+impl OpenContainer {
     fn is_object(&self) -> bool {
         self.bracket == b'{'
     }
 }
 
-/// What was seen so far.
+/// Observations so far; the pairs count inline and broken containers.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     newline: Option<&'static str>,
     unit: Option<String>,
     colon: Option<String>,
@@ -52,11 +52,11 @@ struct Seen {
 }
 
 impl Layout {
-    /// Reads the habits off a text that is known to be JSON.
+    /// Detects the layout of a text that is valid JSON.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut seen = Seen::default();
-        let mut open: Vec<Open> = Vec::new();
+        let mut seen = Observed::default();
+        let mut open: Vec<OpenContainer> = Vec::new();
         let mut string_end = 0;
         let mut at = 0;
         while at < bytes.len() {
@@ -75,7 +75,7 @@ impl Layout {
                 }
                 b'{' | b'[' => {
                     let padding = if bytes.get(at + 1) == Some(&b' ') { " " } else { "" };
-                    open.push(Open { bracket: byte, holds_object: false, is_empty: true, is_broken: false, padding });
+                    open.push(OpenContainer { bracket: byte, holds_object: false, is_empty: true, is_broken: false, padding });
                     seen.unit = seen.unit.or_else(|| unit_after(text, at));
                 }
                 b'}' | b']' => {
@@ -110,14 +110,14 @@ impl Layout {
         seen.layout()
     }
 
-    /// Writes a value, and its key if it has one, on one line.
+    /// Formats a value, with its key if it has one, on one line.
     pub(super) fn one_line(&self, key: Option<&str>, value: &Value) -> String {
         let mut out = self.key(key);
         self.write_one_line(value, &mut out);
         out
     }
 
-    /// Writes a value, and its key if it has one, on as many lines as it needs; the first begins behind `indent`.
+    /// Formats a value, with its key if it has one, on as many lines as needed; the first starts after `indent`.
     pub(super) fn lines(&self, key: Option<&str>, value: &Value, indent: &str) -> String {
         let mut out = self.key(key);
         let column = indent.chars().count() + out.chars().count();
@@ -164,7 +164,7 @@ impl Layout {
                 if self.inline_lists && !holds_object(value) {
                     let line = self.one_line(None, value);
                     // A comma may follow.
-                    if column + line.chars().count() < WIDEST_LINE {
+                    if column + line.chars().count() < MAX_LINE_WIDTH {
                         out.push_str(&line);
                         return;
                     }
@@ -180,7 +180,7 @@ impl Layout {
         }
     }
 
-    /// Writes a container with each child on a line of its own, between lines that are indented by `indent`.
+    /// Formats a container with one child per line, between lines indented by `indent`.
     pub(super) fn broken(
         &self,
         opening: &str,
@@ -202,15 +202,15 @@ impl Layout {
         out
     }
 
-    /// Returns what stands inside of a container's ends on one line.
+    /// Returns the padding inside a container's brackets on one line.
     pub(super) fn padding(&self, is_object: bool) -> &'static str {
         if is_object { self.object_padding } else { self.list_padding }
     }
 }
 
-impl Seen {
-    /// Takes note of a container; how the whole file is laid out says nothing of its parts.
-    fn container(&mut self, closed: &Open, is_root: bool) {
+impl Observed {
+    /// Records a container. The root is ignored: its layout does not tell how its parts are laid out.
+    fn container(&mut self, closed: &OpenContainer, is_root: bool) {
         if closed.is_empty {
             return;
         }
@@ -248,7 +248,7 @@ pub(super) fn holds_object(value: &Value) -> bool {
     }
 }
 
-/// Returns the white space that a line begins with, of the line that `at` is on.
+/// Returns the indentation of the line that contains `at`.
 pub(super) fn indent_at(text: &str, at: usize) -> &str {
     let line = &text[line_start(text, at)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
@@ -258,7 +258,7 @@ pub(super) fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind('\n').map_or(0, |end| end + 1)
 }
 
-/// Returns by how much the line behind an opening bracket is indented more than the bracket's own.
+/// Returns the additional indentation of the line after an opening bracket.
 fn unit_after(text: &str, at: usize) -> Option<String> {
     let behind = text[at + 1..].trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
     let rest = behind.trim_start_matches([' ', '\t']);

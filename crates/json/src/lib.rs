@@ -1,10 +1,10 @@
-//! JSON that people write: strict reading with every problem at its place, edits that leave all other bytes alone, the
-//! text form of values, and hashes.
+//! Hand-written JSON: strict decoding with located problems, edits that leave all other bytes unchanged, the text form
+//! of values, and hashes.
 //!
-//! Values are decoded from an ordinary tree. A problem remembers its JSON pointer, and only when there is a problem is the
-//! text searched for the pointer's place, so that good files cost nothing extra.
+//! Values are decoded from a plain tree. A problem records its JSON pointer, and the text is searched for it only if
+//! there is a problem, so that valid files cost nothing extra.
 //!
-//! Owns no format: what an eval file or a configuration looks like is for others. Touches no files.
+//! Independent of karat's formats, and does no I/O.
 
 pub mod canonical;
 mod decode;

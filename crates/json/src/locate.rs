@@ -1,23 +1,22 @@
-//! Finds where a JSON pointer's key and value stand in a text.
+//! Locates the key and value of a JSON pointer in a text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The byte ranges of a found member.
+/// Byte ranges of a located member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// The key with its quotes, where the value is a member of an object.
+    /// The key with its quotes, for a member of an object.
     pub key: Option<Range<usize>>,
-    /// The value.
     pub value: Range<usize>,
 }
 
-/// Finds the value that `pointer` names in a text that is known to be JSON.
+/// Locates the value of `pointer` in a text that is valid JSON.
 pub fn locate(text: &str, pointer: &str) -> Option<Located> {
     Locator::new(text).locate(pointer)
 }
 
-/// Lists the members of an object, or the elements of a list, that begins at `start` of a text that is known to be JSON.
+/// Lists the members of the object, or the elements of the array, that starts at `start` of a valid JSON text.
 pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
     let mut scanner = Scanner { text: text.as_bytes(), at: start };
     let mut found = Vec::new();
@@ -39,21 +38,20 @@ pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
     found
 }
 
-/// Finds many pointers in one text; it remembers where lists' elements begin, so that a long list is walked once.
+/// Locates many pointers in one text. Caches where array elements and root members start, so that each is scanned once.
 pub(super) struct Locator<'t> {
     text: &'t str,
-    /// For each list, by where it begins, the beginnings of its first elements.
+    /// Starts of the first elements of each array, by the array's start.
     elements: HashMap<usize, Vec<usize>>,
-    /// A map of many tools is walked once too.
     members: Members,
 }
 
-/// The members of the outermost object, as far as it was walked.
+/// Cached members of the root object, as far as it was scanned.
 #[derive(Default)]
 struct Members {
-    /// For each name, its key and where its value begins.
+    /// Key range and value start by name.
     found: HashMap<String, (Range<usize>, usize)>,
-    /// Where the next key is, once the walk has begun.
+    /// Start of the next key, once the scan has begun.
     next: Option<usize>,
 }
 
@@ -69,7 +67,7 @@ impl<'t> Locator<'t> {
         for (depth, segment) in pointer.split('/').skip(1).enumerate() {
             let wanted = segment.replace("~1", "/").replace("~0", "~");
             found.key = match scanner.peek()? {
-                b'{' if depth == 0 => Some(scanner.enter_known_member(self.text, &wanted, &mut self.members)?),
+                b'{' if depth == 0 => Some(scanner.enter_cached_member(self.text, &wanted, &mut self.members)?),
                 b'{' => Some(scanner.enter_member(self.text, &wanted)?),
                 b'[' => {
                     let known = self.elements.entry(scanner.at).or_default();
@@ -102,7 +100,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Steps over a punctuation byte and the white space behind it.
+    /// Skips a punctuation byte and the white space after it.
     fn step(&mut self) {
         self.at += 1;
         self.skip_space();
@@ -125,7 +123,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Steps over a key, its colon, and the white space around that.
+    /// Skips a key, its colon, and the white space around the colon.
     fn key(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         self.skip_string()?;
@@ -170,8 +168,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Enters a member as [`Self::enter_member`] does, and remembers all that are passed.
-    fn enter_known_member(&mut self, text: &str, wanted: &str, members: &mut Members) -> Option<Range<usize>> {
+    /// Like [`Self::enter_member`], but caches the members it passes.
+    fn enter_cached_member(&mut self, text: &str, wanted: &str, members: &mut Members) -> Option<Range<usize>> {
         if let Some((key, value)) = members.found.get(wanted) {
             self.at = *value;
             return Some(key.clone());
@@ -195,7 +193,7 @@ impl Scanner<'_> {
             }
             members.next = Some(self.at);
             let is_wanted = name == wanted;
-            // Of several members of one name the first is meant, as everywhere here.
+            // The first of several members with one name counts, as in `enter_member`.
             members.found.entry(name).or_insert_with(|| (key.clone(), value));
             if is_wanted {
                 self.at = value;
@@ -205,7 +203,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Steps over one value without recursion, whatever its depth.
+    /// Skips one value, without recursion.
     fn skip_value(&mut self) -> Option<()> {
         let mut depth = 0_usize;
         loop {
@@ -250,21 +248,21 @@ mod tests {
     #[case("/a/1/b~1c", Some(r#""b/c""#), r#""x]\"}""#)]
     #[case("/a/2", None, "[]")]
     #[case("/cases/k", Some(r#""k""#), "-1.5e3")]
-    fn finds(#[case] pointer: &str, #[case] key: Option<&str>, #[case] value: &str) {
-        let found = locate(TEXT, pointer).expect("there");
+    fn locates_values(#[case] pointer: &str, #[case] key: Option<&str>, #[case] value: &str) {
+        let found = locate(TEXT, pointer).expect("present");
         assert_eq!(found.key.map(|range| &TEXT[range]), key);
         assert_eq!(&TEXT[found.value], value);
     }
 
-    /// One that has walked the text already finds the same as a new one, in any order.
+    /// A used locator returns the same as a new one, in any order.
     #[test]
-    fn what_is_remembered_is_what_is_there() {
+    fn cached_and_fresh_lookups_agree() {
         let text = r#"{"b": {"x": 1}, "a": 2, "b": 3, "c": [4, {"a": 5}]}"#;
         let mut locator = Locator::new(text);
         for pointer in ["/a", "/c/1/a", "/b/x", "/nope", "/b", "/c/1/a", "/a", "/nope", ""] {
             assert_eq!(locator.locate(pointer), locate(text, pointer), "{pointer}");
         }
-        assert_eq!(&text[locate(text, "/b").expect("there").value], r#"{"x": 1}"#);
+        assert_eq!(&text[locate(text, "/b").expect("present").value], r#"{"x": 1}"#);
     }
 
     #[rstest]
@@ -272,7 +270,7 @@ mod tests {
     #[case("/a/2/0")]
     #[case("/nope")]
     #[case("/a/0/b")]
-    fn finds_nothing(#[case] pointer: &str) {
+    fn returns_none_for_missing_values(#[case] pointer: &str) {
         assert_eq!(locate(TEXT, pointer), None);
     }
 
@@ -311,7 +309,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_pointer_leads_to_its_value(value in json(), pretty in any::<bool>()) {
+        fn locates_every_pointer(value in json(), pretty in any::<bool>()) {
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }
                 .expect("serializes");
             let mut all = Vec::new();

@@ -1,17 +1,17 @@
-//! The word that somebody probably meant.
+//! Suggestions for misspelt words.
 
-/// Letters are counted in so many buckets.
+/// Number of buckets that letters are counted in.
 const BUCKETS: usize = 64;
 
-/// A word that is longer is nobody's slip of the finger; to compare it would take long, and much memory.
-const LONGEST: usize = 200;
+/// Longer words are not typos, and comparing them is expensive.
+const MAX_WORD_BYTES: usize = 200;
 
-/// Returns the known word that is nearest to `word`, if one is near at all; of several, the first.
+/// Returns the known word nearest to `word`, if any is near enough; the first of equally near ones.
 ///
-/// Distances take long to count, and a project whose registry is the wrong one asks for thousands. So the words come in
-/// the order of how near they could be by their letters alone, and those that could not be nearer are left out.
+/// Edit distances are expensive, and a project with a wrong registry asks for thousands. So candidates are sorted by a
+/// lower bound from their letter counts, and those that cannot be nearer are skipped.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    if word.len() > LONGEST {
+    if word.len() > MAX_WORD_BYTES {
         return None;
     }
     let word = word.to_lowercase();
@@ -19,30 +19,29 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let mut candidates: Vec<(usize, usize)> = known
         .iter()
         .enumerate()
-        .map(|(place, candidate)| (letters.least_distance(&Letters::of(candidate)), place))
-        .filter(|&(least, place)| least <= farthest(&word, known[place]))
+        .map(|(index, candidate)| (letters.min_distance(&Letters::of(candidate)), index))
+        .filter(|&(lower_bound, index)| lower_bound <= max_distance(&word, known[index]))
         .collect();
     candidates.sort_unstable();
     let mut best: Option<(usize, usize)> = None;
-    for (least, place) in candidates {
-        if best.is_some_and(|(distance, _)| least > distance) {
+    for (lower_bound, index) in candidates {
+        if best.is_some_and(|(distance, _)| lower_bound > distance) {
             break;
         }
-        let distance = strsim::damerau_levenshtein(&word, &known[place].to_lowercase());
-        if distance <= farthest(&word, known[place]) && best.is_none_or(|best| (distance, place) < best) {
-            best = Some((distance, place));
+        let distance = strsim::damerau_levenshtein(&word, &known[index].to_lowercase());
+        if distance <= max_distance(&word, known[index]) && best.is_none_or(|best| (distance, index) < best) {
+            best = Some((distance, index));
         }
     }
-    best.map(|(_, place)| known[place])
+    best.map(|(_, index)| known[index])
 }
 
-/// Returns how far apart two words may be to be near.
-fn farthest(word: &str, candidate: &str) -> usize {
-    // Distances are counted in characters.
+/// Returns the maximum distance of two words that are near.
+fn max_distance(word: &str, candidate: &str) -> usize {
     (candidate.chars().count().max(word.chars().count()) / 3).max(1)
 }
 
-/// How often each letter is in a word.
+/// Letter counts of a word.
 struct Letters {
     counts: [u32; BUCKETS],
 }
@@ -56,12 +55,12 @@ impl Letters {
         Self { counts }
     }
 
-    /// Returns how far apart the words are at least: each step mends one letter too many and one too few.
-    fn least_distance(&self, other: &Self) -> usize {
+    /// Returns a lower bound of the edit distance: each step fixes at most one surplus and one missing letter.
+    fn min_distance(&self, other: &Self) -> usize {
         let pairs = || self.counts.iter().zip(&other.counts);
         let surplus: u32 = pairs().map(|(ours, theirs)| ours.saturating_sub(*theirs)).sum();
-        let lack: u32 = pairs().map(|(ours, theirs)| theirs.saturating_sub(*ours)).sum();
-        surplus.max(lack) as usize
+        let missing: u32 = pairs().map(|(ours, theirs)| theirs.saturating_sub(*ours)).sum();
+        surplus.max(missing) as usize
     }
 }
 
@@ -78,23 +77,23 @@ mod tests {
     #[case("TOOLSCALLED", Some("toolsCalled"))]
     #[case("zebra", None)]
     #[case(&"maxTokens".repeat(10_000), None)]
-    fn nearest_known_key(#[case] word: &str, #[case] expected: Option<&str>) {
+    fn finds_the_nearest_key(#[case] word: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(word, &["toolsCalled", "responseContains", "maxTokens"]), expected);
     }
 
     #[test]
-    fn letters_of_several_bytes_are_one_letter() {
+    fn counts_multibyte_letters_as_one() {
         assert_eq!(nearest("天気", &["道具"]), None);
         assert_eq!(nearest("天気予報", &["天気情報"]), Some("天気情報"));
     }
 
     proptest! {
         #[test]
-        fn what_is_left_out_is_not_nearer(word in "[a-cA-Cé_]{0,9}", known in proptest::collection::vec("[a-cA-Cé_]{0,9}", 0..12)) {
+        fn equals_an_exhaustive_search(word in "[a-cA-Cé_]{0,9}", known in proptest::collection::vec("[a-cA-Cé_]{0,9}", 0..12)) {
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let word = word.to_lowercase();
             let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &candidate.to_lowercase());
-            let near = known.iter().copied().filter(|candidate| distance(candidate) <= farthest(&word, candidate));
+            let near = known.iter().copied().filter(|candidate| distance(candidate) <= max_distance(&word, candidate));
             prop_assert_eq!(nearest(&word, &known), near.min_by_key(|candidate| distance(candidate)));
         }
     }

@@ -1,4 +1,4 @@
-//! Where in which file something was found.
+//! Positions and findings in a text.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::locate::Locator;
 use super::{Problem, Subject, SyntaxError};
 
-/// A line and column, both from 1; columns count characters.
+/// A 1-based line and column; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Position {
     pub line: usize,
@@ -20,11 +20,11 @@ impl Position {
 
     /// Returns the position of a byte offset.
     pub fn of(text: &str, offset: usize) -> Self {
-        Self::START.behind(&text[..offset.min(text.len())])
+        Self::START.after(&text[..offset.min(text.len())])
     }
 
-    /// Returns the position behind a text that begins here.
-    fn behind(self, passed: &str) -> Self {
+    /// Returns the position after a text that starts here.
+    fn after(self, passed: &str) -> Self {
         match passed.rfind('\n') {
             Some(end) => Self {
                 line: self.line + passed.bytes().filter(|&byte| byte == b'\n').count(),
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// Finds where many values of a text begin, in the order asked for; the text is walked once.
+/// Returns the positions of many values, in the order of `pointers`. The text is scanned once.
 pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
     let mut locator = Locator::new(text);
     let starts: Vec<Option<usize>> =
@@ -60,7 +60,7 @@ pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
     let mut found = vec![None; starts.len()];
     for index in order {
         if let Some(start) = starts[index] {
-            position = position.behind(&text[offset..start]);
+            position = position.after(&text[offset..start]);
             offset = start;
             found[index] = Some(position);
         }
@@ -68,7 +68,7 @@ pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
     found
 }
 
-/// Something wrong in a text, with its place: what a person is shown.
+/// A problem in a text with its position, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub place: Place,
@@ -79,34 +79,34 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Finds the places of problems, in the order of the text, which is walked once; what has none points at its
-    /// start.
+    /// Locates problems in one scan of the text, and returns them in text order. A problem that cannot be located
+    /// points at the start.
     pub fn locate_all(text: &str, problems: Vec<Problem>) -> Vec<Self> {
-        let unmarked = problems.into_iter().map(|problem| (problem, ())).collect();
-        Self::locate_marked(text, unmarked).into_iter().map(|(finding, ())| finding).collect()
+        let untagged = problems.into_iter().map(|problem| (problem, ())).collect();
+        Self::locate_tagged(text, untagged).into_iter().map(|(finding, ())| finding).collect()
     }
 
-    /// Finds the places of many problems as [`Self::locate_all`] does; each keeps what it came with.
-    pub fn locate_marked<M>(text: &str, problems: Vec<(Problem, M)>) -> Vec<(Self, M)> {
+    /// Like [`Self::locate_all`], but each problem keeps its tag.
+    pub fn locate_tagged<M>(text: &str, problems: Vec<(Problem, M)>) -> Vec<(Self, M)> {
         let mut locator = Locator::new(text);
         let mut located: Vec<(Range<usize>, Problem, M)> =
-            problems.into_iter().map(|(problem, mark)| (range_of(&mut locator, &problem), problem, mark)).collect();
+            problems.into_iter().map(|(problem, tag)| (range_of(&mut locator, &problem), problem, tag)).collect();
         located.sort_by_key(|(range, _, _)| range.start);
         let (mut offset, mut position) = (0, Position::START);
-        let find = |(range, problem, mark): (Range<usize>, Problem, M)| {
-            position = position.behind(&text[offset..range.start]);
+        let find = |(range, problem, tag): (Range<usize>, Problem, M)| {
+            position = position.after(&text[offset..range.start]);
             offset = range.start;
-            (Self::new(Place { range, position }, problem), mark)
+            (Self::new(Place { range, position }, problem), tag)
         };
         located.into_iter().map(find).collect()
     }
 
-    /// Makes findings of what is wrong at spans of a text, in the order of the text, which is walked once.
+    /// Creates findings from problems with byte ranges, in one scan of the text, and returns them in text order.
     pub fn place_all(text: &str, mut problems: Vec<(Range<usize>, String, Option<String>)>) -> Vec<Self> {
         problems.sort_by_key(|(range, _, _)| range.start);
         let (mut offset, mut position) = (0, Position::START);
         let find = |(range, message, help): (Range<usize>, String, Option<String>)| {
-            position = position.behind(&text[offset..range.start]);
+            position = position.after(&text[offset..range.start]);
             offset = range.start;
             Self { place: Place { range, position }, pointer: None, case_id: None, message, help }
         };
@@ -123,7 +123,7 @@ impl Finding {
         }
     }
 
-    /// Returns the text of a file without its byte order mark; one that is no UTF-8 is a finding.
+    /// Returns a file's text without its byte order mark; invalid UTF-8 is a finding.
     pub fn text_of(bytes: &[u8]) -> Result<&str, Vec<Self>> {
         let Ok(text) = std::str::from_utf8(bytes) else {
             let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_values_are_found_in_any_order() {
+    fn locates_values_in_any_order() {
         let text = "{\"é\": [1,\n  {\"b\": 2}], \"c\": 3}";
         let pointers = ["/c", "/nowhere", "/é/1/b", "/é/0"].map(str::to_owned);
         let found = locate_values(text, &pointers);

@@ -1,11 +1,11 @@
-//! The text form of JSON values, as ECMAScript writes them, and text for messages.
+//! The ECMAScript text form of JSON values, and text helpers for messages.
 
 use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 use unicode_width::UnicodeWidthChar;
 
-/// Returns the text a value is compared by: `String(value)` for scalars, compact JSON for the rest.
+/// Returns the text that values are compared by: `String(value)` for scalars, compact JSON otherwise.
 pub fn text_form(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -21,7 +21,7 @@ pub fn text_form(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// Returns ECMAScript's `String(number)`: whole numbers past 2^53 round as a double would.
+/// Returns ECMAScript's `String(number)`: integers beyond 2^53 are rounded to a double.
 pub fn number_text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) => ryu_js::Buffer::new().format(float).to_owned(),
@@ -62,7 +62,7 @@ fn write_string(text: &str, out: &mut String) {
     out.push_str(&Value::String(text.to_owned()).to_string());
 }
 
-/// Returns `text` cut to at most `limit` characters, with `…` in place of what was cut.
+/// Truncates `text` to `limit` characters, ending in `…` if truncated.
 pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     if text.char_indices().nth(limit).is_none() {
         return Cow::Borrowed(text);
@@ -71,12 +71,12 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{keep}…"))
 }
 
-/// Tells whether a text holds nothing but printable ASCII, as most do.
+/// Whether a text is printable ASCII only.
 pub fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Returns how many columns of a terminal a text takes.
+/// Returns the width of a text in terminal columns.
 pub fn display_width(text: &str) -> usize {
     if is_plain(text) {
         return text.len();
@@ -84,13 +84,13 @@ pub fn display_width(text: &str) -> usize {
     text.chars().map(|character| character.width().unwrap_or(0)).sum()
 }
 
-/// Returns `['a', 'b']`, as messages show lists.
+/// Formats a list as `['a', 'b']`.
 pub fn quoted_list<T: AsRef<str>>(items: &[T]) -> String {
     let quoted: Vec<String> = items.iter().map(|item| format!("'{}'", item.as_ref())).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// Returns a count with its noun.
+/// Formats a count with its noun, in the plural unless it is 1.
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
@@ -116,7 +116,7 @@ mod tests {
     #[case(json!("as is"), "as is")]
     #[case(json!([1.0, "b", null, {"k": [1, 2]}]), r#"[1,"b",null,{"k":[1,2]}]"#)]
     #[case(json!({"z": 1, "a": "é\n\"/"}), "{\"z\":1,\"a\":\"é\\n\\\"/\"}")]
-    fn text_form_is_ecmascripts(#[case] value: Value, #[case] expected: &str) {
+    fn text_form_matches_ecmascript(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(text_form(&value), expected);
     }
 

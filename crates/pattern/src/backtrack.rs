@@ -1,21 +1,21 @@
-//! Matches a program with back-references by trying one way after the other.
+//! Matches a program with back-references by backtracking.
 //!
-//! What a back-reference reads depends on the way taken, so this engine keeps ECMAScript's order of
-//! trying, its captures and its rule against empty iterations. What is still to be tried is on a
-//! stack of its own, together with what must be put back before trying it.
+//! The text that a back-reference reads depends on the path taken, so this engine follows
+//! ECMAScript's order of alternatives, its captures and its rule against empty iterations. Pending
+//! alternatives are on an explicit stack, together with the slots to restore before trying them.
 
 use super::{
     Exhausted, class,
     program::{Budget, Instruction, Program, next_unit, offset},
 };
 
-/// The most frames on the stack, which bounds the memory it takes.
-const FRAME_LIMIT: usize = 2_000_000;
+/// Maximum number of frames on the stack, which bounds its memory.
+const MAX_FRAMES: usize = 2_000_000;
 
-/// The value of a slot that holds no position; past the end of any text.
+/// The value of an empty slot; past the end of any text.
 const EMPTY: usize = usize::MAX;
 
-/// Reports whether the program matches anywhere in the text.
+/// Whether the program matches anywhere in the text.
 pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
     let (budget, slots) = (Budget::for_text(text.len()), vec![EMPTY; program.slots]);
     let mut search = Search { program, text, budget, slots, frames: Vec::new() };
@@ -27,14 +27,14 @@ pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhauste
     Ok(false)
 }
 
-/// A thing to do when the way being tried fails; the latest comes first.
+/// An action for when the current path fails; the latest comes first.
 #[derive(Debug, Clone, Copy)]
 enum Frame {
     /// Try this instead.
     Choice { at: usize, position: usize },
-    /// Put back what a slot held.
-    Restore { slot: usize, held: usize },
-    /// Leave a look-around whose body did not match; it began here.
+    /// Restore the previous value of a slot.
+    Restore { slot: usize, previous: usize },
+    /// Leave a look-around, which started here, after its body failed.
     Look { at: usize, position: usize, negative: bool },
 }
 
@@ -47,14 +47,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Reports whether the program matches at the position.
+    /// Whether the program matches at the position.
     fn matches_at(&mut self, start: usize) -> Result<bool, Exhausted> {
         let mut state = Some((self.program.main.start, start));
         while let Some((at, position)) = state {
             self.budget.spend(1)?;
-            let goes_on = |condition: bool| condition.then_some((at + 1, position));
+            let continue_if = |condition: bool| condition.then_some((at + 1, position));
             state = match self.program.code[at] {
-                Instruction::Assert(assertion) => goes_on(assertion.holds(self.text, position)),
+                Instruction::Assert(assertion) => continue_if(assertion.holds(self.text, position)),
                 Instruction::Split { first, second } => {
                     self.push(Frame::Choice { at: offset(at, second), position })?;
                     Some((offset(at, first), position))
@@ -62,18 +62,18 @@ impl Search<'_> {
                 Instruction::Jump(distance) => Some((offset(at, distance), position)),
                 Instruction::Save(slot) => {
                     self.store(slot as usize, position)?;
-                    goes_on(true)
+                    continue_if(true)
                 }
                 Instruction::Clear(from, to) => {
                     self.budget.spend((to - from) as usize)?;
                     for slot in from as usize..to as usize {
                         self.store(slot, EMPTY)?;
                     }
-                    goes_on(true)
+                    continue_if(true)
                 }
-                Instruction::Check(slot) => goes_on(self.slots[slot as usize] != position),
+                Instruction::Check(slot) => continue_if(self.slots[slot as usize] != position),
                 Instruction::Reference { slot, ignore_case, backward } => {
-                    self.read_again(slot as usize, position, ignore_case, backward)?.map(|position| (at + 1, position))
+                    self.read_capture(slot as usize, position, ignore_case, backward)?.map(|position| (at + 1, position))
                 }
                 Instruction::Look { look, negative } => {
                     self.push(Frame::Look { at, position, negative })?;
@@ -95,18 +95,18 @@ impl Search<'_> {
                 }
             };
             if state.is_none() {
-                state = self.retry();
+                state = self.backtrack();
             }
         }
         Ok(false)
     }
 
-    /// Goes back to the latest thing still to be tried.
-    fn retry(&mut self) -> Option<(usize, usize)> {
+    /// Returns to the latest alternative.
+    fn backtrack(&mut self) -> Option<(usize, usize)> {
         while let Some(frame) = self.frames.pop() {
             match frame {
                 Frame::Choice { at, position } => return Some((at, position)),
-                Frame::Restore { slot, held } => self.slots[slot] = held,
+                Frame::Restore { slot, previous } => self.slots[slot] = previous,
                 Frame::Look { at, position, negative: true } => return Some((at + 1, position)),
                 Frame::Look { negative: false, .. } => {}
             }
@@ -114,8 +114,8 @@ impl Search<'_> {
         None
     }
 
-    /// Leaves the look-around with this frame, its body having matched: the body's other ways are
-    /// never tried, and its captures stay only if the look-around is positive.
+    /// Leaves the look-around with this frame after its body matched: the body's alternatives are
+    /// dropped, and its captures are kept only if the look-around is positive.
     fn leave(&mut self, look: usize) -> Result<Option<(usize, usize)>, Exhausted> {
         self.budget.spend(self.frames.len() - look)?;
         let Frame::Look { at, position, negative } = self.frames[look] else {
@@ -123,38 +123,38 @@ impl Search<'_> {
         };
         if negative {
             for frame in self.frames.drain(look..).rev() {
-                if let Frame::Restore { slot, held } = frame {
-                    self.slots[slot] = held;
+                if let Frame::Restore { slot, previous } = frame {
+                    self.slots[slot] = previous;
                 }
             }
             return Ok(None);
         }
-        let mut kept = look;
+        let mut end = look;
         for inside in look + 1..self.frames.len() {
             if matches!(self.frames[inside], Frame::Restore { .. }) {
-                self.frames[kept] = self.frames[inside];
-                kept += 1;
+                self.frames[end] = self.frames[inside];
+                end += 1;
             }
         }
-        self.frames.truncate(kept);
+        self.frames.truncate(end);
         Ok(Some((at + 1, position)))
     }
 
-    /// Reads one unit that fits and returns the position after it.
+    /// Reads one matching unit and returns the position after it.
     #[inline]
-    fn read(&self, position: usize, backward: bool, fits: impl Fn(u16) -> bool) -> Option<usize> {
-        next_unit(self.text, position, backward).filter(|&(unit, _)| fits(unit)).map(|(_, next)| next)
+    fn read(&self, position: usize, backward: bool, matches: impl Fn(u16) -> bool) -> Option<usize> {
+        next_unit(self.text, position, backward).filter(|&(unit, _)| matches(unit)).map(|(_, next)| next)
     }
 
-    /// Reads what a group captured once more and returns the position after it.
-    fn read_again(
+    /// Reads the text of a capture again and returns the position after it.
+    fn read_capture(
         &mut self,
         slot: usize,
         position: usize,
         ignore_case: bool,
         backward: bool,
     ) -> Result<Option<usize>, Exhausted> {
-        // A group that took no part, or is still open, has an empty slot, and is read as nothing.
+        // A group that took no part, or is still open, has an empty slot and matches the empty string.
         let Some(captured) = self.text.get(self.slots[slot]..self.slots[slot + 1]) else {
             return Ok(Some(position));
         };
@@ -162,24 +162,24 @@ impl Search<'_> {
         let Some(candidate) = begin.and_then(|begin| self.text.get(begin..begin + captured.len())) else {
             return Ok(None);
         };
-        let same = |(&one, &other): (&u16, &u16)| {
-            one == other || (ignore_case && class::canonicalize(one) == class::canonicalize(other))
+        let is_equal = |(&left, &right): (&u16, &u16)| {
+            left == right || (ignore_case && class::canonicalize(left) == class::canonicalize(right))
         };
-        let agreeing = captured.iter().zip(candidate).take_while(|&pair| same(pair)).count();
-        self.budget.spend(agreeing)?;
+        let equal = captured.iter().zip(candidate).take_while(|&pair| is_equal(pair)).count();
+        self.budget.spend(equal)?;
         let after = if backward { position - captured.len() } else { position + captured.len() };
-        Ok((agreeing == captured.len()).then_some(after))
+        Ok((equal == captured.len()).then_some(after))
     }
 
-    /// Changes a slot so that going back restores it.
+    /// Changes a slot and records its previous value for backtracking.
     fn store(&mut self, slot: usize, position: usize) -> Result<(), Exhausted> {
-        let held = std::mem::replace(&mut self.slots[slot], position);
-        if held == position { Ok(()) } else { self.push(Frame::Restore { slot, held }) }
+        let previous = std::mem::replace(&mut self.slots[slot], position);
+        if previous == position { Ok(()) } else { self.push(Frame::Restore { slot, previous }) }
     }
 
-    /// Puts a frame on the stack.
+    /// Pushes a frame, up to the maximum.
     fn push(&mut self, frame: Frame) -> Result<(), Exhausted> {
-        if self.frames.len() == FRAME_LIMIT {
+        if self.frames.len() == MAX_FRAMES {
             return Err(self.budget.exhausted());
         }
         self.frames.push(frame);

@@ -1,4 +1,4 @@
-//! Sets of UTF-16 code units: what classes and escapes stand for, and case folding.
+//! Sets of UTF-16 code units: character classes, escapes and case folding.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,13 @@ use super::PatternError;
 /// A range of code units, both ends included.
 pub(super) type UnitRange = (u16, u16);
 
-/// What `\d` matches.
+/// The units of `\d`.
 const DIGIT: &[UnitRange] = &[(0x30, 0x39)];
 
-/// What `\w` matches.
+/// The units of `\w`.
 const WORD: &[UnitRange] = &[(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)];
 
-/// What `\s` matches: ECMAScript's white space and line terminators.
+/// The units of `\s`: ECMAScript's white space and line terminators.
 const SPACE: &[UnitRange] = &[
     (0x09, 0x0D),
     (0x20, 0x20),
@@ -29,7 +29,7 @@ const SPACE: &[UnitRange] = &[
     (0xFEFF, 0xFEFF),
 ];
 
-/// What `.` does not match.
+/// The units that `.` does not match.
 pub(super) const LINE_TERMINATOR: &[UnitRange] = &[(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)];
 
 /// A set of code units.
@@ -42,13 +42,12 @@ pub(super) struct UnitSet {
 }
 
 impl UnitSet {
-    /// Makes the set of the units in any of the ranges.
     pub(super) fn new(mut ranges: Vec<UnitRange>) -> Self {
         ranges.sort_unstable();
-        ranges.dedup_by(|next, kept| {
-            let joins = next.0 <= kept.1.saturating_add(1);
+        ranges.dedup_by(|next, previous| {
+            let joins = next.0 <= previous.1.saturating_add(1);
             if joins {
-                kept.1 = kept.1.max(next.1);
+                previous.1 = previous.1.max(next.1);
             }
             joins
         });
@@ -56,13 +55,12 @@ impl UnitSet {
         Self { ascii, ranges }
     }
 
-    /// Reports whether the unit is in the set.
     #[inline]
     pub(super) fn contains(&self, unit: u16) -> bool {
         if unit < 128 { self.ascii >> unit & 1 == 1 } else { in_ranges(&self.ranges, unit) }
     }
 
-    /// Returns the only member of a set of one.
+    /// Returns the member of a one-element set.
     pub(super) fn single(&self) -> Option<u16> {
         match self.ranges[..] {
             [(first, last)] if first == last => Some(first),
@@ -70,12 +68,11 @@ impl UnitSet {
         }
     }
 
-    /// Returns the set's members as ranges.
     pub(super) fn ranges(&self) -> &[UnitRange] {
         &self.ranges
     }
 
-    /// Makes the set of all other units.
+    /// Returns the complement.
     pub(super) fn inverted(&self) -> Self {
         let mut gaps = Vec::with_capacity(self.ranges.len() + 1);
         let mut free = Some(0);
@@ -89,7 +86,7 @@ impl UnitSet {
         Self::new(gaps)
     }
 
-    /// Adds every unit that differs only in case from a member.
+    /// Adds every unit that differs from a member only in case.
     pub(super) fn closed_over_case(self) -> Self {
         let grown = |set: Self, from: fn(&UnitRange) -> UnitRange| {
             let added = CASE_PAIRS.iter().map(from);
@@ -97,18 +94,18 @@ impl UnitSet {
             let added = added.map(|(_, absent)| (absent, absent)).collect::<Vec<_>>();
             Self::new([set.ranges, added].concat())
         };
-        // First the canonical form of every member, then whatever shares that form.
+        // First the canonical form of every member, then everything with the same form.
         grown(grown(self, |&pair| pair), |&(unit, canonical)| (canonical, unit))
     }
 }
 
-/// Reports whether sorted, disjoint ranges hold the unit.
+/// Whether sorted, disjoint ranges contain the unit.
 fn in_ranges(ranges: &[UnitRange], unit: u16) -> bool {
     let after = ranges.partition_point(|&(first, _)| first <= unit);
     after > 0 && unit <= ranges[after - 1].1
 }
 
-/// The units that canonicalize to another one, with that one.
+/// The units whose canonical form differs, with that form.
 static CASE_PAIRS: LazyLock<Vec<(u16, u16)>> = LazyLock::new(|| {
     let pairs = (0..=u16::MAX).map(|unit| (unit, canonicalize(unit)));
     pairs.filter(|(unit, canonical)| unit != canonical).collect()
@@ -126,27 +123,26 @@ pub(super) fn canonicalize(unit: u16) -> u16 {
     }
 }
 
-/// Reports whether the unit is one that `\w` matches.
+/// Whether `\w` matches the unit.
 pub(super) fn is_word(unit: u16) -> bool {
     in_ranges(WORD, unit)
 }
 
-/// Reports whether the unit ends a line.
 pub(super) fn is_line_terminator(unit: u16) -> bool {
     in_ranges(LINE_TERMINATOR, unit)
 }
 
-/// Returns the code unit that a character stands for.
+/// Returns the code unit of a character.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "without the flags u and v, the parser takes the source apart into code units"
+    reason = "without the flags u and v, the parser splits the source into code units"
 )]
 pub(super) fn unit(character: &Character) -> u16 {
     character.value as u16
 }
 
-/// Returns what an escape such as `\d` matches.
-pub(super) fn escaped(kind: CharacterClassEscapeKind) -> Vec<UnitRange> {
+/// Returns the units of an escape such as `\d`.
+pub(super) fn escape_ranges(kind: CharacterClassEscapeKind) -> Vec<UnitRange> {
     let (ranges, negative) = match kind {
         CharacterClassEscapeKind::D => (DIGIT, false),
         CharacterClassEscapeKind::NegativeD => (DIGIT, true),
@@ -158,13 +154,13 @@ pub(super) fn escaped(kind: CharacterClassEscapeKind) -> Vec<UnitRange> {
     if negative { UnitSet::new(ranges.to_vec()).inverted().ranges } else { ranges.to_vec() }
 }
 
-/// Returns the members of a class, before it is negated.
-pub(super) fn members(class: &CharacterClass) -> Result<Vec<UnitRange>, PatternError> {
+/// Returns the units of a class before negation.
+pub(super) fn class_ranges(class: &CharacterClass) -> Result<Vec<UnitRange>, PatternError> {
     let mut ranges = Vec::with_capacity(class.body.len());
     for content in &class.body {
         match content {
             CharacterClassContents::CharacterClassRange(range) => ranges.push((unit(&range.min), unit(&range.max))),
-            CharacterClassContents::CharacterClassEscape(escape) => ranges.extend(escaped(escape.kind)),
+            CharacterClassContents::CharacterClassEscape(escape) => ranges.extend(escape_ranges(escape.kind)),
             CharacterClassContents::Character(character) => ranges.push((unit(character), unit(character))),
             CharacterClassContents::UnicodePropertyEscape(_)
             | CharacterClassContents::NestedCharacterClass(_)

@@ -13,36 +13,36 @@ use oxc_regular_expression::{
 
 use super::{
     Engine, PatternError,
-    class::{LINE_TERMINATOR, UnitRange, UnitSet, escaped, members, unit},
+    class::{LINE_TERMINATOR, UnitRange, UnitSet, class_ranges, escape_ranges, unit},
     program::{Assertion, Entry, Instruction, Program},
-    source::ENDLESS,
-    survey::{Reference, Survey},
+    source::UNBOUNDED,
+    captures::{Captures, Reference},
 };
 
-/// The most instructions in a program. Also keeps every offset and number within 32 bits.
-const SIZE_LIMIT: usize = 500_000;
+/// Maximum number of instructions. Also keeps every offset and index within 32 bits.
+const MAX_INSTRUCTIONS: usize = 500_000;
 
-/// Compiles a source that [`super::source::prepare`] has prepared.
+/// Compiles a source from [`super::source::prepare`].
 pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
     let allocator = Allocator::default();
     let pattern = LiteralParser::new(&allocator, source, None, Options::default())
         .parse()
         .map_err(|diagnostic| syntax_error(&diagnostic.to_string()))?;
-    let survey = Survey::of(&pattern.body);
-    if survey.repeats_name {
+    let captures = Captures::collect(&pattern.body);
+    if captures.has_duplicate_name {
         return Err(syntax_error("Duplicated capturing group names"));
     }
     if let Some(literal) = literal(&pattern.body) {
         return Ok(Engine::Literal(literal));
     }
 
-    let captured = survey.captured();
+    let captured = captures.referenced();
     let backtracks = !captured.is_empty();
     let mut compiler = Compiler {
         slots: captured.len() * 2,
-        survey,
+        captures,
         captured,
-        set_numbers: HashMap::new(),
+        set_indices: HashMap::new(),
         program: Program { code: Vec::new(), sets: Vec::new(), looks: Vec::new(), main: Entry::default(), slots: 0 },
     };
     let body = compiler.disjunction(&pattern.body, Mode { edge: !backtracks, ..Mode::default() })?;
@@ -52,7 +52,7 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
     Ok(if backtracks { Engine::Backtracking(program) } else { Engine::Linear(program) })
 }
 
-/// Words the parser's complaint as a fragment, in terms of the pattern rather than of the grammar.
+/// Rewords a message of the parser in terms of the pattern rather than the grammar.
 fn syntax_error(message: &str) -> PatternError {
     const REWORDED: [(&str, &str); 4] = [
         ("Lone quantifier", "nothing to repeat"),
@@ -69,8 +69,8 @@ fn syntax_error(message: &str) -> PatternError {
     PatternError::Syntax(message)
 }
 
-/// Drops the repetitions at both ends that need not be there: a match may begin and end anywhere,
-/// so there is one with them exactly if there is one without, and `.*foo.*` is but a slow `foo`.
+/// Drops optional repetitions at both ends. A match may begin and end anywhere, so they do not
+/// affect whether there is one, and `.*foo.*` is just a slow `foo`.
 fn without_optional_ends<'t, 'a>(mut terms: &'t [Term<'a>]) -> &'t [Term<'a>] {
     let is_optional = |term: &Term| matches!(term, Term::Quantifier(quantifier) if quantifier.min == 0);
     while let [first, rest @ ..] = terms
@@ -86,7 +86,7 @@ fn without_optional_ends<'t, 'a>(mut terms: &'t [Term<'a>]) -> &'t [Term<'a>] {
     terms
 }
 
-/// Returns the text that a pattern of nothing but characters looks for.
+/// Returns the text of a pattern that consists only of characters.
 fn literal(pattern: &Disjunction) -> Option<String> {
     let [alternative] = &pattern.body[..] else {
         return None;
@@ -98,16 +98,16 @@ fn literal(pattern: &Disjunction) -> Option<String> {
     String::from_utf16(&units.collect::<Option<Vec<_>>>()?).ok()
 }
 
-/// How the part being compiled is read.
+/// Settings of the part being compiled.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "three of them are the flags of the language")]
+#[expect(clippy::struct_excessive_bools, reason = "three of them are regex flags")]
 struct Mode {
     backward: bool,
     ignore_case: bool,
     multiline: bool,
     dot_all: bool,
-    /// Whether this is a whole alternative of a pattern in which nothing is captured, whose ends
-    /// can be cut as in [`without_optional_ends`].
+    /// Whether this is a whole alternative of a pattern without captures, whose ends can be
+    /// dropped as in [`without_optional_ends`].
     edge: bool,
 }
 
@@ -129,46 +129,45 @@ impl Mode {
     }
 }
 
-/// Code that runs into whatever follows it.
+/// Code that continues with whatever follows it.
 struct Fragment {
     code: Vec<Instruction>,
-    /// Whether it may match without reading anything.
-    nullable: bool,
+    /// Whether it may match the empty string.
+    is_nullable: bool,
 }
 
 impl Fragment {
-    /// Makes code that is always there and may read nothing.
     fn nullable(code: Vec<Instruction>) -> Self {
-        Self { code, nullable: true }
+        Self { code, is_nullable: true }
     }
 
-    /// Makes one instruction that reads a unit.
+    /// Wraps an instruction that reads a unit.
     fn reading(instruction: Instruction) -> Self {
-        Self { code: vec![instruction], nullable: false }
+        Self { code: vec![instruction], is_nullable: false }
     }
 }
 
 struct Compiler<'a> {
-    survey: Survey<'a>,
-    /// The places of the groups whose captures are kept, in order. If there are none, nothing is
-    /// kept and the program is for the linear engine.
+    captures: Captures<'a>,
+    /// The source offsets of the groups whose captures are recorded, in order. If there are none,
+    /// the program is for the linear engine.
     captured: Vec<u32>,
     /// The number of slots so far: two for each captured group, then one for each loop that may
     /// iterate without reading.
     slots: usize,
-    set_numbers: HashMap<UnitSet, u32>,
+    set_indices: HashMap<UnitSet, u32>,
     program: Program,
 }
 
 impl Compiler<'_> {
     fn disjunction(&mut self, disjunction: &Disjunction, mode: Mode) -> Result<Fragment, PatternError> {
         let mut code = Vec::new();
-        let mut nullable = false;
+        let mut is_nullable = false;
         let mut exits = Vec::new();
         let last = disjunction.body.len().saturating_sub(1);
         for (index, alternative) in disjunction.body.iter().enumerate() {
             let fragment = self.alternative(alternative, mode)?;
-            nullable |= fragment.nullable;
+            is_nullable |= fragment.is_nullable;
             if index < last {
                 code.push(Instruction::Split { first: 1, second: distance(fragment.code.len() + 2) });
             }
@@ -181,7 +180,7 @@ impl Compiler<'_> {
         for exit in exits {
             code[exit] = Instruction::Jump(distance(code.len() - exit));
         }
-        Ok(Fragment { code, nullable })
+        Ok(Fragment { code, is_nullable })
     }
 
     fn alternative(&mut self, alternative: &Alternative, mode: Mode) -> Result<Fragment, PatternError> {
@@ -200,7 +199,7 @@ impl Compiler<'_> {
                 }
                 _ => self.term(term, inner)?,
             };
-            whole.nullable &= fragment.nullable;
+            whole.is_nullable &= fragment.is_nullable;
             append(&mut whole.code, &fragment.code)?;
         }
         Ok(whole)
@@ -215,7 +214,7 @@ impl Compiler<'_> {
                     BoundaryAssertionKind::End if mode.multiline => Assertion::LineEnd,
                     BoundaryAssertionKind::End => Assertion::TextEnd,
                     BoundaryAssertionKind::Boundary => Assertion::WordBoundary,
-                    BoundaryAssertionKind::NegativeBoundary => Assertion::NoWordBoundary,
+                    BoundaryAssertionKind::NegativeBoundary => Assertion::NotWordBoundary,
                 };
                 Fragment::nullable(vec![Instruction::Assert(assertion)])
             }
@@ -227,8 +226,8 @@ impl Compiler<'_> {
             }
             Term::Dot(_) if mode.dot_all => self.set(Vec::new(), true, mode),
             Term::Dot(_) => self.set(LINE_TERMINATOR.to_vec(), true, mode),
-            Term::CharacterClassEscape(escape) => self.set(escaped(escape.kind), false, mode),
-            Term::CharacterClass(class) => self.set(members(class)?, class.negative, mode),
+            Term::CharacterClassEscape(escape) => self.set(escape_ranges(escape.kind), false, mode),
+            Term::CharacterClass(class) => self.set(class_ranges(class)?, class.negative, mode),
             Term::CapturingGroup(group) => self.group(group, mode)?,
             Term::IgnoreGroup(group) => self.disjunction(&group.body, mode.modified(group.modifiers.as_ref()))?,
             Term::IndexedReference(reference) => self.reference(Reference::Index(reference.index), mode),
@@ -237,7 +236,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Compiles reading one unit that is in a set, or that is not.
+    /// Compiles reading one unit inside or outside of a set.
     fn set(&mut self, ranges: Vec<UnitRange>, inverted: bool, mode: Mode) -> Fragment {
         let mut set = UnitSet::new(ranges);
         if mode.ignore_case {
@@ -251,17 +250,17 @@ impl Compiler<'_> {
             return Fragment::reading(Instruction::Unit { unit, backward });
         }
         let sets = &mut self.program.sets;
-        let number = *self.set_numbers.entry(set).or_insert_with_key(|set| {
+        let index = *self.set_indices.entry(set).or_insert_with_key(|set| {
             sets.push(set.clone());
-            number(sets.len() - 1)
+            index_u32(sets.len() - 1)
         });
-        Fragment::reading(Instruction::Set { set: number, backward })
+        Fragment::reading(Instruction::Set { set: index, backward })
     }
 
     fn group(&mut self, group: &CapturingGroup, mode: Mode) -> Result<Fragment, PatternError> {
         let mut body = self.disjunction(&group.body, mode)?;
         if let Ok(index) = self.captured.binary_search(&group.span.start) {
-            let (start, end) = (Instruction::Save(number(index * 2)), Instruction::Save(number(index * 2 + 1)));
+            let (start, end) = (Instruction::Save(index_u32(index * 2)), Instruction::Save(index_u32(index * 2 + 1)));
             let (before, after) = if mode.backward { (end, start) } else { (start, end) };
             body.code.insert(0, before);
             body.code.push(after);
@@ -269,12 +268,12 @@ impl Compiler<'_> {
         Ok(body)
     }
 
-    /// Compiles reading again what a group captured. Of several groups with one name at most one has
-    /// taken part, and the others match nothing.
+    /// Compiles a back-reference. Of several groups with one name, at most one has taken part, and
+    /// the others match the empty string.
     fn reference(&self, reference: Reference, mode: Mode) -> Fragment {
         let Mode { ignore_case, backward, .. } = mode;
-        let indices = self.survey.targets(reference).filter_map(|group| self.captured.binary_search(&group).ok());
-        let slots = indices.map(|index| number(index * 2));
+        let indices = self.captures.targets(reference).filter_map(|group| self.captured.binary_search(&group).ok());
+        let slots = indices.map(|index| index_u32(index * 2));
         Fragment::nullable(slots.map(|slot| Instruction::Reference { slot, ignore_case, backward }).collect())
     }
 
@@ -285,16 +284,17 @@ impl Compiler<'_> {
             LookAroundAssertionKind::Lookbehind => (true, false),
             LookAroundAssertionKind::NegativeLookbehind => (true, true),
         };
-        // The linear engine asks where matches end that begin anywhere, so it reads the other way.
+        // The linear engine looks for the ends of matches that begin anywhere, so it reads the
+        // other way.
         let backward = behind != self.captured.is_empty();
         let body = self.disjunction(&look.body, Mode { backward, ..mode })?;
         let entry = self.entry(body, backward)?;
         self.program.looks.push(entry);
-        let look = number(self.program.looks.len() - 1);
+        let look = index_u32(self.program.looks.len() - 1);
         Ok(Fragment::nullable(vec![Instruction::Look { look, negative }]))
     }
 
-    /// Adds code to the program as a part of its own.
+    /// Adds a separate part to the program.
     fn entry(&mut self, mut body: Fragment, backward: bool) -> Result<Entry, PatternError> {
         body.code.push(Instruction::Match);
         let start = self.program.code.len();
@@ -302,23 +302,23 @@ impl Compiler<'_> {
         Ok(self.program.entry(start, backward))
     }
 
-    /// Compiles a repetition, written out: first the iterations that must be, then those that may.
+    /// Compiles a repetition by expanding it: first the mandatory iterations, then the optional ones.
     fn quantifier(
         &mut self,
         quantifier: &Quantifier,
-        maximum: Option<u64>,
+        max: Option<u64>,
         mode: Mode,
     ) -> Result<Fragment, PatternError> {
-        let Fragment { mut code, nullable } = self.term(&quantifier.body, mode)?;
-        // Each iteration starts with what the one before has captured forgotten.
+        let Fragment { mut code, is_nullable } = self.term(&quantifier.body, mode)?;
+        // Each iteration starts with the captures of the previous one cleared.
         let captured = self.captured_in(quantifier.span.start..quantifier.span.end);
         if !captured.is_empty() {
-            code.insert(0, Instruction::Clear(number(captured.start * 2), number(captured.end * 2)));
+            code.insert(0, Instruction::Clear(index_u32(captured.start * 2), index_u32(captured.end * 2)));
         }
-        // An iteration that need not be and has read nothing is rejected.
-        let check = (nullable && !self.captured.is_empty()).then(|| {
+        // An optional iteration that has read nothing is rejected.
+        let check = (is_nullable && !self.captured.is_empty()).then(|| {
             self.slots += 1;
-            number(self.slots - 1)
+            index_u32(self.slots - 1)
         });
         let mut optional = code.clone();
         if let Some(slot) = check {
@@ -330,45 +330,45 @@ impl Compiler<'_> {
             Instruction::Split { first, second }
         };
 
-        let minimum = quantifier.min;
+        let min = quantifier.min;
         let mut whole = Vec::new();
-        if let Some(maximum) = maximum.filter(|&maximum| maximum < ENDLESS) {
-            append_times(&mut whole, &code, minimum)?;
+        if let Some(max) = max.filter(|&max| max < UNBOUNDED) {
+            append_times(&mut whole, &code, min)?;
             let size = optional.len() + 1;
-            let rest = within_limit((maximum - minimum).saturating_mul(size as u64))?;
+            let rest = within_limit((max - min).saturating_mul(size as u64))?;
             for done in (0..rest).step_by(size) {
                 whole.push(split(1, distance(rest - done)));
                 append(&mut whole, &optional)?;
             }
         } else {
-            // The last iteration that must be shares its code with those that may follow, or
-            // nested loops would double in size at each level. It alone may read nothing, so
-            // it enters past the saving of the position, with an empty slot.
-            append_times(&mut whole, &code, minimum.saturating_sub(1))?;
+            // The last mandatory iteration shares its code with the optional ones; otherwise nested
+            // loops would double in size at each level. It alone may read nothing, so it skips the
+            // instruction that saves the position, with an empty slot.
+            append_times(&mut whole, &code, min.saturating_sub(1))?;
             match check {
-                _ if minimum == 0 => whole.push(split(1, distance(optional.len() + 2))),
+                _ if min == 0 => whole.push(split(1, distance(optional.len() + 2))),
                 Some(slot) => whole.extend([Instruction::Clear(slot, slot + 1), Instruction::Jump(2)]),
                 None => {}
             }
             append(&mut whole, &optional)?;
             whole.push(split(-distance(optional.len()), 1));
         }
-        Ok(Fragment { code: whole, nullable: nullable || minimum == 0 })
+        Ok(Fragment { code: whole, is_nullable: is_nullable || min == 0 })
     }
 
-    /// Returns which of the captured groups are in a part of the source.
+    /// Returns which captured groups are in a part of the source.
     fn captured_in(&self, span: Range<u32>) -> Range<usize> {
-        let index = |place: u32| self.captured.partition_point(|&start| start < place);
+        let index = |offset: u32| self.captured.partition_point(|&start| start < offset);
         index(span.start)..index(span.end)
     }
 }
 
-/// Adds code, within the limit on a program's size.
+/// Appends code, up to the maximum program size.
 fn append(code: &mut Vec<Instruction>, added: &[Instruction]) -> Result<(), PatternError> {
     append_times(code, added, 1)
 }
 
-/// Adds code several times, within the limit on a program's size.
+/// Appends code several times, up to the maximum program size.
 fn append_times(code: &mut Vec<Instruction>, added: &[Instruction], times: u64) -> Result<(), PatternError> {
     let size = within_limit(times.saturating_mul(added.len() as u64))?;
     within_limit((code.len() + size) as u64)?;
@@ -376,20 +376,20 @@ fn append_times(code: &mut Vec<Instruction>, added: &[Instruction], times: u64) 
     Ok(())
 }
 
-/// Refuses a size past the limit on a program's.
+/// Fails if a size exceeds the maximum program size.
 fn within_limit(size: u64) -> Result<usize, PatternError> {
     match usize::try_from(size) {
-        Ok(size) if size <= SIZE_LIMIT => Ok(size),
+        Ok(size) if size <= MAX_INSTRUCTIONS => Ok(size),
         _ => Err(PatternError::TooLarge),
     }
 }
 
-/// Makes a number of a slot, set or look-around, which the limit on a program's size keeps small.
-fn number(index: usize) -> u32 {
+/// Converts the index of a slot, set or look-around, which the program size keeps small.
+fn index_u32(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Makes an offset, which the limit on a program's size keeps small.
+/// Converts an offset, which the program size keeps small.
 fn distance(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }

@@ -1,27 +1,26 @@
-//! Tests texts against ECMAScript regular expressions within a fixed number of steps.
+//! Matches texts against ECMAScript regular expressions within a fixed number of steps.
 //!
-//! A [`Pattern`] means what `new RegExp(source).test(text)` means in JavaScript: no flags, Annex B
-//! syntax, UTF-16 code units, a match anywhere in the text. What differs is the cost: JavaScript
-//! engines may backtrack for longer than anyone waits, while a pattern here either answers or says
-//! that it gave up, and does the same on every machine because it counts steps, not time.
+//! A [`Pattern`] behaves like `new RegExp(source).test(text)` in JavaScript: no flags, Annex B
+//! syntax, UTF-16 code units, a match anywhere in the text. Only the cost differs: JavaScript
+//! engines may backtrack almost forever, while a pattern here either answers or gives up. It counts
+//! steps, not time, so it does the same on every machine.
 //!
-//! Since only "is there a match" is asked, the order in which a backtracking engine would try the
-//! ways to match does not show, and neither do captures unless a back-reference reads them. So
-//! there are three ways to answer:
+//! Since only the existence of a match matters, the order in which a backtracking engine tries
+//! alternatives is irrelevant, and so are captures, unless a back-reference reads them. There are
+//! three engines:
 //!
 //! - a plain literal is a substring search;
-//! - a pattern without back-references is simulated with all its states at once, in time
+//! - a pattern without back-references is simulated with all its states in parallel, in time
 //!   proportional to program × text, which makes `^(a+)+$` harmless;
-//! - a pattern with back-references is matched by backtracking, which has no good bound but the
-//!   budget.
+//! - a pattern with back-references is matched by backtracking, bounded only by the budget.
 
 mod backtrack;
+mod captures;
 mod class;
 mod compile;
 mod linear;
 mod program;
 mod source;
-mod survey;
 #[cfg(test)]
 mod tests;
 
@@ -54,7 +53,7 @@ impl Pattern {
         compile::compile(&source).map(|engine| Self { engine })
     }
 
-    /// Reports whether the pattern matches anywhere in the text.
+    /// Whether the pattern matches anywhere in the text.
     ///
     /// # Errors
     ///
@@ -62,8 +61,8 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Result<bool, Exhausted> {
         let units = || text.encode_utf16().collect::<Vec<u16>>();
         match &self.engine {
-            // In well-formed text, a well-formed literal occurs at the same places whether one
-            // compares code units or bytes.
+            // In well-formed text, a well-formed literal occurs at the same places in code units and
+            // in bytes.
             Engine::Literal(literal) => Ok(text.contains(literal.as_str())),
             Engine::Linear(program) => linear::is_match(program, &units()),
             Engine::Backtracking(program) => backtrack::is_match(program, &units()),
@@ -74,22 +73,22 @@ impl Pattern {
 /// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatternError {
-    /// The source is not a regular expression in JavaScript either.
+    /// The source is not valid in JavaScript either.
     #[error("{0}")]
     Syntax(String),
     /// The source is too long.
-    #[error("longer than {} bytes", source::LENGTH_LIMIT)]
+    #[error("longer than {} bytes", source::MAX_SOURCE_BYTES)]
     TooLong,
     /// Groups are nested too deeply.
-    #[error("groups nested more than {} deep", source::DEPTH_LIMIT)]
+    #[error("groups nested more than {} deep", source::MAX_DEPTH)]
     TooDeep,
-    /// The program is too large, which takes counted repetition.
-    #[error("too large once its counted repetitions are written out")]
+    /// The program is too large because of counted repetitions.
+    #[error("too large once its counted repetitions are expanded")]
     TooLarge,
 }
 
 impl PatternError {
-    /// Makes the error for syntax that the parser never reports without the flags u and v.
+    /// Syntax that the parser never reports without the flags u and v.
     fn needs_flag() -> Self {
         Self::Syntax("syntax that needs the flag u or v".to_owned())
     }

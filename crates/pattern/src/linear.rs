@@ -1,39 +1,39 @@
-//! Matches a program without back-references by following all its states at once.
+//! Matches a program without back-references by simulating all its states in parallel.
 //!
-//! Without back-references, whether there is a match depends only on which (instruction, position)
-//! pairs can be reached, so each is visited at most once: states advance together, one code unit
-//! at a time. An iteration of a loop that reads nothing leads back to a pair already visited, so
-//! ECMAScript's rule against empty iterations needs no bookkeeping.
+//! Without back-references, a match depends only on which (instruction, position) pairs are
+//! reachable, so each is visited at most once: all states advance together, one code unit at a
+//! time. A loop iteration that reads nothing leads back to a visited pair, so ECMAScript's rule
+//! against empty iterations needs no bookkeeping.
 //!
-//! A look-around is a property of a position. It is worked out for all positions beforehand, in
-//! one pass over the text: a look-behind reads forward and holds wherever a match that began
-//! anywhere ends, and a look-ahead is the same thing backward. (That is why the compiler turns the
-//! direction of look-arounds around for this engine.)
+//! A look-around is a property of a position. It is computed for all positions beforehand, in one
+//! pass over the text: a look-behind reads forward and holds wherever a match that began anywhere
+//! ends; a look-ahead does the same backward. This is why the compiler reverses the direction of
+//! look-arounds for this engine.
 
 use super::{
     Exhausted,
     program::{Budget, Entry, Instruction, Program, next_unit, offset},
 };
 
-/// Reports whether the program matches anywhere in the text.
+/// Whether the program matches anywhere in the text.
 pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
     let mut simulation = Simulation {
         program,
         text,
         budget: Budget::for_text(text.len()),
-        holding: Vec::with_capacity(program.looks.len()),
+        look_matches: Vec::with_capacity(program.looks.len()),
         seen: vec![0; program.code.len()],
         round: 0,
     };
     for look in &program.looks {
-        // Also bounds the memory these take.
+        // Also bounds the memory of the positions.
         simulation.budget.spend(text.len())?;
         let mut positions = vec![0_u64; text.len() / 64 + 1];
         simulation.run(look, |position| {
             positions[position / 64] |= 1 << (position % 64);
             false
         })?;
-        simulation.holding.push(positions);
+        simulation.look_matches.push(positions);
     }
     simulation.run(&program.main, |_| true)
 }
@@ -43,15 +43,15 @@ struct Simulation<'a> {
     text: &'a [u16],
     budget: Budget,
     /// For each look-around, a bit per position where it matches.
-    holding: Vec<Vec<u64>>,
+    look_matches: Vec<Vec<u64>>,
     /// For each instruction, the last round in which it was visited.
     seen: Vec<usize>,
-    /// The number of the current position among all those visited so far.
+    /// The number of positions visited so far.
     round: usize,
 }
 
 impl Simulation<'_> {
-    /// Finds the positions where a match ends that began anywhere, until told to stop at one.
+    /// Finds the positions where a match that began anywhere ends, until `stop_at` returns true.
     fn run(&mut self, entry: &Entry, mut stop_at: impl FnMut(usize) -> bool) -> Result<bool, Exhausted> {
         let mut position = if entry.backward { self.text.len() } else { 0 };
         let mut states = vec![entry.start];
@@ -76,8 +76,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Follows the states at a position, draining them, to those after the code unit that is read
-    /// next. Reports whether one of them is a match.
+    /// Drains the states at a position and collects those after the next code unit. Returns whether
+    /// one of them is a match.
     fn advance(
         &mut self,
         states: &mut Vec<usize>,
@@ -94,7 +94,7 @@ impl Simulation<'_> {
                 if std::mem::replace(&mut self.seen[at], self.round) == self.round {
                     break;
                 }
-                let (reads, goes_on) = match self.program.code[at] {
+                let (reads, continues) = match self.program.code[at] {
                     Instruction::Unit { unit: expected, .. } => (unit == Some(expected), false),
                     Instruction::Set { set, .. } => {
                         (unit.is_some_and(|unit| self.program.sets[set as usize].contains(unit)), false)
@@ -110,7 +110,7 @@ impl Simulation<'_> {
                     }
                     Instruction::Assert(assertion) => (false, assertion.holds(self.text, position)),
                     Instruction::Look { look, negative } => {
-                        let bits = self.holding[look as usize][position / 64];
+                        let bits = self.look_matches[look as usize][position / 64];
                         (false, (bits >> (position % 64) & 1 == 1) != negative)
                     }
                     Instruction::Match => {
@@ -126,13 +126,13 @@ impl Simulation<'_> {
                 if reads {
                     next_states.push(at + 1);
                 }
-                if !goes_on {
+                if !continues {
                     break;
                 }
                 at += 1;
             }
         }
-        // No more than the program's size at a time, so counting them together is soon enough.
+        // At most the program size per call, so spending the steps at once is precise enough.
         self.budget.spend(steps)?;
         Ok(matched)
     }

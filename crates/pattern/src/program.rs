@@ -1,38 +1,38 @@
-//! The instructions a pattern is compiled to, and what both engines need to run them.
+//! The instructions of a compiled pattern, and what both engines need to run them.
 
 use super::{
     Exhausted,
     class::{self, UnitRange, UnitSet},
 };
 
-/// The steps every text may take, before its length is counted.
+/// Steps that are allowed for every text, regardless of its length.
 const BASE_STEPS: u64 = 20_000_000;
 
-/// The further steps per code unit of the text.
+/// Additional steps per code unit of the text.
 const STEPS_PER_UNIT: u64 = 32;
 
-/// An instruction. Offsets are relative to it, so that code can be copied and joined.
+/// An instruction. Offsets are relative, so that code can be copied and joined.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Instruction {
     /// Reads this code unit.
     Unit { unit: u16, backward: bool },
-    /// Reads a code unit of the set with this number.
+    /// Reads a code unit of the set with this index.
     Set { set: u32, backward: bool },
-    /// Goes on if the assertion holds.
+    /// Continues if the assertion holds.
     Assert(Assertion),
-    /// Goes on if the look-around with this number matches here, or if it does not.
+    /// Continues if the look-around with this index matches here, or if it does not.
     Look { look: u32, negative: bool },
-    /// Goes on at the first offset, or else at the second.
+    /// Continues at the first offset or, if that fails, at the second.
     Split { first: i32, second: i32 },
-    /// Goes on at the offset.
+    /// Continues at the offset.
     Jump(i32),
     /// Stores the position in a slot.
     Save(u32),
-    /// Empties the slots from the first to before the second.
+    /// Empties a range of slots, excluding its end.
     Clear(u32, u32),
-    /// Goes on if the slot does not hold the position: rejects an empty iteration.
+    /// Continues if the slot does not hold the current position, to reject empty iterations.
     Check(u32),
-    /// Reads what the group whose two slots begin here has captured.
+    /// Reads the capture of the group with these two slots.
     Reference { slot: u32, ignore_case: bool, backward: bool },
     /// Ends the look-around or the whole match.
     Match,
@@ -46,11 +46,10 @@ pub(super) enum Assertion {
     LineStart,
     LineEnd,
     WordBoundary,
-    NoWordBoundary,
+    NotWordBoundary,
 }
 
 impl Assertion {
-    /// Reports whether the assertion holds at the position.
     pub(super) fn holds(self, text: &[u16], position: usize) -> bool {
         let before = position.checked_sub(1).map(|before| text[before]);
         let after = text.get(position).copied();
@@ -60,7 +59,7 @@ impl Assertion {
             Self::LineStart => before.is_none_or(class::is_line_terminator),
             Self::LineEnd => after.is_none_or(class::is_line_terminator),
             Self::WordBoundary => before.is_some_and(class::is_word) != after.is_some_and(class::is_word),
-            Self::NoWordBoundary => !Self::WordBoundary.holds(text, position),
+            Self::NotWordBoundary => !Self::WordBoundary.holds(text, position),
         }
     }
 }
@@ -70,7 +69,7 @@ impl Assertion {
 pub(super) struct Program {
     pub(super) code: Vec<Instruction>,
     pub(super) sets: Vec<UnitSet>,
-    /// The look-arounds, each after those inside it.
+    /// The look-arounds, inner ones first.
     pub(super) looks: Vec<Entry>,
     pub(super) main: Entry,
     /// The number of slots.
@@ -82,18 +81,17 @@ pub(super) struct Program {
 pub(super) struct Entry {
     pub(super) start: usize,
     pub(super) backward: bool,
-    /// The code units that a match can begin with, except at the very first position tried; absent
-    /// if it can begin with anything or be empty. Saves trying positions that cannot match.
+    /// The code units that a match can begin with, except at the first position tried; `None` if it
+    /// can begin with anything or be empty. Used to skip positions that cannot match.
     pub(super) first: Option<UnitSet>,
 }
 
 impl Program {
-    /// Makes the entry for the code from `start` on.
     pub(super) fn entry(&self, start: usize, backward: bool) -> Entry {
         Entry { start, backward, first: self.first_units(start, backward) }
     }
 
-    /// Collects the units a match can begin with.
+    /// Collects the units that a match can begin with.
     fn first_units(&self, start: usize, backward: bool) -> Option<UnitSet> {
         let anchor = if backward { Assertion::TextEnd } else { Assertion::TextStart };
         let mut units: Vec<UnitRange> = Vec::new();
@@ -110,7 +108,7 @@ impl Program {
                     pending.extend([offset(at, first), offset(at, second)]);
                 }
                 Instruction::Jump(distance) => pending.push(offset(at, distance)),
-                // It held at most at the first position tried, which is not asked about.
+                // It holds only at the first position, for which the set is not used.
                 Instruction::Assert(assertion) if assertion == anchor => {}
                 Instruction::Reference { .. } | Instruction::Match => return None,
                 _ => pending.push(at + 1),
@@ -121,7 +119,7 @@ impl Program {
 }
 
 impl Entry {
-    /// Reports whether a match may begin at the position, which is not the first one tried.
+    /// Whether a match may begin at the position, which is not the first one tried.
     #[inline]
     pub(super) fn may_begin(&self, text: &[u16], position: usize) -> bool {
         self.first
@@ -130,7 +128,7 @@ impl Entry {
     }
 }
 
-/// Returns the unit next to the position in the direction of reading, and the position after it.
+/// Returns the next unit in the direction of reading, and the position after it.
 #[inline]
 pub(super) fn next_unit(text: &[u16], position: usize, backward: bool) -> Option<(u16, usize)> {
     let (at, next) = if backward {
@@ -156,13 +154,13 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Makes the budget for a text of this many code units.
+    /// Returns the budget for a text of this many code units.
     pub(super) fn for_text(length: usize) -> Self {
         let limit = BASE_STEPS.saturating_add(STEPS_PER_UNIT.saturating_mul(length as u64));
         Self { limit, left: limit }
     }
 
-    /// Takes steps from the budget.
+    /// Uses up steps.
     #[inline]
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
         match self.left.checked_sub(steps as u64) {
@@ -174,7 +172,7 @@ impl Budget {
         }
     }
 
-    /// Makes the error for giving up now.
+    /// Returns the error for the steps used so far.
     #[cold]
     pub(super) fn exhausted(&self) -> Exhausted {
         Exhausted { steps: self.limit - self.left }

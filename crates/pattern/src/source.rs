@@ -1,4 +1,4 @@
-//! Prepares a pattern's source for the parser: bounds it, and spells out what the parser misreads.
+//! Prepares a pattern's source for the parser: checks limits and rewrites what the parser misreads.
 //!
 //! `oxc_regular_expression` 0.146 disagrees with JavaScript on a few forms of Annex B syntax:
 //!
@@ -6,29 +6,29 @@
 //! - `\400` to `\777` lose their third digit, which is not part of the octal escape;
 //! - a number too large for 64 bits is an error in `{…}` and in `\…`, and one too large for 32 bits
 //!   wraps around in `\…`;
-//! - `(?i:…)` counts as a capturing group when `\1` is told apart from an octal escape.
+//! - `(?i:…)` counts as a capturing group when `\1` is distinguished from an octal escape.
 //!
-//! All of them are local, so the source is rewritten to an equivalent form that is read correctly:
-//! `\xHH` for the escapes, a smaller number for a count that no text can reach, `\{` for a brace
-//! that is no quantifier. (One more fault, with duplicate names, is made up for in [`super::survey`].)
+//! All of these are local, so the source is rewritten to an equivalent form that is read correctly:
+//! `\xHH` for the escapes, a smaller number for an unreachable count, `\{` for a brace that is not
+//! a quantifier. (Another bug, with duplicate names, is handled in [`super::captures`].)
 
 use std::fmt::Write as _;
 
 use super::PatternError;
 
-/// The longest source accepted, in bytes.
-pub(super) const LENGTH_LIMIT: usize = 64 * 1024;
+/// Maximum length of a source, in bytes.
+pub(super) const MAX_SOURCE_BYTES: usize = 64 * 1024;
 
-/// The deepest nesting of parentheses accepted. The parser and the compiler recurse on it; unoptimized they take 20 KiB
-/// of the stack at each level, of the 2 MiB that a thread has.
-pub(super) const DEPTH_LIMIT: usize = 64;
+/// Maximum nesting of parentheses. The parser and the compiler recurse; without optimization each level takes 20 KiB of
+/// a thread's 2 MiB stack.
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// A repetition count that no text can reach (JavaScript strings have fewer than 2^30 code units).
-pub(super) const ENDLESS: u64 = 1 << 30;
+pub(super) const UNBOUNDED: u64 = 1 << 30;
 
 /// Checks the limits on the source and rewrites it for the parser.
 pub(super) fn prepare(source: &str) -> Result<String, PatternError> {
-    if source.len() > LENGTH_LIMIT {
+    if source.len() > MAX_SOURCE_BYTES {
         return Err(PatternError::TooLong);
     }
     let groups = count_groups(source)?;
@@ -53,7 +53,7 @@ pub(super) fn prepare(source: &str) -> Result<String, PatternError> {
     Ok(prepared)
 }
 
-/// Counts the capturing groups, refusing groups nested too deeply.
+/// Counts the capturing groups and rejects groups that are nested too deeply.
 pub(super) fn count_groups(source: &str) -> Result<u64, PatternError> {
     let bytes = source.as_bytes();
     let (mut groups, mut depth, mut in_class) = (0, 0_usize, false);
@@ -71,7 +71,7 @@ pub(super) fn count_groups(source: &str) -> Result<u64, PatternError> {
                 };
                 groups += u64::from(captures);
                 depth += 1;
-                if depth > DEPTH_LIMIT {
+                if depth > MAX_DEPTH {
                     return Err(PatternError::TooDeep);
                 }
             }
@@ -83,7 +83,7 @@ pub(super) fn count_groups(source: &str) -> Result<u64, PatternError> {
     Ok(groups)
 }
 
-/// Writes the escape that `rest` begins with and returns how much of `rest` it takes.
+/// Writes the escape at the start of `rest` and returns its length in `rest`.
 fn push_escape(prepared: &mut String, rest: &str, in_class: bool, groups: u64) -> usize {
     let bytes = rest.as_bytes();
     let (value, length) = match bytes.get(1..) {
@@ -99,7 +99,7 @@ fn push_escape(prepared: &mut String, rest: &str, in_class: bool, groups: u64) -
             }
             octal_escape(digits)
         }
-        // Only in a group's name is this a code point escape; there the braces must stay.
+        // This is a code point escape only in a group's name, where the braces must stay.
         Some([b'u', b'{', ..]) => {
             prepared.push_str(&rest[..3]);
             return 3;
@@ -115,7 +115,7 @@ fn push_escape(prepared: &mut String, rest: &str, in_class: bool, groups: u64) -
     length
 }
 
-/// Reads a legacy octal escape, or `\8` or `\9`, which stand for the digit.
+/// Parses a legacy octal escape, or `\8` or `\9`, which mean the digit itself.
 fn octal_escape(digits: &str) -> (u32, usize) {
     let mut value = 0;
     let mut length = 1;
@@ -132,21 +132,21 @@ fn octal_escape(digits: &str) -> (u32, usize) {
     }
 }
 
-/// Writes the brace that `rest` begins with and returns how much of `rest` that takes.
+/// Writes the brace at the start of `rest` and returns its length in `rest`.
 fn push_brace(prepared: &mut String, rest: &str) -> usize {
-    let limited = |digits: &str| digits.parse().unwrap_or(u64::MAX).min(ENDLESS);
-    let minimum = leading_digits(&rest[1..]);
-    let mut length = 1 + minimum.len();
-    let mut quantifier = format!("{{{}", limited(minimum));
+    let clamped = |digits: &str| digits.parse().unwrap_or(u64::MAX).min(UNBOUNDED);
+    let min = leading_digits(&rest[1..]);
+    let mut length = 1 + min.len();
+    let mut quantifier = format!("{{{}", clamped(min));
     if rest[length..].starts_with(',') {
-        let maximum = leading_digits(&rest[length + 1..]);
-        length += 1 + maximum.len();
+        let max = leading_digits(&rest[length + 1..]);
+        length += 1 + max.len();
         quantifier.push(',');
-        if !maximum.is_empty() {
-            quantifier.push_str(&limited(maximum).to_string());
+        if !max.is_empty() {
+            quantifier.push_str(&clamped(max).to_string());
         }
     }
-    if minimum.is_empty() || !rest[length..].starts_with('}') {
+    if min.is_empty() || !rest[length..].starts_with('}') {
         prepared.push_str("\\{");
         return 1;
     }
@@ -154,7 +154,6 @@ fn push_brace(prepared: &mut String, rest: &str) -> usize {
     length
 }
 
-/// Returns the decimal digits a text begins with.
 fn leading_digits(text: &str) -> &str {
     &text[..text.bytes().take_while(u8::is_ascii_digit).count()]
 }

@@ -1,38 +1,38 @@
-//! Bounded output in whole lines: a redactor does not recognise half a secret.
+//! Bounded output in whole lines, since a redactor cannot recognise half a secret.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-/// Which lines are kept of output that exceeds the limit.
+/// Which lines to keep of output that exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     First,
     Last,
-    /// Some programs say first what is wrong, others last.
+    /// Some programs report the problem first, others last.
     Ends,
 }
 
-/// How much is kept of a stream.
+/// How much to keep of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capture {
     pub keep: Keep,
-    /// For a line, and for all of them.
+    /// Limit of a line and of all lines together.
     pub max_bytes: usize,
 }
 
-/// The share of `Keep::Ends` that the first lines get: one part of these.
-const HEAD: usize = 4;
+/// Divisor of the share that the first lines get with `Keep::Ends`.
+const HEAD_DIVISOR: usize = 4;
 
-/// The lines of a stream as far as they are kept, never a part of one.
+/// The captured lines of a stream, whole lines only.
 #[derive(Debug)]
 pub(crate) struct Lines {
     capture: Capture,
     head: Vec<String>,
     tail: VecDeque<String>,
-    /// The bytes of all lines.
+    /// Bytes of all lines.
     size: usize,
     omitted: usize,
-    /// The line that has not ended yet; empty when it is too long to be kept.
+    /// The unfinished line; empty if it is too long to keep.
     partial: Vec<u8>,
     partial_length: usize,
     is_full: bool,
@@ -57,20 +57,20 @@ impl Lines {
             if self.is_full {
                 return;
             }
-            let is_ended = piece.ends_with(b"\n");
-            self.partial_length += piece.len() - usize::from(is_ended);
+            let is_complete = piece.ends_with(b"\n");
+            self.partial_length += piece.len() - usize::from(is_complete);
             if self.partial_length > self.capture.max_bytes {
                 self.partial.clear();
             } else {
                 self.partial.extend_from_slice(piece);
             }
-            if is_ended {
+            if is_complete {
                 self.finish();
             }
         }
     }
 
-    /// Takes the last line, which no line break ended.
+    /// Ends the stream, including a last line without a line break.
     pub(crate) fn end(&mut self) {
         if self.partial_length > 0 {
             self.finish();
@@ -90,7 +90,7 @@ impl Lines {
             return;
         }
         self.size += line.len();
-        if keep == Keep::Ends && self.tail.is_empty() && self.size <= max_bytes / HEAD {
+        if keep == Keep::Ends && self.tail.is_empty() && self.size <= max_bytes / HEAD_DIVISOR {
             self.head.push(line);
             return;
         }
@@ -101,21 +101,21 @@ impl Lines {
         }
     }
 
-    /// Returns the lines; of one that has not ended only its length, since the rest of it may follow.
+    /// Returns the lines. Of an unfinished line only the length, since the rest may follow.
     pub(crate) fn text(&self) -> String {
         let mut text = self.head.concat();
         if self.omitted > 0 {
             match self.capture.keep {
                 Keep::Last => text.push_str("…\n"),
                 Keep::Ends if !self.head.is_empty() => {
-                    let _ = writeln!(text, "({} lines left out)", self.omitted);
+                    let _ = writeln!(text, "({} lines omitted)", self.omitted);
                 }
                 Keep::Ends | Keep::First => {}
             }
         }
         text.extend(self.tail.iter().map(String::as_str));
         if self.partial_length > 0 {
-            let _ = write!(text, "(a line of {} bytes and no end)", self.partial_length);
+            let _ = write!(text, "(a line of {} bytes, unfinished)", self.partial_length);
         }
         text
     }
@@ -131,7 +131,7 @@ mod tests {
     #[rstest]
     #[case(Keep::First, "one\ntwo\nthree\n", "one\ntwo\n")]
     #[case(Keep::Ends, "one\ntwo\nthree\n", "two\nthree\n")]
-    #[case(Keep::Ends, "1\ntwo\nthree\nfour\n", "1\n(2 lines left out)\nfour\n")]
+    #[case(Keep::Ends, "1\ntwo\nthree\nfour\n", "1\n(2 lines omitted)\nfour\n")]
     #[case(Keep::Ends, "1\n2\n3\n4\n", "1\n2\n3\n4\n")]
     #[case(Keep::Last, "one\ntwo\nthree\n", "…\ntwo\nthree\n")]
     #[case(Keep::Last, "one\ntwo", "one\ntwo")]
@@ -141,25 +141,25 @@ mod tests {
     #[case(Keep::Ends, "one\r\ntwo", "one\r\ntwo")]
     #[case(Keep::First, "one\n\n", "one\n\n")]
     #[case(Keep::Ends, "\n", "\n")]
-    fn keeps_whole_lines(#[case] keep: Keep, #[case] said: &str, #[case] kept: &str) {
+    fn keeps_whole_lines(#[case] keep: Keep, #[case] output: &str, #[case] expected: &str) {
         let mut lines = Lines::new(Capture { keep, max_bytes: 10 });
-        lines.push(said.as_bytes());
+        lines.push(output.as_bytes());
         lines.end();
-        assert_eq!(lines.text(), kept);
+        assert_eq!(lines.text(), expected);
     }
 
     #[test]
-    fn hides_a_line_that_has_not_ended() {
+    fn hides_an_unfinished_line() {
         let mut lines = Lines::new(Capture { keep: Keep::Ends, max_bytes: 100 });
         lines.push(b"ready\ntoken: s3cr");
-        assert_eq!(lines.text(), "ready\n(a line of 11 bytes and no end)");
+        assert_eq!(lines.text(), "ready\n(a line of 11 bytes, unfinished)");
         lines.push(b"3t\n");
         assert_eq!(lines.text(), "ready\ntoken: s3cr3t\n");
     }
 
     proptest! {
         #[test]
-        fn never_cuts_a_secret(
+        fn never_splits_a_secret(
             before in "[a-z\n]{0,60}", after in "[a-z\n]{0,60}", max_bytes in 1_usize..80, chunk in 1_usize..20,
             keep in prop::sample::select(vec![Keep::First, Keep::Last, Keep::Ends]),
         ) {
@@ -168,7 +168,7 @@ mod tests {
             for chunk in format!("{before}{SECRET}{after}").as_bytes().chunks(chunk) {
                 lines.push(chunk);
                 let masked = lines.text().replace(SECRET, "").replace("(a line of ", "");
-                let numbers = masked.split('\n').filter(|line| !line.ends_with(" bytes)") && !line.ends_with(" no end)") && !line.ends_with(" left out)"));
+                let numbers = masked.split('\n').filter(|line| !line.ends_with(" bytes)") && !line.ends_with(" unfinished)") && !line.ends_with(" omitted)"));
                 prop_assert!(!numbers.into_iter().any(|line| line.contains(|digit: char| digit.is_ascii_digit())));
             }
         }

@@ -1,4 +1,4 @@
-//! Commands, and running one to its end.
+//! Commands and how to run them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,64 +10,64 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::ChildStdin;
 
 use crate::capture::{Capture, Keep};
-use crate::process::{DRAIN_TIME, Exit, Process, Stdout};
+use crate::process::{DRAIN_TIMEOUT, Exit, Process, Stdout};
 
-/// A program and how it is started.
+/// A program with its arguments and environment.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// A name without a `/` is looked up in `PATH`.
+    /// Looked up in `PATH` unless it contains a `/`.
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub folder: PathBuf,
-    /// The whole environment; where none is given, that of karat.
+    /// The whole environment; karat's own if not given.
     pub environment: Option<BTreeMap<String, String>>,
     pub stderr: Capture,
 }
 
-/// What a command may use.
+/// Resource limits of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     pub stdout_bytes: usize,
     pub time: Option<Duration>,
 }
 
-/// A command that ended by itself.
+/// Result of a command that exited by itself.
 #[derive(Debug)]
 pub struct Finished {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
-    /// What is kept of stderr.
+    /// The captured stderr.
     pub stderr: String,
-    /// From the start of the program to its end.
+    /// From start to exit.
     pub elapsed: Duration,
 }
 
-/// A command that could not be run to its end.
+/// A command that did not run to completion.
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}")]
 pub struct RunError {
     pub failure: Failure,
-    /// What is kept of stderr.
+    /// The captured stderr.
     pub stderr: String,
 }
 
-/// Why a command could not be run to its end.
+/// Why a command did not run to completion.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("cannot be started: {0}")]
     Start(io::Error),
     #[error("wrote more than {limit} bytes to stdout")]
     TooLarge { limit: usize },
-    #[error("its stdout cannot be read: {0}")]
+    #[error("cannot read its stdout: {0}")]
     Read(io::Error),
-    #[error("no end within {} ms", .limit.as_millis())]
+    #[error("timed out after {} ms", .limit.as_millis())]
     TimedOut { limit: Duration },
-    #[error("its end cannot be waited for")]
+    #[error("cannot wait for its exit")]
     Lost,
 }
 
 impl Command {
-    /// Takes the environment of karat, and keeps the first and last lines of stderr.
+    /// Creates a command with karat's environment that keeps the first and last lines of stderr.
     pub fn new(program: impl Into<PathBuf>, arguments: &[String], folder: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -78,7 +78,7 @@ impl Command {
         }
     }
 
-    /// Starts the program, within an async runtime; returns the ends of its pipes too.
+    /// Starts the program and returns its pipes. Must be called within an async runtime.
     pub fn start(&self) -> io::Result<(Process, ChildStdin, Stdout)> {
         let mut command = tokio::process::Command::new(&self.program);
         command.args(&self.arguments).current_dir(&self.folder).kill_on_drop(true);
@@ -92,17 +92,17 @@ impl Command {
         Process::supervise(command.spawn()?, started, self.stderr)
     }
 
-    /// Runs the program to its end, with this on its stdin. Dropping the future kills the program and all that it
-    /// started, and so does exceeding a limit.
+    /// Runs the program to completion with `input` on its stdin. Kills the program and its descendants when the future
+    /// is dropped or a limit is exceeded.
     pub async fn run(&self, input: &[u8], limits: Limits) -> Result<Finished, RunError> {
         let started = self.start();
         let (process, stdin, stdout) =
             started.map_err(|error| RunError { failure: Failure::Start(error), stderr: String::new() })?;
         let mut written = Vec::new();
-        let talking = talk(&process, (stdin, input), (stdout, &mut written), limits.stdout_bytes);
+        let exchange = exchange(&process, (stdin, input), (stdout, &mut written), limits.stdout_bytes);
         let ended = match limits.time {
-            None => talking.await,
-            Some(limit) => tokio::time::timeout(limit, talking).await.unwrap_or(Err(Failure::TimedOut { limit })),
+            None => exchange.await,
+            Some(limit) => tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Failure::TimedOut { limit })),
         };
         let stderr = process.stderr();
         match ended {
@@ -112,16 +112,16 @@ impl Command {
     }
 }
 
-/// Writes the input and reads the output until the process ends.
-async fn talk(
+/// Writes the input and reads the output until the process exits.
+async fn exchange(
     process: &Process,
     (stdin, input): (ChildStdin, &[u8]),
     (stdout, written): (Stdout, &mut Vec<u8>),
     max_bytes: usize,
 ) -> Result<Exit, Failure> {
-    let (feeding, reading) = (feed(stdin, input), read_limited(stdout, written, max_bytes));
-    tokio::pin!(feeding, reading);
-    let (mut is_fed, mut is_read) = (false, false);
+    let (writing, reading) = (write_input(stdin, input), read_limited(stdout, written, max_bytes));
+    tokio::pin!(writing, reading);
+    let (mut is_written, mut is_read) = (false, false);
     let exit = loop {
         tokio::select! {
             biased;
@@ -129,19 +129,19 @@ async fn talk(
                 read?;
                 is_read = true;
             }
-            () = &mut feeding, if !is_fed => is_fed = true,
+            () = &mut writing, if !is_written => is_written = true,
             exit = process.exited() => break exit.ok_or(Failure::Lost)?,
         }
     };
-    // Somebody holds the pipe, but what the program wrote is in it by now.
-    if !is_read && let Ok(read) = tokio::time::timeout(DRAIN_TIME, reading).await {
+    // Another process holds the pipe open, but all output of the program is in it by now.
+    if !is_read && let Ok(read) = tokio::time::timeout(DRAIN_TIMEOUT, reading).await {
         read?;
     }
     Ok(exit)
 }
 
-/// Writes the input and closes the pipe; a program need not read it.
-async fn feed(mut stdin: ChildStdin, input: &[u8]) {
+/// Writes the input and closes the pipe. Errors are ignored, since a program need not read it.
+async fn write_input(mut stdin: ChildStdin, input: &[u8]) {
     stdin.write_all(input).await.ok();
 }
 

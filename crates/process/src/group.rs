@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The groups that have not been killed yet.
+/// Groups that have not been killed yet.
 static LIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// Kills every process that karat started, and what these started: for a program that exits without dropping handles.
+/// Kills all processes that karat started and their descendants, for an exit without dropping handles.
 pub fn kill_all() {
     let groups = std::mem::take(&mut *locked(&LIVE));
     for group in groups {
@@ -14,8 +14,7 @@ pub fn kill_all() {
     }
 }
 
-/// A process and all that it started. Its id is that of the process, and is none once the group was killed: by then
-/// another group may have it.
+/// A process and its descendants. `None` once the group was killed, because the id may be reused.
 #[derive(Debug)]
 pub(crate) struct Group(Mutex<Option<u32>>);
 
@@ -45,7 +44,7 @@ fn kill_group(group: u32) {
 #[cfg(not(unix))]
 fn kill_group(_group: u32) {}
 
-/// Locks what is consistent at any time, so that a panic elsewhere does no harm.
+/// Locks a mutex and ignores poisoning: the values are always consistent.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! The one way in which karat starts a child process.
+//! Starts and supervises all child processes of karat.
 //!
-//! A process gets a group of its own, which is killed as a whole: when its handle is dropped, when it exceeds a limit, and
-//! for what is left of the group after it exits. Output is kept within limits. Elsewhere than on Unix there are no
-//! groups, and only the process itself is killed.
+//! Each process gets its own process group, which is killed as a whole: when its handle is dropped, when it exceeds a
+//! limit, and after the process exits. Captured output is bounded. On systems other than Unix only the process itself
+//! is killed.
 
 mod capture;
 mod command;

@@ -15,22 +15,21 @@ use tokio::task::JoinHandle;
 use crate::capture::{Capture, Keep, Lines};
 use crate::group::{Group, locked};
 
-/// How long other processes may hold the pipes of one that exited: time enough to pass on what they read from it, as
-/// `tee` does.
-pub(crate) const DRAIN_TIME: Duration = Duration::from_millis(250);
+/// How long other processes may hold the pipes of an exited one, so that filters such as `tee` can finish.
+pub(crate) const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// What is kept of stdout, for output that is not what the caller expects.
+/// Part of stdout to keep, for reports of unexpected output.
 const STDOUT_HEAD: Capture = Capture { keep: Keep::First, max_bytes: 200 };
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Exit {
     pub status: ExitStatus,
-    /// From its start to its end.
+    /// From start to exit.
     pub elapsed: Duration,
 }
 
-/// A running process; it and all that it started are killed when this is dropped.
+/// A running process. It and its descendants are killed on drop.
 #[derive(Debug)]
 pub struct Process {
     group: Arc<Group>,
@@ -40,7 +39,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Takes over a child that leads its group and whose streams are pipes.
+    /// Supervises a child that leads its group and whose streams are piped.
     pub(crate) fn supervise(
         mut child: Child,
         started: Instant,
@@ -48,7 +47,7 @@ impl Process {
     ) -> io::Result<(Self, ChildStdin, Stdout)> {
         let group = Arc::new(Group::new(child.id()));
         let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
-        let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("its pipes are missing"))?;
+        let ((stdin, stdout), stderr_pipe) = pipes.ok_or_else(|| io::Error::other("missing pipes"))?;
         let (exited, exit) = watch::channel(None);
         let (is_open, closed) = oneshot::channel();
         let process = Self {
@@ -64,23 +63,23 @@ impl Process {
         Ok((process, stdin, stdout))
     }
 
-    /// Waits for the end; none if it cannot be known.
+    /// Waits for the exit; `None` if it cannot be determined.
     pub async fn exited(&self) -> Option<Exit> {
         let mut exit = self.exit.clone();
         *exit.wait_for(Option::is_some).await.ok()?
     }
 
-    /// Waits for the end; none if the process goes on for this long.
-    pub async fn exited_within(&self, patience: Duration) -> Option<Exit> {
-        tokio::time::timeout(patience, self.exited()).await.ok()?
+    /// Waits for the exit; `None` on a timeout.
+    pub async fn exited_within(&self, timeout: Duration) -> Option<Exit> {
+        tokio::time::timeout(timeout, self.exited()).await.ok()?
     }
 
-    /// Returns what is kept of stderr.
+    /// Returns the captured stderr.
     pub fn stderr(&self) -> String {
         locked(&self.stderr).text()
     }
 
-    /// Returns the first lines of stdout, of what was read so far.
+    /// Returns the first lines of stdout read so far.
     pub fn stdout_head(&self) -> String {
         locked(&self.stdout_head).text()
     }
@@ -92,18 +91,18 @@ impl Drop for Process {
     }
 }
 
-/// The ends of both output pipes.
+/// State of both output pipes.
 struct Pipes {
-    /// Ends when the reader of stdout is through, or dropped.
+    /// Resolves when stdout was read to the end, or its reader dropped.
     stdout: oneshot::Receiver<()>,
     stderr: JoinHandle<()>,
     lines: Arc<Mutex<Lines>>,
 }
 
-/// Waits for the process, kills what it left behind, and reports its end after its last output was read.
+/// Waits for the process, kills its remaining descendants, and reports the exit after the last output was read.
 ///
-/// Waits for the process alone, and not for its group: as the first process of a container, karat inherits what is left
-/// of the group, and would wait for that too.
+/// Waits for the process, not for its group: as PID 1 of a container, karat inherits the rest of the group and would
+/// wait for it too.
 async fn wait(
     mut child: Child,
     group: Arc<Group>,
@@ -119,11 +118,11 @@ async fn wait(
         stderr.await.ok();
     };
     tokio::pin!(drained);
-    let is_drained = tokio::time::timeout(DRAIN_TIME, &mut drained).await.is_ok();
+    let is_drained = tokio::time::timeout(DRAIN_TIMEOUT, &mut drained).await.is_ok();
     group.kill();
     if !is_drained {
-        // A process that left the group may hold the pipes for ever.
-        tokio::time::timeout(DRAIN_TIME, drained).await.ok();
+        // A process that left the group may hold the pipes forever.
+        tokio::time::timeout(DRAIN_TIMEOUT, drained).await.ok();
     }
     locked(&lines).end();
     if let Ok(status) = status {
@@ -131,7 +130,7 @@ async fn wait(
     }
 }
 
-/// Reads to the end, so that the process never waits for a reader.
+/// Reads to the end, so that the process never blocks on a full pipe.
 async fn read_lines(mut stderr: ChildStderr, lines: Arc<Mutex<Lines>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {

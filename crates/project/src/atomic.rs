@@ -1,11 +1,11 @@
-//! Files that are there whole or not at all.
+//! Atomic file writes.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a file through a temporary one beside it, so that nobody ever sees half of it.
-pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
+/// Writes a file atomically: a temporary file in the same folder is renamed over it.
+pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -16,22 +16,22 @@ pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut BufWriter<&mut File>
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As for any file a program makes: the umask decides. The default is for the owner's eyes only.
+        // Leave the mode to the umask; temporary files are private to the owner by default.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut temporary = builder.tempfile_in(folder)?;
     {
         let mut writer = BufWriter::with_capacity(64 * 1024, temporary.as_file_mut());
-        fill(&mut writer)?;
+        write(&mut writer)?;
         writer.flush()?;
     }
-    // Without this a crash of the machine could leave an empty file under the final name.
+    // Without this, a system crash could leave an empty file under the final name.
     temporary.as_file().sync_data()?;
     temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Creates a file and the folders on the way to it; fails where something exists at the path.
+/// Creates a file and its parent folders. Fails if the path exists.
 pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -39,50 +39,50 @@ pub fn create_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::options().write(true).create_new(true).open(path)?.write_all(bytes)
 }
 
-/// Puts a text in the place of a file that a person keeps: what a link leads to is written, and whose it is and who may
-/// read it stays. A file that may not be written is left as it is, although its folder would let it be replaced.
+/// Replaces the contents of a user's file: follows symlinks and preserves owner and permissions. Fails if the file is
+/// read-only, even where its folder would allow a rename.
 pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let Ok(path) = path.canonicalize() else {
-        // A link that leads nowhere yet is written through.
-        return if path.is_symlink() { fs::write(path, text) } else { write_whole(path, text, None) };
+        // A dangling symlink is written through.
+        return if path.is_symlink() { fs::write(path, text) } else { write_text(path, text, None) };
     };
     let metadata = fs::metadata(&path)?;
-    // A rename would put a file in the place of the pipe or the device.
+    // A rename would replace the pipe or device with a file.
     if !metadata.is_file() {
         return fs::write(path, text);
     }
     if metadata.permissions().readonly() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
-    // A rename asks only whether the folder can be written.
+    // A rename only needs write access to the folder.
     File::options().write(true).open(&path)?;
-    write_whole(&path, text, Some(&metadata))
+    write_text(&path, text, Some(&metadata))
 }
 
-fn write_whole(path: &Path, text: &str, before: Option<&Metadata>) -> io::Result<()> {
+fn write_text(path: &Path, text: &str, previous: Option<&Metadata>) -> io::Result<()> {
     write_atomically(path, |out| {
-        if let Some(before) = before {
-            keep_owner(out.get_ref(), before);
-            out.get_ref().set_permissions(before.permissions())?;
+        if let Some(previous) = previous {
+            restore_owner(out.get_ref(), previous);
+            out.get_ref().set_permissions(previous.permissions())?;
         }
         out.write_all(text.as_bytes())
     })
 }
 
-/// Gives a file to whom it belonged before, where the system allows that.
+/// Restores the owner and group of a file where the system allows it.
 #[cfg(unix)]
-fn keep_owner(file: &File, before: &Metadata) {
+fn restore_owner(file: &File, previous: &Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
 
-    let is_other = file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (before.uid(), before.gid()));
-    if is_other && fchown(file, Some(before.uid()), Some(before.gid())).is_err() {
-        // Only an administrator gives files away; the group is often one's own too.
-        fchown(file, None, Some(before.gid())).ok();
+    let differs = file.metadata().is_ok_and(|now| (now.uid(), now.gid()) != (previous.uid(), previous.gid()));
+    if differs && fchown(file, Some(previous.uid()), Some(previous.gid())).is_err() {
+        // Only root can change the owner, but members of the group can set the group.
+        fchown(file, None, Some(previous.gid())).ok();
     }
 }
 
 #[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) {}
+fn restore_owner(_: &File, _: &Metadata) {}
 
 #[cfg(test)]
 mod tests {
@@ -90,7 +90,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_replaced_file_keeps_its_link_and_its_permissions() {
+    fn replacing_preserves_symlink_and_permissions() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().unwrap();
@@ -105,8 +105,9 @@ mod tests {
         replace_file(&folder.path().join("a/b"), "made").unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("a/b")).unwrap(), "made");
     }
+
     #[test]
-    fn a_read_only_file_stays_as_it_was() {
+    fn rejects_read_only_files() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "old").unwrap();
@@ -119,7 +120,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_nowhere_is_written_through() {
+    fn writes_through_dangling_symlinks() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         std::os::unix::fs::symlink(&file, &link).unwrap();
@@ -131,13 +132,13 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_replaced_file_keeps_its_owner_where_that_can_be() {
+    fn replacing_preserves_the_owner_where_allowed() {
         use std::os::unix::fs::{MetadataExt, chown};
 
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "old").unwrap();
-        // Only an administrator can give a file away; others see that nothing changes.
+        // Only root can change the owner; for other users the owner is the same before and after.
         chown(&file, Some(12345), Some(12345)).ok();
         let before = std::fs::metadata(&file).unwrap();
         replace_file(&file, "new").unwrap();

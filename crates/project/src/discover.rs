@@ -1,10 +1,10 @@
-//! Paths, folders and globs to eval files.
+//! Finds eval files from paths, folders and globs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use karat_core::case::Tier;
-use karat_core::regression::ARCHIVE_ENDING;
+use karat_core::regression::ARCHIVE_SUFFIX;
 use karat_json::without_bom;
 use serde_json::Value;
 
@@ -12,27 +12,28 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::lock::lock_path;
 
-/// An eval file, and how the person would name it.
+/// The path of an eval file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvalPath {
     pub path: PathBuf,
+    /// Relative to the current folder, for messages.
     pub shown: String,
-    /// Relative to the project's folder, with `/` on every system.
+    /// Relative to the project's folder, with `/` on every platform.
     pub in_project: String,
 }
 
-/// Finds the eval files that are meant; each once, in the order of the arguments, folders sorted.
-pub fn discover(paths: &[PathBuf], layout: &Layout, here: &Path) -> Result<Vec<EvalPath>, Error> {
+/// Finds eval files, without duplicates, in the order of the arguments; folders are sorted. Fails if there are none.
+pub fn discover(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Vec<EvalPath>, Error> {
     let evals = default_folder(layout);
     if paths.is_empty() && !evals.exists() {
-        let shown = evals.strip_prefix(here).unwrap_or(&evals).display();
-        return Err(Error::invalid(format!("there is no folder {shown}"))
-            .hint("name eval files or a folder, or run 'karat init' to make a first one"));
+        let shown = evals.strip_prefix(current_dir).unwrap_or(&evals).display();
+        return Err(Error::invalid(format!("folder {shown} does not exist"))
+            .hint("pass eval files or a folder, or run 'karat init' to create the first eval file"));
     }
-    let found = discover_any(paths, layout, here)?;
+    let found = discover_or_empty(paths, layout, current_dir)?;
     if found.is_empty() {
         return Err(Error::nothing_selected("no eval files found")
-            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or hold a list of cases"));
+            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or contain cases"));
     }
     Ok(found)
 }
@@ -41,41 +42,41 @@ fn default_folder(layout: &Layout) -> PathBuf {
     layout.root.join("evals")
 }
 
-/// Finds the eval files that are meant as [`discover`] does, where it is no mistake that there are none.
-pub fn discover_any(paths: &[PathBuf], layout: &Layout, here: &Path) -> Result<Vec<EvalPath>, Error> {
-    walk(paths, layout, here, Wanted::EvalFiles)
+/// Finds eval files as [`discover`] does, but returns an empty list if there are none.
+pub fn discover_or_empty(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Vec<EvalPath>, Error> {
+    walk(paths, layout, current_dir, FileKind::EvalFiles)
 }
 
-/// Finds the archives of regression cases that are named, or are in the folders in which eval files are looked for.
-pub fn discover_archives(paths: &[PathBuf], layout: &Layout, here: &Path) -> Result<Vec<EvalPath>, Error> {
-    let may_hold = |path: &&PathBuf| here.join(path).is_dir() || is_archive(&here.join(path));
-    let folders: Vec<PathBuf> = paths.iter().filter(may_hold).cloned().collect();
-    if folders.is_empty() && !paths.is_empty() {
+/// Finds archives of regression cases among the paths and in folders.
+pub fn discover_archives(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Vec<EvalPath>, Error> {
+    let is_candidate = |path: &&PathBuf| current_dir.join(path).is_dir() || is_archive(&current_dir.join(path));
+    let candidates: Vec<PathBuf> = paths.iter().filter(is_candidate).cloned().collect();
+    if candidates.is_empty() && !paths.is_empty() {
         return Ok(Vec::new());
     }
-    walk(&folders, layout, here, Wanted::Archives)
+    walk(&candidates, layout, current_dir, FileKind::Archives)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+enum FileKind {
     EvalFiles,
     Archives,
 }
 
-fn walk(paths: &[PathBuf], layout: &Layout, here: &Path, wanted: Wanted) -> Result<Vec<EvalPath>, Error> {
+fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) -> Result<Vec<EvalPath>, Error> {
     let default = [default_folder(layout)];
     let is_default = paths.is_empty();
-    let mut walker = Walker { layout, here, wanted, found: Vec::new(), seen: BTreeSet::new() };
+    let mut walker = Walker { layout, current_dir, kind, found: Vec::new(), seen: BTreeSet::new() };
     for path in if is_default { &default } else { paths } {
-        let full = here.join(path);
+        let full = current_dir.join(path);
         if full.is_dir() {
             walker.folder(&full)?;
-        } else if is_archive(&full) && wanted == Wanted::Archives {
+        } else if is_archive(&full) && kind == FileKind::Archives {
             walker.add(&full);
-        } else if own_file(&full, layout).is_some() {
-            // Passed over: a shell's `evals/*.json` names all files of a folder.
+        } else if other_project_file(&full, layout).is_some() {
+            // Skipped: a shell expands `evals/*.json` to all files of the folder.
         } else if full.is_file() {
-            if wanted == Wanted::EvalFiles {
+            if kind == FileKind::EvalFiles {
                 walker.add(&full);
             }
         } else if is_glob(path) {
@@ -86,17 +87,17 @@ fn walk(paths: &[PathBuf], layout: &Layout, here: &Path, wanted: Wanted) -> Resu
             return Err(Error::invalid(format!("{} does not exist", path.display())));
         }
     }
-    let own = paths.iter().find_map(|path| Some((path, own_file(&here.join(path), layout)?)));
-    match own {
-        Some((path, what)) if wanted == Wanted::EvalFiles && walker.found.is_empty() => {
+    let other = paths.iter().find_map(|path| Some((path, other_project_file(&current_dir.join(path), layout)?)));
+    match other {
+        Some((path, what)) if kind == FileKind::EvalFiles && walker.found.is_empty() => {
             Err(Error::invalid(format!("{} is {what}, not an eval file", path.display())))
         }
         _ => Ok(walker.found),
     }
 }
 
-/// Says what a file is that lies beside eval files and is none.
-fn own_file(path: &Path, layout: &Layout) -> Option<&'static str> {
+/// Describes a project file that is not an eval file but is stored next to them.
+fn other_project_file(path: &Path, layout: &Layout) -> Option<&'static str> {
     if *path == layout.overlap_map {
         Some("the overlap map")
     } else if *path == lock_path(None, layout) {
@@ -106,9 +107,9 @@ fn own_file(path: &Path, layout: &Layout) -> Option<&'static str> {
     }
 }
 
-/// Tells whether a file is an archive of regression cases by its name, and no eval file that was given such a name.
+/// Whether a file is named like an archive of regression cases and is not an eval file.
 fn is_archive(path: &Path) -> bool {
-    path.is_file() && path.to_string_lossy().ends_with(ARCHIVE_ENDING) && !looks_like_eval_file(path)
+    path.is_file() && path.to_string_lossy().ends_with(ARCHIVE_SUFFIX) && !looks_like_eval_file(path)
 }
 
 fn is_glob(path: &Path) -> bool {
@@ -117,8 +118,8 @@ fn is_glob(path: &Path) -> bool {
 
 struct Walker<'w> {
     layout: &'w Layout,
-    here: &'w Path,
-    wanted: Wanted,
+    current_dir: &'w Path,
+    kind: FileKind,
     found: Vec<EvalPath>,
     seen: BTreeSet<PathBuf>,
 }
@@ -135,23 +136,23 @@ impl Walker<'_> {
     fn glob(&mut self, pattern: &Path) -> Result<(), Error> {
         let pattern_text = pattern.to_string_lossy();
         let paths = glob::glob(&pattern_text)
-            .map_err(|error| Error::invalid(format!("'{pattern_text}' is not a glob: {error}")))?;
+            .map_err(|error| Error::invalid(format!("invalid glob '{pattern_text}': {error}")))?;
         for path in paths {
             let path = path.map_err(|error| Error::invalid(format!("cannot read {error}")))?;
             if path.is_dir() {
                 self.folder(&path)?;
             } else {
-                self.add_eval_file(&path);
+                self.add_if_eval_file(&path);
             }
         }
         Ok(())
     }
 
-    /// Adds a file that nobody named if it is an eval file: by its name, or else by what is in it.
-    fn add_eval_file(&mut self, path: &Path) {
+    /// Adds a discovered file if its name or its contents are those of an eval file.
+    fn add_if_eval_file(&mut self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if self.wanted == Wanted::Archives {
-            if name.ends_with(ARCHIVE_ENDING) {
+        if self.kind == FileKind::Archives {
+            if name.ends_with(ARCHIVE_SUFFIX) {
                 self.add(path);
             }
             return;
@@ -170,40 +171,40 @@ impl Walker<'_> {
         paths.sort();
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let is_ours = path == self.layout.output_dir || path == self.layout.recordings;
-            if name.starts_with('.') || name == "node_modules" || is_ours {
+            let is_output = path == self.layout.output_dir || path == self.layout.recordings;
+            if name.starts_with('.') || name == "node_modules" || is_output {
                 continue;
             }
             if path.is_dir() {
-                // A link could lead in a circle.
+                // A symlink could form a cycle.
                 if !path.is_symlink() {
                     self.folder(&path)?;
                 }
             } else {
-                self.add_eval_file(&path);
+                self.add_if_eval_file(&path);
             }
         }
         Ok(())
     }
 
     fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(self.here).unwrap_or(path).display().to_string()
+        path.strip_prefix(self.current_dir).unwrap_or(path).display().to_string()
     }
 }
 
-/// Tells whether a file has cases.
+/// Whether a file contains cases.
 pub fn looks_like_eval_file(path: &Path) -> bool {
     let value: Option<Value> =
         std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| {
-        // A rubric in a file of another name is a mistake that must show.
+        // Accept a rubric in a file of another tier, so that it is reported as a mistake.
         value.get("id").is_some() && (value.get("expect").is_some() || value.get("rubric").is_some())
     };
     match value {
         Some(Value::Array(items)) => items.first().is_some_and(is_case),
         Some(Value::Object(map)) => {
             map.get("cases").and_then(Value::as_array).and_then(|cases| cases.first()).is_some_and(is_case)
-                // A result has cases too, but they expect nothing.
+                // Result files have cases too.
                 && !map.contains_key("runId")
         }
         _ => false,

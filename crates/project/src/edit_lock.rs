@@ -1,4 +1,4 @@
-//! One edit of a project's files at a time.
+//! Serialises edits of a project's files across processes.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -9,42 +9,42 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::layout::Layout;
 
-/// How long another edit may take. It holds the lock for a moment only, never while it asks a server or a person.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The lock is held only briefly, never while waiting for a server or for input.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-const PAUSE: Duration = Duration::from_millis(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Held from reading a file to writing it back, so that of two edits at the same time neither undoes the other.
+/// Held from reading a file to writing it back, so that concurrent edits do not overwrite each other.
 ///
-/// It is the system's own lock of the project's folder: it leaves no file behind, ends with the process, and a rename in
-/// the folder does not touch it.
+/// An advisory lock on the project's folder: it leaves no file behind, ends with the process, and is not affected by
+/// renames in the folder.
 pub struct EditLock {
-    _held: Option<File>,
-    /// Why the folder could not be locked: edits must be made one at a time.
+    _file: Option<File>,
+    /// Why the folder could not be locked; concurrent edits are not prevented then.
     pub unavailable: Option<io::Error>,
 }
 
 impl EditLock {
-    /// Waits for the other edits of the project.
-    pub fn take(layout: &Layout) -> Result<Self, Error> {
+    /// Waits until other processes have finished editing the project.
+    pub fn acquire(layout: &Layout) -> Result<Self, Error> {
         let root = &layout.root;
-        let begun = Instant::now();
-        // Some network file systems have no locks. One edit at a time is right there too.
-        let failed = |error: io::Error| Ok(Self { _held: None, unavailable: Some(error) });
+        let started = Instant::now();
+        // Some network file systems do not support locks; go on without one.
+        let unlocked = |error: io::Error| Ok(Self { _file: None, unavailable: Some(error) });
         let file = match open(root) {
             Ok(file) => file,
-            Err(error) => return failed(error),
+            Err(error) => return unlocked(error),
         };
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Self { _held: Some(file), unavailable: None }),
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => sleep(PAUSE),
+                Ok(()) => return Ok(Self { _file: Some(file), unavailable: None }),
+                Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_TIMEOUT => sleep(RETRY_INTERVAL),
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Error::conflict(format!("another karat is editing {}", root.display()))
-                        .hint("try again when it has ended; nothing was written"));
+                    return Err(Error::conflict(format!("another karat process is editing {}", root.display()))
+                        .hint("nothing was written; try again when it has finished"));
                 }
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(TryLockError::Error(error)) => return failed(error),
+                Err(TryLockError::Error(error)) => return unlocked(error),
             }
         }
     }
@@ -55,7 +55,7 @@ fn open(root: &Path) -> io::Result<File> {
     File::open(root)
 }
 
-/// Opens a file that stands for the folder, which cannot be locked itself.
+/// Opens a lock file for the folder, since folders cannot be locked on this platform.
 #[cfg(not(unix))]
 fn open(root: &Path) -> io::Result<File> {
     let name = karat_json::hash::short_hash(root.canonicalize()?.to_string_lossy().as_bytes());

@@ -1,13 +1,13 @@
-//! Why a file of the project cannot be used.
+//! Errors about the project's files.
 
 use karat_json::InvalidFile;
 
-/// An error with its kind, hints, and the invalid places of files.
+/// An error with hints and the problems found in files.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     pub kind: ErrorKind,
-    /// A lower-case fragment; empty where the invalid files say everything.
+    /// A lower-case fragment; empty if `files` describe the error.
     pub message: String,
     pub hints: Vec<String>,
     pub files: Vec<InvalidFile>,
@@ -17,7 +17,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// A file is missing, unreadable or invalid.
     Invalid,
-    /// No file or case fits.
+    /// No file or case matches the selection.
     NothingSelected,
     /// Another process is editing the project.
     Conflict,

@@ -1,31 +1,32 @@
-//! Where the files of a project are.
+//! Paths of a project.
 
 use std::path::{Path, PathBuf};
 
-/// The folders and files of a project that discovery must know.
+/// The folders and files of a project.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// The folder of `karat.json`, or the current one.
+    /// The folder of `karat.json`, or the current folder.
     pub root: PathBuf,
-    /// The current folder, which shown paths are relative to.
-    pub here: PathBuf,
+    /// Displayed paths are relative to this folder.
+    pub current_dir: PathBuf,
     pub output_dir: PathBuf,
     pub recordings: PathBuf,
     pub overlap_map: PathBuf,
 }
 
 impl Layout {
-    /// Returns a path as the user would type it.
+    /// Returns a path for messages, relative to the current folder.
     pub fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.here).unwrap_or(path).display().to_string()
+        path.strip_prefix(&self.current_dir).unwrap_or(path).display().to_string()
     }
 }
 
-/// A path, and whether it was configured: a configured one must exist.
+/// A path from the settings.
 #[derive(Debug, Clone)]
 pub struct PathSetting {
     pub path: PathBuf,
-    pub given: bool,
+    /// Set by the user rather than a default; the path must exist then.
+    pub is_explicit: bool,
 }
 
 /// The results that a run is compared with.

@@ -11,38 +11,37 @@ use crate::discover::EvalPath;
 use crate::error::Error;
 use crate::layout::PathSetting;
 
-/// An eval file as it was read.
+/// A parsed eval file.
 #[derive(Clone)]
-pub struct Loaded {
+pub struct LoadedSuite {
     pub path: EvalPath,
     pub file: EvalFile,
 }
 
-/// A rubric file as it was read.
+/// A parsed rubric file.
 pub struct LoadedRubric {
     pub path: EvalPath,
     pub file: RubricFile,
 }
 
-/// Reads one eval file's bytes.
 pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
     std::fs::read(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.shown)))
 }
 
 pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
     let file_name = path.path.file_name().unwrap_or_default().to_string_lossy();
-    SuiteFile::read(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
+    SuiteFile::parse(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
 }
 
-/// Reads all files, rubric files apart; when any is invalid, the error has the findings of all.
-pub fn load_all(paths: Vec<EvalPath>) -> Result<(Vec<Loaded>, Vec<LoadedRubric>), Error> {
+/// Reads eval files and rubric files. If any are invalid, the error has the findings of all of them.
+pub fn load_all(paths: Vec<EvalPath>) -> Result<(Vec<LoadedSuite>, Vec<LoadedRubric>), Error> {
     let mut loaded = Vec::with_capacity(paths.len());
     let mut rubrics = Vec::new();
     let mut invalid = Vec::new();
     for path in paths {
         let bytes = read_bytes(&path)?;
         match parse_suite_file(&path, &bytes) {
-            Ok(SuiteFile::Eval(file)) => loaded.push(Loaded { path, file }),
+            Ok(SuiteFile::Eval(file)) => loaded.push(LoadedSuite { path, file }),
             Ok(SuiteFile::Rubric(file)) => rubrics.push(LoadedRubric { path, file }),
             Err(findings) => invalid.push(InvalidFile::new(&path.shown, &bytes, findings)),
         }
@@ -50,7 +49,7 @@ pub fn load_all(paths: Vec<EvalPath>) -> Result<(Vec<Loaded>, Vec<LoadedRubric>)
     if invalid.is_empty() { Ok((loaded, rubrics)) } else { Err(Error::invalid_files(invalid)) }
 }
 
-/// Reads a JSON file that a setting names; a default that is not there is as if it were not set.
+/// Reads the JSON file of a setting. Returns `None` if a default path does not exist.
 pub fn read_json_setting(setting: &PathSetting, what: &str) -> Result<Option<Value>, Error> {
     match read_setting(setting, what)? {
         Some(text) => parse_json(&text, &setting.path, what).map(Some),
@@ -59,7 +58,7 @@ pub fn read_json_setting(setting: &PathSetting, what: &str) -> Result<Option<Val
 }
 
 pub fn read_setting(setting: &PathSetting, what: &str) -> Result<Option<String>, Error> {
-    if !setting.given && !setting.path.exists() {
+    if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
     read_text(&setting.path, what).map(Some)
@@ -68,7 +67,7 @@ pub fn read_setting(setting: &PathSetting, what: &str) -> Result<Option<String>,
 pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
-    // A byte order mark says nothing in UTF-8, but some editors write one.
+    // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 

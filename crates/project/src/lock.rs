@@ -8,15 +8,14 @@ use karat_tools::lock::ToolsLock;
 use crate::error::Error;
 use crate::layout::Layout;
 
-/// Where the lock is if nobody says so.
-const LOCK_FILE: &str = "evals/tools.lock.json";
+const DEFAULT_LOCK_FILE: &str = "evals/tools.lock.json";
 
-/// Returns where the lock is.
+/// Returns the path of the lock: the flag's, or the default.
 pub fn lock_path(flag: Option<&PathBuf>, layout: &Layout) -> PathBuf {
-    flag.map_or_else(|| layout.root.join(LOCK_FILE), |path| layout.here.join(path))
+    flag.map_or_else(|| layout.root.join(DEFAULT_LOCK_FILE), |path| layout.current_dir.join(path))
 }
 
-/// Reads the lock, if there is one.
+/// Reads the lock. Returns `None` if the file does not exist.
 pub fn read_lock(path: &Path, shown: &str) -> Result<Option<ToolsLock>, Error> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
@@ -24,8 +23,8 @@ pub fn read_lock(path: &Path, shown: &str) -> Result<Option<ToolsLock>, Error> {
         Err(error) => return Err(Error::invalid(format!("cannot read {shown}: {error}"))),
     };
     ToolsLock::read(&bytes).map(Some).map_err(|findings| {
-        Error::invalid(format!("{shown} cannot be read as a tool lock"))
+        Error::invalid(format!("{shown} is not a valid tool lock"))
             .with_file(InvalidFile::new(shown, &bytes, findings))
-            .hint("if it should be one, remove it, and 'karat tools lock' writes it anew")
+            .hint("remove it and run 'karat tools lock' to create a new one")
     })
 }

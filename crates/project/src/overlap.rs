@@ -1,4 +1,4 @@
-//! The overlap map that the settings name.
+//! The overlap map on disk.
 
 use karat_json::InvalidFile;
 use karat_tools::overlap::OverlapMap;
@@ -6,9 +6,9 @@ use karat_tools::overlap::OverlapMap;
 use crate::error::Error;
 use crate::layout::PathSetting;
 
-/// Reads the map; a default that is not there is as if it were not set.
+/// Reads the overlap map. Returns `None` if the default path does not exist.
 pub fn read_overlap_map(setting: &PathSetting) -> Result<Option<OverlapMap>, Error> {
-    if !setting.given && !setting.path.exists() {
+    if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
     let shown = setting.path.display().to_string();

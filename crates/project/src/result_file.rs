@@ -1,4 +1,4 @@
-//! The `EvalSuiteResult` files, and those of rubric suites.
+//! Writes `EvalSuiteResult` files and the results of rubric suites.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -14,22 +14,22 @@ use serde::Serialize;
 
 use crate::atomic::write_atomically;
 
-/// Writes each suite's result as soon as the suite has ended.
+/// Writes each suite's result when the suite finishes.
 pub struct ResultFileReporter {
     folder: PathBuf,
     suites: Vec<Arc<SuiteHeader>>,
-    taken: HashSet<String>,
+    used_names: HashSet<String>,
 }
 
 impl ResultFileReporter {
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, suites: Vec::new(), taken: HashSet::new() }
+        Self { folder, suites: Vec::new(), used_names: HashSet::new() }
     }
 
-    /// Two files of one run can be about the same tool and tier.
-    fn free_name(&mut self, name: &FileName<'_>) -> String {
+    /// Returns an unused file name: two eval files of a run can have the same tool and tier.
+    fn unused_name(&mut self, name: &FileName<'_>) -> String {
         let mut number = 1;
-        while !self.taken.insert(name.numbered(number)) {
+        while !self.used_names.insert(name.numbered(number)) {
             number += 1;
         }
         name.numbered(number)
@@ -47,14 +47,14 @@ impl Reporter for ResultFileReporter {
                 let header = self.suites.get(*suite).cloned();
                 let agent = header.as_ref().and_then(|header| header.agent.as_deref());
                 let SuiteResult { tool_name, tier, run_id, .. } = result.as_ref();
-                let name = self.free_name(&FileName { tool_name, tier: *tier, agent, run_id });
+                let name = self.unused_name(&FileName { tool_name, tier: *tier, agent, run_id });
                 write_result(&self.folder.join(name), result.as_ref())
             }
             RunEvent::RubricFinished { suite } => match suite.result() {
                 Some(result) => {
                     let RubricResult { tool_name, tier, run_id, .. } = result.as_ref();
                     let name = FileName { tool_name, tier: *tier, agent: suite.agent.as_deref(), run_id };
-                    let name = self.free_name(&name);
+                    let name = self.unused_name(&name);
                     write_result(&self.folder.join(name), result.as_ref())
                 }
                 None => Ok(()),
@@ -72,20 +72,19 @@ fn write_result(path: &Path, result: &impl Serialize) -> Result<(), ReportError>
     .map_err(|source| ReportError { what: path.display().to_string(), source })
 }
 
-/// What a result's file is called after.
+/// The parts of a result file's name.
 struct FileName<'n> {
     tool_name: &'n str,
     tier: Tier,
-    /// Where a run asks several.
+    /// Set when a run has several agents.
     agent: Option<&'n str>,
     run_id: &'n str,
 }
 
 impl FileName<'_> {
-    /// Returns `{toolName}-{tier}-{runId}.json`, with the agent before the run where a run asks several; later ones of
-    /// the same name carry a number.
+    /// Returns `{toolName}-{tier}-[{agent}-]{runId}[-{number}].json`; the number is omitted for the first file.
     fn numbered(&self, number: usize) -> String {
-        // A tool's name is free text, a file's name is not: nothing may lead out of the folder.
+        // A tool name is free text: it must not escape the folder.
         let tool: String = self
             .tool_name
             .chars()
@@ -103,13 +102,13 @@ impl FileName<'_> {
     }
 }
 
-/// Returns an agent's name in letters that stand in a file's name everywhere.
+/// Returns an agent's name in characters that are valid in file names on every platform.
 fn slug(agent: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
     let words: Vec<&str> = agent.split(|character| !is_plain(character)).filter(|word| !word.is_empty()).collect();
-    let short: String = words.join("-").chars().take(60).collect();
-    let short = short.trim_matches(['-', '.']);
-    if short.is_empty() { "agent".to_owned() } else { short.to_owned() }
+    let slug: String = words.join("-").chars().take(60).collect();
+    let slug = slug.trim_matches(['-', '.']);
+    if slug.is_empty() { "agent".to_owned() } else { slug.to_owned() }
 }
 
 #[cfg(test)]
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agents_name_stands_in_a_files_name() {
+    fn slugs_are_valid_file_names() {
         assert_eq!(slug("scripted:a.json"), "scripted-a.json");
         assert_eq!(slug("https://host:3000/chat?key=***"), "https-host-3000-chat-key");
         assert_eq!(slug("command:../../x 'é'"), "command-..-..-x");

@@ -1,4 +1,4 @@
-//! Earlier results on disk.
+//! Results of earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::discover::EvalPath;
 use crate::error::Error;
 use crate::layout::{Baseline, Layout};
-use crate::load::Loaded;
+use crate::load::LoadedSuite;
 
 /// The results that a run is compared with.
 pub struct Results {
@@ -19,8 +19,8 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads the baseline that the settings name.
-    pub fn baseline(baseline: Option<&Baseline>, layout: &Layout) -> Result<Option<Self>, Error> {
+    /// Reads the configured baseline.
+    pub fn load_baseline(baseline: Option<&Baseline>, layout: &Layout) -> Result<Option<Self>, Error> {
         match baseline {
             None => Ok(None),
             Some(Baseline::File(path)) if path.is_dir() => {
@@ -28,7 +28,7 @@ impl Results {
                 let mut suites = read_results(paths.iter())?;
                 newest_first(&mut suites);
                 if suites.is_empty() {
-                    return Err(Error::invalid(format!("the baseline folder {} holds no results", path.display())));
+                    return Err(Error::invalid(format!("the baseline folder {} contains no results", path.display())));
                 }
                 Ok(Some(Self { suites }))
             }
@@ -37,37 +37,37 @@ impl Results {
                 let suites = run_results(&layout.output_dir, id)?;
                 if suites.is_empty() {
                     return Err(Error::invalid(format!(
-                        "the baseline run '{id}' is not in {}",
+                        "the baseline run '{id}' was not found in {}",
                         layout.output_dir.display()
                     ))
-                    .hint("a run's id is in its result files' names; --baseline PATH takes results from anywhere"));
+                    .hint("result file names contain the run id; --baseline PATH reads results from any path"));
                 }
                 Ok(Some(Self { suites }))
             }
         }
     }
 
-    /// Reads all earlier results, the newest first.
-    pub fn newest(layout: &Layout) -> Result<Self, Error> {
+    /// Reads all earlier results, newest first.
+    pub fn load_newest(layout: &Layout) -> Result<Self, Error> {
         let mut suites: Vec<EarlierResult> =
-            result_paths(&layout.output_dir).iter().filter_map(|path| read_listed(path, "").ok()?).collect();
+            result_paths(&layout.output_dir).iter().filter_map(|path| read_unless_rubric(path, "").ok()?).collect();
         newest_first(&mut suites);
         if suites.is_empty() {
-            return Err(Error::invalid(format!("there is no earlier result in {}", layout.output_dir.display()))
-                .hint("run everything once, or name a result with --baseline"));
+            return Err(Error::invalid(format!("no earlier results in {}", layout.output_dir.display()))
+                .hint("run all cases once, or pass a result with --baseline"));
         }
         Ok(Self { suites })
     }
 
-    /// Returns the result of a suite: the same agent's, or else another's.
-    pub fn of(&self, path: &EvalPath, file: &EvalFile, agent: &str) -> Option<&EarlierResult> {
-        let all = self.all_of(path, file);
+    /// Returns the result of a suite, preferably from the same agent.
+    pub fn find(&self, path: &EvalPath, file: &EvalFile, agent: &str) -> Option<&EarlierResult> {
+        let all = self.find_all(path, file);
         let same = all.iter().find(|result| result.agent_endpoint.as_deref() == Some(agent));
         same.or(all.first()).copied()
     }
 
-    /// Returns the results of a suite: of the same eval file, or else of its tool and tier where that is no question.
-    fn all_of(&self, path: &EvalPath, file: &EvalFile) -> Vec<&EarlierResult> {
+    /// Returns the results of a suite: those of the same eval file, or else those of its tool and tier if unambiguous.
+    fn find_all(&self, path: &EvalPath, file: &EvalFile) -> Vec<&EarlierResult> {
         let is_suite =
             |result: &&EarlierResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
         let of_suite: Vec<&EarlierResult> = self.suites.iter().filter(is_suite).collect();
@@ -76,26 +76,26 @@ impl Results {
         if !of_file.is_empty() {
             return of_file;
         }
-        // The only result there is was meant, whatever its suite was called then; cases are compared by their ids.
+        // A single result is used even if its suite had another name; cases are matched by id.
         if let ([], [result]) = (of_suite.as_slice(), self.suites.as_slice()) {
             return vec![result];
         }
         let same_run = |left: &EarlierResult, right: &EarlierResult| {
             left.run_id == right.run_id && left.agent_endpoint == right.agent_endpoint
         };
-        let is_alone = |result: &&EarlierResult| of_suite.iter().filter(|other| same_run(other, result)).count() == 1;
-        of_suite.iter().copied().filter(is_alone).collect()
+        let is_unique = |result: &&EarlierResult| of_suite.iter().filter(|other| same_run(other, result)).count() == 1;
+        of_suite.iter().copied().filter(is_unique).collect()
     }
 
-    /// Keeps the cases that did not pass when they last ran in these results.
-    pub fn keep_failed(&self, loaded: &mut Vec<Loaded>) -> Result<(), Error> {
-        for Loaded { path, file } in loaded.iter_mut() {
-            // A run of some cases says nothing of the others: for each case its newest result counts.
+    /// Retains the cases that did not pass in their newest result.
+    pub fn retain_failed(&self, loaded: &mut Vec<LoadedSuite>) -> Result<(), Error> {
+        for LoadedSuite { path, file } in loaded.iter_mut() {
+            // A run can cover only some cases, so the newest result is looked up per case.
             let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
-            for result in self.all_of(path, file) {
+            for result in self.find_all(path, file) {
                 for case in &result.cases {
                     let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));
-                    // A run can ask several agents; to have failed with one of them is enough.
+                    // With several agents in a run, a case fails if it fails for any of them.
                     *passed &= *run_id != result.run_id || case.outcome == Outcome::Passed;
                 }
             }
@@ -111,12 +111,12 @@ impl Results {
     }
 }
 
-/// Run ids grow with time, so that they decide between equal times.
+/// Run ids increase over time, so they break ties between equal timestamps.
 fn newest_first(results: &mut [EarlierResult]) {
     results.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
 }
 
-/// Reads the results of one run: by their names, or else by what they say.
+/// Reads the results of one run, found by file name or else by the run id inside.
 pub fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResult>, Error> {
     let paths = result_paths(folder);
     let named: Vec<&PathBuf> = paths
@@ -129,31 +129,31 @@ pub fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResult>, Er
         let read = read_results(named.into_iter())?;
         return Ok(read.into_iter().filter(|result| result.run_id == run_id).collect());
     }
-    let all = paths.iter().filter_map(|path| read_listed(path, "").ok()?);
+    let all = paths.iter().filter_map(|path| read_unless_rubric(path, "").ok()?);
     Ok(all.filter(|result| result.run_id == run_id).collect())
 }
 
 fn read_results<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<EarlierResult>, Error> {
-    paths.filter_map(|path| read_listed(path, "the baseline").transpose()).collect()
+    paths.filter_map(|path| read_unless_rubric(path, "the baseline").transpose()).collect()
 }
 
-/// Reads a result that nobody named; those of rubrics are of another form, and are passed over.
-fn read_listed(path: &Path, what: &str) -> Result<Option<EarlierResult>, Error> {
+/// Reads a result found in a folder. Returns `None` for rubric results, which have another format.
+fn read_unless_rubric(path: &Path, what: &str) -> Result<Option<EarlierResult>, Error> {
     match read_result(path, what) {
         Ok(result) => Ok(Some(result).filter(|result| result.tier != Tier::Rubric)),
         Err(_) if is_rubric_result(path) => Ok(None),
-        Err(failure) => Err(failure),
+        Err(error) => Err(error),
     }
 }
 
 fn is_rubric_result(path: &Path) -> bool {
     #[derive(Deserialize)]
-    struct OfTier {
+    struct TierOnly {
         tier: Tier,
     }
 
     let read = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    read.is_some_and(|OfTier { tier }| tier == Tier::Rubric)
+    read.is_some_and(|TierOnly { tier }| tier == Tier::Rubric)
 }
 
 pub fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Error> {
@@ -162,7 +162,7 @@ pub fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Error> {
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("{what} {} is not a result file: {error}", path.display());
         if is_rubric_result(path) {
-            return Error::invalid(message).hint("it is a rubric's result: scores are not compared");
+            return Error::invalid(message).hint("this is a rubric result; scores are not compared");
         }
         Error::invalid(message)
     })

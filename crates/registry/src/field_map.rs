@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that only a JSON Schema has at its top.
+/// Top-level keywords that identify a JSON Schema.
 const SCHEMA_KEYWORDS: [&str; 7] = ["properties", "$schema", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties"];
 
-/// Returns the JSON Schema of a map of fields, which allows nothing but these; none where a value is not such a map.
+/// Returns the JSON Schema of a field map, without additional properties, or `None` if a value is not a field map.
 pub(crate) fn field_map_schema(value: &Value) -> Option<Value> {
     let fields = value.as_object().filter(|fields| !fields.is_empty())?;
     if fields.get("type").is_some_and(Value::is_string) || SCHEMA_KEYWORDS.iter().any(|key| fields.contains_key(*key)) {
@@ -36,7 +36,7 @@ fn property(field: &Map<String, Value>) -> Option<(Map<String, Value>, bool)> {
             let values = ["enum", "values", "options"].iter().find_map(|key| property.shift_remove(*key));
             property.insert("enum".to_owned(), values.filter(Value::is_array)?);
         }
-        // A type of the project's own allows everything.
+        // A custom type allows any value.
         _ => drop(property.shift_remove("type")),
     }
     Some((property, is_optional))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn becomes_a_closed_schema() {
+    fn converts_to_a_closed_schema() {
         let map = json!({
             "city": {"type": "string", "description": "Where"},
             "days": {"type": "number", "optional": true},
@@ -80,7 +80,7 @@ mod tests {
     #[case(json!({"properties": {"a": {"type": "string"}}}))]
     #[case(json!({"a": {"type": "string"}, "b": 1}))]
     #[case(json!({"a": {"properties": {}}}))]
-    fn leaves_other_values(#[case] value: Value) {
+    fn rejects_other_values(#[case] value: Value) {
         assert_eq!(field_map_schema(&value), None);
     }
 }

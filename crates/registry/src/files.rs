@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::json::RegistryError;
 
-/// How deep a folder is searched.
 const MAX_FOLDER_DEPTH: usize = 32;
 
-/// Folders that hold no tools of the project, or copies of them that were compiled.
-const FOREIGN_FOLDERS: &str =
+/// Folders of dependencies, tests and build output.
+const SKIPPED_FOLDERS: &str =
     "__pycache__ node_modules site-packages venv test tests __tests__ dist build out coverage";
 
-/// Endings of JavaScript and TypeScript sources.
+/// Extensions of JavaScript and TypeScript sources.
 pub(crate) const SCRIPT_EXTENSIONS: [&str; 8] = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"];
 
 pub(crate) fn is_script(path: &Path) -> bool {
@@ -22,50 +21,50 @@ pub(crate) fn extension(path: &Path) -> String {
     path.extension().map(|extension| extension.to_string_lossy().to_lowercase()).unwrap_or_default()
 }
 
-/// Tells whether a file of a folder can define tools: tests and type declarations do not.
+/// Whether a file can define tools, by its name: tests and type declarations cannot.
 pub(crate) fn is_source(name: &str) -> bool {
     let path = Path::new(name);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
     if path.extension().is_some_and(|extension| extension == "py") {
         return !stem.starts_with("test_") && !stem.ends_with("_test") && stem != "conftest" && stem != "setup";
     }
-    let is_other =
+    let is_excluded =
         [".test", ".vitest", ".spec", ".d", ".stories", ".config", ".min"].iter().any(|suffix| stem.ends_with(suffix));
-    is_script(path) && !is_other
+    is_script(path) && !is_excluded
 }
 
-/// Returns the files below a folder whose names fit, in a fixed order; what is hidden or foreign is passed over.
-pub(crate) fn files_below(folder: &Path, fits: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, RegistryError> {
+/// Returns the sorted files below a folder whose names match. Skips hidden files and [`SKIPPED_FOLDERS`].
+pub(crate) fn files_below(folder: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, RegistryError> {
     let mut files = Vec::new();
-    collect_files(folder, fits, 0, &mut files).map_err(|error| RegistryError::File(error.to_string()))?;
+    collect_files(folder, matches, 0, &mut files).map_err(|error| RegistryError::File(error.to_string()))?;
     files.sort();
     Ok(files)
 }
 
 fn collect_files(
     folder: &Path,
-    fits: &dyn Fn(&str) -> bool,
+    matches: &dyn Fn(&str) -> bool,
     depth: usize,
     files: &mut Vec<PathBuf>,
 ) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // A link to a folder may lead in a circle; one to a file may not.
+        // Symlinks to folders are not followed: they may form cycles.
         let is_folder = entry.file_type()?.is_dir();
         if name.starts_with('.') {
             continue;
         }
-        if is_folder && depth < MAX_FOLDER_DEPTH && !FOREIGN_FOLDERS.split(' ').any(|foreign| foreign == name) {
-            collect_files(&entry.path(), fits, depth + 1, files)?;
-        } else if !is_folder && fits(&name) && entry.path().is_file() {
+        if is_folder && depth < MAX_FOLDER_DEPTH && !SKIPPED_FOLDERS.split(' ').any(|skipped| skipped == name) {
+            collect_files(&entry.path(), matches, depth + 1, files)?;
+        } else if !is_folder && matches(&name) && entry.path().is_file() {
             files.push(entry.path());
         }
     }
     Ok(())
 }
 
-/// Returns a path as a person would name it who is at `base`.
-pub(crate) fn shown(path: &Path, base: &Path) -> String {
+/// Returns a path for messages, relative to `base`.
+pub(crate) fn display_path(path: &Path, base: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).display().to_string()
 }

@@ -1,4 +1,4 @@
-//! Tool lists as JSON: our own shape, `OpenAI`'s, Anthropic's, and MCP's `tools/list`.
+//! Tool lists as JSON, in the formats of karat, `OpenAI`, Anthropic and MCP's `tools/list`.
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
 use karat_json::{Position, locate_values, parse, type_name};
@@ -12,27 +12,27 @@ pub enum RegistryError {
     #[error("{0}")]
     File(String),
     #[error(
-        "{path} is not a file that karat reads tools from: a tool list (.json), a Python file (.py), a TypeScript or \
-         JavaScript file (.ts, .js, …), or a folder of them"
+        "cannot read tools from {path}: expected a tool list (.json), a Python file (.py), a TypeScript or JavaScript \
+         file (.ts, .js, …), or a folder of them"
     )]
-    NoKind { path: String },
+    UnsupportedFile { path: String },
     #[error("the folder {path} has no source files to read tools from (.py, .ts, .js, …)")]
     EmptyFolder { path: String },
-    #[error("no tools found in {}", listed(.files))]
+    #[error("no tools found in {}", list_files(.files))]
     NoTools { files: Vec<String> },
     #[error("not JSON: {message}{}", at(*.position))]
     Syntax { message: String, position: Option<Position> },
     #[error("expected a list of tools or an object with 'tools', found {0}")]
-    NoList(&'static str),
+    NotAToolList(&'static str),
     #[error("tool number {number} {what}{}", at(*.position))]
     Tool { number: usize, what: String, position: Option<Position> },
 }
 
-/// Names the files that were read, the first ones where there are many.
-fn listed(files: &[String]) -> String {
-    const MAX_NAMED: usize = 5;
-    let named = files.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(MAX_NAMED) {
+/// Lists the first few files.
+fn list_files(files: &[String]) -> String {
+    const MAX_LISTED_FILES: usize = 5;
+    let named = files.iter().take(MAX_LISTED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(MAX_LISTED_FILES) {
         0 => named,
         more => format!("{named} and {more} more files"),
     }
@@ -42,22 +42,22 @@ fn at(position: Option<Position>) -> String {
     position.map(|Position { line, column }| format!(" (line {line}, column {column})")).unwrap_or_default()
 }
 
-/// Reads a list of tools in any of the known shapes; keys that say nothing to karat are passed over.
+/// Parses a list of tools in any supported format. Unknown keys are ignored.
 ///
-/// `source` is what the text is called in places: a file, or a program that wrote it.
+/// `source` names the text in tool places: a file, or the command that printed it.
 pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
     let value = parse(text).map_err(|error| {
         let position = Some(Position::of(text, error.offset));
         RegistryError::Syntax { message: error.message, position }
     })?;
-    let (list, pointer) = tool_list(&value).ok_or(RegistryError::NoList(type_name(&value)))?;
+    let (list, pointer) = tool_list(&value).ok_or(RegistryError::NotAToolList(type_name(&value)))?;
     let places = places(text, source, list, pointer);
     let mut registry = Registry::default();
     for (index, (entry, (place, description_place))) in list.iter().zip(places).enumerate() {
         let position = place.position;
         let fails = |what: String| RegistryError::Tool { number: index + 1, what, position };
-        if let Some(kind) = provided(entry) {
-            let what = format!("a tool of the provider's own, '{kind}', which says nothing about itself");
+        if let Some(kind) = provider_tool_type(entry) {
+            let what = format!("'{kind}' is a built-in tool of the provider, without a name or a schema");
             registry.add_gap(Gap { kind: GapKind::Unknown, place, what });
             continue;
         }
@@ -66,24 +66,24 @@ pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
         tool.place = Some(place);
         registry
             .add(tool)
-            .map_err(|first| fails(format!("has the name '{}', which another tool has too", first.name)))?;
+            .map_err(|first| fails(format!("has the same name as an earlier tool: '{}'", first.name)))?;
     }
     Ok(registry)
 }
 
-/// Returns the type of an entry that stands for a tool which the model's provider has itself, as in
+/// Returns the type of an entry for a built-in tool of the model's provider, such as
 /// `{"type": "web_search_preview"}`.
-fn provided(entry: &Value) -> Option<&str> {
+fn provider_tool_type(entry: &Value) -> Option<&str> {
     let is_named = entry.get("name").is_some() || entry.get("function").is_some();
     entry.get("type")?.as_str().filter(|kind| *kind != "function" && !is_named)
 }
 
-/// Finds the list: bare, under `tools`, or in the answer of an MCP server.
+/// Finds the list: at the top level, under `tools`, or in the response of an MCP server.
 fn tool_list(value: &Value) -> Option<(&Vec<Value>, &'static str)> {
     ["", "/tools", "/result/tools"].into_iter().find_map(|pointer| Some((value.pointer(pointer)?.as_array()?, pointer)))
 }
 
-/// Returns where each tool and its description stand.
+/// Returns the place of each tool and of its description.
 fn places(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolPlace, Option<ToolPlace>)> {
     let pointers: Vec<String> = list
         .iter()
@@ -100,7 +100,7 @@ fn places(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolP
 
 fn read_tool(entry: &Value) -> Result<Tool, String> {
     let outer = entry.as_object().ok_or_else(|| format!("is {}, not an object", type_name(entry)))?;
-    // `OpenAI`'s chat shape wraps the definition.
+    // `OpenAI`'s chat format wraps the definition.
     let tool = match outer.get("function") {
         Some(Value::Object(function)) => function,
         _ => outer,
@@ -153,8 +153,8 @@ fn phrases(tool: &Map<String, Value>) -> Result<Vec<String>, String> {
         Value::Null => Ok(Vec::new()),
         Value::Array(list) => {
             let phrase = |phrase: &Value| {
-                let wrong = || format!("has a '{key}' that holds {}, not only strings", type_name(phrase));
-                phrase.as_str().map(str::to_owned).ok_or_else(wrong)
+                let error = || format!("has a '{key}' that holds {}, not only strings", type_name(phrase));
+                phrase.as_str().map(str::to_owned).ok_or_else(error)
             };
             list.iter().map(phrase).collect()
         }
@@ -177,8 +177,8 @@ mod tests {
     #[case::openai_responses(json!({"tools": [{"type": "function", "name": "t", "description": "d", "version": "1.0.0", "parameters": {"type": "object"}, "strict": true}]}))]
     #[case::anthropic(json!([{"name": "t", "description": "d", "version": "1.0.0", "input_schema": {"type": "object"}}]))]
     #[case::mcp(json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t", "title": "T", "description": "d", "version": "1.0.0", "inputSchema": {"type": "object"}}]}}))]
-    fn every_shape_gives_the_same_tool(#[case] shape: Value) {
-        let registry = read_json(&shape.to_string(), "tools.json").expect("reads");
+    fn reads_every_format(#[case] list: Value) {
+        let registry = read_json(&list.to_string(), "tools.json").expect("a valid list");
         let expected = Tool {
             name: "t".to_owned(),
             description: Known::from(Some("d".to_owned())),
@@ -188,7 +188,7 @@ mod tests {
         };
         let [tool] = registry.tools() else { panic!("one tool") };
         let place = tool.place.as_ref().and_then(|place| place.position).expect("a place");
-        let text = shape.to_string();
+        let text = list.to_string();
         assert!(text[place.column - 1..].starts_with('{'), "{place:?}");
         let description = tool.description_place.as_ref().and_then(|place| place.position).expect("a place");
         assert!(text[description.column - 1..].starts_with("\"d\""), "{description:?}");
@@ -203,20 +203,20 @@ mod tests {
     #[case(r#"[{"name": 1}]"#, "tool number 1 has a 'name' that is a number, not a string (line 1, column 2)")]
     #[case(
         r#"[{"name": "a"}, {"name": "a"}]"#,
-        "tool number 2 has the name 'a', which another tool has too (line 1, column 17)"
+        "tool number 2 has the same name as an earlier tool: 'a' (line 1, column 17)"
     )]
     #[case(
         r#"[{"name": "a", "parameters": []}]"#,
         "tool number 1 ('a') has a schema that is an array, not an object (line 1, column 2)"
     )]
-    fn what_is_wrong_is_said(#[case] text: &str, #[case] message: &str) {
+    fn rejects_invalid_lists(#[case] text: &str, #[case] message: &str) {
         assert_eq!(read_json(text, "tools.json").expect_err("invalid").to_string(), message);
     }
 
     #[test]
-    fn a_tool_of_the_provider_is_a_gap_and_costs_no_other() {
+    fn built_in_provider_tools_are_gaps() {
         let text = r#"[{"type": "web_search_preview"}, {"type": "function", "name": "a"}]"#;
-        let registry = read_json(text, "t.json").expect("reads");
+        let registry = read_json(text, "t.json").expect("a valid list");
         assert_eq!(registry.names(), ["a"]);
         let [gap] = registry.gaps() else { panic!("one gap") };
         assert_eq!((gap.kind, gap.place.to_string().as_str()), (GapKind::Unknown, "t.json:1:2"));
@@ -224,24 +224,24 @@ mod tests {
     }
 
     #[test]
-    fn what_our_own_shape_says_beside() {
+    fn reads_the_extra_fields_of_karats_format() {
         let text = r#"[{"name": "a", "category": "write", "status": "deprecated", "triggerPhrases": ["do it"], "requiresConfirmation": true},
             {"name": "b", "trigger_phrases": ["x", "y"], "requires_confirmation": false},
             {"name": "c", "requiresConfirmation": null}]"#;
-        let registry = read_json(text, "t.json").expect("reads");
+        let registry = read_json(text, "t.json").expect("a valid list");
         let [a, b, c] = registry.tools() else { panic!("three tools") };
         let confirmations = [a, b, c].map(|tool| tool.requires_confirmation.get().copied());
         assert_eq!(confirmations, [Some(true), Some(false), None]);
         assert_eq!((a.category.as_deref(), a.status.as_deref()), (Some("write"), Some("deprecated")));
         assert_eq!((a.trigger_phrases().len(), b.trigger_phrases().len()), (1, 2));
         assert_eq!(b.place.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
-        let wrong = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
+        let error = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
         let message =
             "tool number 1 ('a') has a 'triggerPhrases' that holds a number, not only strings (line 1, column 2)";
-        assert_eq!(wrong.to_string(), message);
-        let wrong = read_json(r#"[{"name": "a", "requiresConfirmation": "yes"}]"#, "t.json").expect_err("a text");
+        assert_eq!(error.to_string(), message);
+        let error = read_json(r#"[{"name": "a", "requiresConfirmation": "yes"}]"#, "t.json").expect_err("a text");
         let message =
             "tool number 1 ('a') has a 'requiresConfirmation' that is a string, not true or false (line 1, column 2)";
-        assert_eq!(wrong.to_string(), message);
+        assert_eq!(error.to_string(), message);
     }
 }

@@ -1,9 +1,8 @@
-//! What karat knows of an agent's tools.
+//! The tool registry: tool definitions from source files, JSON, commands and MCP servers.
 //!
-//! Owns the reading of tool definitions and the connections to MCP servers, and must never run a project's source to
-//! find its tools, unless the configuration names a program that lists them.
+//! Never runs a project's code to find its tools, unless the configuration names a command that lists them.
 
-mod dump;
+mod command;
 mod export_script;
 mod field_map;
 mod files;
@@ -12,7 +11,7 @@ mod mcp;
 mod reader;
 mod source;
 
-pub use dump::{CommandFailure, RegistryCommand};
+pub use command::{CommandFailure, RegistryCommand};
 pub use export_script::{ScriptLanguage, export_script};
 pub use json::{RegistryError, read_json};
 pub use mcp::{

@@ -1,17 +1,16 @@
-//! A registry in the project's files: which reader a path is for.
+//! Reads tools from a file or folder of the project.
 
 use std::path::{Path, PathBuf};
 
 use karat_core::registry::Registry;
 
-use crate::files::{files_below, is_script, is_source, shown};
+use crate::files::{files_below, is_script, is_source, display_path};
 use crate::json::{RegistryError, read_json};
 use crate::reader::read_sources;
 
-/// Reads the tools that a file or folder declares; places are named relative to `base`.
+/// Reads the tools that a file or folder defines; places are relative to `base`.
 ///
-/// What cannot be read of a source is a gap of the registry, beside the tools that could. An error means that there is
-/// nothing to read.
+/// Parts that cannot be read are gaps in the registry. Fails if there are neither tools nor gaps.
 pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {
     let kind = std::fs::metadata(path).map_err(|error| RegistryError::File(error.to_string()))?;
     if kind.is_dir() {
@@ -22,26 +21,25 @@ pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {
     }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
-        Some("json") => read_json(&read_text(path)?, &shown(path, base)),
-        Some("py") => found(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
-        _ if is_script(path) => found(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
-        _ => Err(RegistryError::NoKind { path: shown(path, base) }),
+        Some("json") => read_json(&read_text(path)?, &display_path(path, base)),
+        Some("py") => require_tools(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
+        _ if is_script(path) => require_tools(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
+        _ => Err(RegistryError::UnsupportedFile { path: display_path(path, base) }),
     }
 }
 
-/// Reads all source files of a folder.
 fn read_folder(folder: &Path, base: &Path) -> Result<Registry, RegistryError> {
     let files = files_below(folder, &is_source)?;
     if files.is_empty() {
-        return Err(RegistryError::EmptyFolder { path: shown(folder, base) });
+        return Err(RegistryError::EmptyFolder { path: display_path(folder, base) });
     }
-    found(read_sources(&files, base)?, &files, base)
+    require_tools(read_sources(&files, base)?, &files, base)
 }
 
-/// Refuses a registry without tools where nothing says that there may be some.
-fn found(registry: Registry, files: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
+/// Fails if a registry has neither tools nor gaps.
+fn require_tools(registry: Registry, files: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
     if registry.tools().is_empty() && registry.gaps().is_empty() {
-        let files = files.iter().map(|file| shown(file, base)).collect();
+        let files = files.iter().map(|file| display_path(file, base)).collect();
         return Err(RegistryError::NoTools { files });
     }
     Ok(registry)
@@ -49,6 +47,6 @@ fn found(registry: Registry, files: &[PathBuf], base: &Path) -> Result<Registry,
 
 fn read_text(path: &Path) -> Result<String, RegistryError> {
     let text = std::fs::read_to_string(path).map_err(|error| RegistryError::File(error.to_string()))?;
-    // A byte order mark says nothing in UTF-8, but some editors write one.
+    // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

@@ -1,33 +1,33 @@
-//! What changed between two texts of code, line by line.
+//! Line diff of code.
 
-use karat_core::line_diff::{Fate, LineDiff};
+use karat_core::line_diff::{LineStatus, LineDiff};
 
 use crate::console::ConsoleSettings;
-use crate::terminal_text::harmless;
+use crate::terminal_text::mask_control_chars;
 
-/// How many unchanged lines are shown around a change.
-const AROUND: usize = 3;
+/// Number of unchanged lines around a change.
+const CONTEXT_LINES: usize = 3;
 
-/// Shows what changed, with `-` and `+` before the lines, and a few unchanged lines around them.
+/// Renders a diff with `-` and `+` before changed lines.
 pub fn code_diff_text(before: &str, now: &str, settings: ConsoleSettings) -> String {
     let palette = settings.palette;
     let mut out = String::new();
-    for hunk in LineDiff::between(before, now).hunks(AROUND) {
+    for hunk in LineDiff::between(before, now).hunks(CONTEXT_LINES) {
         if hunk.after_gap {
             out.push_str(&palette.dim(settings.symbols.ellipsis));
             out.push('\n');
         }
         for (fate, line) in hunk.lines {
-            let line = harmless(line);
+            let line = mask_control_chars(line);
             out.push_str(&match fate {
-                Fate::Same => format!("  {line}").trim_end().to_owned(),
-                Fate::Gone => palette.bad(format!("- {line}")),
-                Fate::New => palette.good(format!("+ {line}")),
+                LineStatus::Unchanged => format!("  {line}").trim_end().to_owned(),
+                LineStatus::Removed => palette.failure(format!("- {line}")),
+                LineStatus::Added => palette.success(format!("+ {line}")),
             });
             out.push('\n');
         }
     }
-    if out.is_empty() { "nothing changed\n".to_owned() } else { out }
+    if out.is_empty() { "no changes\n".to_owned() } else { out }
 }
 
 #[cfg(test)]
@@ -57,6 +57,6 @@ mod tests {
         +     said = 1
         +     return False, '?[31m'
         ");
-        assert_eq!(text(before, before), "nothing changed\n");
+        assert_eq!(text(before, before), "no changes\n");
     }
 }

@@ -1,4 +1,4 @@
-//! The summary that a person reads, in the contract's form.
+//! The console summary of a run, in the form that the spec prescribes.
 
 mod matrix;
 pub(crate) mod rubric;
@@ -16,46 +16,44 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use crate::matrix::dollars;
 use crate::record::RunRecord;
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{cut, pad, printable, width, wrap};
-use crate::trials::{is_flaky, trials_line, tries};
+use crate::terminal_text::{truncate, pad, printable, width, wrap};
+use crate::trials::{is_flaky, passed_trials, trials_line};
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
     /// Every case.
     Normal,
-    /// Only cases that did not plainly pass, and the numbers.
+    /// Only totals, and cases that did not pass or are vacuous.
     Quiet,
 }
 
-/// How the summary looks.
 #[derive(Debug, Clone, Copy)]
 pub struct ConsoleSettings {
-    /// The terminal's columns.
+    /// The width of the terminal.
     pub columns: usize,
     pub symbols: Symbols,
     pub palette: Palette,
     pub verbosity: Verbosity,
 }
 
-/// Where finished lines go; the progress bar must step aside for them.
+/// Prints finished lines, above any progress bar.
 pub type Output = Box<dyn FnMut(&str) -> io::Result<()> + Send>;
 
-/// Prints cases in the file's order as soon as they and those before them have ended.
+/// Prints cases in file order, as soon as they and those before them have finished.
 pub struct ConsoleReporter {
     page: Page,
     output: Output,
     suites: Vec<Arc<SuiteHeader>>,
-    /// The suite being printed, and its next case.
+    /// The current suite.
     suite: usize,
     next: usize,
-    headed: bool,
-    /// What ended before its turn.
+    is_header_printed: bool,
+    /// Cases that finished before their turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
-    /// The run so far, where it asks several agents: they are shown side by side in the end.
+    /// The run so far, if it has several agents, which are shown side by side at the end.
     matrix: Option<RunRecord>,
-    /// What is laid out and not yet printed.
-    held: String,
+    /// Rendered output that is not printed yet.
+    buffer: String,
 }
 
 impl ConsoleReporter {
@@ -66,15 +64,15 @@ impl ConsoleReporter {
             suites: Vec::new(),
             suite: 0,
             next: 0,
-            headed: false,
+            is_header_printed: false,
             waiting: BTreeMap::new(),
             matrix: None,
-            held: String::new(),
+            buffer: String::new(),
         }
     }
 
     fn print_ready(&mut self, out: &mut String) {
-        // What broke since the baseline comes first, and is known last.
+        // Regressions are shown first, but are known only at the end.
         if self.suites.get(self.suite).is_some_and(|suite| suite.has_baseline) {
             return;
         }
@@ -86,16 +84,16 @@ impl ConsoleReporter {
     }
 
     fn print_header(&mut self, out: &mut String) {
-        if !self.headed {
+        if !self.is_header_printed {
             self.page.header(&self.suites[self.suite], out);
-            self.headed = true;
+            self.is_header_printed = true;
         }
     }
 
     fn finish_suite(&mut self, result: &SuiteResult, out: &mut String) {
         self.print_header(out);
-        self.page.moved(result, out);
-        // An interrupted suite has gaps: what ended behind them is still to be shown.
+        self.page.baseline_changes(result, out);
+        // An interrupted suite has gaps: show the cases after them as well.
         let rest: Vec<_> = self.waiting.range((self.suite, 0)..(self.suite + 1, 0)).map(|(key, _)| *key).collect();
         for key in rest {
             if let Some(case) = self.waiting.remove(&key) {
@@ -105,13 +103,13 @@ impl ConsoleReporter {
         self.page.footer(result, &self.suites[self.suite], out);
         self.suite += 1;
         self.next = 0;
-        self.headed = false;
+        self.is_header_printed = false;
     }
 }
 
 impl Reporter for ConsoleReporter {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        let mut out = std::mem::take(&mut self.held);
+        let mut out = std::mem::take(&mut self.buffer);
         if let RunEvent::RunStarted { suites, .. } = event {
             self.matrix = suites.iter().any(|suite| suite.agent.is_some()).then(RunRecord::default);
         }
@@ -144,34 +142,35 @@ impl Reporter for ConsoleReporter {
                 self.page.gates(totals, &mut out);
             }
         }
-        self.held = out;
+        self.buffer = out;
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), ReportError> {
-        if self.held.is_empty() {
+        if self.buffer.is_empty() {
             return Ok(());
         }
-        let printed = (self.output)(&self.held);
-        self.held.clear();
+        let printed = (self.output)(&self.buffer);
+        self.buffer.clear();
         printed.map_err(|source| ReportError { what: "the summary".to_owned(), source })
     }
 }
 
-/// How wide the durations are, and a frame at least.
-const DURATION: usize = 7;
-const NARROWEST: usize = 67;
+/// Width of durations.
+const DURATION_WIDTH: usize = 7;
+/// Minimum width of a frame.
+const MIN_LINE_WIDTH: usize = 67;
 
-/// The widths of a suite's columns, and of its lines.
+/// The column widths of a suite.
 struct Layout {
     id: usize,
     description: usize,
-    /// Nothing where each case is tried once.
+    /// Zero without repeated trials.
     trials: usize,
     line: usize,
 }
 
-/// Lays out lines; knows nothing of when they are printed.
+/// Renders lines.
 struct Page {
     settings: ConsoleSettings,
 }
@@ -193,49 +192,49 @@ impl Page {
             return;
         }
         let mark = match case.outcome {
-            Outcome::Passed if case.vacuous => palette.doubtful(symbols.warning),
-            Outcome::Passed => palette.good(symbols.passed),
-            Outcome::Failed => palette.bad(symbols.failed),
-            Outcome::Errored => palette.broken(symbols.errored),
+            Outcome::Passed if case.vacuous => palette.warning(symbols.warning),
+            Outcome::Passed => palette.success(symbols.passed),
+            Outcome::Failed => palette.failure(symbols.failed),
+            Outcome::Errored => palette.error(symbols.errored),
         };
         let duration = format!("{}ms", case.duration_ms);
-        let Layout { id: id_room, description: text_room, trials: tries_room, .. } = self.layout(suite);
-        let id = cut(&self.clean(&case.id), id_room, symbols.ellipsis).into_owned();
-        let text = cut(&self.clean(&case.description), text_room, symbols.ellipsis).into_owned();
-        let mut told = String::new();
-        if tries_room > 0 {
-            let tries = tries(case).unwrap_or_default();
+        let Layout { id: id_width, description: text_width, trials: trials_width, .. } = self.layout(suite);
+        let id = truncate(&self.clean(&case.id), id_width, symbols.ellipsis).into_owned();
+        let text = truncate(&self.clean(&case.description), text_width, symbols.ellipsis).into_owned();
+        let mut trials = String::new();
+        if trials_width > 0 {
+            let passed = passed_trials(case).unwrap_or_default();
             let flaky = if is_flaky(case) { " flaky" } else { "" };
-            let column = pad(&format!(" {tries}{flaky}"), tries_room);
-            told = if is_flaky(case) { palette.doubtful(column) } else { column };
+            let column = pad(&format!(" {passed}{flaky}"), trials_width);
+            trials = if is_flaky(case) { palette.warning(column) } else { column };
         }
         let _ = writeln!(
             out,
-            "  {mark} {}  {}{told} {}",
-            pad(&id, id_room),
-            pad(&text, text_room),
-            palette.dim(format_args!("{duration:>DURATION$}")),
+            "  {mark} {}  {}{trials} {}",
+            pad(&id, id_width),
+            pad(&text, text_width),
+            palette.dim(format_args!("{duration:>DURATION_WIDTH$}")),
         );
         self.reasons(case, out);
     }
 
-    /// Fits the columns to what is in them, so that on a wide screen the eye need not travel.
+    /// Fits the columns to their content, so that lines stay short on a wide terminal.
     fn layout(&self, suite: &SuiteHeader) -> Layout {
         let digits = suite.trials.to_string().len();
         let trials = if suite.trials > 1 { " / flaky".len() + 2 * digits } else { 0 };
-        // Two spaces, mark, space, id, two spaces, description, tries, space, duration.
-        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION;
+        // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
+        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
         let room = self.settings.columns.saturating_sub(fixed);
         let id = suite.id_columns.min(room.saturating_sub(12).max(12));
-        // Under the longest line of numbers the frame would look torn.
-        let least = NARROWEST.saturating_sub(fixed + id);
-        let description = suite.description_columns.max(least).min(room.saturating_sub(id));
+        // The frame is at least as wide as the line of totals.
+        let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
+        let description = suite.description_columns.max(min_width).min(room.saturating_sub(id));
         Layout { id, description, trials, line: fixed + id + description }
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {
         if case.vacuous && case.outcome == Outcome::Passed {
-            self.reason("no assertion ran, so this shows nothing", out);
+            self.reason("no assertion ran, so this proves nothing", out);
         }
         let prefix = if case.outcome == Outcome::Errored { "error: " } else { "" };
         for (message, _) in case.reasons() {
@@ -247,8 +246,8 @@ impl Page {
         let Symbols { arrow, .. } = self.settings.symbols;
         let indent = " ".repeat(5 + width(arrow));
         let clean = self.clean(text);
-        // A message can quote a whole reply: what matters stands at its beginning, the rest in the result file.
-        let shown = cut(&clean, 600, self.settings.symbols.ellipsis);
+        // A message can quote a whole reply; the result file has the rest.
+        let shown = truncate(&clean, 600, self.settings.symbols.ellipsis);
         let lines = wrap(&shown, self.settings.columns.saturating_sub(indent.len()).max(20));
         for (index, line) in lines.iter().enumerate() {
             let start = if index == 0 { format!("    {arrow} ") } else { indent.clone() };
@@ -267,7 +266,7 @@ impl Page {
         parts.extend(summary.estimated_cost_usd.map(dollars));
         self.numbers("  ", &parts, out);
         self.trials(&totals, "  ", out);
-        let warning = palette.doubtful(symbols.warning);
+        let warning = palette.warning(symbols.warning);
         for staleness in &suite.staleness {
             let _ = writeln!(out, "  {warning} {}", self.clean(&staleness.console_line()));
         }
@@ -280,8 +279,8 @@ impl Page {
         out.push('\n');
     }
 
-    /// What broke since the baseline comes before everything else, and nobody can miss it.
-    fn moved(&self, result: &SuiteResult, out: &mut String) {
+    /// Shows regressions and new passes since the baseline.
+    fn baseline_changes(&self, result: &SuiteResult, out: &mut String) {
         let palette = self.settings.palette;
         let Some(baseline) = &result.baseline_run_id else {
             return;
@@ -289,12 +288,12 @@ impl Page {
         if !result.regressions.is_empty() {
             let count = result.regressions.len();
             let title = format!("{count} regression{} since {}", plural(count), self.clean(baseline));
-            let _ = writeln!(out, "  {}", palette.alarm(title));
+            let _ = writeln!(out, "  {}", palette.alert(title));
             for id in &result.regressions {
                 let _ = writeln!(
                     out,
                     "    {} {}",
-                    palette.alarm(self.settings.symbols.failed),
+                    palette.alert(self.settings.symbols.failed),
                     palette.bold(self.clean(id))
                 );
             }
@@ -304,7 +303,7 @@ impl Page {
             let count = result.new_passes.len();
             let text = format!("{count} new pass{}: {ids}", if count == 1 { "" } else { "es" });
             let lines = wrap(&text, self.settings.columns.saturating_sub(4).max(20));
-            let _ = writeln!(out, "  {}", palette.good(lines.join("\n    ")));
+            let _ = writeln!(out, "  {}", palette.success(lines.join("\n    ")));
         }
     }
 
@@ -312,7 +311,7 @@ impl Page {
         let palette = self.settings.palette;
         if totals.regressions > 0 {
             let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
-            let _ = writeln!(out, "{}", palette.alarm(title));
+            let _ = writeln!(out, "{}", palette.alert(title));
         }
         let title = palette.bold(format_args!("{} suites:", totals.suites));
         self.numbers(&format!("{title} "), &count_parts(totals, palette), out);
@@ -325,12 +324,12 @@ impl Page {
         };
         let mut parts = vec![self.clean(&trials_line(trials))];
         if trials.flaky > 0 {
-            parts.push(self.settings.palette.doubtful(format_args!("{} flaky", trials.flaky)));
+            parts.push(self.settings.palette.warning(format_args!("{} flaky", trials.flaky)));
         }
         self.numbers(start, &parts, out);
     }
 
-    /// Says of each limit whether it was kept.
+    /// Shows whether each gate holds.
     fn gates(&self, totals: &RunTotals, out: &mut String) {
         let gates: &[GateResult] = &totals.gates;
         let ConsoleSettings { symbols, palette, .. } = self.settings;
@@ -341,19 +340,19 @@ impl Page {
                 let _ = writeln!(out, "{}", palette.bold(format_args!("gates{of}:")));
             }
             let mark = match result.held {
-                Some(true) => palette.good(symbols.passed),
-                Some(false) => palette.bad(symbols.failed),
-                None => palette.broken(symbols.errored),
+                Some(true) => palette.success(symbols.passed),
+                Some(false) => palette.failure(symbols.failed),
+                None => palette.error(symbols.errored),
             };
             let _ = writeln!(out, "  {mark} {}  {result}", pad(result.gate.name(), widest));
         }
-        if !gates.is_empty() && totals.left_out() {
-            let warning = palette.doubtful(symbols.warning);
-            let _ = writeln!(out, "  {warning} not everything ran, so what holds is not known to hold for all");
+        if !gates.is_empty() && totals.is_incomplete() {
+            let warning = palette.warning(symbols.warning);
+            let _ = writeln!(out, "  {warning} not everything ran, so a gate that holds here may not hold for all");
         }
     }
 
-    /// Writes the numbers on as many lines as they need.
+    /// Writes the parts on as many lines as needed.
     fn numbers(&self, start: &str, parts: &[String], out: &mut String) {
         let mut line = start.to_owned();
         let mut is_first = true;
@@ -390,35 +389,35 @@ impl Page {
     }
 }
 
-/// Returns the numbers of a suite or a run, errors apart from failures.
+/// Returns the counts of a suite or a run, with errors separate from failures.
 fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     let failures = totals.failed - totals.errored;
     let passed = format!("{}/{} passed", totals.passed, totals.cases);
     let failed = format!("{failures} failed");
     let mut parts = vec![
-        if totals.passed == totals.cases { palette.good(passed) } else { passed },
-        if failures > 0 { palette.bad(failed) } else { failed },
+        if totals.passed == totals.cases { palette.success(passed) } else { passed },
+        if failures > 0 { palette.failure(failed) } else { failed },
     ];
     if totals.errored > 0 {
-        parts.push(palette.broken(format_args!("{} errored", totals.errored)));
+        parts.push(palette.error(format_args!("{} errored", totals.errored)));
     }
     if totals.vacuous > 0 {
-        parts.push(palette.doubtful(format_args!("{} vacuous", totals.vacuous)));
+        parts.push(palette.warning(format_args!("{} vacuous", totals.vacuous)));
     }
     if totals.not_run > 0 {
-        parts.push(palette.doubtful(format_args!("{} not run", totals.not_run)));
+        parts.push(palette.warning(format_args!("{} not run", totals.not_run)));
     }
     parts.push(format!("{} skipped assertions", totals.skipped_assertions));
     parts
 }
 
-/// Returns how many columns a text takes that holds our own colours.
+/// Returns the width of a text without its colour codes.
 fn painted_width(text: &str) -> usize {
     let mut rest = text;
     let mut columns = 0;
-    while let Some((before, behind)) = rest.split_once('\u{1b}') {
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
         columns += width(before);
-        rest = behind.split_once('m').map_or("", |(_, behind)| behind);
+        rest = after.split_once('m').map_or("", |(_, after)| after);
     }
     columns + width(rest)
 }

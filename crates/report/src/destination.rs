@@ -1,4 +1,4 @@
-//! Where a report goes.
+//! Destinations of reports.
 
 use std::fmt;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use karat_project::write_atomically;
 
-/// Where a report goes.
+/// The destination of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     Stdout,
@@ -15,16 +15,16 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Reads a command-line value: `-` is standard output, anything else a path.
+    /// Parses a command-line value: `-` is standard output, anything else a path.
     pub fn parse(text: &str) -> Self {
         match text {
-            // Opened by its path, a redirected standard output would be emptied while the shell still writes to it.
+            // Opening a redirected standard output by its path would truncate it while the shell still writes to it.
             "-" | "/dev/stdout" => Destination::Stdout,
             path => Destination::File(PathBuf::from(path)),
         }
     }
 
-    /// Writes a whole text; a file that was there before is replaced in one step.
+    /// Writes the text; an existing file is replaced atomically.
     pub fn write(&self, text: &str) -> io::Result<()> {
         match self {
             Destination::Stdout => {
@@ -48,13 +48,13 @@ impl fmt::Display for Destination {
 
 fn write_file(path: &Path, text: &str) -> io::Result<()> {
     match fs::symlink_metadata(path) {
-        // A rename would put a file in the place of the pipe, the device or the link.
+        // A rename would replace the pipe, the device or the link by a file.
         Ok(metadata) if !metadata.is_file() => return fs::write(path, text),
-        // A rename asks only whether the folder can be written.
+        // A rename only needs a writable directory.
         Ok(metadata) if metadata.permissions().readonly() => {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
         }
-        // What else is wrong shows when the file is made.
+        // Other errors occur when the file is written.
         Ok(_) | Err(_) => {}
     }
     write_atomically(path, |out| out.write_all(text.as_bytes()))
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn makes_folders_and_leaves_nothing_else_behind() {
+    fn creates_directories_and_leaves_no_other_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/report.xml");
         for text in ["first, and longer", "second"] {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_an_error_and_stays_as_it_was() {
+    fn a_failed_write_keeps_the_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.xml");
         fs::write(&path, "before").unwrap();

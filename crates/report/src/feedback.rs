@@ -1,4 +1,4 @@
-//! What people said, for a person.
+//! Feedback, as text.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -9,21 +9,20 @@ use karat_evals::feedback::Feedback;
 
 use crate::console::ConsoleSettings;
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{cut, pad, printable, width};
+use crate::terminal_text::{truncate, pad, printable, width};
 
-/// Longer names stand out of their column, lest one of them moves all others apart.
-const WIDEST_AUTHOR: usize = 24;
+/// Maximum width of the author column; longer names overflow it.
+const MAX_AUTHOR_WIDTH: usize = 24;
 
-/// As long as the longest of the ratings' names.
-const WIDEST_WORD: usize = 9;
+/// Width of the longest rating name.
+const RATING_WIDTH: usize = 9;
 
-/// Lays out statements as they are given, the newest first, each with its note below it; of an author's statements on a
-/// trace the first is what counts. Without a screen no note is cut, for the sake of whoever searches in them. An id is
-/// never cut: it is to be copied.
+/// Renders ratings, newest first, each with its note below. An author's newest rating of a trace counts. Notes are
+/// truncated only on a terminal, and ids never, so that they can be searched and copied.
 pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: Option<usize>) -> String {
     let mut out = String::new();
     let authors: Vec<String> = list.iter().map(|feedback| printable(&feedback.author).into_owned()).collect();
-    let widest = authors.iter().map(|author| width(author)).filter(|width| *width <= WIDEST_AUTHOR).max().unwrap_or(0);
+    let widest = authors.iter().map(|author| width(author)).filter(|width| *width <= MAX_AUTHOR_WIDTH).max().unwrap_or(0);
     let mut known = HashSet::new();
     for (feedback, author) in list.iter().zip(&authors) {
         let is_current = known.insert((&feedback.trace_id, &feedback.author));
@@ -40,7 +39,7 @@ pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: 
         if let Some(note) = &feedback.note {
             let note = printable(note);
             let note = match screen {
-                Some(columns) => cut(&note, columns.saturating_sub(NOTE_INDENT.len()), settings.symbols.ellipsis),
+                Some(columns) => truncate(&note, columns.saturating_sub(NOTE_INDENT.len()), settings.symbols.ellipsis),
                 None => note,
             };
             let _ = writeln!(out, "{NOTE_INDENT}{note}");
@@ -49,7 +48,7 @@ pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: 
     out
 }
 
-/// Notes stand below the rating that they explain.
+/// Aligns notes with the rating.
 const NOTE_INDENT: &str = "                  ";
 
 fn rating_cell(feedback: &Feedback, palette: Palette, symbols: Symbols) -> String {
@@ -59,18 +58,18 @@ fn rating_cell(feedback: &Feedback, palette: Palette, symbols: Symbols) -> Strin
         Some(Rating::Neutral) => symbols.dash,
         None => "",
     };
-    // Their words are enough where signs are words too.
+    // In ASCII the signs are words and would be redundant.
     let sign = if symbols.ascii { String::new() } else { pad(sign, 2) };
-    let cell = format!("{sign}{}", pad(feedback.word(), WIDEST_WORD));
+    let cell = format!("{sign}{}", pad(feedback.rating_name(), RATING_WIDTH));
     match feedback.rating {
-        Some(Rating::Positive) => palette.good(cell),
-        Some(Rating::Negative) => palette.bad(cell),
+        Some(Rating::Positive) => palette.success(cell),
+        Some(Rating::Negative) => palette.failure(cell),
         Some(Rating::Neutral) => cell,
         None => palette.dim(cell),
     }
 }
 
-/// Returns a time in UTC, to the minute.
+/// Formats a time in UTC, to the minute.
 fn minute(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M").to_string()
 }
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
     use crate::console::Verbosity;
 
-    fn said(trace: &str, rating: Option<Rating>, note: Option<&str>) -> Feedback {
+    fn feedback(trace: &str, rating: Option<Rating>, note: Option<&str>) -> Feedback {
         Feedback {
             trace_id: trace.to_owned(),
             author: if trace == "t2" { "Grace".to_owned() } else { "Ada".to_owned() },
@@ -93,10 +92,10 @@ mod tests {
 
     fn list(screen: Option<usize>, symbols: Symbols) -> String {
         let list = [
-            said("t1", Some(Rating::Negative), Some("asked twice\nfor the \u{1b}[31msame thing, and again")),
-            said("t2", None, None),
-            said("t1", Some(Rating::Positive), None),
-            said("t3", Some(Rating::Neutral), None),
+            feedback("t1", Some(Rating::Negative), Some("asked twice\nfor the \u{1b}[31msame thing, and again")),
+            feedback("t2", None, None),
+            feedback("t1", Some(Rating::Positive), None),
+            feedback("t3", Some(Rating::Neutral), None),
         ];
         let palette = Palette { color: false };
         feedback_list_text(
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_can_be_told_from_what_was() {
+    fn marks_earlier_ratings() {
         insta::assert_snapshot!(list(Some(60), Symbols::UNICODE), @r"
         2026-11-16 12:00  ✗ negative   Ada    t1
                           asked twice\nfor the \u{1b}[31msame thing…
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_cut_without_a_screen() {
+    fn truncates_nothing_without_a_terminal() {
         insta::assert_snapshot!(list(None, Symbols::ASCII), @r"
         2026-11-16 12:00  negative   Ada    t1
                           asked twice\nfor the \u{1b}[31msame thing, and again

@@ -1,4 +1,4 @@
-//! Workflow commands that GitHub Actions shows beside the eval files, and the step summary.
+//! Workflow commands for GitHub Actions annotations, and the step summary.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,32 +13,32 @@ use karat_json::text::shorten;
 
 use crate::destination::Destination;
 use crate::markdown::{self, totals_line};
-use crate::record::{CaseRecord, Kind, RunRecord, visible};
+use crate::record::{CaseRecord, Kind, RunRecord, escape_invisible};
 
-/// GitHub cuts longer titles.
+/// GitHub truncates longer titles.
 const TITLE_LIMIT: usize = 200;
 
-/// How many characters of a message are written.
+/// Maximum length of a message, in characters.
 const MESSAGE_LIMIT: usize = 4_000;
 
-/// Writes the commands when the run has ended.
+/// Writes the commands at the end of the run.
 #[derive(Debug)]
 pub struct GithubReporter {
     destination: Destination,
-    /// Where the run took place, from the repository's root.
+    /// The directory of the run, relative to the repository root.
     folder: String,
     run: RunRecord,
 }
 
 impl GithubReporter {
-    /// Makes a reporter of commands; GitHub acts on them only on standard output.
+    /// Creates a reporter. GitHub only processes commands on standard output.
     pub fn new(destination: Destination) -> Self {
         Self { destination, folder: String::new(), run: RunRecord::default() }
     }
 
-    /// Names files as they are seen from the repository's root.
+    /// Makes file paths relative to the repository root.
     #[must_use]
-    pub fn below(mut self, folder: String) -> Self {
+    pub fn with_folder(mut self, folder: String) -> Self {
         self.folder = folder;
         self
     }
@@ -56,7 +56,7 @@ impl Reporter for GithubReporter {
     }
 }
 
-/// Adds the summary to the step's when the run has ended.
+/// Appends the summary to the step summary at the end of the run.
 #[derive(Debug)]
 pub struct StepSummaryReporter {
     path: PathBuf,
@@ -64,7 +64,7 @@ pub struct StepSummaryReporter {
 }
 
 impl StepSummaryReporter {
-    /// Makes a reporter for the file that `GITHUB_STEP_SUMMARY` names.
+    /// Creates a reporter for the file in `GITHUB_STEP_SUMMARY`.
     pub fn new(path: PathBuf) -> Self {
         Self { path, run: RunRecord::default() }
     }
@@ -82,17 +82,17 @@ impl Reporter for StepSummaryReporter {
 
 fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    // All that one step writes shares one limit, and a summary above it is not shown at all.
+    // The limit applies to everything a step writes, and GitHub does not show a larger summary at all.
     let before = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let separator = if before == 0 { "" } else { "\n\n" };
     let text = markdown::render_within(run, markdown::LIMIT.saturating_sub(before));
     file.write_all(format!("{separator}{text}").as_bytes())
 }
 
-/// Returns the commands: gates that did not hold, regressions, the other cases that did not pass, warnings, totals.
+/// Returns the commands: gates that do not hold, regressions, other failures and errors, warnings, totals.
 pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
-    // GitHub shows ten errors of a step, so those that matter most come first.
+    // GitHub shows only ten errors per step, so the most important come first.
     let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
     let others = run.cases().filter(|case| matches!(case.kind(), Kind::Failed | Kind::Errored));
     push_gates(&mut out, run);
@@ -126,13 +126,13 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {
     let title = case.suite.with_agent(&title);
     let reason = case.reason();
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
-    let file = seen_from_root(&case.suite.header.path, folder);
+    let file = path_from_root(&case.suite.header.path, folder);
     Command { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
 }
 
-/// A low score is no error, but that there is none is.
+/// A low score is not an error, but a missing score is.
 fn push_rubric(out: &mut String, suite: &RubricSuite, folder: &str) {
-    let file = seen_from_root(&suite.path, folder);
+    let file = path_from_root(&suite.path, folder);
     let result = match &suite.outcome {
         RubricOutcome::Result(result) => result,
         RubricOutcome::Skipped(reason) => {
@@ -152,28 +152,28 @@ fn push_rubric(out: &mut String, suite: &RubricSuite, folder: &str) {
     }
 }
 
-/// Returns a path from the repository's root; one that does not begin here is left as it is.
-fn seen_from_root(path: &str, folder: &str) -> String {
+/// Makes a path relative to the repository root; absolute paths are unchanged.
+fn path_from_root(path: &str, folder: &str) -> String {
     if folder.is_empty() || Path::new(path).is_absolute() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     for suite in &run.suites {
-        let file = seen_from_root(&suite.header.path, folder);
+        let file = path_from_root(&suite.header.path, folder);
         let mut warn = |line, title: &str, message: &str| {
             let title = suite.with_agent(title);
             Command { level: "warning", file: Some(&file), line, title: &title, message }.push_to(out);
         };
         suite.staleness().iter().for_each(|text| warn(None, "staleness", text));
         suite.warnings().iter().for_each(|text| warn(None, "karat", text));
-        for case in suite.cases().filter(CaseRecord::shows_nothing) {
+        for case in suite.cases().filter(CaseRecord::is_vacuous_pass) {
             let title = format!("{} is vacuous", case.result.id);
-            warn(case.line(), &title, "passed, but no assertion ran, so it shows nothing");
+            warn(case.line(), &title, "passed, but no assertion ran, so it proves nothing");
         }
     }
 }
 
-/// One line that the runner of GitHub Actions acts on.
+/// A workflow command.
 struct Command<'c> {
     level: &'static str,
     file: Option<&'c str>,
@@ -191,18 +191,18 @@ impl Command<'_> {
         if let Some(line) = self.line {
             let _ = write!(out, "line={line},");
         }
-        let title = visible(&shorten(self.title, TITLE_LIMIT)).replace('\n', " ");
-        let message = visible(&shorten(self.message, MESSAGE_LIMIT));
+        let title = escape_invisible(&shorten(self.title, TITLE_LIMIT)).replace('\n', " ");
+        let message = escape_invisible(&shorten(self.message, MESSAGE_LIMIT));
         let _ = writeln!(out, "title={}::{}", property(&title), data(&message));
     }
 }
 
-/// Escapes what would end a line, and the escape character itself.
+/// Escapes the value of a command.
 fn data(text: &str) -> Cow<'_, str> {
     escape(text, &['%', '\r', '\n'])
 }
 
-/// Escapes what would end a line, a property or the list of them.
+/// Escapes a property of a command.
 fn property(text: &str) -> Cow<'_, str> {
     escape(text, &['%', '\r', '\n', ':', ','])
 }

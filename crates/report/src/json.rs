@@ -1,4 +1,4 @@
-//! The run for other programs: one document at the end, or one line for each event.
+//! JSON output of a run: one document at the end, or one line per event.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::matrix::Matrix;
 use crate::record::RunRecord;
 
-/// Writes one JSON document when the run has ended.
+/// Writes one JSON document at the end of the run.
 pub struct JsonReporter {
     out: Box<dyn Write + Send>,
     suites: Vec<Arc<SuiteResult>>,
@@ -27,7 +27,7 @@ struct RunDocument<'d> {
     totals: &'d RunTotals,
     suites: &'d [Arc<SuiteResult>],
     rubrics: &'d [Arc<RubricSuite>],
-    /// Where the run asked several agents.
+    /// Present if the run has several agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     matrix: Option<Matrix>,
 }
@@ -46,7 +46,7 @@ impl Reporter for JsonReporter {
             RunEvent::RubricFinished { suite } => self.rubrics.push(Arc::clone(suite)),
             RunEvent::RunFinished { run_id, totals } => {
                 let (suites, rubrics) = (&self.suites, &self.rubrics);
-                let document = RunDocument { run_id, totals, suites, rubrics, matrix: Matrix::of(&self.run) };
+                let document = RunDocument { run_id, totals, suites, rubrics, matrix: Matrix::new(&self.run) };
                 write_line(&mut self.out, &document, true)?;
             }
             RunEvent::RunStarted { .. } | RunEvent::CaseFinished { .. } => {}

@@ -1,4 +1,4 @@
-//! A `JUnit` file, for every system that shows test results.
+//! `JUnit` XML.
 
 use std::io;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::destination::Destination;
-use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
-use crate::trials::{is_flaky, tries};
+use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
+use crate::trials::{is_flaky, passed_trials};
 
-/// How many characters of a response are kept.
+/// Maximum length of a response, in characters.
 const RESPONSE_LIMIT: usize = 2_000;
 
-/// How many characters of a failure's first line are its message.
+/// Maximum length of a failure's message, in characters.
 const MESSAGE_LIMIT: usize = 300;
 
-/// Writes the file when the run has ended.
+/// Writes the file at the end of the run.
 #[derive(Debug)]
 pub struct JunitReporter {
     destination: Destination,
@@ -43,7 +43,7 @@ impl Reporter for JunitReporter {
     }
 }
 
-/// Returns the whole file.
+/// Renders the file.
 pub fn render(run: &RunRecord) -> io::Result<String> {
     let mut report = Report::new("karat");
     report.set_time(Duration::from_millis(run.totals.wall_clock_ms));
@@ -73,7 +73,7 @@ fn test_suite(run: &RunRecord, suite: &SuiteRecord) -> TestSuite {
     add("notRun", &suite.not_run().to_string());
 
     if let Some(result) = &suite.result {
-        // A time that cannot be read is left out; it is no reason to lose the report.
+        // An invalid time is left out rather than failing the report.
         out.timestamp = result.timestamp.parse().ok();
         out.set_time(Duration::from_millis(result.wall_clock_ms));
     }
@@ -93,14 +93,14 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
     if case.kind() == Kind::Regressed {
         out.add_property(("regression", "true"));
     }
-    if let Some(tries) = tries(result) {
-        out.add_property(("trialsPassed", tries.as_str()));
+    if let Some(passed) = passed_trials(result) {
+        out.add_property(("trialsPassed", passed.as_str()));
     }
     if is_flaky(result) {
         out.add_property(("flaky", "true"));
     }
-    if case.shows_nothing() {
-        out.add_property(("vacuous", "no assertion ran, so this pass shows nothing"));
+    if case.is_vacuous_pass() {
+        out.add_property(("vacuous", "no assertion ran, so this pass proves nothing"));
     }
     let response = &result.details.response;
     if !response.is_empty() {
@@ -124,7 +124,7 @@ fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
     status
 }
 
-/// Returns the name of the assertion that decided the case.
+/// Returns the name of the assertion that failed the case.
 fn failure_type(result: &CaseResult) -> &str {
     match (result.failures.first(), result.cause) {
         (Some(failure), _) => &failure.assertion,
@@ -133,7 +133,7 @@ fn failure_type(result: &CaseResult) -> &str {
     }
 }
 
-/// Returns every failure with its place in the case, or why there is no verdict.
+/// Returns every failure with its location in the case, or the reason for the missing verdict.
 fn full_reason(case: &CaseRecord<'_>) -> String {
     let texts: Vec<String> = case
         .reasons()
@@ -146,8 +146,7 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
     texts.join("\n")
 }
 
-/// Returns a text of which the XML writer keeps everything: by itself it drops tabs, and all that follows an escape
-/// sequence without an end.
+/// Prepares a text for the XML writer, which drops tabs and everything after an unterminated escape sequence.
 fn xml(text: &str) -> String {
-    visible(text).replace('\t', "    ")
+    escape_invisible(text).replace('\t', "    ")
 }

@@ -1,7 +1,6 @@
-//! Events in, bytes out.
+//! Renders runs and other results as text, Markdown, HTML, JSON and `JUnit`.
 //!
-//! Owns every form in which a run is shown or kept. It must never change what it shows, and treats every text
-//! that came from a model as hostile.
+//! This crate never changes results, and treats all text from models as hostile.
 
 mod agreement;
 mod code_diff;
@@ -30,7 +29,7 @@ pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use evals::{
-    eval_history_text, eval_list_text, eval_run_text, eval_shown_text, eval_test_text, evals_added_text,
+    eval_history_text, eval_list_text, eval_run_text, eval_details_text, eval_test_text, evals_added_text,
     stored_eval_run_text,
 };
 pub use feedback::feedback_list_text;
@@ -42,6 +41,6 @@ pub use review::{
 };
 pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
-pub use terminal_text::{cut, cut_middle, harmless, pad, printable, width, wrap};
+pub use terminal_text::{truncate, truncate_middle, mask_control_chars, pad, printable, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
 pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};

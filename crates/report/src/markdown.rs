@@ -1,7 +1,7 @@
-//! A summary for pull requests.
+//! A Markdown summary for pull requests.
 //!
-//! Nothing a model or an eval file says can become markup: inline it is spelled in character references, and what is
-//! longer stands in fences that it cannot close.
+//! Text from models and eval files cannot become markup: inline text uses character references, and longer text is in
+//! fences that it cannot close.
 
 use std::fmt::Write;
 
@@ -16,22 +16,22 @@ use karat_json::text::shorten;
 use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
-use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, visible};
-use crate::trials::{is_flaky, trials_line, tries};
+use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
+use crate::trials::{is_flaky, passed_trials, trials_line};
 
-/// How many bytes a summary may have: GitHub does not show one of more than 1 MiB.
+/// Maximum size of a summary in bytes. GitHub does not show more than 1 MiB.
 pub const LIMIT: usize = 900_000;
 
-/// What titles and the words about omissions may take up after the last item that fits.
+/// Space for titles and notes about omissions after the last item that fits.
 const RESERVE: usize = 2_000;
 
-/// How many characters of one case's failures are shown.
+/// Maximum length of the failures of a case, in characters.
 const CASE_LIMIT: usize = 2_000;
 
-/// How many characters of a name, a description or a warning are shown.
+/// Maximum length of a name, a description or a warning, in characters.
 const INLINE_LIMIT: usize = 500;
 
-/// Writes the summary when the run has ended.
+/// Writes the summary at the end of the run.
 #[derive(Debug)]
 pub struct MarkdownReporter {
     destination: Destination,
@@ -55,12 +55,12 @@ impl Reporter for MarkdownReporter {
     }
 }
 
-/// Returns the whole summary, cut to [`LIMIT`] bytes.
+/// Renders the summary in up to [`LIMIT`] bytes.
 pub fn render(run: &RunRecord) -> String {
     render_within(run, LIMIT)
 }
 
-/// Returns the summary cut to `limit` bytes; the headline stays, however low the limit.
+/// Renders the summary in up to `limit` bytes. The headline is always included.
 pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let cases: Vec<CaseRecord<'_>> = run.cases().collect();
     let of_kind = |kind: Kind| cases.iter().filter(move |case| case.kind() == kind);
@@ -68,7 +68,7 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let mut page = Page { text: format!("## {} karat: {}\n", mark(&run.totals), totals_line(&run.totals)), limit };
     page.section("Gates", "", run.totals.gates.iter().map(gate));
     page.section("Regressions", "", of_kind(Kind::Regressed).map(regression));
-    if let Some(matrix) = Matrix::of(run) {
+    if let Some(matrix) = Matrix::new(run) {
         matrix_sections(&matrix, &mut page);
     }
     if run.totals.trials.is_some() {
@@ -85,14 +85,14 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     page.text
 }
 
-/// A text that grows section by section up to a limit.
+/// A text of sections, up to a limit.
 struct Page {
     text: String,
     limit: usize,
 }
 
 impl Page {
-    /// Adds a title and as many items as fit, and says how many did not; without items, nothing.
+    /// Adds a section with as many items as fit, and the number of those left out. Without items it adds nothing.
     fn section(&mut self, title: &str, head: &str, items: impl Iterator<Item = String>) {
         let mut items = items.peekable();
         if items.peek().is_none() {
@@ -101,7 +101,7 @@ impl Page {
         let _ = write!(self.text, "\n### {title}\n\n{head}");
         let mut left_out = 0;
         for item in items {
-            // Once one is left out so are those after it, since a gap in the middle would go unseen.
+            // After the first omitted item all are omitted, to avoid hidden gaps.
             if left_out > 0 || self.text.len() + item.len() + RESERVE > self.limit {
                 left_out += 1;
             } else {
@@ -111,15 +111,15 @@ impl Page {
         self.text.truncate(self.text.trim_end().len());
         self.text.push('\n');
         if left_out > 0 {
-            let _ = writeln!(self.text, "\n_{left_out} more left out to keep this report within its limit of size._");
+            let _ = writeln!(self.text, "\n_{left_out} more left out to limit the size of this report._");
         }
     }
 }
 
-/// How many cases are listed side by side, of all or else of those that did not pass everywhere.
+/// Maximum number of cases in the matrix. If there are more, cases that passed everywhere are left out.
 const MATRIX_LIMIT: usize = 300;
 
-/// Adds the agents side by side: their numbers, and what each made of each case.
+/// Adds the figures of the agents, and their outcomes by case.
 fn matrix_sections(matrix: &Matrix, page: &mut Page) {
     let names: Vec<String> = matrix.agents.iter().map(|agent| code(&shorten(&agent.agent, 80))).collect();
     let line = "| --- |".to_owned() + &" ---: |".repeat(names.len());
@@ -127,10 +127,10 @@ fn matrix_sections(matrix: &Matrix, page: &mut Page) {
         let value =
             |(value, is_best): (&String, &bool)| if *is_best { format!("**{value}** \\*") } else { value.clone() };
         let values: Vec<String> = row.values.iter().zip(&row.best).map(value).collect();
-        // Two dollar signs would make a formula of what is between them.
+        // Text between two dollar signs would be rendered as a formula.
         format!("| {} | {} |\n", row.name, values.join(" | ").replace('$', "&#36;"))
     });
-    // After the table, and never left out.
+    // Comes after the table and is never left out.
     let best = best_value_line(matrix, |agent| code(&shorten(agent, 80)));
     page.section("Agents", &format!("| | {} |\n{line}\n", names.join(" | ")), figures);
     let _ = writeln!(page.text, "\n{}", best.replace('$', "&#36;"));
@@ -231,7 +231,7 @@ fn rubric_row(suite: &RubricSuite) -> String {
     )
 }
 
-/// Returns what there is to read of a rubric suite: its warnings, and the cases without the best score.
+/// Returns the warnings of a rubric suite, and the cases below the best score.
 fn rubric_cases(suite: &RubricSuite) -> Vec<String> {
     let Some(result) = suite.result() else {
         return Vec::new();
@@ -259,9 +259,9 @@ fn regression(case: &CaseRecord<'_>) -> String {
 
 fn details(mark: &str, case: &CaseRecord<'_>) -> String {
     let (id, description) = (code(&case.result.id), inline(&case.result.description));
-    let tries = tries(case.result).map(|tries| format!(" {tries}")).unwrap_or_default();
+    let trials = passed_trials(case.result).map(|passed| format!(" {passed}")).unwrap_or_default();
     let flaky = if is_flaky(case.result) { " flaky" } else { "" };
-    let summary = format!("{mark} {id}{tries}{flaky} {description}");
+    let summary = format!("{mark} {id}{trials}{flaky} {description}");
     let (place, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&case.reason()));
     format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
 }
@@ -283,8 +283,8 @@ fn warnings(run: &RunRecord) -> Vec<String> {
         for text in suite.staleness().iter().chain(suite.warnings()) {
             warn(&inline(text));
         }
-        for case in suite.cases().filter(CaseRecord::shows_nothing) {
-            warn(&format!("{} passed, but no assertion ran, so it shows nothing.", code(&case.result.id)));
+        for case in suite.cases().filter(CaseRecord::is_vacuous_pass) {
+            warn(&format!("{} passed, but no assertion ran, so it proves nothing.", code(&case.result.id)));
         }
         match suite.not_run() {
             0 => {}
@@ -295,7 +295,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
     found
 }
 
-/// Returns the sign of a whole run: a warning where there may be failures that nobody saw.
+/// Returns the symbol of a run. It is a warning if failures may have gone unnoticed.
 fn mark(totals: &RunTotals) -> &'static str {
     if !totals.gates.is_empty() {
         return match totals.status() {
@@ -317,7 +317,7 @@ fn mark(totals: &RunTotals) -> &'static str {
     }
 }
 
-/// Returns the numbers of a run in one line, what matters most first.
+/// Returns the totals of a run in one line, most important first.
 pub(crate) fn totals_line(totals: &RunTotals) -> String {
     let mut parts = Vec::new();
     match totals.regressions {
@@ -364,19 +364,18 @@ fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// Spells a text so that it is one line of plain text wherever it stands: in a paragraph, a table, a tag.
+/// Escapes a text as one line of plain text for use in a paragraph, a table or a tag.
 ///
-/// Character references never form markup. Links and mentions that a page finds in the text after that are broken by
-/// a space of no width.
+/// Character references never form markup. A zero-width space prevents links and mentions.
 fn inline(text: &str) -> String {
-    const NO_WIDTH: &str = "&#8203;";
-    let text = visible(&shorten(text, INLINE_LIMIT));
+    const ZERO_WIDTH_SPACE: &str = "&#8203;";
+    let text = escape_invisible(&shorten(text, INLINE_LIMIT));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut out = String::with_capacity(text.len());
-    for (place, character) in text.char_indices() {
+    for (offset, character) in text.char_indices() {
         match character {
-            '.' | '/' if is_inside_address(&text[..place]) => {
-                out.push_str(NO_WIDTH);
+            '.' | '/' if is_inside_url(&text[..offset]) => {
+                out.push_str(ZERO_WIDTH_SPACE);
                 out.push(character);
             }
             ' ' | '.' | ',' | ';' | '/' | '-' | '+' | '=' | '%' | '?' => out.push(character),
@@ -384,10 +383,10 @@ fn inline(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '@' | '#' => {
-                let _ = write!(out, "&#{};{NO_WIDTH}", u32::from(character));
+                let _ = write!(out, "&#{};{ZERO_WIDTH_SPACE}", u32::from(character));
             }
-            // Between letters it is no markup, and names such as `get_weather` stay readable.
-            '_' if is_inside_word(&text, place) => out.push('_'),
+            // Between letters it is not markup, and names such as `get_weather` stay readable.
+            '_' if is_inside_word(&text, offset) => out.push('_'),
             _ if character.is_ascii_punctuation() => {
                 let _ = write!(out, "&#{};", u32::from(character));
             }
@@ -397,25 +396,25 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// Tells whether a text ends in what makes an address of the words after it: `www` or `http:`.
-fn is_inside_address(before: &str) -> bool {
+/// Whether a text ends with the start of a URL: `www` or `http:`.
+fn is_inside_url(before: &str) -> bool {
     before.ends_with(':') || before.len() >= 3 && before.as_bytes()[before.len() - 3..].eq_ignore_ascii_case(b"www")
 }
 
-fn is_inside_word(text: &str, place: usize) -> bool {
+fn is_inside_word(text: &str, offset: usize) -> bool {
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
-    place > 0 && is_letter(bytes.get(place - 1)) && is_letter(bytes.get(place + 1))
+    offset > 0 && is_letter(bytes.get(offset - 1)) && is_letter(bytes.get(offset + 1))
 }
 
-/// Spells a text as [`inline`] does, in the letters of code.
+/// Escapes a text like [`inline`], as code.
 fn code(text: &str) -> String {
     format!("<code>{}</code>", inline(text))
 }
 
-/// Puts a text between fences that are longer than any run of backticks in it.
+/// Encloses a text in fences that are longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
-    let text = visible(&shorten(text, CASE_LIMIT));
+    let text = escape_invisible(&shorten(text, CASE_LIMIT));
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}text\n{}\n{fence}\n", text.trim_end())

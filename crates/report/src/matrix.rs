@@ -1,4 +1,4 @@
-//! What several agents made of the same cases: one row for each case, one column for each agent.
+//! Outcomes of several agents: one row per case, one column per agent.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,35 +10,35 @@ use serde::Serialize;
 
 use crate::record::{CaseRecord, RunRecord, SuiteRecord};
 
-/// The agents of a run side by side.
+/// The comparison of the agents of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Matrix {
-    /// In the order in which they were named.
+    /// In the order in which they were specified.
     pub agents: Vec<AgentFigures>,
-    /// The agent with the lowest cost for each case that passed.
+    /// The agent with the lowest cost per passed case.
     pub best_value: Option<String>,
-    /// File by file, in the files' order.
+    /// By file, in file order.
     pub rows: Vec<MatrixRow>,
 }
 
-/// One agent's numbers. Where cases were tried several times, every try counts.
+/// The figures of an agent. Every trial counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFigures {
     pub agent: String,
     pub passed: usize,
     pub failed: usize,
-    /// Without a verdict, and so in no rate.
+    /// Without a verdict, so not in the pass rate.
     pub errored: usize,
     pub not_run: usize,
-    /// The share of what has a verdict that passed.
+    /// The share of verdicts that are passes.
     pub pass_rate: Option<f64>,
-    /// Only when the cost of every answer is known.
+    /// Null unless the cost of every answer is known.
     pub cost_usd: Option<f64>,
-    /// What all answers cost, for each that passed.
+    /// The cost of all answers, divided by the number of passes.
     pub cost_per_pass_usd: Option<f64>,
-    /// Of what has a verdict.
+    /// Of answers with a verdict.
     pub latency_p50_ms: Option<u64>,
     pub latency_p95_ms: Option<u64>,
 }
@@ -47,17 +47,17 @@ pub struct AgentFigures {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MatrixRow {
-    /// The eval file, as the person named it.
+    /// The eval file, as specified by the user.
     pub path: String,
     pub tool_name: String,
     pub tier: Tier,
     pub id: String,
     pub description: String,
-    /// One for each agent; null where the case did not run.
+    /// One cell per agent; null if the case did not run.
     pub cells: Vec<Option<MatrixCell>>,
 }
 
-/// What one agent made of one case.
+/// The outcome of one case for one agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MatrixCell {
@@ -65,7 +65,7 @@ pub struct MatrixCell {
     pub vacuous: bool,
     pub regression: bool,
     pub duration_ms: u64,
-    /// Where the case was tried several times.
+    /// Present if there are several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tries: Option<TrialCounts>,
     /// Why the case did not pass.
@@ -74,16 +74,16 @@ pub struct MatrixCell {
 }
 
 impl Matrix {
-    /// Lays the suites of a run side by side, if it asked several agents.
-    pub fn of(run: &RunRecord) -> Option<Self> {
+    /// Compares the agents of a run, if there are several.
+    pub fn new(run: &RunRecord) -> Option<Self> {
         let columns = columns(run);
         if columns.len() < 2 {
             return None;
         }
         let mut agents: Vec<AgentFigures> = Vec::new();
-        for (place, column) in columns.iter().enumerate() {
-            // Agents that differ only in a secret look the same.
-            let same = columns[..place].iter().filter(|other| other.agent() == column.agent()).count();
+        for (index, column) in columns.iter().enumerate() {
+            // Agents that differ only in a secret have the same name.
+            let same = columns[..index].iter().filter(|other| other.agent() == column.agent()).count();
             let number = if same == 0 { String::new() } else { format!(" ({})", same + 1) };
             let agent = format!("{}{number}", column.agent());
             agents.push(AgentFigures { agent, ..figures(&column.suites) });
@@ -94,7 +94,7 @@ impl Matrix {
 }
 
 impl MatrixRow {
-    /// Tells whether every agent passed the case, by checks that ran.
+    /// Whether every agent passed the case, not vacuously.
     pub(crate) fn passed_everywhere(&self) -> bool {
         self.cells.iter().all(|cell| cell.as_ref().is_some_and(MatrixCell::is_plain_pass))
     }
@@ -108,7 +108,7 @@ impl MatrixCell {
     fn new(case: &CaseRecord<'_>) -> Self {
         let result = case.result;
         let reason = match result.outcome {
-            Outcome::Passed if result.vacuous => Some("no assertion ran, so this shows nothing".to_owned()),
+            Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
             Outcome::Passed => None,
             Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| (*message).to_owned()),
         };
@@ -123,7 +123,7 @@ impl MatrixCell {
     }
 }
 
-/// One agent's suites.
+/// The suites of one agent.
 pub(crate) struct Column<'r> {
     pub(crate) suites: Vec<&'r SuiteRecord>,
 }
@@ -134,15 +134,15 @@ impl Column<'_> {
     }
 }
 
-/// Tells the agents apart: their suites follow one another, and each has a file once.
+/// Groups suites by agent. The suites of an agent are consecutive, with one per file.
 pub(crate) fn columns(run: &RunRecord) -> Vec<Column<'_>> {
     let mut columns: Vec<Column<'_>> = Vec::new();
     for suite in run.suites.iter().filter(|suite| suite.header.agent.is_some()) {
-        let goes_on = |column: &&mut Column<'_>| {
+        let belongs_to = |column: &&mut Column<'_>| {
             let same_agent = column.suites.iter().all(|other| other.header.agent == suite.header.agent);
             same_agent && column.suites.iter().all(|other| other.header.path != suite.header.path)
         };
-        match columns.last_mut().filter(goes_on) {
+        match columns.last_mut().filter(belongs_to) {
             Some(column) => column.suites.push(suite),
             None => columns.push(Column { suites: vec![suite] }),
         }
@@ -166,12 +166,12 @@ fn rows_of(path: &str, columns: &[Column<'_>]) -> Vec<MatrixRow> {
     let Some(header) = suites.iter().flatten().map(|suite| &suite.header).next() else {
         return Vec::new();
     };
-    // An interruption leaves gaps that are not the same for all agents.
+    // After an interruption, agents may have different gaps.
     let mut order: BTreeSet<(Option<usize>, &str)> = BTreeSet::new();
     let mut found: Vec<HashMap<&str, CaseRecord<'_>>> = Vec::new();
     for suite in &suites {
         let cases: Vec<CaseRecord<'_>> = suite.iter().flat_map(|suite| suite.cases()).collect();
-        order.extend(cases.iter().map(|case| (case.place(), case.result.id.as_str())));
+        order.extend(cases.iter().map(|case| (case.index(), case.result.id.as_str())));
         found.push(cases.into_iter().map(|case| (case.result.id.as_str(), case)).collect());
     }
     let row = |id: &str| MatrixRow {
@@ -223,30 +223,30 @@ fn figures(suites: &[&SuiteRecord]) -> AgentFigures {
     figures
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody runs so many cases")]
+#[expect(clippy::cast_precision_loss, reason = "the number of cases is small")]
 fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Returns the agent whose passed cases cost least; of two, the one that passes more.
+/// Returns the agent with the lowest cost per pass; ties go to the higher pass rate.
 fn best_value(agents: &[AgentFigures]) -> Option<usize> {
     let known = agents
         .iter()
         .enumerate()
-        .filter_map(|(place, agent)| Some((place, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
-    // The first of several that are equal in both.
-    known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(place, ..)| place)
+        .filter_map(|(index, agent)| Some((index, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
+        // Of equal agents, the first.
+    known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(index, ..)| index)
 }
 
-/// A figure that agents are compared by: a line of the summary under the cases.
+/// A figure of all agents: a line of the summary below the cases.
 pub(crate) struct FigureRow {
     pub(crate) name: &'static str,
     pub(crate) values: Vec<String>,
-    /// Whether each is the best, where there is something to choose.
+    /// Whether each value is the best; all false if the values are equal.
     pub(crate) best: Vec<bool>,
 }
 
-/// Returns the summary's lines; `unknown` stands for what is not known.
+/// Returns the lines of the summary, with `unknown` for missing values.
 pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     let agents = &matrix.agents;
     let counted = |name, value: fn(&AgentFigures) -> usize| FigureRow {
@@ -258,7 +258,7 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
         let values: Vec<Option<f64>> = agents.iter().map(value).collect();
         let texts: Vec<String> = values.iter().map(|value| value.map_or_else(|| unknown.to_owned(), shown)).collect();
         let best = values.iter().flatten().copied().min_by(f64::total_cmp).map(shown);
-        // By what is shown: of two that look alike, none is better.
+        // Compare the formatted values: of two that look equal, neither is better.
         let is_best = |text: &String| best.as_ref() == Some(text);
         let known: Vec<&String> =
             texts.iter().zip(&values).filter(|(_, value)| value.is_some()).map(|(text, _)| text).collect();
@@ -268,7 +268,7 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     let millis = |value: f64| format!("{value:.0}ms");
     #[expect(clippy::cast_precision_loss, reason = "a duration is small")]
     let latency = |value: Option<u64>| value.map(|value| value as f64);
-    // Negative, so that the least is the best everywhere.
+    // Negated, so that the minimum is always the best.
     let mut rows = vec![compared("pass rate", &|agent| agent.pass_rate.map(|rate| -rate), &|rate| percent(-rate))];
     if agents.iter().any(|agent| agent.errored > 0) {
         rows.push(counted("errored", |agent| agent.errored));
@@ -283,11 +283,11 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     rows
 }
 
-/// Says which agent is the best value, and on what ground.
+/// Describes the best value.
 pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) -> String {
     let best = matrix.best_value.as_ref();
     let Some(agent) = matrix.agents.iter().find(|agent| Some(&agent.agent) == best) else {
-        return "best value: unknown, since no agent's cost per passed case is".to_owned();
+        return "best value: unknown, since no agent has a known cost per passed case".to_owned();
     };
     let cost = agent.cost_per_pass_usd.map(dollars).unwrap_or_default();
     let rate = agent.pass_rate.map(percent).unwrap_or_default();
@@ -299,7 +299,7 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
     format!("best value: {}, {cost} per passed case at a pass rate of {rate}{of_all}", name(&agent.agent))
 }
 
-/// Returns a share in percent that says all or nothing only of all or nothing.
+/// Formats a share in percent; only exact values are shown as 0% or 100%.
 pub(crate) fn percent(share: f64) -> String {
     let tenths = (share * 1000.0).round();
     let tenths = if share < 1.0 { tenths.min(999.0) } else { tenths };
@@ -308,10 +308,10 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Returns a sum in dollars, small ones with two digits that say something.
+/// Formats an amount in dollars; small amounts keep three significant digits.
 pub fn dollars(sum: f64) -> String {
     let mut decimals = 2;
-    // The last digits of a sum are noise: a hair less than ten cents is ten cents.
+    // Tolerate rounding errors of sums: slightly less than ten cents is ten cents.
     let mut bound = 1.0 - 1e-9;
     while sum > 0.0 && sum < bound && decimals < 9 {
         bound /= 10.0;
@@ -325,14 +325,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_never_round_to_all_or_nothing() {
+    fn only_exact_shares_are_0_or_100_percent() {
         let shown: Vec<String> =
             [0.0, 0.000_1, 1.0 / 3.0, 0.5, 0.875, 0.999_99, 1.0].into_iter().map(percent).collect();
         assert_eq!(shown, ["0%", "0.1%", "33.3%", "50%", "87.5%", "99.9%", "100%"]);
     }
 
     #[test]
-    fn small_sums_keep_their_digits() {
+    fn small_amounts_keep_significant_digits() {
         let shown: Vec<String> = [0.0, 0.000_012, 0.001_2, 0.05, 0.5, 1.0, 12.345].into_iter().map(dollars).collect();
         assert_eq!(shown, ["$0.00", "$0.0000120", "$0.00120", "$0.0500", "$0.500", "$1.00", "$12.35"]);
         let noisy: f64 = std::iter::repeat_n(0.01, 10).sum();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_pass_is_the_best_value() {
+    fn best_value_is_the_lowest_cost_per_pass() {
         let agent = |cost: Option<f64>, rate: f64| AgentFigures {
             cost_per_pass_usd: cost,
             pass_rate: Some(rate),

@@ -1,4 +1,4 @@
-//! What all reports gather that are written when a run has ended.
+//! Collects the events of a run for reports that are written at its end.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -11,19 +11,19 @@ use karat_core::staleness::Staleness;
 
 use crate::terminal_text::printable;
 
-/// A run as its events told it, for reports that are written when it has ended.
+/// A run, built from its events.
 #[derive(Debug, Clone, Default)]
 pub struct RunRecord {
     pub run_id: String,
-    /// In the order in which they are reported.
+    /// In report order.
     pub suites: Vec<SuiteRecord>,
-    /// In the order in which they are reported, after all suites.
+    /// In report order, after all suites.
     pub rubrics: Vec<Arc<RubricSuite>>,
     pub totals: RunTotals,
 }
 
 impl RunRecord {
-    /// Takes an event in; returns whether it was the run's last.
+    /// Records an event. Returns whether it was the last of the run.
     pub fn observe(&mut self, event: &RunEvent) -> bool {
         match event {
             RunEvent::RunStarted { run_id, suites, .. } => {
@@ -49,7 +49,7 @@ impl RunRecord {
         false
     }
 
-    /// Returns all cases that ran, suite by suite in the files' order.
+    /// Returns all cases that ran, by suite and in file order.
     pub fn cases(&self) -> impl Iterator<Item = CaseRecord<'_>> {
         self.suites.iter().flat_map(SuiteRecord::cases)
     }
@@ -59,32 +59,32 @@ impl RunRecord {
 #[derive(Debug, Clone)]
 pub struct SuiteRecord {
     pub header: Arc<SuiteHeader>,
-    /// Absent when the run ended before the suite did.
+    /// `None` if the run ended before the suite finished.
     pub result: Option<Arc<SuiteResult>>,
-    /// By id, for cases that a report points at: a result does not say which of the selected cases ran.
+    /// The lines of cases that a report points to, by id.
     lines: HashMap<String, usize>,
-    /// By id, the place of each case among those selected; only where several agents are compared by it.
-    places: HashMap<String, usize>,
+    /// The index of each case among those selected, by id; only with several agents.
+    indexes: HashMap<String, usize>,
 }
 
 impl SuiteRecord {
     fn new(header: &Arc<SuiteHeader>) -> Self {
-        Self { header: Arc::clone(header), result: None, lines: HashMap::new(), places: HashMap::new() }
+        Self { header: Arc::clone(header), result: None, lines: HashMap::new(), indexes: HashMap::new() }
     }
 
     fn observe_case(&mut self, index: usize, case: &CaseResult) {
         if self.header.agent.is_some() {
-            self.places.insert(case.id.clone(), index);
+            self.indexes.insert(case.id.clone(), index);
         }
-        let is_plain = case.outcome == Outcome::Passed && !case.vacuous;
+        let is_plain_pass = case.outcome == Outcome::Passed && !case.vacuous;
         if let Some(line) = self.header.lines.get(index)
-            && !is_plain
+            && !is_plain_pass
         {
             self.lines.insert(case.id.clone(), *line);
         }
     }
 
-    /// Returns the cases that ran, in the file's order.
+    /// Returns the cases that ran, in file order.
     pub fn cases(&self) -> impl Iterator<Item = CaseRecord<'_>> {
         let result = self.result.as_deref();
         let regressions: HashSet<&str> =
@@ -96,7 +96,7 @@ impl SuiteRecord {
         })
     }
 
-    /// Returns a text about the suite, with its agent where a run asks several.
+    /// Appends the agent to a text, if the run has several.
     pub(crate) fn with_agent(&self, text: &str) -> String {
         match &self.header.agent {
             Some(agent) => format!("{text} ({agent})"),
@@ -104,7 +104,7 @@ impl SuiteRecord {
         }
     }
 
-    /// Returns what is known of the suite being out of date.
+    /// Returns the staleness warnings of the suite.
     pub(crate) fn staleness(&self) -> Vec<String> {
         match &self.result {
             Some(result) => result.staleness_warnings.clone(),
@@ -112,7 +112,7 @@ impl SuiteRecord {
         }
     }
 
-    /// Tells whether the suite is known to be out of date.
+    /// Whether the suite is known to be stale.
     pub(crate) fn is_stale(&self) -> bool {
         match &self.result {
             Some(result) => result.stale,
@@ -120,18 +120,18 @@ impl SuiteRecord {
         }
     }
 
-    /// Returns what else a person should know.
+    /// Returns the other warnings of the suite.
     pub(crate) fn warnings(&self) -> &[String] {
         self.result.as_ref().map_or(&[], |result| &result.warnings)
     }
 
-    /// Returns how many selected cases have no result.
+    /// Returns the number of selected cases without a result.
     pub(crate) fn not_run(&self) -> usize {
         self.result.as_ref().map_or(self.header.selected, |result| result.summary.not_run)
     }
 }
 
-/// What a report does with a case.
+/// The category of a case in reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Passed,
@@ -146,7 +146,7 @@ pub(crate) enum Kind {
 pub struct CaseRecord<'r> {
     pub suite: &'r SuiteRecord,
     pub result: &'r CaseResult,
-    /// The baseline's comparison lists it.
+    /// The comparison with the baseline lists it.
     pub is_regression: bool,
 }
 
@@ -160,34 +160,34 @@ impl CaseRecord<'_> {
         }
     }
 
-    /// Tells whether the case passed without a check.
-    pub(crate) fn shows_nothing(&self) -> bool {
+    /// Whether the case passed without any assertion.
+    pub(crate) fn is_vacuous_pass(&self) -> bool {
         self.result.vacuous && self.kind() == Kind::Passed
     }
 
-    /// Returns the line in the eval file, known for cases that did not plainly pass.
+    /// Returns the line in the eval file; only known for cases that did not pass or are vacuous.
     pub(crate) fn line(&self) -> Option<usize> {
         self.suite.lines.get(&self.result.id).copied()
     }
 
-    /// Returns the case's place among those selected, known where several agents are compared.
-    pub(crate) fn place(&self) -> Option<usize> {
-        self.suite.places.get(&self.result.id).copied()
+    /// Returns the index of the case among those selected; only known with several agents.
+    pub(crate) fn index(&self) -> Option<usize> {
+        self.suite.indexes.get(&self.result.id).copied()
     }
 
-    /// Returns the file and, where it is known, the line.
+    /// Returns the file and, if known, the line.
     pub(crate) fn location(&self) -> String {
         let path = &self.suite.header.path;
         self.line().map_or_else(|| path.clone(), |line| format!("{path}:{line}"))
     }
 
-    /// Returns why the case did not pass, in one text.
+    /// Returns the reasons why the case did not pass, one per line.
     pub(crate) fn reason(&self) -> String {
         let messages: Vec<&str> = self.reasons().into_iter().map(|(message, _)| message).collect();
         messages.join("\n")
     }
 
-    /// Returns every failure with its place in the case, or why there is no verdict.
+    /// Returns every failure with its location in the case, or the reason for the missing verdict.
     pub(crate) fn reasons(&self) -> Vec<(&str, Option<&str>)> {
         if self.kind() == Kind::Errored {
             return vec![(self.result.error.as_deref().unwrap_or("no verdict could be reached"), None)];
@@ -197,9 +197,9 @@ impl CaseRecord<'_> {
     }
 }
 
-/// Spells out the characters that steer a terminal, turn text around, end a line unseen or are forbidden in XML; only
-/// line ends and tabs stay.
-pub(crate) fn visible(text: &str) -> String {
+/// Escapes control characters, bidirectional overrides, invisible line separators and characters that XML forbids,
+/// except line breaks and tabs.
+pub(crate) fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {

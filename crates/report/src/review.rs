@@ -1,19 +1,19 @@
-//! The screen of `karat review`: a trace, how far one is, and what the keys do.
+//! The screen of `karat review`: a trace, the progress, and the keys.
 
 use karat_core::rating::Rating;
 use karat_evals::review::{Decision, ReviewQueue};
 use karat_evals::version::StoredExecution;
 
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{cut, cut_middle, cut_start, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, truncate_middle, truncate_start, pad, printable, width, wrap};
 
-/// With fewer rows, the rules give way to the trace.
-const ROOMY: usize = 9;
+/// Minimum number of rows for showing the rules.
+const MIN_ROWS_WITH_RULES: usize = 9;
 
-/// How many lines of a reason are shown.
-const MOST_REASON: usize = 3;
+/// Maximum number of lines of a reason.
+const MAX_REASON_LINES: usize = 3;
 
-/// What the last line offers, the widest first; what does not fit is told by `?`.
+/// The last line, widest variant first; `?` shows what does not fit.
 const KEYS: [&str; 5] = [
     "g good  b bad  n neutral  s skip  u undo  t note  ↑↓ scroll  ? help  q quit",
     "g good  b bad  n neutral  s skip  u undo  t note  ? help  q quit",
@@ -23,31 +23,31 @@ const KEYS: [&str; 5] = [
 ];
 
 const END_KEYS: [&str; 2] = ["u undo  q quit", "u q"];
-const NOTE_KEYS: [&str; 2] = ["Enter keeps the note  Esc drops what was typed", "Enter  Esc"];
-const HELP_KEYS: [&str; 2] = ["any key goes back to the trace", "any key"];
-/// Where not all of the help fits.
+const NOTE_KEYS: [&str; 2] = ["Enter saves the note  Esc discards it", "Enter  Esc"];
+const HELP_KEYS: [&str; 2] = ["any key returns to the trace", "any key"];
+/// If the help does not fit.
 const LONG_HELP_KEYS: [&str; 3] =
-    ["↑↓ scroll  any other key goes back to the trace", "↑↓ scroll  any other key back", "↑↓"];
+    ["↑↓ scroll  any other key returns to the trace", "↑↓ scroll  any other key back", "↑↓"];
 
 const HELP: [(&str, &str); 12] = [
-    ("g", "good: rate it positive, and go on"),
-    ("b", "bad: rate it negative, and go on"),
-    ("n", "neutral: neither, and go on"),
-    ("s", "skip it for now; next time it is shown again"),
-    ("u", "undo: take the last rating or skip back"),
-    ("t", "write a note, which is kept with the rating"),
-    ("f", "show the whole trace, or shortened again"),
-    ("down, Enter, j", "one line on"),
-    ("up, k", "one line back"),
-    ("space, PgDn", "a page on"),
-    ("PgUp, Home, End", "a page back, to the top, to the end"),
-    ("q", "quit; every rating is stored already"),
+    ("g", "good: rate positive and continue"),
+    ("b", "bad: rate negative and continue"),
+    ("n", "rate neutral and continue"),
+    ("s", "skip; the trace is shown again next time"),
+    ("u", "undo the last rating or skip"),
+    ("t", "write a note to store with the rating"),
+    ("f", "switch between the full and the shortened trace"),
+    ("down, Enter, j", "one line down"),
+    ("up, k", "one line up"),
+    ("space, PgDn", "one page down"),
+    ("PgUp, Home, End", "one page up, to the top, to the end"),
+    ("q", "quit; all ratings are already stored"),
 ];
 
-/// What is on the screen besides how far one is.
+/// The main part of the screen.
 #[derive(Debug, Clone, Copy)]
 pub enum ReviewPage<'p> {
-    /// The lines of the trace, no wider than the screen, and the first of them to be shown.
+    /// The lines of the trace, wrapped to the screen, and the index of the first visible one.
     Trace {
         lines: &'p [String],
         top: usize,
@@ -55,23 +55,23 @@ pub enum ReviewPage<'p> {
     Help {
         top: usize,
     },
-    /// All are decided.
+    /// All traces are decided.
     End,
 }
 
-/// What the line above the keys says.
+/// The line above the keys.
 #[derive(Debug, Clone, Copy)]
 pub enum ReviewLine<'l> {
     Nothing,
-    /// What was done last.
+    /// A message about the last action.
     Message(&'l str),
-    /// The note that will go with the rating.
+    /// The note for the rating.
     Note(&'l str),
-    /// The note while it is typed.
+    /// The note while it is being typed.
     Typing(&'l str),
 }
 
-/// All that the screen shows.
+/// The state of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewView<'v> {
     pub queue: &'v ReviewQueue,
@@ -80,13 +80,13 @@ pub struct ReviewView<'v> {
     pub line: ReviewLine<'v>,
 }
 
-/// Returns how many lines of a trace a screen of so many rows shows.
+/// Returns the number of lines of a trace that fit on a screen with this number of rows.
 pub fn review_height(rows: usize) -> usize {
-    let around = if rows >= ROOMY { 5 } else { 3 };
+    let around = if rows >= MIN_ROWS_WITH_RULES { 5 } else { 3 };
     rows.saturating_sub(around).max(1)
 }
 
-/// Draws the screen, a text for each row, none wider than `settings.columns`.
+/// Renders the screen, one text per row, none wider than `settings.columns`.
 pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usize) -> Vec<String> {
     let columns = settings.columns;
     let height = review_height(rows);
@@ -99,36 +99,36 @@ pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usi
         }
     };
     let mut screen = vec![title(view, settings)];
-    if rows >= ROOMY {
+    if rows >= MIN_ROWS_WITH_RULES {
         screen.push(rule("", settings));
     }
     let blank = height.saturating_sub(shown.len());
     screen.extend(shown);
     screen.extend(std::iter::repeat_n(String::new(), blank));
-    if rows >= ROOMY {
+    if rows >= MIN_ROWS_WITH_RULES {
         screen.push(rule(&position(&view.page, height, columns), settings));
     }
-    screen.push(said(&view.line, settings));
+    screen.push(status_line(&view.line, settings));
     screen.push(settings.palette.dim(keys(view, height, settings)));
     screen.truncate(rows.max(1));
     screen
 }
 
-/// Says what evals think of a trace, each in a line with its reason below.
+/// Renders the verdicts of a trace, each with its reason below.
 pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) -> Vec<String> {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut lines = Vec::new();
     for execution in executions {
         let (sign, text) = match execution.result {
-            Some(true) => (palette.good(symbols.passed), execution.reason.as_deref()),
-            Some(false) => (palette.bad(symbols.failed), execution.reason.as_deref()),
-            None => (palette.broken(symbols.errored), execution.error.as_deref()),
+            Some(true) => (palette.success(symbols.passed), execution.reason.as_deref()),
+            Some(false) => (palette.failure(symbols.failed), execution.reason.as_deref()),
+            None => (palette.error(symbols.errored), execution.error.as_deref()),
         };
         let room = settings.columns.saturating_sub(width(symbols.passed) + 1);
-        lines.push(format!("{sign} {}", cut(&printable(&execution.eval_id), room, symbols.ellipsis)));
+        lines.push(format!("{sign} {}", truncate(&printable(&execution.eval_id), room, symbols.ellipsis)));
         let reason = printable(text.unwrap_or_default()).into_owned();
         let wrapped = wrap(&reason, settings.columns.saturating_sub(2).max(10));
-        lines.extend(wrapped.iter().filter(|line| !line.is_empty()).take(MOST_REASON).map(|line| format!("  {line}")));
+        lines.extend(wrapped.iter().filter(|line| !line.is_empty()).take(MAX_REASON_LINES).map(|line| format!("  {line}")));
     }
     lines
 }
@@ -140,7 +140,7 @@ pub fn review_summary(queue: &ReviewQueue) -> Vec<String> {
     let mut lines = vec![format!("rated: {} ({good} good, {bad} bad, {neutral} neutral)", queue.rated())];
     match queue.count(Decision::Skipped) {
         0 => {}
-        skipped => lines.push(format!("skipped: {skipped}, which are shown again next time")),
+        skipped => lines.push(format!("skipped: {skipped} (shown again next time)")),
     }
     match queue.left() {
         0 => lines.push("left: nothing".to_owned()),
@@ -159,11 +159,11 @@ fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
         (ReviewPage::Help { .. }, _) => "help".to_owned(),
         _ => "review".to_owned(),
     };
-    // Names give way before numbers do.
+    // Shorten names before numbers.
     let right = if width(&name) + width(&with_author) + 2 <= settings.columns { with_author } else { counter };
-    let right = cut(&right, settings.columns, settings.symbols.ellipsis);
+    let right = truncate(&right, settings.columns, settings.symbols.ellipsis);
     let room = settings.columns.saturating_sub(width(&right) + 2);
-    let name = if room < 8 { String::new() } else { cut_middle(&name, room, settings.symbols.ellipsis).into_owned() };
+    let name = if room < 8 { String::new() } else { truncate_middle(&name, room, settings.symbols.ellipsis).into_owned() };
     let gap = settings.columns.saturating_sub(width(&name) + width(&right));
     format!("{}{}{right}", settings.palette.bold(&name), " ".repeat(gap))
 }
@@ -171,7 +171,7 @@ fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
 fn rule(text: &str, settings: ConsoleSettings) -> String {
     let sign = settings.symbols.rule.to_string();
     let text = if text.is_empty() { String::new() } else { format!("{} {text} ", sign.repeat(2)) };
-    let text = cut(&text, settings.columns, "");
+    let text = truncate(&text, settings.columns, "");
     let rest = settings.columns.saturating_sub(width(&text));
     settings.palette.dim(format!("{text}{}", sign.repeat(rest)))
 }
@@ -188,22 +188,22 @@ fn position(page: &ReviewPage<'_>, height: usize, columns: usize) -> String {
     format!("lines {} to {} of {all}", top + 1, (top + height).min(all))
 }
 
-fn said(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
+fn status_line(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
     let (columns, ellipsis) = (settings.columns, settings.symbols.ellipsis);
     match line {
         ReviewLine::Nothing => String::new(),
-        ReviewLine::Message(text) => cut(&printable(text), columns, ellipsis).into_owned(),
-        ReviewLine::Note(note) => cut(&format!("note: {}", printable(note)), columns, ellipsis).into_owned(),
-        // The end is where one types; one column is the cursor's.
+        ReviewLine::Message(text) => truncate(&printable(text), columns, ellipsis).into_owned(),
+        ReviewLine::Note(note) => truncate(&format!("note: {}", printable(note)), columns, ellipsis).into_owned(),
+        // Show the end, where the user types, and leave a column for the cursor.
         ReviewLine::Typing(note) => {
             let room = columns.saturating_sub("note: ".len() + 1);
-            format!("note: {}", cut_start(&printable(note), room, ellipsis))
+            format!("note: {}", truncate_start(&printable(note), room, ellipsis))
         }
     }
 }
 
 fn keys(view: &ReviewView<'_>, height: usize, settings: ConsoleSettings) -> String {
-    let offers: &[&str] = match (view.line, view.page) {
+    let variants: &[&str] = match (view.line, view.page) {
         (ReviewLine::Typing(_), _) => &NOTE_KEYS,
         (_, ReviewPage::Help { .. }) if help_height(settings.columns) > height => &LONG_HELP_KEYS,
         (_, ReviewPage::Help { .. }) => &HELP_KEYS,
@@ -212,9 +212,9 @@ fn keys(view: &ReviewView<'_>, height: usize, settings: ConsoleSettings) -> Stri
     };
     let plain =
         |keys: &&str| if settings.symbols.ascii { keys.replace("↑↓", "up/down") } else { (*keys).to_owned() };
-    let fitting = offers.iter().map(plain).find(|keys| width(keys) <= settings.columns);
-    let least = || offers.last().map(plain).unwrap_or_default();
-    cut(&fitting.unwrap_or_else(least), settings.columns, "").into_owned()
+    let fitting = variants.iter().map(plain).find(|keys| width(keys) <= settings.columns);
+    let shortest = || variants.last().map(plain).unwrap_or_default();
+    truncate(&fitting.unwrap_or_else(shortest), settings.columns, "").into_owned()
 }
 
 fn help(columns: usize) -> Vec<String> {
@@ -230,7 +230,7 @@ fn help(columns: usize) -> Vec<String> {
     lines
 }
 
-/// Returns how many lines the help has, so that it can be scrolled.
+/// Returns the number of lines of the help, for scrolling.
 pub fn help_height(columns: usize) -> usize {
     help(columns).len()
 }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_of_common_size() {
+    fn renders_a_screen_of_common_size() {
         let lines = lines(30);
         let page = ReviewPage::Trace { lines: &lines, top: 3 };
         insta::assert_snapshot!(screen(80, 12, page, ReviewLine::Note("too slow"), Symbols::UNICODE), @r"
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_screen() {
+    fn renders_a_small_screen() {
         let lines = lines(30);
         let page = ReviewPage::Trace { lines: &lines, top: 0 };
         insta::assert_snapshot!(screen(40, 8, page, ReviewLine::Message("rated good"), Symbols::ASCII), @r"
@@ -309,44 +309,44 @@ mod tests {
     }
 
     #[test]
-    fn a_long_help_says_that_it_goes_on() {
+    fn a_long_help_can_be_scrolled() {
         let text = screen(40, 10, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE);
         assert!(text.contains("lines 1 to 5 of ") && text.ends_with("↑↓ scroll  any other key back"), "{text}");
         let text = screen(80, 24, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE);
-        assert!(!text.contains("lines 1") && text.ends_with("any key goes back to the trace"), "{text}");
+        assert!(!text.contains("lines 1") && text.ends_with("any key returns to the trace"), "{text}");
     }
 
     #[test]
-    fn the_help_tells_every_key() {
+    fn the_help_lists_every_key() {
         insta::assert_snapshot!(screen(80, 18, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE), @r"
         help                                                     4 of 40 · 2 rated · Ada
         ────────────────────────────────────────────────────────────────────────────────
-        g                good: rate it positive, and go on
-        b                bad: rate it negative, and go on
-        n                neutral: neither, and go on
-        s                skip it for now; next time it is shown again
-        u                undo: take the last rating or skip back
-        t                write a note, which is kept with the rating
-        f                show the whole trace, or shortened again
-        down, Enter, j   one line on
-        up, k            one line back
-        space, PgDn      a page on
-        PgUp, Home, End  a page back, to the top, to the end
-        q                quit; every rating is stored already
+        g                good: rate positive and continue
+        b                bad: rate negative and continue
+        n                rate neutral and continue
+        s                skip; the trace is shown again next time
+        u                undo the last rating or skip
+        t                write a note to store with the rating
+        f                switch between the full and the shortened trace
+        down, Enter, j   one line down
+        up, k            one line up
+        space, PgDn      one page down
+        PgUp, Home, End  one page up, to the top, to the end
+        q                quit; all ratings are already stored
 
         ────────────────────────────────────────────────────────────────────────────────
 
-        any key goes back to the trace
+        any key returns to the trace
         ");
     }
 
     #[test]
-    fn the_end_says_what_came_of_it() {
+    fn the_end_shows_a_summary() {
         insta::assert_snapshot!(screen(80, 10, ReviewPage::End, ReviewLine::Nothing, Symbols::UNICODE), @r"
         review                                                   4 of 40 · 2 rated · Ada
         ────────────────────────────────────────────────────────────────────────────────
         rated: 2 (1 good, 1 bad, 0 neutral)
-        skipped: 1, which are shown again next time
+        skipped: 1 (shown again next time)
         left: 37
 
 

@@ -1,4 +1,4 @@
-//! Shows findings in their source: file, line, column, the line itself, and what to do.
+//! Renders findings with their source: file, line, column, excerpt and help.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,17 +11,17 @@ use miette::{
 
 use crate::console::ConsoleSettings;
 use crate::style::Symbols;
-use crate::terminal_text::{harmless, printable};
+use crate::terminal_text::{mask_control_chars, printable};
 
-/// Something to show in a source text.
+/// A finding in a source text.
 #[derive(Debug)]
 pub struct SourceProblem {
     finding: Finding,
     severity: Severity,
     rule: Option<String>,
-    /// None where there are no lines to show.
+    /// `None` if there are no lines to show.
     source: Option<Excerpt>,
-    /// What it is in, where no lines say so.
+    /// The name of the source, if there is no excerpt.
     name: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl SourceProblem {
             name: printable(name).into_owned(),
             text: Arc::clone(text),
             position,
-            widest_line: usize::MAX,
+            max_line_width: usize::MAX,
             ellipsis: Symbols::UNICODE.ellipsis,
             span: OnceLock::new(),
             lines: OnceLock::new(),
@@ -40,16 +40,16 @@ impl SourceProblem {
         Self { finding, severity, rule, source: Some(source), name: None }
     }
 
-    /// Makes a problem of something that has no lines, such as a server, or that is not a file any more.
+    /// Creates a problem without lines, such as of a server or a removed file.
     pub fn without_source(name: &str, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
         Self { finding, severity, rule, source: None, name: Some(name.to_owned()) }
     }
 
-    /// Lays out the problem for a terminal.
+    /// Renders the problem for a terminal.
     pub fn text(mut self, settings: ConsoleSettings) -> String {
-        // The line's number and frame take their part.
+        // Leave room for the line number and the frame.
         if let Some(source) = &mut self.source {
-            source.widest_line = settings.columns.saturating_sub(10);
+            source.max_line_width = settings.columns.saturating_sub(10);
             source.ellipsis = settings.symbols.ellipsis;
         }
         let theme = match (settings.palette.color, settings.symbols.ascii) {
@@ -60,7 +60,7 @@ impl SourceProblem {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(settings.columns)
             .with_links(false)
-            // Names with hyphens stay whole.
+            // Do not break names at hyphens.
             .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
         let mut out = String::new();
         let rendered = handler.render_report(&mut out, &self);
@@ -113,42 +113,42 @@ impl Diagnostic for SourceProblem {
         let text = &source.text[range.start..range.end];
         let first_line = &text[..text.find('\n').unwrap_or(text.len())];
         let is_line_end = first_line.is_empty() && source.is_line_end(range.start);
-        // What is missing at the end of a line is pointed at behind it.
-        let length = if is_line_end { 1 } else { underlined(first_line, source.widest_line / 2) };
+        // Something missing at the end of a line is marked after it.
+        let length = if is_line_end { 1 } else { underlined_length(first_line, source.max_line_width / 2) };
         Some(Box::new(std::iter::once(LabeledSpan::new(None, range.start, length))))
     }
 }
 
-/// Returns how much of a line is underlined: a long value is pointed at, up to the end of a word.
-fn underlined(line: &str, most: usize) -> usize {
-    if line.len() <= most {
+/// Returns the length of the underlined part: of a long value, up to the end of a word.
+fn underlined_length(line: &str, max_length: usize) -> usize {
+    if line.len() <= max_length {
         return line.len();
     }
-    let cut = (0..=most).rev().find(|&at| line.is_char_boundary(at)).unwrap_or_default();
-    match line[..cut].rfind(char::is_whitespace).map(|at| line[..at].trim_end().len()) {
-        Some(end @ 1..) => end,
-        _ => cut,
+    let end = (0..=max_length).rev().find(|&at| line.is_char_boundary(at)).unwrap_or_default();
+    match line[..end].rfind(char::is_whitespace).map(|at| line[..at].trim_end().len()) {
+        Some(word_end @ 1..) => word_end,
+        _ => end,
     }
 }
 
-/// A text of which only the lines around a span are ever shown, and of these not more than a screen's width.
+/// A source text that shows only the lines around a span, up to the width of the screen.
 #[derive(Debug)]
 struct Excerpt {
     name: String,
     text: Arc<str>,
-    /// Where the span begins; to count lines anew for each would take long.
+    /// The start of the span, so that lines need not be counted again.
     position: Position,
-    /// A line of a machine-written file can be the whole file.
-    widest_line: usize,
-    /// What stands where a line was cut.
+    /// Generated files can consist of a single long line.
+    max_line_width: usize,
+    /// Marks truncated lines.
     ellipsis: &'static str,
-    /// The span and the lines around it as they are shown: whoever wrote the file must not steer the terminal.
+    /// The rendered span and the lines around it, without control characters.
     span: OnceLock<String>,
     lines: OnceLock<String>,
 }
 
 impl Excerpt {
-    /// Tells whether a line that holds something ends here.
+    /// Whether a non-empty line ends here.
     fn is_line_end(&self, at: usize) -> bool {
         let before = self.text[..at].chars().next_back();
         before.is_some_and(|before| before != '\n')
@@ -171,45 +171,45 @@ impl SourceCode for Excerpt {
             at
         };
         let offset = span.offset().min(text.len());
-        // Without lines around it, only the span's own place is asked for.
+        // Without context lines, only the location of the span is requested.
         let start = if lines_before + lines_after == 0 {
             offset
         } else {
-            let near = boundary(offset.saturating_sub(self.widest_line));
+            let near = boundary(offset.saturating_sub(self.max_line_width));
             let line_start = text[near..offset].rfind('\n').map_or(near, |end| near + end + 1);
-            let line_rest = &text[offset..boundary(offset.saturating_add(self.widest_line).min(text.len()))];
+            let line_rest = &text[offset..boundary(offset.saturating_add(self.max_line_width).min(text.len()))];
             let line_end = offset + line_rest.find('\n').unwrap_or(line_rest.len());
             let is_whole = line_start == 0 || text.as_bytes()[line_start - 1] == b'\n';
-            if is_whole && line_end - line_start <= self.widest_line {
+            if is_whole && line_end - line_start <= self.max_line_width {
                 line_start
             } else {
-                line_start.max(boundary(offset.saturating_sub(self.widest_line / 4)))
+                line_start.max(boundary(offset.saturating_sub(self.max_line_width / 4)))
             }
         };
-        let is_cut = start > 0 && start < offset && text.as_bytes()[start - 1] != b'\n';
-        // A line that is cut begins with a whole word.
+        let is_truncated = start > 0 && start < offset && text.as_bytes()[start - 1] != b'\n';
+        // A truncated line starts with a whole word.
         let leading = &text[start..offset];
         let word = leading.find(char::is_whitespace).map(|at| offset - leading[at..].trim_start().len());
-        let shown_from = word.filter(|_| is_cut).unwrap_or(start);
-        let far = boundary(shown_from.saturating_add(self.widest_line).min(text.len())).max(offset);
+        let shown_from = word.filter(|_| is_truncated).unwrap_or(start);
+        let far = boundary(shown_from.saturating_add(self.max_line_width).min(text.len())).max(offset);
         let end = text[offset..far].find('\n').map_or(far, |end| offset + end);
         let is_line_end = self.is_line_end(offset);
         let end = if is_line_end { offset } else { end.max(boundary((offset + span.len()).min(text.len()))) };
         let line = self.position.line - 1;
         let column = (self.position.column - 1).saturating_sub(text[shown_from..offset].chars().count());
         let cell = if lines_before + lines_after == 0 { &self.span } else { &self.lines };
-        // What says that something is missing stands for as many bytes before the word, so that places stay.
-        let before = if is_cut { format!("{} ", self.ellipsis) } else { String::new() };
+        // The ellipsis replaces as many bytes before the word, so that offsets stay valid.
+        let before = if is_truncated { format!("{} ", self.ellipsis) } else { String::new() };
         let start = shown_from.saturating_sub(before.len());
-        // There is one span, so that what was made for it serves again.
+        // There is only one span, so the result can be cached.
         let shown = cell.get_or_init(|| {
-            let goes_on = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
-            let behind = match (goes_on, is_line_end) {
+            let has_more = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
+            let after = match (has_more, is_line_end) {
                 (_, true) => "\n",
                 (true, false) => self.ellipsis,
                 (false, false) => "",
             };
-            format!("{before}{}{behind}", harmless(&text[shown_from..end]))
+            format!("{before}{}{after}", mask_control_chars(&text[shown_from..end]))
         });
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),

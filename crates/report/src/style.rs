@@ -1,10 +1,10 @@
-//! Colours and symbols. Meaning never depends on a colour.
+//! Colours and symbols. Meaning never depends on colour alone.
 
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 
-/// Paints, or not.
+/// Adds colours, if enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Palette {
     pub color: bool,
@@ -15,20 +15,20 @@ impl Palette {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
     }
 
-    pub fn good(self, text: impl Display) -> String {
+    pub fn success(self, text: impl Display) -> String {
         self.paint(AnsiColor::Green.on_default(), text)
     }
 
-    pub fn bad(self, text: impl Display) -> String {
+    pub fn failure(self, text: impl Display) -> String {
         self.paint(AnsiColor::Red.on_default(), text)
     }
 
-    /// For what has no verdict, so that it never looks like a failure.
-    pub fn broken(self, text: impl Display) -> String {
+    /// For missing verdicts, so that they do not look like failures.
+    pub fn error(self, text: impl Display) -> String {
         self.paint(AnsiColor::Magenta.on_default(), text)
     }
 
-    pub fn doubtful(self, text: impl Display) -> String {
+    pub fn warning(self, text: impl Display) -> String {
         self.paint(AnsiColor::Yellow.on_default(), text)
     }
 
@@ -36,7 +36,7 @@ impl Palette {
         self.paint(Style::new().bold(), text)
     }
 
-    pub fn alarm(self, text: impl Display) -> String {
+    pub fn alert(self, text: impl Display) -> String {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
@@ -45,7 +45,7 @@ impl Palette {
     }
 }
 
-/// The signs of the summary, in Unicode or plain ASCII.
+/// Symbols in Unicode or ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbols {
     pub passed: &'static str,

@@ -1,11 +1,11 @@
-//! Tries in words.
+//! Trials, as text.
 
 use std::fmt::Write as _;
 
 use karat_core::result::CaseResult;
 use karat_core::trials::TrialSummary;
 
-/// Says how many tries passed, and how sure that makes one.
+/// Returns the number of passed trials, and the pass rate with its interval.
 pub(crate) fn trials_line(trials: &TrialSummary) -> String {
     let TrialSummary { total, passed, errored, not_run, .. } = trials;
     let mut line = format!("{passed}/{total} trials passed");
@@ -23,8 +23,8 @@ pub(crate) fn trials_line(trials: &TrialSummary) -> String {
     line
 }
 
-/// Returns a case's tries: how many of those that ran passed.
-pub(crate) fn tries(case: &CaseResult) -> Option<String> {
+/// Returns the passed trials of a case as a fraction of those that ran.
+pub(crate) fn passed_trials(case: &CaseResult) -> Option<String> {
     case.trials.as_ref().map(|trials| format!("{}/{}", trials.passed, trials.tries.len()))
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn is_flaky(case: &CaseResult) -> bool {
     case.trials.as_ref().is_some_and(|trials| trials.flaky)
 }
 
-/// Spells a share in whole per cent; what is not all or nothing does not look like it.
+/// Formats a share in percent; only exact values are shown as 0 or 100.
 fn percent(share: f64) -> String {
     let percent = (share * 100.0).round();
     if percent >= 100.0 && share < 1.0 {
@@ -56,7 +56,7 @@ mod tests {
     #[case(0.94, "94")]
     #[case(0.999, ">99")]
     #[case(1.0, "100")]
-    fn all_but_one_is_not_all(#[case] share: f64, #[case] expected: &str) {
+    fn only_exact_shares_are_0_or_100_percent(#[case] share: f64, #[case] expected: &str) {
         assert_eq!(percent(share), expected);
     }
 
@@ -65,7 +65,7 @@ mod tests {
     #[case(1, 1, 0, 3, "1/2 trials passed, 3 not run (50%, 95% interval 9–91%)")]
     #[case(47, 3, 2, 0, "47/52 trials passed, 2 errored (94% of 50 verdicts, 95% interval 84–98%)")]
     #[case(0, 0, 5, 0, "0/5 trials passed, 5 errored")]
-    fn every_try_is_told_of(
+    fn counts_all_trials(
         #[case] passed: usize,
         #[case] failed: usize,
         #[case] errored: usize,

@@ -1,4 +1,4 @@
-//! What came of a case, as results tell it.
+//! Converts the outcome of a case to its result.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
 use karat_core::trace::Trace;
 use karat_json::text::shorten;
 
-/// How many characters of a message are kept.
-const LONGEST_MESSAGE: usize = 600;
+/// Maximum length of an error message, in characters.
+const MAX_MESSAGE_CHARS: usize = 600;
 
 /// How a case ended.
 pub(crate) enum CaseEnd {
     Judged(Box<(Trace, Verdict)>),
-    /// There is no answer to judge, or nothing came of judging it.
+    /// There is no answer, or judging it failed.
     Unjudged {
         cause: Cause,
         message: String,
@@ -26,11 +26,11 @@ pub(crate) enum CaseEnd {
 }
 
 impl CaseEnd {
-    /// Ends a case for which the agent gave no answer.
-    pub(crate) fn of(error: AgentError) -> Self {
+    /// Ends a case without an answer.
+    pub(crate) fn from_agent_error(error: AgentError) -> Self {
         let AgentError { message, elapsed, cause } = error;
         let (cause, message) = match cause {
-            // Also of an agent that calls its own timeout something else.
+            // The same text for every agent.
             AgentErrorCause::Timeout => (Cause::Timeout, Cause::TIMEOUT_TEXT.to_owned()),
             AgentErrorCause::NoAnswer | AgentErrorCause::Unusable(_) | AgentErrorCause::Budget => {
                 (Cause::Agent, message)
@@ -44,7 +44,7 @@ impl CaseEnd {
     }
 }
 
-/// Makes a case's result; this is where secrets are taken out, for every reporter at once.
+/// Builds the result of a case. Secrets are redacted here, for all reporters.
 pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> CaseResult {
     let mut result = CaseResult {
         id: case.id.clone(),
@@ -83,21 +83,20 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.vacuous = verdict.vacuous;
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
-            let details = details(trace, verdict.skipped_tokens, verdict.warnings);
+            let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
             result.details = CaseDetails { evals: verdict.evals, ..details };
         }
     }
     if !redactor.is_empty() {
         redact(&mut result, redactor);
     }
-    // Only now, since half a secret is not recognised.
-    result.error.iter_mut().for_each(cut);
-    result.failures.iter_mut().for_each(|failure| cut(&mut failure.message));
+    // After redaction, which does not recognise a partial secret.
+    result.error.iter_mut().for_each(truncate_message);
+    result.failures.iter_mut().for_each(|failure| truncate_message(&mut failure.message));
     result
 }
 
-/// Tells what the agent did.
-pub(crate) fn details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<String>) -> CaseDetails {
+pub(crate) fn case_details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<String>) -> CaseDetails {
     CaseDetails {
         tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
         response_length: trace.response.chars().count(),
@@ -113,9 +112,9 @@ pub(crate) fn details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<S
     }
 }
 
-/// Shortens a message, which may quote a whole reply.
-pub(crate) fn cut(message: &mut String) {
-    if let Cow::Owned(short) = shorten(message, LONGEST_MESSAGE) {
+/// Truncates a message, which may quote a whole reply.
+pub(crate) fn truncate_message(message: &mut String) {
+    if let Cow::Owned(short) = shorten(message, MAX_MESSAGE_CHARS) {
         *message = short;
     }
 }
@@ -134,8 +133,8 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
         redactor.string(text);
     }
     for eval in &mut details.evals {
-        let said = [&mut eval.reason, &mut eval.error].into_iter().flatten();
-        said.chain([&mut eval.name, &mut eval.stdout, &mut eval.stderr]).for_each(|text| redactor.string(text));
+        let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();
+        optional.chain([&mut eval.name, &mut eval.stdout, &mut eval.stderr]).for_each(|text| redactor.string(text));
     }
     for call in &mut details.tool_calls {
         redactor.string(&mut call.name);
@@ -146,7 +145,7 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
 }
 
 pub(crate) fn whole_millis(millis: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is small and not negative")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "durations are small and not negative")]
     let whole = millis.round().max(0.0) as u64;
     whole
 }

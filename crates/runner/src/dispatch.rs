@@ -1,13 +1,13 @@
-//! Orders what the workers say into one stream of events, and makes the suites' results.
+//! Orders the results of workers into one stream of events and builds suite results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use karat_core::diff::{CaseDiff, Change, diff_cases, doubtful, ids_of};
+use karat_core::diff::{CaseDiff, Change, diff_cases, doubtful, ids_with_change};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
-use karat_core::gate::{Figures, GateResult, check};
+use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::combine;
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
@@ -22,16 +22,16 @@ use tracing::{Instrument as _, debug, instrument};
 use crate::plan::{Plan, SuitePlan};
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
-use crate::sink::{RunSink, while_working};
-use crate::stopwatch::millis;
-use crate::stubs::{counted, unused_stubs};
-use crate::worker::{Finished, Shared, Unit, work};
+use crate::sink::{RunSink, with_sink_work};
+use crate::stopwatch::millis_between;
+use crate::stubs::{format_count, unused_stubs_warning};
+use crate::worker::{FinishedTrial, Shared, Unit, run_worker};
 
-/// How many cases are reported at a time, and how long the next ones gather; no eye sees the difference.
-const BATCH: usize = 1024;
-const PAUSE: Duration = Duration::from_millis(5);
+/// Finished trials are reported in batches, with a delay that is too short to notice.
+const MAX_BATCH_SIZE: usize = 1024;
+const BATCH_DELAY: Duration = Duration::from_millis(5);
 
-/// Runs a plan to its end, or until it is cancelled; what finished by then is reported as usual.
+/// Runs a plan until it finishes or is cancelled. Cases that finish before cancellation are reported as usual.
 #[instrument(level = "debug", name = "run", skip_all, fields(id = %plan.run_id))]
 pub async fn run(
     plan: Plan,
@@ -40,40 +40,40 @@ pub async fn run(
     cancel: &CancellationToken,
     sink: &mut impl RunSink,
 ) -> RunTotals {
-    let begun = Instant::now();
+    let start = Instant::now();
     let timestamp = clock.now().to_string();
     let headers = headers(&plan, &agents);
     let cases: usize = plan.suites.iter().map(|suite| suite.file.cases.len()).sum();
     let mut samples = Samples::new(&plan, &agents);
-    let units = units(&plan, &mut samples);
+    let units = list_units(&plan, &mut samples);
     let workers = plan.concurrency.clamp(1, units.len().max(1));
-    debug!(cases, tries = units.len(), workers, "run started");
+    debug!(cases, trials = units.len(), workers, "run started");
     sink.emit(RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
     let (out, mut finished) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared { plan, agents, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
-    // In a set, so that whoever lets go of the run ends its workers too.
-    let mut working = JoinSet::new();
+    // Dropping the set aborts the workers.
+    let mut tasks = JoinSet::new();
     for _ in 0..workers {
-        working.spawn(work(Arc::clone(&shared), out.clone(), cancel.clone()).in_current_span());
+        tasks.spawn(run_worker(Arc::clone(&shared), out.clone(), cancel.clone()).in_current_span());
     }
     drop(out);
 
-    let mut board = Board::new(&shared, headers, timestamp.clone());
+    let mut progress = RunProgress::new(&shared, headers, timestamp.clone());
     let mut batch = Vec::new();
-    while while_working(sink, finished.recv_many(&mut batch, BATCH)).await > 0 {
-        for one in batch.drain(..) {
-            board.take(one, sink);
+    while with_sink_work(sink, finished.recv_many(&mut batch, MAX_BATCH_SIZE)).await > 0 {
+        for trial in batch.drain(..) {
+            progress.record(trial, sink);
         }
         sink.flush();
-        // Not to be woken for every case: a fast agent ends thousands in a second.
-        if board.missing > 0 {
-            while_working(sink, sleep(PAUSE)).await;
+        // Avoids a wakeup per case: a fast agent finishes thousands per second.
+        if progress.pending > 0 {
+            with_sink_work(sink, sleep(BATCH_DELAY)).await;
         }
     }
-    let Closed { mut totals, passed, mut figures } = board.close(sink);
-    totals.rubric = run_rubrics(&shared, samples, &passed, &mut figures, &timestamp, cancel, sink).await;
-    totals.gates = check_gates(&shared, &figures);
-    totals.wall_clock_ms = millis(begun, Instant::now());
+    let FinishedSuites { mut totals, passed, mut metrics } = progress.finish(sink);
+    totals.rubric = run_rubrics(&shared, samples, &passed, &mut metrics, &timestamp, cancel, sink).await;
+    totals.gates = check_gates(&shared, &metrics);
+    totals.wall_clock_ms = millis_between(start, Instant::now());
     totals.interrupted = cancel.is_cancelled();
     debug!(elapsed_ms = totals.wall_clock_ms, interrupted = totals.interrupted, "run finished");
     sink.emit(RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
@@ -87,63 +87,65 @@ fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
 }
 
-/// Checks the limits for each agent that was asked.
-fn check_gates(shared: &Shared, figures: &[Figures]) -> Vec<GateResult> {
+/// Checks the gates for each agent.
+fn check_gates(shared: &Shared, metrics: &[GateMetrics]) -> Vec<GateResult> {
     let plan = &shared.plan;
     let Some(gates) = &plan.gates else {
         return Vec::new();
     };
     let name = |agent: &Arc<dyn Agent>| plan.redactor.text(&agent.identity()).into_owned();
-    let several = shared.agents.len() > 1;
-    let of_agent =
-        |(agent, figures): (&Arc<dyn Agent>, &Figures)| check(gates, several.then(|| name(agent)).as_deref(), figures);
-    shared.agents.iter().zip(figures).flat_map(of_agent).collect()
+    let has_several_agents = shared.agents.len() > 1;
+    let check_agent = |(agent, metrics): (&Arc<dyn Agent>, &GateMetrics)| {
+        check(gates, has_several_agents.then(|| name(agent)).as_deref(), metrics)
+    };
+    shared.agents.iter().zip(metrics).flat_map(check_agent).collect()
 }
 
-/// Lists everything that is asked: all trials of a case one after the other.
-fn units(plan: &Plan, samples: &mut Samples) -> Vec<Unit> {
+/// Lists all trials of the run; the trials of a case are adjacent.
+fn list_units(plan: &Plan, samples: &mut Samples) -> Vec<Unit> {
     let trials = u32::try_from(plan.trials.max(1)).unwrap_or(u32::MAX);
     let mut units = Vec::new();
     for (suite_plan, suite) in plan.suites.iter().zip(0..) {
         for (case, index) in suite_plan.file.cases.iter().zip(0..) {
-            let first = samples.take(suite_plan.agent, case, trials);
+            let first = samples.reserve(suite_plan.agent, case, trials);
             units.extend((0..trials).map(|trial| Unit { suite, index, trial, sample: first.saturating_add(trial) }));
         }
     }
     units
 }
 
-/// The suites' state: which cases have ended, and which suite is to be reported next.
-struct Board<'b> {
+/// The progress of a run: finished cases, and the suite that is reported next.
+struct RunProgress<'b> {
     shared: &'b Shared,
     suites: Vec<SuiteState>,
-    /// The first suite that was not reported yet.
-    open: usize,
-    /// How many cases have not ended yet.
-    missing: usize,
+    /// The first suite that has not been reported.
+    next_suite: usize,
+    /// Number of trials that have not finished.
+    pending: usize,
     timestamp: String,
     totals: RunTotals,
-    /// What gates are checked against, for each agent.
-    figures: Vec<Figures>,
-    /// Of each suite that was reported, whether all of it passed.
+    /// For each agent.
+    metrics: Vec<GateMetrics>,
+    /// For each reported suite, whether all cases passed.
     passed: Vec<bool>,
 }
 
-/// What is left of the board when all suites are reported.
-struct Closed {
+struct FinishedSuites {
     totals: RunTotals,
-    /// Of each suite, whether all of it passed.
+    /// For each suite, whether all cases passed.
     passed: Vec<bool>,
-    figures: Vec<Figures>,
+    /// For each agent.
+    metrics: Vec<GateMetrics>,
 }
 
 struct SuiteState {
     header: Arc<SuiteHeader>,
     results: Vec<Option<Arc<CaseResult>>>,
-    /// The tries of cases that have not all ended, by case; unused where each is tried once.
-    tries: BTreeMap<usize, Vec<(usize, CaseResult)>>,
-    missing: usize,
-    /// The first case's start and the last one's end.
+    /// Finished trials of unfinished cases, by case; empty if there is one trial per case.
+    trials: BTreeMap<usize, Vec<(usize, CaseResult)>>,
+    /// Number of cases that have not finished.
+    pending: usize,
+    /// Start of the first case and end of the last one.
     span: Option<(Instant, Instant)>,
 }
 
@@ -151,92 +153,94 @@ impl SuiteState {
     fn finish(&mut self, suite: usize, index: usize, result: CaseResult) -> RunEvent {
         let result = Arc::new(result);
         self.results[index] = Some(Arc::clone(&result));
-        self.missing -= 1;
+        self.pending -= 1;
         RunEvent::CaseFinished { suite, index, result }
     }
 }
 
-impl<'b> Board<'b> {
+impl<'b> RunProgress<'b> {
     fn new(shared: &'b Shared, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
         let suites = headers
             .into_iter()
             .map(|header| SuiteState {
                 results: vec![None; header.selected],
-                tries: BTreeMap::new(),
-                missing: header.selected,
+                trials: BTreeMap::new(),
+                pending: header.selected,
                 span: None,
                 header,
             })
             .collect();
-        let figures = vec![Figures::default(); shared.agents.len()];
-        let (missing, totals) = (shared.units.len(), RunTotals::default());
-        Self { shared, suites, open: 0, missing, timestamp, totals, figures, passed: Vec::new() }
+        let metrics = vec![GateMetrics::default(); shared.agents.len()];
+        let (pending, totals) = (shared.units.len(), RunTotals::default());
+        Self { shared, suites, next_suite: 0, pending, timestamp, totals, metrics, passed: Vec::new() }
     }
 
-    fn take(&mut self, finished: Finished, sink: &mut impl RunSink) {
-        let Finished { suite, index, trial, started, ended, result } = finished;
+    fn record(&mut self, finished: FinishedTrial, sink: &mut impl RunSink) {
+        let FinishedTrial { suite, index, trial, started, ended, result } = finished;
         let planned = self.shared.plan.trials.max(1);
         let state = &mut self.suites[suite];
         let (begin, end) = state.span.unwrap_or((started, ended));
         state.span = Some((begin.min(started), end.max(ended)));
-        self.missing -= 1;
+        self.pending -= 1;
         let result = if planned == 1 {
             Some(result)
         } else {
-            let tries = state.tries.entry(index).or_default();
-            tries.push((trial, result));
-            (tries.len() == planned).then(|| state.tries.remove(&index)).flatten().and_then(|tries| one(tries, planned))
+            let trials = state.trials.entry(index).or_default();
+            trials.push((trial, result));
+            let is_complete = trials.len() == planned;
+            let trials = is_complete.then(|| state.trials.remove(&index)).flatten();
+            trials.and_then(|trials| combine_trials(trials, planned))
         };
         if let Some(result) = result {
             sink.emit(state.finish(suite, index, result));
         }
-        while self.suites.get(self.open).is_some_and(|state| state.missing == 0) {
+        while self.suites.get(self.next_suite).is_some_and(|state| state.pending == 0) {
             self.finish_suite(sink);
         }
     }
 
-    /// Reports what is left after the last case, finished or not.
-    fn close(mut self, sink: &mut impl RunSink) -> Closed {
+    /// Reports the remaining suites, complete or not.
+    fn finish(mut self, sink: &mut impl RunSink) -> FinishedSuites {
         let planned = self.shared.plan.trials;
         for suite in 0..self.suites.len() {
-            // Tries that did end are not lost because others did not.
-            for (index, tries) in std::mem::take(&mut self.suites[suite].tries) {
-                if let Some(result) = one(tries, planned) {
+            // Cases with some unfinished trials are reported with the finished ones.
+            for (index, trials) in std::mem::take(&mut self.suites[suite].trials) {
+                if let Some(result) = combine_trials(trials, planned) {
                     sink.emit(self.suites[suite].finish(suite, index, result));
                 }
             }
         }
-        while self.open < self.suites.len() {
+        while self.next_suite < self.suites.len() {
             self.finish_suite(sink);
         }
-        Closed { totals: self.totals, passed: self.passed, figures: self.figures }
+        FinishedSuites { totals: self.totals, passed: self.passed, metrics: self.metrics }
     }
 
     fn finish_suite(&mut self, sink: &mut impl RunSink) {
-        let suite = self.open;
-        self.open += 1;
+        let suite = self.next_suite;
+        self.next_suite += 1;
         let diffs = self.diffs(suite);
         let result = Arc::new(self.suite_result(suite, &diffs));
-        // The results live on in the event only.
+        // Frees the results, which are now part of the event.
         self.suites[suite].results = Vec::new();
         self.totals.add(&result);
         if self.shared.plan.gates.is_some() {
-            let figures = &mut self.figures[self.shared.plan.suites[suite].agent];
-            figures.add(&result);
-            figures.doubtful += doubtful(&diffs);
+            let metrics = &mut self.metrics[self.shared.plan.suites[suite].agent];
+            metrics.add(&result);
+            metrics.doubtful += doubtful(&diffs);
         }
         self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         sink.emit(RunEvent::SuiteFinished { suite, result });
     }
 
-    /// Compares a suite with its baseline, if it has one.
+    /// Compares a suite with its baseline, if any.
     fn diffs(&self, suite: usize) -> Vec<CaseDiff> {
         let Some(baseline) = &self.shared.plan.suites[suite].baseline else {
             return Vec::new();
         };
         let cases = self.suites[suite].results.iter().flatten();
-        let now: Vec<EarlierCase> = cases.map(|case| EarlierCase::from(case.as_ref())).collect();
-        diff_cases(&baseline.cases, &now)
+        let current: Vec<EarlierCase> = cases.map(|case| EarlierCase::from(case.as_ref())).collect();
+        diff_cases(&baseline.cases, &current)
     }
 
     fn suite_result(&self, suite: usize, diffs: &[CaseDiff]) -> SuiteResult {
@@ -263,23 +267,23 @@ impl<'b> Board<'b> {
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
             stale: state.header.staleness.iter().any(Staleness::is_stale),
             warnings: warnings(suite_plan, agent, &cases),
-            summary: Summary::of(&cases, state.header.selected),
-            wall_clock_ms: state.span.map_or(0, |(begin, end)| millis(begin, end)),
+            summary: Summary::from_cases(&cases, state.header.selected),
+            wall_clock_ms: state.span.map_or(0, |(begin, end)| millis_between(begin, end)),
             baseline_run_id: suite_plan.baseline.as_ref().map(|baseline| baseline.run_id.clone()),
-            regressions: ids_of(diffs, Change::Regression),
-            new_passes: ids_of(diffs, Change::NewPass),
+            regressions: ids_with_change(diffs, Change::Regression),
+            new_passes: ids_with_change(diffs, Change::NewPass),
             cases,
         }
     }
 }
 
 fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> Vec<String> {
-    let mut warnings: Vec<String> = unused_stubs(suite.file.cases.iter(), agent).into_iter().collect();
+    let mut warnings: Vec<String> = unused_stubs_warning(suite.file.cases.iter(), agent).into_iter().collect();
     let details = || cases.iter().flat_map(|case| case.all_details());
     let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
         let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
-        let count = counted(tokens.len(), "token", "tokens");
+        let count = format_count(tokens.len(), "token", "tokens");
         warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
     }
     let reasons: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
@@ -287,7 +291,7 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
     warnings
 }
 
-fn one(mut tries: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
-    tries.sort_by_key(|(trial, _)| *trial);
-    combine(tries.into_iter().map(|(_, result)| result).collect(), planned)
+fn combine_trials(mut trials: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {
+    trials.sort_by_key(|(trial, _)| *trial);
+    combine(trials.into_iter().map(|(_, result)| result).collect(), planned)
 }

@@ -1,6 +1,6 @@
-//! Plans, schedules, times out and cancels, and linearises everything into run events.
+//! Runs the suites of a plan: schedules cases, applies timeouts and cancellation, and emits ordered events.
 //!
-//! Owns concurrency: workers ask and judge, one dispatcher orders what they say. It must never print or write.
+//! Workers call agents and judge answers; one dispatcher orders their results. This crate never prints or writes files.
 
 mod case;
 mod dispatch;

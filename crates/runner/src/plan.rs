@@ -1,4 +1,4 @@
-//! Everything that a run needs to know before it begins.
+//! The plan of a run.
 
 use karat_core::case::RubricFile;
 use karat_core::chat::ChatModel;
@@ -19,40 +19,39 @@ use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_json::text::display_width;
 
-/// What is run, and how.
+/// The suites of a run and its settings.
 pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
     pub rubrics: Rubrics,
-    /// How many cases are under way at once.
+    /// Maximum number of cases in parallel.
     pub concurrency: usize,
-    /// How long a case may take.
+    /// Maximum time of a case.
     pub timeout: Duration,
-    /// How often each case is tried.
+    /// Number of trials per case.
     pub trials: usize,
     pub strictness: Strictness,
-    /// Begins no further case after the first that does not pass.
+    /// Starts no more cases after the first one that does not pass.
     pub fail_fast: bool,
-    /// The limits that decide how the run ends.
-    pub gates: Option<Gates>,
+        pub gates: Option<Gates>,
     pub tokens: TokenSources,
     pub registry: Option<Registry>,
     pub tokenizer: Tokenizer,
     pub redactor: Redactor,
-    /// Who runs the eval functions that cases name; needed only where one does.
+    /// Runs eval functions; required only if a case names one.
     pub functions: Option<Arc<dyn EvalFunctions>>,
 }
 
 /// One eval file of a run.
 #[derive(Debug)]
 pub struct SuitePlan {
-    /// As the person named it.
+    /// The path as the user gave it.
     pub path: String,
-    /// Relative to the project's folder, so that results of one file find each other.
+    /// Relative to the project folder; identifies the file across runs.
     pub project_path: String,
-    /// Who answers: a place among the run's agents.
+    /// Index into the agents of the run.
     pub agent: usize,
-    /// With the selected cases only.
+    /// Contains the selected cases only.
     pub file: EvalFile,
     pub current: CurrentTool,
     pub baseline: Option<Baseline>,
@@ -66,7 +65,7 @@ pub struct Baseline {
 }
 
 impl SuitePlan {
-    /// Returns the tool's name as the registry spells it.
+    /// Returns the tool's name as in the registry.
     pub fn tool_name(&self) -> &str {
         self.current.name.as_deref().unwrap_or(&self.file.tool_name)
     }
@@ -90,11 +89,11 @@ impl SuitePlan {
     }
 }
 
-/// The rubric suites of a run, and who scores them.
+/// The rubric suites of a run and their judge.
 #[derive(Default)]
 pub struct Rubrics {
     pub suites: Vec<RubricPlan>,
-    /// Without one, all suites are skipped.
+    /// Without a judge, all rubric suites are skipped.
     pub judge: Option<Arc<dyn ChatModel>>,
 }
 
@@ -108,13 +107,13 @@ impl fmt::Debug for Rubrics {
 /// One rubric file of a run.
 #[derive(Debug)]
 pub struct RubricPlan {
-    /// As the person named it.
+    /// The path as the user gave it.
     pub path: String,
-    /// Relative to the project's folder.
+    /// Relative to the project folder.
     pub project_path: String,
-    /// Who answers: a place among the run's agents.
+    /// Index into the agents of the run.
     pub agent: usize,
-    /// With the selected cases only.
+    /// Contains the selected cases only.
     pub file: RubricFile,
     pub current: CurrentTool,
 }

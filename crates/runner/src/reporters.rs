@@ -1,9 +1,9 @@
-//! Hands every event to every reporter.
+//! Sends every event to every reporter.
 
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 
-/// The reporters of a run. One that cannot write does not keep the others from it.
+/// The reporters of a run. An error in one does not affect the others.
 #[derive(Default)]
 pub struct Reporters {
     reporters: Vec<Box<dyn Reporter>>,
@@ -15,12 +15,11 @@ impl Reporters {
         self.reporters.push(reporter);
     }
 
-    /// Returns what could not be written.
+    /// Returns the errors of all reporters.
     pub fn into_errors(self) -> Vec<ReportError> {
         self.errors
     }
 
-    /// Hands an event to all reporters.
     pub fn report(&mut self, event: &RunEvent) {
         self.errors.extend(self.reporters.iter_mut().filter_map(|reporter| reporter.on_event(event).err()));
     }

@@ -1,4 +1,4 @@
-//! Runs the rubric suites of a plan, after everything that passes or fails.
+//! Runs the rubric suites of a plan, after all other suites.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use karat_core::assertion::Mode;
 use karat_core::case::{Dimension, RubricCase, Tier};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::event::RunEvent;
-use karat_core::gate::Figures;
+use karat_core::gate::GateMetrics;
 use karat_core::port::{Agent, AgentError, Ask};
 use karat_core::registry::same_name;
 use karat_core::result::CaseDetails;
@@ -23,21 +23,21 @@ use karat_core::trace::{Trace, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::case::{cut, details, redact_details, whole_millis};
+use crate::case::{case_details, redact_details, truncate_message, whole_millis};
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
-use crate::sink::{RunSink, while_working};
-use crate::stopwatch::{Stopwatch, millis};
-use crate::stubs::unused_stubs;
-use crate::worker::{Shared, within};
+use crate::sink::{RunSink, with_sink_work};
+use crate::stopwatch::{Stopwatch, millis_between};
+use crate::stubs::unused_stubs_warning;
+use crate::worker::{Shared, with_timeout};
 
-/// Runs all rubric suites, one after the other; `passed` says of each deterministic suite whether all of it passed, and
-/// `figures` are those of each agent.
+/// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
+/// `metrics` has an entry per agent.
 pub(crate) async fn run_rubrics(
     shared: &Shared,
     mut samples: Samples,
     passed: &[bool],
-    figures: &mut [Figures],
+    metrics: &mut [GateMetrics],
     timestamp: &str,
     cancel: &CancellationToken,
     sink: &mut impl RunSink,
@@ -48,21 +48,22 @@ pub(crate) async fn run_rubrics(
     }
     let mut totals = RubricTotals::default();
     for suite in &rubrics.suites {
-        let allowed = if cancel.is_cancelled() { Err(INTERRUPTED.to_owned()) } else { admit(shared, suite, passed) };
-        let outcome = match allowed {
+        let judge =
+            if cancel.is_cancelled() { Err(INTERRUPTED.to_owned()) } else { select_judge(shared, suite, passed) };
+        let outcome = match judge {
             Err(reason) => RubricOutcome::Skipped(shared.plan.redactor.text(&reason).into_owned()),
             Ok((judge, warnings)) => {
-                let next = |case: &RubricCase| samples.take(suite.agent, &case.case, 1);
-                let asked = suite.file.cases.iter().map(next).collect();
-                let run = SuiteRun { shared, suite, judge };
-                let scoring = run.result(asked, timestamp, warnings, cancel);
-                RubricOutcome::Result(Arc::new(while_working(sink, scoring).await))
+                let sample = |case: &RubricCase| samples.reserve(suite.agent, &case.case, 1);
+                let samples = suite.file.cases.iter().map(sample).collect();
+                let suite_run = SuiteRun { shared, suite, judge };
+                let run = suite_run.run(samples, timestamp, warnings, cancel);
+                RubricOutcome::Result(Arc::new(with_sink_work(sink, run).await))
             }
         };
         let agent = suite.agent;
-        let suite = Arc::new(suite_at_its_end(shared, suite, outcome));
+        let suite = Arc::new(finished_suite(shared, suite, outcome));
         totals.add(&suite);
-        figures[agent].add_rubric(&suite);
+        metrics[agent].add_rubric(&suite);
         sink.emit(RunEvent::RubricFinished { suite });
         sink.flush();
     }
@@ -71,39 +72,39 @@ pub(crate) async fn run_rubrics(
 
 const INTERRUPTED: &str = "the run was interrupted";
 
-/// Returns who scores the suite and what is doubtful about that, or why it is not run.
-fn admit<'s>(
+/// Returns the judge of a suite with warnings, or the reason to skip the suite.
+fn select_judge<'s>(
     shared: &'s Shared,
     suite: &RubricPlan,
     passed: &[bool],
 ) -> Result<(&'s dyn ChatModel, Vec<String>), String> {
     let Some(judge) = shared.plan.rubrics.judge.as_deref() else {
-        return Err("no judge is configured: set 'judge' in karat.json, or give --judge".to_owned());
+        return Err("no judge is configured: set 'judge' in karat.json, or pass --judge".to_owned());
     };
-    let is_same = |index: &usize| {
+    let is_same_tool = |index: &usize| {
         let other = &shared.plan.suites[*index];
         other.agent == suite.agent && same_name(other.tool_name(), suite.tool_name())
     };
-    let same: Vec<usize> = (0..shared.plan.suites.len()).filter(is_same).collect();
-    let failed: Vec<&str> = same
+    let same_tool: Vec<usize> = (0..shared.plan.suites.len()).filter(is_same_tool).collect();
+    let failed: Vec<&str> = same_tool
         .iter()
         .filter(|index| !passed.get(**index).copied().unwrap_or_default())
         .map(|index| shared.plan.suites[*index].path.as_str())
         .collect();
     if !failed.is_empty() {
-        return Err(format!("not all cases of {} passed, and only what passes is scored", failed.join(", ")));
+        return Err(format!("not all cases of {} passed", failed.join(", ")));
     }
     if shared.stop.load(Ordering::Relaxed) {
-        return Err("the run stopped before".to_owned());
+        return Err("the run was stopped".to_owned());
     }
     let mut warnings = Vec::new();
-    if same.is_empty() {
-        warnings.push("scored although no golden, labeled or regression suite of this tool was in the run".to_owned());
+    if same_tool.is_empty() {
+        warnings.push("scored without a golden, labeled or regression suite of this tool in the run".to_owned());
     }
     Ok((judge, warnings))
 }
 
-fn suite_at_its_end(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
+fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
     let redactor = &shared.plan.redactor;
     let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.line));
     let agent = (shared.agents.len() > 1).then(|| shared.agents[suite.agent].identity());
@@ -124,32 +125,32 @@ struct SuiteRun<'r> {
 }
 
 impl SuiteRun<'_> {
-    async fn result(
+    async fn run(
         &self,
         samples: Vec<u32>,
         timestamp: &str,
         mut warnings: Vec<String>,
         cancel: &CancellationToken,
     ) -> RubricResult {
-        let begun = Instant::now();
+        let start = Instant::now();
         let (plan, file, agent) = (&self.shared.plan, &self.suite.file, self.agent());
         let mut results: Vec<Option<RubricCaseResult>> = vec![None; file.cases.len()];
         let cases = file.cases.iter().zip(samples).enumerate();
         let mut running = stream::iter(cases)
             .map(|(index, (case, sample))| async move {
-                // Asked only now, since a case before it may have been the last that is to begin.
-                let stopped = self.shared.stop.load(Ordering::Relaxed);
-                (index, if stopped { None } else { Some(self.case(case, sample).await) })
+                // Checked when the case starts, since an earlier case may have stopped the run.
+                let is_stopped = self.shared.stop.load(Ordering::Relaxed);
+                (index, if is_stopped { None } else { Some(self.run_case(case, sample).await) })
             })
             .buffer_unordered(plan.concurrency.max(1));
         let cancelled = cancel.cancelled();
         tokio::pin!(cancelled);
         loop {
-            // Cancelled while asking: the case has not ended, so there is nothing to report.
+            // A cancelled case has not finished and is not reported.
             tokio::select! {
                 biased;
                 () = &mut cancelled => break,
-                ended = running.next() => match ended {
+                finished = running.next() => match finished {
                     Some((index, result)) => results[index] = result,
                     None => break,
                 },
@@ -178,9 +179,9 @@ impl SuiteRun<'_> {
                 parameters: redacted(agent.parameters()),
             },
             warnings,
-            summary: RubricSummary::of(&cases, file.cases.len()),
+            summary: RubricSummary::from_cases(&cases, file.cases.len()),
             cases,
-            wall_clock_ms: millis(begun, Instant::now()),
+            wall_clock_ms: millis_between(start, Instant::now()),
         }
     }
 
@@ -191,38 +192,38 @@ impl SuiteRun<'_> {
     fn warnings(&self, cases: &[RubricCaseResult]) -> Vec<String> {
         let stale = check_staleness(&self.suite.file.without_rubrics(), &self.suite.current);
         let mut warnings: Vec<String> = stale.iter().filter(|one| one.is_stale()).map(Staleness::warning).collect();
-        warnings.extend(unused_stubs(self.suite.file.cases.iter().map(|case| &case.case), self.agent()));
-        let routed = |case: &&RubricCase| self.agent().mode(&case.case) == Mode::RoutingOnly;
-        if self.suite.file.cases.iter().any(|case| routed(&case)) {
-            let text = "cases without stubs were scored by a model's first turn, before any tool answered";
+        warnings.extend(unused_stubs_warning(self.suite.file.cases.iter().map(|case| &case.case), self.agent()));
+        let is_routing_only = |case: &&RubricCase| self.agent().mode(&case.case) == Mode::RoutingOnly;
+        if self.suite.file.cases.iter().any(|case| is_routing_only(&case)) {
+            let text = "cases without stubs were scored by the model's first turn, before any tool result";
             warnings.push(text.to_owned());
         }
-        let odd: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
-        warnings.extend(odd.into_iter().take(5).map(str::to_owned));
+        let agent_warnings: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+        warnings.extend(agent_warnings.into_iter().take(5).map(str::to_owned));
         warnings
     }
 
-    /// Asks the agent, then the judge about each dimension.
-    async fn case(&self, case: &RubricCase, sample: u32) -> RubricCaseResult {
+    /// Calls the agent, then the judge for each dimension.
+    async fn run_case(&self, case: &RubricCase, sample: u32) -> RubricCaseResult {
         let plan = &self.shared.plan;
-        let mut judged = Judged::default();
-        let rubric = self.score(case, sample, &mut judged).await;
+        let mut record = CaseRecord::default();
+        let scores = self.score(case, sample, &mut record).await;
         let mut result = RubricCaseResult {
             id: case.case.id.clone(),
             description: case.case.description.clone(),
             outcome: RubricVerdict::Judged,
-            duration_ms: whole_millis(judged.duration.as_secs_f64() * 1000.0),
+            duration_ms: whole_millis(record.duration.as_secs_f64() * 1000.0),
             error: None,
             dimensions: Vec::new(),
             score: None,
-            max_score: total(case.rubric.iter().map(|dimension| dimension.max_score)),
-            judge_usage: total_usage(judged.usages.iter().map(Option::as_ref)),
-            judge_asked: !judged.usages.is_empty(),
-            details: judged.details,
+            max_score: sum_scores(case.rubric.iter().map(|dimension| dimension.max_score)),
+            judge_usage: total_usage(record.usages.iter().map(Option::as_ref)),
+            judge_called: !record.usages.is_empty(),
+            details: record.details,
         };
-        match rubric {
+        match scores {
             Ok(dimensions) => {
-                result.score = Some(total(dimensions.iter().map(|dimension| dimension.score)));
+                result.score = Some(sum_scores(dimensions.iter().map(|dimension| dimension.score)));
                 result.dimensions = dimensions;
             }
             Err(message) => {
@@ -235,34 +236,34 @@ impl SuiteRun<'_> {
         }
         if !plan.redactor.is_empty() {
             let scores = result.dimensions.iter_mut();
-            let words = scores.flat_map(|one| [&mut one.dimension, &mut one.criteria, &mut one.reason]);
-            let texts = [&mut result.id, &mut result.description].into_iter().chain(&mut result.error).chain(words);
+            let score_texts = scores.flat_map(|score| [&mut score.dimension, &mut score.criteria, &mut score.reason]);
+            let texts = [&mut result.id, &mut result.description].into_iter().chain(&mut result.error).chain(score_texts);
             texts.for_each(|text| plan.redactor.string(text));
         }
-        // Only now, since half a secret is not recognised.
-        result.error.iter_mut().for_each(cut);
+        // After redaction, which does not recognise a partial secret.
+        result.error.iter_mut().for_each(truncate_message);
         result
     }
 
-    async fn score(&self, case: &RubricCase, sample: u32, judged: &mut Judged) -> Result<Vec<RubricScore>, String> {
+    async fn score(&self, case: &RubricCase, sample: u32, record: &mut CaseRecord) -> Result<Vec<RubricScore>, String> {
         let redactor = &self.shared.plan.redactor;
-        let trace = self.answer(case, sample, &mut judged.duration).await?;
+        let trace = self.answer(case, sample, &mut record.duration).await?;
         let mut evidence = evidence(case, &trace);
-        judged.details = details(trace, Vec::new(), Vec::new());
+        record.details = case_details(trace, Vec::new(), Vec::new());
         if !redactor.is_empty() {
-            // The judge is somebody else than the agent: what the agent was trusted with is not for its eyes.
+            // The agent's secrets must not be sent to the judge.
             redactor.map(&mut evidence);
-            redact_details(&mut judged.details, redactor);
+            redact_details(&mut record.details, redactor);
         }
         let mut scores = Vec::with_capacity(case.rubric.len());
         for dimension in &case.rubric {
             let name = &dimension.dimension;
             let reply = self.ask_judge(&judge_prompt(&evidence, dimension)).await;
-            // A call that failed may have been paid for all the same, and nobody knows how much.
-            judged.usages.push(reply.as_ref().ok().and_then(|reply| reply.usage.clone()));
+            // A failed call may have been billed, but its usage is unknown.
+            record.usages.push(reply.as_ref().ok().and_then(|reply| reply.usage.clone()));
             let reply = reply.map_err(|message| format!("the judge gave no score for '{name}': {message}"))?;
-            let read = read_score(&reply.value, dimension);
-            let score = read.map_err(|message| format!("the judge's answer for '{name}' cannot be used: {message}"))?;
+            let score = read_score(&reply.value, dimension)
+                .map_err(|message| format!("the judge's answer for '{name}' is not valid: {message}"))?;
             let Dimension { dimension, criteria, max_score } = dimension.clone();
             scores.push(RubricScore { dimension, criteria, max_score, score: score.score, reason: score.reason });
         }
@@ -272,25 +273,25 @@ impl SuiteRun<'_> {
     async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
         let (watch, agent) = (Stopwatch::start(), self.agent());
         let ask = Ask { case: &case.case, sample, waiting: &watch };
-        let give_up = |error: &AgentError| agent.given_up(ask, error);
-        let answered = within(self.shared.plan.timeout, &watch, || agent.answer(ask), give_up).await;
-        *duration = match &answered {
+        let on_abandoned = |error: &AgentError| agent.on_abandoned(ask, error);
+        let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(ask), on_abandoned).await;
+        *duration = match &result {
             Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
             Err(error) => error.elapsed,
         };
-        answered.map_err(|error| self.heed(error))
+        result.map_err(|error| self.handle_error(error))
     }
 
     async fn ask_judge(&self, prompt: &ChatPrompt) -> Result<ChatReply, String> {
         let watch = Stopwatch::start();
-        let give_up = |error: &AgentError| self.judge.given_up(prompt, error);
+        let on_abandoned = |error: &AgentError| self.judge.on_abandoned(prompt, error);
         let complete = || self.judge.complete(prompt, &watch);
-        let replied = within(self.shared.plan.timeout, &watch, complete, give_up).await;
-        replied.map_err(|error| self.heed(error))
+        let result = with_timeout(self.shared.plan.timeout, &watch, complete, on_abandoned).await;
+        result.map_err(|error| self.handle_error(error))
     }
 
-    /// Returns what went wrong, and lets no further case begin where none would fare better.
-    fn heed(&self, error: AgentError) -> String {
+    /// Returns the message of an error; stops the run if no other case can succeed.
+    fn handle_error(&self, error: AgentError) -> String {
         if error.ends_run() {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
@@ -298,15 +299,15 @@ impl SuiteRun<'_> {
     }
 }
 
-/// What is kept of a case whether or not it came to a score.
+/// The parts of a case result that exist even without a score.
 #[derive(Default)]
-struct Judged {
+struct CaseRecord {
     duration: Duration,
     details: CaseDetails,
-    /// Of each question to the judge, where it is known.
+    /// Usage of each judge call, if known.
     usages: Vec<Option<Usage>>,
 }
 
-fn total(scores: impl Iterator<Item = u64>) -> u64 {
+fn sum_scores(scores: impl Iterator<Item = u64>) -> u64 {
     scores.fold(0, u64::saturating_add)
 }

@@ -1,4 +1,4 @@
-//! Counts how often the same was asked, so that every answer of a run can be told apart.
+//! Numbers equal requests in a run, so that each has its own recording.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,50 +9,50 @@ use karat_core::redact::Redactor;
 
 use crate::plan::Plan;
 
-/// How often each question was asked of each agent.
+/// The number of equal requests so far, by agent and question.
 pub(crate) struct Samples {
     agents: Vec<Arc<dyn Agent>>,
-    /// For each agent, the first one that cannot be told from it.
-    first_alike: Vec<usize>,
+    /// For each agent, the first agent with the same determinants.
+    first_equal: Vec<usize>,
     redactor: Redactor,
-    asked: HashMap<(usize, String), u32>,
+    counts: HashMap<(usize, String), u32>,
 }
 
 impl Samples {
     pub(crate) fn new(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Self {
         Self {
             agents: agents.to_vec(),
-            first_alike: first_alike(plan, agents),
+            first_equal: first_equal_agents(plan, agents),
             redactor: plan.redactor.clone(),
-            asked: HashMap::new(),
+            counts: HashMap::new(),
         }
     }
 
-    /// Returns how often the same was asked before, and counts it so many times more.
-    pub(crate) fn take(&mut self, agent: usize, case: &Case, times: u32) -> u32 {
+    /// Returns the number of equal requests so far and reserves the next `times` numbers.
+    pub(crate) fn reserve(&mut self, agent: usize, case: &Case, times: u32) -> u32 {
         let mut question = self.agents[agent].question(case);
-        // What differs in a secret only is the same once it is masked.
+        // Recordings are redacted, so requests that differ only in a secret are equal.
         self.redactor.string(&mut question);
-        let count = self.asked.entry((self.first_alike[agent], question)).or_default();
-        let before = *count;
+        let count = self.counts.entry((self.first_equal[agent], question)).or_default();
+        let first = *count;
         *count = count.saturating_add(times);
-        before
+        first
     }
 }
 
-/// Compares the agents by what determines their answers to one case, which is the same for all of them.
-fn first_alike(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<usize> {
-    let judged = plan.suites.iter().flat_map(|suite| &suite.file.cases);
-    let scored = plan.rubrics.suites.iter().flat_map(|suite| suite.file.cases.iter().map(|case| &case.case));
-    let Some(case) = judged.chain(scored).next().filter(|_| agents.len() > 1) else {
+/// Compares agents by their determinants for the same case.
+fn first_equal_agents(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<usize> {
+    let suite_cases = plan.suites.iter().flat_map(|suite| &suite.file.cases);
+    let rubric_cases = plan.rubrics.suites.iter().flat_map(|suite| suite.file.cases.iter().map(|case| &case.case));
+    let Some(case) = suite_cases.chain(rubric_cases).next().filter(|_| agents.len() > 1) else {
         return (0..agents.len()).collect();
     };
-    let masked = |agent: &Arc<dyn Agent>| {
+    let redacted = |agent: &Arc<dyn Agent>| {
         let mut parts = agent.determinants(case);
         plan.redactor.map(&mut parts);
         parts
     };
-    let parts: Vec<_> = agents.iter().map(masked).collect();
+    let parts: Vec<_> = agents.iter().map(redacted).collect();
     let first = |own| parts.iter().position(|other| other == own).unwrap_or_default();
     parts.iter().map(first).collect()
 }

@@ -1,4 +1,4 @@
-//! Where a run's events go.
+//! The receiver of run events.
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -7,20 +7,20 @@ use karat_core::event::RunEvent;
 
 use crate::reporters::Reporters;
 
-/// Takes the events of a run, in order and on the dispatcher's task.
+/// Receives the events of a run in order, on the dispatcher's task.
 pub trait RunSink: Send {
     fn emit(&mut self, event: RunEvent);
 
-    /// No further event is at hand: show what was held back.
+    /// Called when no more events are pending, to write buffered output.
     fn flush(&mut self);
 
-    /// Does the sink's own work, such as writing to a store, while the run waits for cases. Can be dropped at any time.
+    /// Background work, such as writing to a store, while the run waits for cases. Must be cancel-safe.
     fn work(&mut self) -> impl Future<Output = Infallible> + Send {
         pending()
     }
 }
 
-/// Reports at once.
+/// Reports each event immediately.
 impl RunSink for Reporters {
     fn emit(&mut self, event: RunEvent) {
         self.report(&event);
@@ -31,11 +31,11 @@ impl RunSink for Reporters {
     }
 }
 
-/// Waits for something while the sink does its work.
-pub(crate) async fn while_working<T>(sink: &mut impl RunSink, waiting: impl Future<Output = T>) -> T {
+/// Awaits a future while the sink does its background work.
+pub(crate) async fn with_sink_work<T>(sink: &mut impl RunSink, future: impl Future<Output = T>) -> T {
     tokio::select! {
         biased;
-        done = waiting => done,
+        output = future => output,
         never = sink.work() => match never {},
     }
 }

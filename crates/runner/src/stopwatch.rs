@@ -1,12 +1,11 @@
-//! How long a case has really been under way: not counted is what an agent waits for its turn.
+//! Measures the time of a case, without the time that an agent waits for rate limits or other calls.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use karat_core::port::Waiting;
+use karat_core::port::WaitObserver;
 use tokio::time::{Instant, sleep};
 
-/// Counts the time of one case.
 pub(crate) struct Stopwatch {
     started: Instant,
     waits: Mutex<Waits>,
@@ -14,9 +13,9 @@ pub(crate) struct Stopwatch {
 
 #[derive(Default)]
 struct Waits {
-    /// Of the waits that have ended.
+    /// Total time of finished waits.
     total: Duration,
-    /// Waits can overlap.
+    /// Number of open waits, which can overlap.
     open: usize,
     since: Option<Instant>,
 }
@@ -26,7 +25,7 @@ impl Stopwatch {
         Self { started: Instant::now(), waits: Mutex::default() }
     }
 
-    /// Returns how long the case has been under way without its waits.
+    /// Returns the elapsed time without waits.
     pub(crate) fn elapsed(&self) -> Duration {
         let now = Instant::now();
         let waits = self.waits();
@@ -34,14 +33,14 @@ impl Stopwatch {
         now.saturating_duration_since(self.started).saturating_sub(waits.total + waiting)
     }
 
-    /// Ends when the case has been under way for so long.
-    pub(crate) async fn reaches(&self, limit: Duration) {
+    /// Completes when the elapsed time reaches the limit.
+    pub(crate) async fn sleep_until(&self, limit: Duration) {
         loop {
-            let left = limit.saturating_sub(self.elapsed());
-            if left.is_zero() {
+            let remaining = limit.saturating_sub(self.elapsed());
+            if remaining.is_zero() {
                 return;
             }
-            sleep(left).await;
+            sleep(remaining).await;
         }
     }
 
@@ -50,7 +49,7 @@ impl Stopwatch {
     }
 }
 
-impl Waiting for Stopwatch {
+impl WaitObserver for Stopwatch {
     fn begin(&self) {
         let mut waits = self.waits();
         waits.open += 1;
@@ -70,7 +69,7 @@ impl Waiting for Stopwatch {
     }
 }
 
-/// Returns the whole milliseconds between two moments.
-pub(crate) fn millis(begin: Instant, end: Instant) -> u64 {
+/// Returns the whole milliseconds between two instants.
+pub(crate) fn millis_between(begin: Instant, end: Instant) -> u64 {
     u64::try_from(end.saturating_duration_since(begin).as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Takes case after case, asks the agent, judges the answer.
+//! Workers, which call the agent for one case after the other and judge the answers.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
-use karat_core::assertion::{Evidence, Judging};
+use karat_core::assertion::{Evidence, PendingVerdict};
 use karat_core::case::Case;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
-use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
 use tokio::sync::mpsc;
@@ -22,29 +22,28 @@ use crate::case::{CaseEnd, case_result};
 use crate::plan::Plan;
 use crate::stopwatch::Stopwatch;
 
-/// What all workers see.
+/// The state that all workers share.
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) agents: Vec<Arc<dyn Agent>>,
-    /// Everything that is asked, in order.
+    /// All trials of the run, in order.
     pub(crate) units: Vec<Unit>,
     pub(crate) next: AtomicUsize,
-    /// Set when no further case is to begin.
+    /// Set to prevent further cases from starting.
     pub(crate) stop: AtomicBool,
 }
 
-/// One try of one case.
+/// One trial of a case.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unit {
     pub(crate) suite: u32,
     pub(crate) index: u32,
     pub(crate) trial: u32,
-    /// How often the same was asked before in this run.
+    /// The number of equal requests before this one in the run.
     pub(crate) sample: u32,
 }
 
-/// A try of a case that ended.
-pub(crate) struct Finished {
+pub(crate) struct FinishedTrial {
     pub(crate) suite: usize,
     pub(crate) index: usize,
     pub(crate) trial: usize,
@@ -53,7 +52,7 @@ pub(crate) struct Finished {
     pub(crate) result: CaseResult,
 }
 
-pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finished>, cancel: CancellationToken) {
+pub(crate) async fn run_worker(shared: Arc<Shared>, out: mpsc::UnboundedSender<FinishedTrial>, cancel: CancellationToken) {
     let cancelled = cancel.cancelled();
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
@@ -62,17 +61,17 @@ pub(crate) async fn work(shared: Arc<Shared>, out: mpsc::UnboundedSender<Finishe
         };
         let (suite, index, trial) = (unit.suite as usize, unit.index as usize, unit.trial as usize);
         let started = Instant::now();
-        // Cancelled while asking: the case has not ended, so there is nothing to report.
+        // A cancelled case has not finished and is not reported.
         let result = tokio::select! {
             biased;
             () = &mut cancelled => return,
             result = run_case(&shared, unit).instrument(shared.span(unit)) => result,
         };
-        // Here and not by the dispatcher, so that no case begins in the meantime.
+        // Not in the dispatcher, so that no case starts in the meantime.
         if shared.plan.fail_fast && !result.passed {
             shared.stop.store(true, Ordering::Relaxed);
         }
-        if out.send(Finished { suite, index, trial, started, ended: Instant::now(), result }).is_err() {
+        if out.send(FinishedTrial { suite, index, trial, started, ended: Instant::now(), result }).is_err() {
             return;
         }
     }
@@ -84,19 +83,19 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let watch = Stopwatch::start();
     let ask = Ask { case, sample: unit.sample, waiting: &watch };
     let agent = shared.agent(suite);
-    let give_up = |error: &AgentError| agent.given_up(ask, error);
-    let end = match within(shared.plan.timeout, &watch, || agent.answer(ask), give_up).await {
+    let on_abandoned = |error: &AgentError| agent.on_abandoned(ask, error);
+    let end = match with_timeout(shared.plan.timeout, &watch, || agent.answer(ask), on_abandoned).await {
         Err(error) => {
             if error.ends_run() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
-            CaseEnd::of(error)
+            CaseEnd::from_agent_error(error)
         }
-        // A pattern or an eval function can take a while, in which other cases' answers must not wait to be received.
-        Ok(trace) if case.expect.takes_time() => {
-            let judging = Arc::clone(shared);
+        // Patterns and eval functions can be slow and must not block the async runtime.
+        Ok(trace) if case.expect.is_slow_to_judge() => {
+            let state = Arc::clone(shared);
             let span = Span::current();
-            let judge = move || span.in_scope(|| judging.judge(suite, index, trace));
+            let judge = move || span.in_scope(|| state.judge(suite, index, trace));
             let judged = tokio::task::spawn_blocking(judge).await;
             judged.unwrap_or_else(|error| CaseEnd::internal(error.to_string(), watch.elapsed()))
         }
@@ -113,25 +112,25 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     result
 }
 
-/// Waits for an answer until the watch reaches the timeout; whoever was asked is told if it was given up.
-pub(crate) async fn within<'a, A>(
+/// Awaits an answer until the timeout; calls `on_abandoned` if the call times out or panics.
+pub(crate) async fn with_timeout<'a, A>(
     timeout: Duration,
     watch: &Stopwatch,
-    ask: impl FnOnce() -> Pending<'a, Result<A, AgentError>>,
-    give_up: impl FnOnce(&AgentError),
+    call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
+    on_abandoned: impl FnOnce(&AgentError),
 ) -> Result<A, AgentError> {
-    // The call itself may panic too, not only what it returns.
-    let answer = AssertUnwindSafe(async { ask().await }).catch_unwind();
+    // `call` itself may panic, not only its future.
+    let answer = AssertUnwindSafe(async { call().await }).catch_unwind();
     let error = tokio::select! {
         biased;
-        answered = answer => match answered {
+        result = answer => match result {
             Ok(outcome) => return outcome,
-            Err(panic) => AgentError::new(internal(panic.as_ref()), watch.elapsed()),
+            Err(panic) => AgentError::new(panic_message(panic.as_ref()), watch.elapsed()),
         },
-        () = watch.reaches(timeout) => AgentError::timeout(watch.elapsed()),
+        () = watch.sleep_until(timeout) => AgentError::timeout(watch.elapsed()),
     };
-    // Whoever panicked may do so again; the error is known already.
-    let _ = catch_unwind(AssertUnwindSafe(|| give_up(&error)));
+    // The callback may panic too; the error is already known.
+    let _ = catch_unwind(AssertUnwindSafe(|| on_abandoned(&error)));
     Err(error)
 }
 
@@ -160,30 +159,30 @@ impl Shared {
                 registry: self.plan.registry.as_ref(),
                 tokenizer: self.plan.tokenizer,
             };
-            let mut judging = Judging::begin(evidence, self.plan.strictness);
-            if judging.wants().is_some() {
-                // The time of functions is nobody's latency and no part of the timeout: they have a limit of their own.
+            let mut pending = PendingVerdict::start(evidence, self.plan.strictness);
+            if pending.next_eval().is_some() {
+                // Eval functions have their own time limit; they count neither as latency nor towards the timeout.
                 let functions = self.plan.functions.as_deref();
                 let document = trace.document(&case.id, &case.input.message);
-                while let Some(name) = judging.wants() {
-                    judging.hear(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
+                while let Some(name) = pending.next_eval() {
+                    pending.record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
                 }
             }
-            judging.end()
+            pending.finish()
         }));
         match verdict {
             Ok(verdict) => CaseEnd::Judged(Box::new((trace, verdict))),
             Err(panic) => {
                 let elapsed = Duration::from_secs_f64((trace.latency_ms / 1000.0).max(0.0));
-                CaseEnd::internal(internal(panic.as_ref()), elapsed)
+                CaseEnd::internal(panic_message(panic.as_ref()), elapsed)
             }
         }
     }
 }
 
-/// What counts where nobody can run functions: nothing passes because nobody looked.
+/// The judgement if the run has no eval functions: an error, so that the case does not pass.
 fn no_functions() -> Judgement {
-    let error = EvalError::new(ErrorKind::Validation, "this run was not given any eval functions");
+    let error = EvalError::new(ErrorKind::Validation, "this run has no eval functions");
     Judgement {
         conclusion: Conclusion::Error(error),
         elapsed: Duration::ZERO,
@@ -192,11 +191,11 @@ fn no_functions() -> Judgement {
     }
 }
 
-fn internal(panic: &(dyn Any + Send)) -> String {
-    let what = panic
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("unknown");
-    format!("internal error, please report it: {what}")
+    format!("internal error, please report it: {message}")
 }

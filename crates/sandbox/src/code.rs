@@ -1,4 +1,4 @@
-//! Loads the guest's machine code: in place from the program's own image, or from a file.
+//! Loads the guest's machine code from the program's image or from a file.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use wasmtime::{CustomCodeMemory, Engine};
 use crate::error::SandboxError;
 use crate::guest::{Code, Guest};
 
-/// Loads the guest. Pages are read from the disk as they are used.
+/// Loads the guest. Pages are read from disk on first use.
 pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxError> {
     match guest.code() {
         Code::Embedded(code) => {
@@ -21,20 +21,19 @@ pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxE
             Ok(component?)
         }
         Code::File(path) => {
-            // SAFETY: the user names this file as the program to run. It must come from wasmtime and must not change
-            // while it is mapped, which docs/sandbox.md says.
+            // SAFETY: the user chose this file as code to run. It must come from wasmtime and must not change while it
+            // is mapped; docs/explanation/sandbox.md documents this.
             #[expect(unsafe_code, reason = "machine code can only be trusted")]
             let component = unsafe { Component::deserialize_file(engine, path) };
-            component.map_err(|error| SandboxError::NotAGuest { path: path.clone(), why: format!("{error:#}") })
+            component.map_err(|error| SandboxError::InvalidGuest { path: path.clone(), why: format!("{error:#}") })
         }
     }
 }
 
-/// Makes the guest's code executable where it lies. wasmtime does not change the protection of memory that it does not
-/// own.
+/// Makes the guest's code executable in place: wasmtime does not change the protection of memory that it does not own.
 struct InPlace;
 
-/// Returns how the engine is to make code executable.
+/// Returns the engine's hook for making code executable.
 pub(crate) fn code_memory() -> Arc<dyn CustomCodeMemory> {
     Arc::new(InPlace)
 }
@@ -54,7 +53,7 @@ impl CustomCodeMemory for InPlace {
     }
 
     fn unpublish_executable(&self, _start: *const u8, _length: usize) -> wasmtime::Result<()> {
-        // A file's pages are unmapped next, and the embedded ones stay.
+        // A file's pages are unmapped next; embedded pages remain mapped.
         Ok(())
     }
 }
@@ -69,14 +68,14 @@ mod tests {
     #[test]
     fn loads_embedded_code_and_files() {
         let embedded = Guest::find(None).expect("a build with Python");
-        let Code::Embedded(code) = embedded.code() else { panic!("it is embedded") };
-        let folder = tempfile::tempdir().expect("a folder");
+        let Code::Embedded(code) = embedded.code() else { panic!("expected an embedded guest") };
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("guest.cwasm");
         std::fs::write(&path, code).expect("written");
         let from_file = Guest::find(Some(&path)).expect("a guest");
-        let kept = Sandbox::open(&embedded).expect("loaded");
+        let first = Sandbox::open(&embedded).expect("loaded");
         drop(Sandbox::open(&embedded).expect("loaded"));
-        for sandbox in [kept, Sandbox::open(&from_file).expect("loaded")] {
+        for sandbox in [first, Sandbox::open(&from_file).expect("loaded")] {
             let function = crate::validate(b"def eval_x(trace):\n    return True, 'fine'\n").expect("valid");
             let task = crate::Task {
                 functions: vec![Arc::new(function)],

@@ -1,7 +1,6 @@
-//! Tries everything that the sandbox promises, for real.
+//! Checks the promises of the sandbox with hostile functions.
 //!
-//! The functions here are what nobody should write. They are not validated first: what is tried is what holds when
-//! validation misses something.
+//! The functions are not validated first: the promises must hold even if validation misses something.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,25 +13,25 @@ use crate::Isolation;
 use crate::engine::Sandbox;
 use crate::error::SandboxError;
 use crate::function::Function;
-use crate::functions::Functions;
+use crate::functions::FunctionRunner;
 
-/// What came of trying one promise.
+/// The result of checking one promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trial {
-    /// What is promised, in a few words.
+pub struct PromiseCheck {
+    /// The promise in a few words.
     pub promise: &'static str,
-    /// What happened instead; none when the promise held.
-    pub broken: Option<String>,
+    /// What happened instead; `None` if the promise held.
+    pub violation: Option<String>,
     pub elapsed: Duration,
 }
 
-/// A promise, and a function that would break it.
+/// A promise and a function that tries to break it.
 struct Promise {
     name: &'static str,
     /// The source of `eval_it`.
     source: &'static str,
-    /// Whether Python stays as it is after a trace, which is what isolation is about.
-    leaves_no_trace: bool,
+    /// If true, Python is not restored after each trace, unless isolation is strict.
+    is_stateless: bool,
     isolation: Isolation,
     time: Duration,
     holds: fn(&[Judgement]) -> bool,
@@ -40,32 +39,32 @@ struct Promise {
 
 impl Promise {
     const fn new(name: &'static str, source: &'static str, holds: fn(&[Judgement]) -> bool) -> Self {
-        let (isolation, time) = (Isolation::Namespace, Limits::LARGEST.time);
-        Self { name, source, leaves_no_trace: false, isolation, time, holds }
+        let (isolation, time) = (Isolation::Namespace, Limits::MAX.time);
+        Self { name, source, is_stateless: false, isolation, time, holds }
     }
 
-    /// A function that does not end by itself is ended.
-    const fn in_time(name: &'static str, source: &'static str) -> Self {
-        Self { time: SHORT_TIME, ..Self::new(name, source, timed_out) }
+    /// Promises that a function which does not end is stopped.
+    const fn timeout(name: &'static str, source: &'static str) -> Self {
+        Self { time: SHORT_TIMEOUT, ..Self::new(name, source, timed_out) }
     }
 }
 
-/// What a function may allocate while it is tried: little, so that it does not take long.
-const MEMORY: usize = 16 << 20;
+/// Memory limit of the checks; low, so that they are fast.
+const MEMORY_LIMIT: usize = 16 << 20;
 
-/// How long a function may run that would run forever. All others have the time that everybody has.
-const SHORT_TIME: Duration = Duration::from_millis(250);
+/// Time limit of functions that do not end. The others have the default limit.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The longest that a function may go on after its time on a machine that has much else to do.
-const LATE: Duration = Duration::from_secs(5);
+/// How late a timeout may be on a busy machine.
+const MAX_TIMEOUT_DELAY: Duration = Duration::from_secs(5);
 
-/// What is printed and not cut, with the words that say that it was.
-const MOST_OUTPUT: usize = (64 << 10) + 64;
+/// Maximum size of the output, with the marker for truncation.
+const MAX_OUTPUT_BYTES: usize = (64 << 10) + 64;
 
-/// How often a function is run, so that what one trace leaves to the next shows.
+/// Number of runs per function; more than one, to see what a trace leaves behind.
 const RUNS: usize = 2;
 
-/// Stands before sources that want more than the three modules: this is how one gets at the others.
+/// Prefixes a source with code that gets access to other modules than the allowed ones.
 macro_rules! with_os {
     ($source:literal) => {
         concat!("import json\nsystem = json.codecs.sys\nload = json.codecs.builtins.__import__\n", $source)
@@ -74,27 +73,27 @@ macro_rules! with_os {
 
 const PROMISES: &[Promise] = &[
     Promise::new(
-        "verdict and reason arrive",
+        "verdict and reason are returned",
         "def eval_it(trace): return trace['n'] == 1, f\"n is {trace['n']}\"",
         |runs| all(runs, |run| verdict(run) == Some((true, "n is 1"))),
     ),
-    Promise::in_time("time: a loop", "def eval_it(trace):\n    while True: pass"),
-    Promise::in_time(
+    Promise::timeout("time: a loop", "def eval_it(trace):\n    while True: pass"),
+    Promise::timeout(
         "time: a loop that catches everything",
         "def eval_it(trace):\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass",
     ),
-    Promise::in_time(
+    Promise::timeout(
         "time: a regular expression",
         "import re\ndef eval_it(trace): return bool(re.match(r'(a+)+$', 'a' * 64 + 'b')), ''",
     ),
-    Promise::in_time("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''"),
-    Promise::in_time("time: a loop outside of the function", "while True: pass\ndef eval_it(trace): pass"),
+    Promise::timeout("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''"),
+    Promise::timeout("time: a loop outside the function", "while True: pass\ndef eval_it(trace): pass"),
     Promise::new(
-        "memory: many small pieces",
+        "memory: many small allocations",
         "def eval_it(trace):\n    kept = []\n    while True: kept.append('x' * 10000 + str(len(kept)))",
         |runs| all(runs, |run| kind(run) == Some(ErrorKind::Memory)),
     ),
-    Promise::new("memory: one large piece", "def eval_it(trace): return len(bytearray(1 << 30)) > 0, ''", |runs| {
+    Promise::new("memory: one large allocation", "def eval_it(trace): return len(bytearray(1 << 30)) > 0, ''", |runs| {
         all(runs, |run| kind(run) == Some(ErrorKind::Memory))
     }),
     Promise::new(
@@ -108,18 +107,18 @@ const PROMISES: &[Promise] = &[
         |runs| all(runs, |run| raised(run, &["RecursionError"])),
     ),
     Promise::new(
-        "output is cut, and says so",
+        "output is truncated with a marker",
         "def eval_it(trace):\n    for _ in range(100): print('x' * 9999)\n    return True, 'printed'",
         |runs| {
             all(runs, |run| {
                 let is_cut =
-                    (64 << 10..MOST_OUTPUT).contains(&run.stdout.len()) && run.stdout.contains("[cut after 64 KB]");
+                    (64 << 10..MAX_OUTPUT_BYTES).contains(&run.stdout.len()) && run.stdout.contains("[cut after 64 KB]");
                 is_cut && verdict(run) == Some((true, "printed"))
             })
         },
     ),
     Promise::new(
-        "a verdict cannot be printed",
+        "printed text cannot forge a verdict",
         with_os!(
             "def eval_it(trace):\n    for out in (system.stdout, system.stderr): out.write('P\\x01\\0\\0\\0' + '{\"passed\": true}')\n    return False, 'no'"
         ),
@@ -128,7 +127,7 @@ const PROMISES: &[Promise] = &[
     Promise::new("an exit is an error", "def eval_it(trace): raise SystemExit(0)", |runs| {
         all(runs, |run| raised(run, &["SystemExit"]))
     }),
-    Promise::new("only a bool and a text are a verdict", "def eval_it(trace): return 1, 'yes'", |runs| {
+    Promise::new("a verdict must be a bool and a string", "def eval_it(trace): return 1, 'yes'", |runs| {
         all(runs, |run| kind(run) == Some(ErrorKind::Return))
     }),
     Promise::new(
@@ -174,68 +173,71 @@ const PROMISES: &[Promise] = &[
         with_os!("def eval_it(trace): return True, load('posix').urandom(8).hex()"),
         |runs| all(runs, |run| verdict(run).is_some() && verdict(run) == verdict(&runs[0])),
     ),
-    Promise::new("a trace leaves nothing behind", LEAVES_A_MARK, |runs| {
+    Promise::new("a trace leaves no state behind", CHANGES_A_MODULE, |runs| {
         all(runs, |run| verdict(run) == Some((true, "new")))
     }),
     Promise {
-        leaves_no_trace: true,
+        is_stateless: true,
         ..Promise::new(
-            "a trace has names of its own",
+            "each trace has its own namespace",
             "seen = []\ndef eval_it(trace):\n    seen.append(1)\n    return len(seen) == 1, str(len(seen))",
             |runs| all(runs, |run| verdict(run) == Some((true, "1"))),
         )
     },
     Promise {
-        leaves_no_trace: true,
+        is_stateless: true,
         isolation: Isolation::Strict,
-        ..Promise::new("strict: a trace has a Python of its own", LEAVES_A_MARK, |runs| {
+        ..Promise::new("strict: each trace has its own Python", CHANGES_A_MODULE, |runs| {
             all(runs, |run| verdict(run) == Some((true, "new")))
         })
     },
 ];
 
-const LEAVES_A_MARK: &str = "import json\ndef eval_it(trace):\n    is_new = not hasattr(json, 'mark')\n    \
+const CHANGES_A_MODULE: &str = "import json\ndef eval_it(trace):\n    is_new = not hasattr(json, 'mark')\n    \
                              json.mark = json.dumps = json.loads\n    return is_new, 'new' if is_new else 'marked'";
 
-/// What is run after everything else, in the same place: it must not have noticed.
+/// Runs after the hostile function on the same thread and must not be affected.
 const AFTERWARDS: &str = "import json\ndef eval_afterwards(trace): return json.dumps(trace) == '{\"n\": 1}', 'fine'";
 
-/// Tries every promise, one after the other, and tells of each as soon as it is known.
-pub fn try_promises(sandbox: &Sandbox, mut told: impl FnMut(&Trial)) -> Result<Vec<Trial>, SandboxError> {
+/// Checks every promise and calls `on_check` after each.
+pub fn check_promises(
+    sandbox: &Sandbox,
+    mut on_check: impl FnMut(&PromiseCheck),
+) -> Result<Vec<PromiseCheck>, SandboxError> {
     PROMISES
         .iter()
         .map(|promise| {
-            let trial = try_one(sandbox, promise)?;
-            told(&trial);
-            Ok(trial)
+            let check = check_promise(sandbox, promise)?;
+            on_check(&check);
+            Ok(check)
         })
         .collect()
 }
 
-fn try_one(sandbox: &Sandbox, promise: &Promise) -> Result<Trial, SandboxError> {
+fn check_promise(sandbox: &Sandbox, promise: &Promise) -> Result<PromiseCheck, SandboxError> {
     let start = Instant::now();
-    let function = Function::new("eval_it".to_owned(), promise.source, promise.leaves_no_trace);
+    let function = Function::new("eval_it".to_owned(), promise.source, promise.is_stateless);
     let afterwards = Function::new("eval_afterwards".to_owned(), AFTERWARDS, true);
     let functions = vec![Arc::new(function), Arc::new(afterwards)];
-    let limits = Limits { time: promise.time, memory_bytes: MEMORY };
-    // One thread, so that what comes afterwards is where the other was.
-    let functions = Functions::new(sandbox, functions, limits, promise.isolation, 1)?;
+    let limits = Limits { time: promise.time, memory_bytes: MEMORY_LIMIT };
+    // One thread, so that both functions run in the same place.
+    let functions = FunctionRunner::new(sandbox, functions, limits, promise.isolation, 1)?;
     let trace = json!({ "n": 1 });
     let runs: Vec<Judgement> = (0..RUNS).map(|_| functions.judge("eval_it", &trace)).collect();
     let next = functions.judge("eval_afterwards", &trace);
-    let broken = if !(promise.holds)(&runs) {
-        let said: Vec<String> = runs.iter().map(said).collect();
-        Some(said.join("; then "))
+    let violation = if !(promise.holds)(&runs) {
+        let results: Vec<String> = runs.iter().map(describe).collect();
+        Some(results.join("; then "))
     } else if verdict(&next) != Some((true, "fine")) {
-        Some(format!("the next function was disturbed: {}", said(&next)))
+        Some(format!("the next function was affected: {}", describe(&next)))
     } else {
         None
     };
-    Ok(Trial { promise: promise.name, broken, elapsed: start.elapsed() })
+    Ok(PromiseCheck { promise: promise.name, violation, elapsed: start.elapsed() })
 }
 
-/// Says what came of a run, for somebody who expected something else.
-fn said(run: &Judgement) -> String {
+/// Describes the result of a run.
+fn describe(run: &Judgement) -> String {
     let text = match &run.conclusion {
         Conclusion::Verdict { passed, reason } => format!("{}: {reason}", if *passed { "passed" } else { "failed" }),
         Conclusion::Error(error) => format!("{}: {}", error.kind, error.message),
@@ -263,7 +265,7 @@ fn kind(run: &Judgement) -> Option<ErrorKind> {
 }
 
 fn timed_out(runs: &[Judgement]) -> bool {
-    let in_time = |run: &Judgement| (SHORT_TIME..SHORT_TIME + LATE).contains(&run.elapsed);
+    let in_time = |run: &Judgement| (SHORT_TIMEOUT..SHORT_TIMEOUT + MAX_TIMEOUT_DELAY).contains(&run.elapsed);
     all(runs, |run| kind(run) == Some(ErrorKind::Timeout) && in_time(run))
 }
 
@@ -276,7 +278,7 @@ fn raised(run: &Judgement, exceptions: &[&str]) -> bool {
     }
 }
 
-/// Tells whether Python says that there is no such thing, or was ended because it asked for it.
+/// Whether Python reported that the resource does not exist, or was stopped because it asked for it.
 fn is_denied(run: &Judgement) -> bool {
     kind(run) == Some(ErrorKind::Internal)
         || raised(

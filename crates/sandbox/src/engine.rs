@@ -1,4 +1,4 @@
-//! The engine, and Python ready to be started in it.
+//! The WebAssembly engine with the loaded guest.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -10,39 +10,38 @@ use wasmtime::{Config, Engine, ResourceLimiter};
 use crate::code;
 use crate::error::SandboxError;
 use crate::guest::Guest;
-use crate::memory::{Creator, Regions};
+use crate::memory::{RegionCreator, RegionPool};
 
-/// How often what runs is asked to look at the clock.
-const TICK: Duration = Duration::from_millis(5);
+/// How often running guests check their deadline.
+const EPOCH_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The stack of a thread that runs Python; larger than Python's own stack, since the host breaks at the end of it.
+/// Stack size of threads that run Python. It must be larger than Python's own stack: the host aborts on overflow.
 pub(crate) const THREAD_STACK: usize = 64 << 20;
 
-/// Python that is ready to be started, many times.
+/// A loaded guest from which Python instances are started.
 #[derive(Clone)]
-pub struct Sandbox(Arc<Ready>);
+pub struct Sandbox(Arc<LoadedGuest>);
 
-struct Ready {
+struct LoadedGuest {
     engine: Engine,
     start: InstancePre<Host>,
     guest_hash: String,
 }
 
-/// What an instance's store knows of it.
+/// Host state of one instance.
 pub(crate) struct Host {
-    /// When it has run long enough.
     pub(crate) deadline: Instant,
-    /// How large its memory may become, in bytes.
-    pub(crate) most_memory: usize,
-    /// Whether it asked for more.
-    pub(crate) refused: bool,
+    /// Maximum size of the instance's memory, in bytes.
+    pub(crate) max_memory: usize,
+    /// Whether the instance asked for more.
+    pub(crate) hit_memory_limit: bool,
 }
 
 impl ResourceLimiter for Host {
     fn memory_growing(&mut self, _current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        // No trap: Python is told that there is none, and raises its MemoryError.
-        let fits = desired <= self.most_memory;
-        self.refused |= !fits;
+        // No trap: the allocation fails and Python raises MemoryError.
+        let fits = desired <= self.max_memory;
+        self.hit_memory_limit |= !fits;
         Ok(fits)
     }
 
@@ -51,12 +50,12 @@ impl ResourceLimiter for Host {
     }
 }
 
-/// A file that nobody can ever have.
+/// A file descriptor; none is ever created.
 struct Descriptor;
 
 impl Sandbox {
-    /// Loads the guest and gets it ready to be started. The embedded one is loaded once and kept, since the engine takes
-    /// the code at one address only once.
+    /// Loads the guest. The embedded one is loaded once per process, since the engine accepts the code at one address
+    /// only once.
     pub fn open(guest: &Guest) -> Result<Self, SandboxError> {
         static EMBEDDED: Mutex<Option<Sandbox>> = Mutex::new(None);
         if guest.file().is_some() {
@@ -72,10 +71,10 @@ impl Sandbox {
     fn load(guest: &Guest) -> Result<Self, SandboxError> {
         let engine = Engine::new(&config())?;
         let component = code::load(&engine, guest)?;
-        let start = sealed(&engine, &component)?;
-        let ready = Arc::new(Ready { engine, start, guest_hash: guest.hash().to_owned() });
-        tick(&ready)?;
-        Ok(Self(ready))
+        let start = link_without_capabilities(&engine, &component)?;
+        let loaded = Arc::new(LoadedGuest { engine, start, guest_hash: guest.hash().to_owned() });
+        spawn_epoch_ticker(&loaded)?;
+        Ok(Self(loaded))
     }
 
     /// Returns the first twelve hex digits of the guest's SHA-256.
@@ -95,15 +94,15 @@ impl Sandbox {
 fn config() -> Config {
     let mut config: Config = include!(concat!(env!("OUT_DIR"), "/settings.rs"));
     config
-        // The frames of a trap are never shown.
+        // Backtraces of traps are never shown.
         .wasm_backtrace_max_frames(None)
         .with_custom_code_memory(Some(code::code_memory()))
-        .with_host_memory(Arc::new(Creator(Arc::new(Regions::default()))));
+        .with_host_memory(Arc::new(RegionCreator(Arc::new(RegionPool::default()))));
     config
 }
 
-/// Gives Python the few functions that it calls, which give nothing; whatever else it calls ends it.
-fn sealed(engine: &Engine, component: &Component) -> Result<InstancePre<Host>, SandboxError> {
+/// Links the few host functions that Python needs, as stubs; a call of any other import is a trap.
+fn link_without_capabilities(engine: &Engine, component: &Component) -> Result<InstancePre<Host>, SandboxError> {
     let mut linker: Linker<Host> = Linker::new(engine);
     for version in ["0.2.0", "0.2.9"] {
         linker.instance(&format!("wasi:filesystem/types@{version}"))?.resource(
@@ -128,16 +127,16 @@ fn sealed(engine: &Engine, component: &Component) -> Result<InstancePre<Host>, S
     Ok(linker.instantiate_pre(component)?)
 }
 
-/// Lets what runs look at the clock from time to time, as long as the sandbox is in use.
-fn tick(ready: &Arc<Ready>) -> Result<(), SandboxError> {
-    let ready: Weak<Ready> = Arc::downgrade(ready);
-    let ticking = move || {
-        while let Some(ready) = ready.upgrade() {
-            ready.engine.increment_epoch();
-            drop(ready);
-            thread::sleep(TICK);
+/// Advances the engine's epoch, at which guests check their deadline, until the sandbox is dropped.
+fn spawn_epoch_ticker(loaded: &Arc<LoadedGuest>) -> Result<(), SandboxError> {
+    let loaded: Weak<LoadedGuest> = Arc::downgrade(loaded);
+    let run = move || {
+        while let Some(loaded) = loaded.upgrade() {
+            loaded.engine.increment_epoch();
+            drop(loaded);
+            thread::sleep(EPOCH_INTERVAL);
         }
     };
-    let started = thread::Builder::new().name("karat-tick".to_owned()).spawn(ticking);
+    let started = thread::Builder::new().name("karat-tick".to_owned()).spawn(run);
     started.map(drop).map_err(|error| SandboxError::Engine(error.to_string()))
 }

@@ -1,30 +1,30 @@
-//! Why the sandbox cannot be used at all.
+//! Errors of the sandbox itself.
 
 use std::path::PathBuf;
 
-/// The sandbox cannot be used: no function of anybody's is to blame.
+/// The sandbox cannot be used, whatever the function.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    #[error("this build of karat has no Python: {why}")]
+    #[error("karat was built without Python: {why}")]
     NoGuest { why: String },
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{} is not a guest: {why}", .path.display())]
-    NotAGuest { path: PathBuf, why: String },
-    #[error("the sandbox cannot start: {0}")]
+    #[error("{} is not a valid guest: {why}", .path.display())]
+    InvalidGuest { path: PathBuf, why: String },
+    #[error("cannot start the sandbox: {0}")]
     Engine(String),
 }
 
 impl SandboxError {
-    /// Returns what somebody can do about it.
+    /// Returns a hint on how to fix the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoGuest { .. } => Some(
-                "build karat where Python 3.9 or newer (with venv) and a network are, or name a ready guest with \
-                 KARAT_GUEST=guest.cwasm"
+                "build karat with Python 3.9 or newer (with venv) and network access, or set \
+                 KARAT_GUEST=guest.cwasm to use a prebuilt guest"
                     .to_owned(),
             ),
-            Self::Unreadable { .. } | Self::NotAGuest { .. } | Self::Engine(_) => None,
+            Self::Unreadable { .. } | Self::InvalidGuest { .. } | Self::Engine(_) => None,
         }
     }
 }

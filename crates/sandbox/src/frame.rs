@@ -1,16 +1,16 @@
-//! What Python answers with: a kind, three lengths, a text and what was printed.
+//! Frames that Python returns: a kind, three lengths, a text, stdout and stderr.
 
-/// An answer that was taken apart.
+/// A decoded frame.
 pub(crate) struct Frame {
-    pub(crate) answer: Answer,
+    pub(crate) kind: FrameKind,
     pub(crate) text: String,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// What an answer means.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum FrameKind {
     Passed,
     Failed,
     Exception,
@@ -20,41 +20,41 @@ pub(crate) enum Answer {
     Ready,
 }
 
-const LENGTHS: usize = 3;
+const TEXT_COUNT: usize = 3;
 
-/// How long each text may be: the other side keeps to 64 KB and a mark where it cut, unless it was tampered with.
-const MOST_TEXT: usize = 64 * 1024 + 64;
+/// Maximum length of each text. The guest truncates at 64 KB and adds a marker, unless it was tampered with.
+const MAX_TEXT_BYTES: usize = 64 * 1024 + 64;
 
 impl Frame {
-    /// Takes an answer apart. It comes from the side that is not trusted, so it may be anything.
+    /// Decodes a frame. It is untrusted input.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (kind, mut rest) = bytes.split_first()?;
-        let answer = match kind {
-            b'P' => Answer::Passed,
-            b'F' => Answer::Failed,
-            b'E' => Answer::Exception,
-            b'M' => Answer::Memory,
-            b'R' => Answer::Return,
-            b'S' => Answer::Syntax,
-            b'Y' => Answer::Ready,
+        let (tag, mut rest) = bytes.split_first()?;
+        let kind = match tag {
+            b'P' => FrameKind::Passed,
+            b'F' => FrameKind::Failed,
+            b'E' => FrameKind::Exception,
+            b'M' => FrameKind::Memory,
+            b'R' => FrameKind::Return,
+            b'S' => FrameKind::Syntax,
+            b'Y' => FrameKind::Ready,
             _ => return None,
         };
-        let mut lengths = [0_usize; LENGTHS];
+        let mut lengths = [0_usize; TEXT_COUNT];
         for length in &mut lengths {
             let (number, after) = rest.split_first_chunk::<4>()?;
             *length = usize::try_from(u32::from_le_bytes(*number)).ok()?;
             rest = after;
         }
-        if lengths.iter().any(|length| *length > MOST_TEXT) {
+        if lengths.iter().any(|length| *length > MAX_TEXT_BYTES) {
             return None;
         }
         let mut texts = lengths.into_iter().map(|length| {
             let (text, after) = rest.split_at_checked(length)?;
             rest = after;
-            // Whatever is cut in the middle of a character.
+            // Lossy, since truncation may split a character.
             Some(String::from_utf8_lossy(text).into_owned())
         });
-        let frame = Self { answer, text: texts.next()??, stdout: texts.next()??, stderr: texts.next()?? };
+        let frame = Self { kind, text: texts.next()??, stdout: texts.next()??, stderr: texts.next()?? };
         drop(texts);
         rest.is_empty().then_some(frame)
     }

@@ -1,60 +1,60 @@
-//! An eval function whose source was read and found to be in order.
+//! Eval functions and the findings of their validation.
 
 use std::sync::Arc;
 
 use karat_json::hash::short_hash;
 
-/// A function that may run: its source was validated.
+/// A validated eval function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     /// The name of its `eval_…` function.
     pub name: String,
     pub source: Arc<str>,
-    /// The source's SHA-256, its first twelve hex digits.
+    /// First twelve hex digits of the source's SHA-256.
     pub code_hash: String,
-    /// Nothing that it does can outlive a trace, as far as its syntax shows: it changes no attribute, reaches for no
-    /// module's inside, and so on. Where this is false, Python is made new after each trace.
-    pub leaves_no_trace: bool,
+    /// Whether the syntax shows that the function cannot leave state behind in Python: it sets no attributes, uses no
+    /// module internals, and so on. If false, Python is restored after each trace.
+    pub is_stateless: bool,
 }
 
 impl Function {
-    pub(crate) fn new(name: String, source: &str, leaves_no_trace: bool) -> Self {
-        Self { name, source: source.into(), code_hash: short_hash(source.as_bytes()), leaves_no_trace }
+    pub(crate) fn new(name: String, source: &str, is_stateless: bool) -> Self {
+        Self { name, source: source.into(), code_hash: short_hash(source.as_bytes()), is_stateless }
     }
 
-    /// Lets a test run what validation refuses: the sandbox is the boundary, whatever was read before.
+    /// Creates a function without validation, for tests of the sandbox boundary.
     #[doc(hidden)]
     pub fn unvalidated(name: &str, source: &str) -> Self {
         Self::new(name.to_owned(), source, false)
     }
 }
 
-/// What is wrong with a function's source.
+/// A problem in a function's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub rule: Rule,
-    /// For a person: a lower-case fragment.
+    /// A lower-case fragment.
     pub message: String,
-    /// What to do about it, where there is something to say.
+    /// How to fix it.
     pub help: Option<String>,
-    /// Where in the source without its byte order mark, in bytes; it may be empty.
+    /// Byte range in the source without its byte order mark; may be empty.
     pub range: std::ops::Range<usize>,
 }
 
-/// Which rule a finding breaks.
+/// The rule that a finding violates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// It is not Python.
+    /// Invalid Python syntax.
     Syntax,
-    /// It imports something other than `json`, `re` and `typing`.
+    /// Import of a module other than `json`, `re` and `typing`.
     Import,
-    /// It uses a name that is blocked, such as `eval` or `open`.
+    /// Use of a blocked name, such as `eval` or `open`.
     Name,
-    /// It reaches for a double-underscore name.
+    /// Use of a double-underscore name.
     Dunder,
-    /// There is not exactly one `eval_…` function with one parameter.
+    /// Not exactly one `eval_…` function with one parameter.
     Function,
-    /// It is too long, or nested too deeply.
+    /// Too long or too deeply nested.
     Size,
 }
 

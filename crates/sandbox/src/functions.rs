@@ -1,4 +1,4 @@
-//! The functions of a project, for who asks by name and waits for the answer.
+//! Runs the eval functions of a project by name.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,23 +15,23 @@ use crate::engine::{Sandbox, THREAD_STACK};
 use crate::error::SandboxError;
 use crate::function::Function;
 use crate::transcode::transcode;
-use crate::worker::{Worker, errored};
+use crate::worker::{Worker, error_judgement};
 
-/// Functions with threads of their own that run them.
-pub struct Functions {
+/// Eval functions with the worker threads that run them.
+pub struct FunctionRunner {
     functions: BTreeMap<String, Arc<Function>>,
-    questions: Mutex<Sender<Question>>,
+    requests: Mutex<Sender<Request>>,
 }
 
-struct Question {
+struct Request {
     function: Arc<Function>,
     trace: Vec<u8>,
-    answer: Sender<Judgement>,
-    /// Of who asks, for logs.
+    reply: Sender<Judgement>,
+    /// The caller's span, for logs.
     span: Span,
 }
 
-impl Functions {
+impl FunctionRunner {
     pub fn new(
         sandbox: &Sandbox,
         functions: Vec<Arc<Function>>,
@@ -39,46 +39,46 @@ impl Functions {
         isolation: Isolation,
         jobs: usize,
     ) -> Result<Self, SandboxError> {
-        let (questions, asked) = channel();
-        let asked = Arc::new(Mutex::new(asked));
+        let (requests, receiver) = channel();
+        let receiver = Arc::new(Mutex::new(receiver));
         for _ in 0..jobs.max(1) {
             let worker = Worker::new(sandbox.clone(), limits, isolation);
-            let asked = Arc::clone(&asked);
+            let receiver = Arc::clone(&receiver);
             thread::Builder::new()
                 .name("karat-eval".to_owned())
                 .stack_size(THREAD_STACK)
-                .spawn(move || answer(worker, &asked))
+                .spawn(move || serve(worker, &receiver))
                 .map_err(|error| SandboxError::Engine(error.to_string()))?;
         }
         let functions = functions.into_iter().map(|function| (function.name.clone(), function)).collect();
-        Ok(Self { functions, questions: Mutex::new(questions) })
+        Ok(Self { functions, requests: Mutex::new(requests) })
     }
 }
 
-fn answer(mut worker: Worker, asked: &Mutex<Receiver<Question>>) {
+fn serve(mut worker: Worker, requests: &Mutex<Receiver<Request>>) {
     loop {
-        let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(question) = next else { return };
-        let judgement = question.span.in_scope(|| worker.judge(&question.function, &question.trace));
-        // Who asked may have gone.
-        let _ = question.answer.send(judgement);
+        let next = requests.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(request) = next else { return };
+        let judgement = request.span.in_scope(|| worker.judge(&request.function, &request.trace));
+        // The caller may be gone.
+        let _ = request.reply.send(judgement);
     }
 }
 
-impl EvalFunctions for Functions {
+impl EvalFunctions for FunctionRunner {
     fn judge(&self, name: &str, trace: &Value) -> Judgement {
         let Some(function) = self.functions.get(name) else {
-            return errored(EvalError::new(ErrorKind::Validation, format!("there is no function '{name}'")));
+            return error_judgement(EvalError::new(ErrorKind::Validation, format!("unknown function '{name}'")));
         };
         let trace = match transcode(trace.to_string().as_bytes()) {
             Ok(transcoded) => transcoded.marshal,
-            Err(error) => return errored(EvalError::new(ErrorKind::Validation, error.to_string())),
+            Err(error) => return error_judgement(EvalError::new(ErrorKind::Validation, error.to_string())),
         };
-        let (answer, answered) = channel();
-        let question = Question { function: Arc::clone(function), trace, answer, span: Span::current() };
-        let _ = self.questions.lock().unwrap_or_else(PoisonError::into_inner).send(question);
-        answered.recv().unwrap_or_else(|_| {
-            errored(EvalError::new(ErrorKind::Internal, "a thread of the sandbox ended before it answered"))
+        let (reply, receiver) = channel();
+        let request = Request { function: Arc::clone(function), trace, reply, span: Span::current() };
+        let _ = self.requests.lock().unwrap_or_else(PoisonError::into_inner).send(request);
+        receiver.recv().unwrap_or_else(|_| {
+            error_judgement(EvalError::new(ErrorKind::Internal, "a sandbox thread ended without a result"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The guest: CPython with karat's side of the conversation in it, compiled to machine code by the build, or a file.
+//! The guest: CPython with karat's driver (`guest/app.py`), embedded by the build or read from a file.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,27 +8,27 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::SandboxError;
 
-/// The guest that `build.rs` embedded, or the reason why it has none.
+/// The guest that `build.rs` embedded, or why there is none.
 const EMBEDDED: Result<Embedded, &str> = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Number of digits of a hash that are shown.
-const SHORT_HASH: usize = 12;
+/// Number of hash digits that are shown.
+const SHORT_HASH_DIGITS: usize = 12;
 
-/// How a WebAssembly component begins, and how machine code does.
+/// Magic bytes of a WebAssembly component and of machine code.
 const COMPONENT_MAGIC: &[u8] = b"\0asm";
 const CODE_MAGIC: &[u8] = b"\x7fELF";
 
-/// A guest has about 34 MB.
+/// A guest takes about 34 MB.
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
 struct Embedded {
     code: &'static [u8],
-    /// Of the component that the code was compiled from.
+    /// SHA-256 of the component that the code was compiled from.
     sha256: &'static str,
     made_by: &'static str,
 }
 
-/// Aligns code to pages, so that it can be made executable where it lies. No system has larger pages.
+/// Aligns code to 64 KB, the largest page size in use, so that it can be made executable in place.
 #[repr(C, align(65536))]
 struct PageAligned<const LENGTH: usize>([u8; LENGTH]);
 
@@ -38,14 +38,14 @@ pub struct Guest {
     made_by: Option<&'static str>,
 }
 
-/// Where machine code is.
+/// Location of the machine code.
 pub(crate) enum Code {
     Embedded(&'static [u8]),
     File(PathBuf),
 }
 
 impl Guest {
-    /// Returns the guest in the named file, or else the embedded one.
+    /// Returns the guest in the given file, or the embedded one.
     pub fn find(named: Option<&Path>) -> Result<Self, SandboxError> {
         match (named, EMBEDDED) {
             (Some(path), _) => Self::read(path),
@@ -57,26 +57,26 @@ impl Guest {
     }
 
     fn read(path: &Path) -> Result<Self, SandboxError> {
-        let not_a_guest = |why: &str| SandboxError::NotAGuest { path: path.to_owned(), why: why.to_owned() };
+        let invalid = |why: &str| SandboxError::InvalidGuest { path: path.to_owned(), why: why.to_owned() };
         if !fs::metadata(path).map_err(|source| unreadable(path, source))?.is_file() {
-            return Err(not_a_guest("it is not a file"));
+            return Err(invalid("it is not a file"));
         }
         let bytes = read_file(path)?;
         if bytes.starts_with(COMPONENT_MAGIC) {
-            return Err(not_a_guest("it is WebAssembly, not machine code: compile it with guest/compile.py"));
+            return Err(invalid("it is WebAssembly, not machine code: compile it with guest/compile.py"));
         }
         if !bytes.starts_with(CODE_MAGIC) {
-            return Err(not_a_guest("it is not machine code"));
+            return Err(invalid("it is not machine code"));
         }
         Ok(Self { code: Code::File(path.to_owned()), sha256: sha256(&bytes), made_by: None })
     }
 
     /// Returns the first twelve hex digits of the guest's SHA-256.
     pub fn hash(&self) -> &str {
-        &self.sha256[..SHORT_HASH]
+        &self.sha256[..SHORT_HASH_DIGITS]
     }
 
-    /// Returns the file that it is read from; none when it is embedded.
+    /// Returns the guest's file; `None` if it is embedded.
     pub fn file(&self) -> Option<&Path> {
         match &self.code {
             Code::Embedded(_) => None,
@@ -84,12 +84,12 @@ impl Guest {
         }
     }
 
-    /// Returns the tools that the build made it with; they are unknown of a file.
+    /// Returns the tools that the build made the guest with; unknown for a file.
     pub fn made_by(&self) -> Option<&'static str> {
         self.made_by
     }
 
-    /// Returns Python's version, such as `3.14.0`, which stands in the guest's data.
+    /// Returns Python's version, such as `3.14.0`, found in the guest's data.
     pub fn python_version(&self) -> Option<String> {
         match &self.code {
             Code::Embedded(code) => python_version(code),
@@ -116,7 +116,7 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Finds the beginning of `sys.version`: `3.14.0 (main, …`.
+/// Finds the version at the start of `sys.version`: `3.14.0 (main, …`.
 fn python_version(code: &[u8]) -> Option<String> {
     const AFTER: &[u8] = b" (main, ";
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+');
@@ -140,17 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn refuses_files_without_machine_code() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn rejects_files_without_machine_code() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("guest.cwasm");
-        for (content, said) in [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")] {
+        for (content, expected) in [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")] {
             fs::write(&path, content).expect("written");
-            let error = Guest::find(Some(&path)).err().expect("not a guest").to_string();
-            assert!(error.contains(said) && error.contains(&path.display().to_string()), "{error}");
+            let error = Guest::find(Some(&path)).err().expect("an invalid guest").to_string();
+            assert!(error.contains(expected) && error.contains(&path.display().to_string()), "{error}");
         }
-        for (named, said) in [(folder.path(), "it is not a file"), (&folder.path().join("none"), "cannot read")] {
-            let error = Guest::find(Some(named)).err().expect("not a guest").to_string();
-            assert!(error.contains(said), "{error}");
+        for (named, expected) in [(folder.path(), "it is not a file"), (&folder.path().join("none"), "cannot read")] {
+            let error = Guest::find(Some(named)).err().expect("an invalid guest").to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
                 assert!(guest.python_version().is_some_and(|version| version.starts_with("3.")));
             }
             (Err(error), Err(why)) => assert!(error.to_string().contains(why)),
-            _ => panic!("an embedded guest is found"),
+            _ => panic!("expected to find the embedded guest"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One Python with one eval function in it.
+//! A Python instance with one eval function loaded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,58 +8,59 @@ use wasmtime::component::TypedFunc;
 use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::engine::{Host, Sandbox};
-use crate::frame::{Answer, Frame};
+use crate::frame::{Frame, FrameKind};
 use crate::function::Function;
-use crate::memory::{Image, Region, handed_out};
+use crate::memory::{Region, Snapshot, take_allocated_regions};
 
-/// How much memory Python may use to get ready, before a function's limit counts.
-const TO_GET_READY: usize = 64 << 20;
+/// Memory that Python may use to start, before the function's limit applies.
+const STARTUP_MEMORY: usize = 64 << 20;
 
-/// How long compiling a function may take; a source is short, but a constant in it can be long to work out.
-const TO_PREPARE: Duration = Duration::from_secs(5);
+/// Limit for compiling a function: constant folding can take long even in a short source.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the allocator adds to what it is asked for.
-const MARGIN: usize = 1 << 20;
+/// Overhead of the allocator for a large allocation.
+const ALLOCATOR_OVERHEAD: usize = 1 << 20;
 
-/// The last bytes of the memory, in which Python's allocator marks its end.
-const END: usize = 64 << 10;
+/// Size of the end of the memory, where Python's allocator keeps its end marker.
+const MEMORY_TAIL: usize = 64 << 10;
 
-/// A Python with a function prepared in it.
+/// A Python instance with a prepared function.
 pub(crate) struct Instance {
-    // First, so that it is let go of before the store gives the memory back.
+    // First, so that it is dropped before the store returns the memory.
     region: Arc<Region>,
     store: Store<Host>,
     judge: TypedFunc<(Vec<u8>,), (Vec<u8>,)>,
-    /// The memory as it was before the first trace.
-    image: Image,
+    /// The memory before the first trace.
+    snapshot: Snapshot,
 }
 
-/// What came of a run, and whether the instance can be used again.
-pub(crate) struct Ran {
+/// The judgement of one trace, and whether the instance can be reused.
+pub(crate) struct RunOutput {
     pub(crate) judgement: Judgement,
-    pub(crate) left: Left,
-    /// It asked for memory and was refused, whatever it made of that.
-    pub(crate) was_refused: bool,
+    pub(crate) state: InstanceState,
+    /// Whether an allocation was denied, even if the function handled that.
+    pub(crate) hit_memory_limit: bool,
 }
 
-/// In which state a run left its instance.
+/// State of an instance after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum InstanceState {
     /// The function returned a verdict.
-    InOrder,
-    /// The function ended in some other way: the memory must be put back.
-    Upset,
-    /// It was ended from outside: it cannot be used any more.
+    Clean,
+    /// The function ended in another way: the memory must be restored.
+    Dirty,
+    /// The run was aborted: the instance cannot be used any more.
     Dead,
 }
 
 impl Instance {
-    /// Starts a Python and prepares a function in it.
+    /// Starts Python and compiles a function in it.
     pub(crate) fn prepare(sandbox: &Sandbox, function: &Function, limits: Limits) -> Result<Self, EvalError> {
-        let host = Host { deadline: Instant::now() + TO_PREPARE, most_memory: TO_GET_READY, refused: false };
+        let host =
+            Host { deadline: Instant::now() + PREPARE_TIMEOUT, max_memory: STARTUP_MEMORY, hit_memory_limit: false };
         let mut store = Store::new(sandbox.engine(), host);
         store.limiter(|host| host);
-        // By the clock and not by counting ticks, which come late on a busy machine.
+        // Compare with the clock instead of counting ticks, which are late on a busy machine.
         store.epoch_deadline_callback(|context| {
             if Instant::now() >= context.data().deadline {
                 Err(Trap::Interrupt.into())
@@ -68,119 +69,119 @@ impl Instance {
             }
         });
         store.set_epoch_deadline(1);
-        drop(handed_out());
-        let instance = sandbox.start().instantiate(&mut store).map_err(|error| broken(&error))?;
-        let region = the_only(handed_out())?;
+        drop(take_allocated_regions());
+        let instance = sandbox.start().instantiate(&mut store).map_err(|error| start_error(&error))?;
+        let region = single_region(take_allocated_regions())?;
         let prepare: TypedFunc<(String, String), (Vec<u8>,)> =
-            instance.get_typed_func(&mut store, "prepare").map_err(|error| broken(&error))?;
+            instance.get_typed_func(&mut store, "prepare").map_err(|error| start_error(&error))?;
         let reserve: TypedFunc<(u32,), ()> =
-            instance.get_typed_func(&mut store, "reserve").map_err(|error| broken(&error))?;
-        let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| broken(&error))?;
+            instance.get_typed_func(&mut store, "reserve").map_err(|error| start_error(&error))?;
+        let judge = instance.get_typed_func(&mut store, "judge").map_err(|error| start_error(&error))?;
 
         let (answer,) = prepare
             .call(&mut store, (function.source.as_ref().to_owned(), function.name.clone()))
-            .map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
-        match Frame::read(&answer).map(|frame| (frame.answer, frame.text)) {
-            Some((Answer::Ready, _)) => {}
-            Some((Answer::Syntax, text)) => return Err(EvalError::new(ErrorKind::Syntax, text)),
-            Some((Answer::Memory, _)) if store.data().refused => return Err(out_of_memory(limits)),
-            // Python's parser says so where it has no room for another level.
-            Some((Answer::Memory, _)) => {
-                return Err(EvalError::new(ErrorKind::Syntax, "something is nested too deeply for Python's parser"));
+            .map_err(|error| abort_error(&error, store.data(), PREPARE_TIMEOUT))?;
+        match Frame::read(&answer).map(|frame| (frame.kind, frame.text)) {
+            Some((FrameKind::Ready, _)) => {}
+            Some((FrameKind::Syntax, text)) => return Err(EvalError::new(ErrorKind::Syntax, text)),
+            Some((FrameKind::Memory, _)) if store.data().hit_memory_limit => return Err(out_of_memory(limits)),
+            // Python's parser raises MemoryError when it runs out of nesting levels.
+            Some((FrameKind::Memory, _)) => {
+                return Err(EvalError::new(ErrorKind::Syntax, "the source is nested too deeply for Python's parser"));
             }
-            _ => return Err(EvalError::new(ErrorKind::Internal, "Python did not get ready")),
+            _ => return Err(EvalError::new(ErrorKind::Internal, "Python did not start")),
         }
-        // All the memory that the function may use is its own from the start and never grows, so that it can be put
-        // back to how it was.
+        // Reserve all memory that the function may use, so that the memory never grows and can be restored.
         let low = region.size();
-        store.data_mut().most_memory = low.saturating_add(limits.memory_bytes).saturating_add(MARGIN);
+        store.data_mut().max_memory = low.saturating_add(limits.memory_bytes).saturating_add(ALLOCATOR_OVERHEAD);
         let reserved = u32::try_from(limits.memory_bytes).unwrap_or(u32::MAX);
-        reserve.call(&mut store, (reserved,)).map_err(|error| ended(&error, store.data(), TO_PREPARE))?;
-        store.data_mut().most_memory = region.size();
-        let image = Image::take(&region, low, END);
-        Ok(Self { region, store, judge, image })
+        reserve.call(&mut store, (reserved,)).map_err(|error| abort_error(&error, store.data(), PREPARE_TIMEOUT))?;
+        store.data_mut().max_memory = region.size();
+        let snapshot = Snapshot::take(&region, low, MEMORY_TAIL);
+        Ok(Self { region, store, judge, snapshot })
     }
 
-    /// Runs the function over a trace, which comes in Python's marshal format.
-    pub(crate) fn judge(&mut self, trace: Vec<u8>, limits: Limits) -> Ran {
+    /// Runs the function on a trace in Python's marshal format.
+    pub(crate) fn judge(&mut self, trace: Vec<u8>, limits: Limits) -> RunOutput {
         let start = Instant::now();
         self.store.data_mut().deadline = start + limits.time;
-        self.store.data_mut().refused = false;
+        self.store.data_mut().hit_memory_limit = false;
         self.store.set_epoch_deadline(1);
         let called = self.judge.call(&mut self.store, (trace,));
         let elapsed = start.elapsed();
         let (answer,) = match called {
             Ok(answer) => answer,
             Err(error) => {
-                let conclusion = Conclusion::Error(ended(&error, self.store.data(), limits.time));
+                let conclusion = Conclusion::Error(abort_error(&error, self.store.data(), limits.time));
                 let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-                return Ran { judgement, left: Left::Dead, was_refused: self.store.data().refused };
+                let hit_memory_limit = self.store.data().hit_memory_limit;
+                return RunOutput { judgement, state: InstanceState::Dead, hit_memory_limit };
             }
         };
-        let was_refused = self.store.data().refused;
+        let hit_memory_limit = self.store.data().hit_memory_limit;
         let Some(frame) = Frame::read(&answer) else {
-            let error = EvalError::new(ErrorKind::Internal, "Python's answer cannot be read");
+            let error = EvalError::new(ErrorKind::Internal, "cannot decode Python's answer");
             let conclusion = Conclusion::Error(error);
             let judgement = Judgement { conclusion, elapsed, stdout: String::new(), stderr: String::new() };
-            return Ran { judgement, left: Left::Dead, was_refused };
+            return RunOutput { judgement, state: InstanceState::Dead, hit_memory_limit };
         };
-        let conclusion = match frame.answer {
-            Answer::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
-            Answer::Failed => Conclusion::Verdict { passed: false, reason: frame.text },
-            // Python 3.14 says other things than MemoryError where a text could not grow, and goes on with what is none.
-            Answer::Exception if was_refused => {
-                let said = format!("{}, and then raised {}", out_of_memory(limits), frame.text);
-                Conclusion::Error(EvalError::new(ErrorKind::Memory, said))
+        let conclusion = match frame.kind {
+            FrameKind::Passed => Conclusion::Verdict { passed: true, reason: frame.text },
+            FrameKind::Failed => Conclusion::Verdict { passed: false, reason: frame.text },
+            // Python 3.14 can raise other exceptions than MemoryError when a string cannot grow.
+            FrameKind::Exception if hit_memory_limit => {
+                let message = format!("{}, and then raised {}", out_of_memory(limits), frame.text);
+                Conclusion::Error(EvalError::new(ErrorKind::Memory, message))
             }
-            Answer::Exception => Conclusion::Error(EvalError::new(ErrorKind::Exception, frame.text)),
-            Answer::Memory if was_refused => Conclusion::Error(out_of_memory(limits)),
-            // More than any memory could hold, or the function's own doing.
-            Answer::Memory => Conclusion::Error(EvalError::new(ErrorKind::Memory, "raised MemoryError")),
-            Answer::Return => Conclusion::Error(EvalError::new(
+            FrameKind::Exception => Conclusion::Error(EvalError::new(ErrorKind::Exception, frame.text)),
+            FrameKind::Memory if hit_memory_limit => Conclusion::Error(out_of_memory(limits)),
+            // The request exceeded the address space, or the function raised it.
+            FrameKind::Memory => Conclusion::Error(EvalError::new(ErrorKind::Memory, "raised MemoryError")),
+            FrameKind::Return => Conclusion::Error(EvalError::new(
                 ErrorKind::Return,
                 format!("must return (bool, str), but returned {}", frame.text),
             )),
-            Answer::Syntax | Answer::Ready => {
-                Conclusion::Error(EvalError::new(ErrorKind::Internal, "Python's answer is to another question"))
+            FrameKind::Syntax | FrameKind::Ready => {
+                Conclusion::Error(EvalError::new(ErrorKind::Internal, "unexpected kind of answer from Python"))
             }
         };
         let is_verdict = matches!(conclusion, Conclusion::Verdict { .. });
-        let left = if is_verdict && !was_refused { Left::InOrder } else { Left::Upset };
+        let state = if is_verdict && !hit_memory_limit { InstanceState::Clean } else { InstanceState::Dirty };
         let judgement = Judgement { conclusion, elapsed, stdout: frame.stdout, stderr: frame.stderr };
-        Ran { judgement, left, was_refused }
+        RunOutput { judgement, state, hit_memory_limit }
     }
 
-    /// Makes Python as it was before the first trace; false when that cannot be.
-    pub(crate) fn put_back(&mut self) -> bool {
-        self.image.put_back(&self.region)
+    /// Restores the memory from before the first trace. Returns false if that fails.
+    pub(crate) fn restore(&mut self) -> bool {
+        self.snapshot.restore(&self.region)
     }
 }
 
-/// Returns the memory of an instance, of which there is one.
-fn the_only(mut regions: Vec<Arc<Region>>) -> Result<Arc<Region>, EvalError> {
+/// Returns the instance's memory, which must be the only one.
+fn single_region(mut regions: Vec<Arc<Region>>) -> Result<Arc<Region>, EvalError> {
     match (regions.pop(), regions.is_empty()) {
         (Some(region), true) => Ok(region),
-        _ => Err(EvalError::new(ErrorKind::Internal, "the guest has not one memory")),
+        _ => Err(EvalError::new(ErrorKind::Internal, "the guest must have exactly one memory")),
     }
 }
 
-fn broken(error: &wasmtime::Error) -> EvalError {
-    EvalError::new(ErrorKind::Internal, format!("Python cannot be started: {error:#}"))
+fn start_error(error: &wasmtime::Error) -> EvalError {
+    EvalError::new(ErrorKind::Internal, format!("cannot start Python: {error:#}"))
 }
 
-/// Tells why a call did not return.
-fn ended(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
+/// Returns the error for a call that did not return.
+fn abort_error(error: &wasmtime::Error, host: &Host, limit: Duration) -> EvalError {
     match error.downcast_ref::<Trap>() {
         Some(Trap::Interrupt) => {
             EvalError::new(ErrorKind::Timeout, format!("took longer than {} ms", limit.as_millis()))
         }
-        // What Python itself needs was not there, or it wanted to say so on a stderr that it does not have.
-        Some(Trap::UnreachableCodeReached) | None if host.refused => {
-            EvalError::new(ErrorKind::Memory, "used up its memory")
+        // Python lacked memory for its own needs, or tried to report that on a stderr that does not exist.
+        Some(Trap::UnreachableCodeReached) | None if host.hit_memory_limit => {
+            EvalError::new(ErrorKind::Memory, "ran out of memory")
         }
-        Some(Trap::StackOverflow) => EvalError::new(ErrorKind::Memory, "used up the stack"),
-        Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python broke off: {trap}")),
-        None => EvalError::new(ErrorKind::Internal, format!("Python called for what it may not have: {error:#}")),
+        Some(Trap::StackOverflow) => EvalError::new(ErrorKind::Memory, "stack overflow"),
+        Some(trap) => EvalError::new(ErrorKind::Internal, format!("Python crashed: {trap}")),
+        None => EvalError::new(ErrorKind::Internal, format!("Python called a blocked system function: {error:#}")),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Runs untrusted Python eval functions, sealed off from everything.
+//! Runs untrusted Python eval functions in a WebAssembly sandbox.
 //!
-//! Python is CPython compiled to WebAssembly (`guest/`), and WebAssembly can do nothing but compute: no file, network,
-//! environment, clock, process or thread is there to be reached. Time and memory are limited by the engine.
-//! Reading a function's syntax first (`validate`) is a courtesy to its author, not what guards the host.
+//! The guest (`guest/`) is CPython compiled to WebAssembly, with no access to files, network, environment, clock,
+//! processes or threads. The engine limits time and memory. Validating a function's syntax (`validate`) only gives
+//! authors early errors: it is not a security boundary.
 
 mod arrow;
 mod code;
@@ -22,25 +22,25 @@ mod validate;
 mod worker;
 
 pub use arrow::{
-    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_BEGINNING, STREAM_BEGINNING,
+    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC,
     Texts, read_arrow,
 };
-pub use doctor::{Trial, try_promises};
+pub use doctor::{PromiseCheck, check_promises};
 pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
-pub use functions::Functions;
+pub use functions::FunctionRunner;
 pub use guest::Guest;
-pub use lines::{Input, Lines, NoText, Position, Unit, read_lines};
+pub use lines::{Input, Lines, InputError, Position, Unit, read_lines};
 pub use stream::{Judged, JudgementStream, StreamError, Task};
-pub use validate::{MOST_SOURCE, readable, validate};
+pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
 
-/// How far traces are kept apart from each other.
+/// What executions of different traces may share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each trace has a namespace of its own, and Python is as new after anything that could outlive one.
+    /// Each trace gets its own namespace. Python is restored after any execution that could leave state behind.
     #[default]
     Namespace,
-    /// Each trace has a Python of its own.
+    /// Python is restored after every trace.
     Strict,
 }

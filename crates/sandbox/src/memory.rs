@@ -1,8 +1,7 @@
-//! The memory in which Python lives, so that it can be put back to an earlier state.
+//! Memory of Python instances that can be restored to an earlier state.
 //!
-//! A copy of 14 MB takes less than a millisecond, a new instance three times as long, and pages that the system must
-//! hand out one by one ten times. So memory is never given back while the program runs: it is put back, or handed to
-//! the next instance.
+//! Copying 14 MB takes less than a millisecond, a new instance three times as long, and page faults on fresh memory ten
+//! times as long. So memory is not returned to the system but restored, or reused for the next instance.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -13,33 +12,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-/// How many regions wait for a next instance; the rest goes back to the system.
-const MOST_SPARE: usize = 8;
+/// Maximum number of free regions in the pool; more are returned to the system.
+const MAX_FREE_REGIONS: usize = 8;
 
 thread_local! {
-    /// The regions that were handed out on this thread since it last asked: the engine tells nobody which instance
-    /// lives where, but makes an instance on the thread that asks for it.
-    static HANDED_OUT: RefCell<Vec<Arc<Region>>> = const { RefCell::new(Vec::new()) };
+    /// Regions allocated on this thread since the last call of `take_allocated_regions`. The engine does not expose an
+    /// instance's memory, but it creates instances on the calling thread.
+    static ALLOCATED: RefCell<Vec<Arc<Region>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Address space of one instance: its memory, then pages that nobody may touch.
+/// Address space of one instance: its memory, followed by inaccessible guard pages.
 pub(crate) struct Region {
     base: *mut c_void,
     reserved: usize,
-    /// How much of it is memory.
+    /// Size of the accessible part.
     size: AtomicUsize,
 }
 
-// SAFETY: the pointer is to pages that belong to this value alone; who may use them when is said at each use.
-#[expect(unsafe_code, reason = "a pointer to pages of our own may move between threads")]
+// SAFETY: the pointer is to pages that belong to this value alone; each use states when it may access them.
+#[expect(unsafe_code, reason = "a pointer to owned pages may move between threads")]
 unsafe impl Send for Region {}
 // SAFETY: as above.
-#[expect(unsafe_code, reason = "a pointer to pages of our own may be seen by several threads")]
+#[expect(unsafe_code, reason = "a pointer to owned pages may be shared between threads")]
 unsafe impl Sync for Region {}
 
 impl Region {
     fn reserve(reserved: usize) -> rustix::io::Result<Self> {
-        // SAFETY: new pages at a place of the system's choice.
+        // SAFETY: new pages at an address that the system chooses.
         #[expect(unsafe_code, reason = "pages for an instance")]
         let base =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::empty(), MapFlags::PRIVATE)? };
@@ -50,12 +49,12 @@ impl Region {
         self.size.load(Ordering::Acquire)
     }
 
-    /// Makes the region's first bytes memory; it must not shrink.
+    /// Makes the first `size` bytes accessible; never shrinks.
     fn grow_to(&self, size: usize) -> rustix::io::Result<()> {
         let old = self.size();
         if size > old {
-            // SAFETY: the pages are of this region, which the caller saw to.
-            #[expect(unsafe_code, reason = "pages become memory")]
+            // SAFETY: the caller ensures that the pages belong to this region.
+            #[expect(unsafe_code, reason = "makes pages accessible")]
             unsafe {
                 rustix::mm::mprotect(self.base.byte_add(old), size - old, MprotectFlags::READ | MprotectFlags::WRITE)?;
             }
@@ -64,13 +63,13 @@ impl Region {
         Ok(())
     }
 
-    /// Makes a part of the memory zero by giving its pages back.
-    fn forget(&self, from: usize, to: usize) -> rustix::io::Result<()> {
+    /// Zeroes a part of the memory by replacing its pages.
+    fn discard(&self, from: usize, to: usize) -> rustix::io::Result<()> {
         if from >= to {
             return Ok(());
         }
-        // SAFETY: the pages are of this region's memory, and nothing runs in it now.
-        #[expect(unsafe_code, reason = "pages are exchanged for untouched ones")]
+        // SAFETY: the pages belong to this region's memory, and nothing runs in it now.
+        #[expect(unsafe_code, reason = "replaces pages with untouched ones")]
         unsafe {
             rustix::mm::mmap_anonymous(
                 self.base.byte_add(from),
@@ -82,19 +81,19 @@ impl Region {
         Ok(())
     }
 
-    /// Makes the region as good as new: no memory, and zero where it was.
-    fn clear(&self, keep: usize) -> rustix::io::Result<()> {
+    /// Zeroes the region and makes it inaccessible. The first `retained` bytes keep their pages.
+    fn clear(&self, retained: usize) -> rustix::io::Result<()> {
         let size = self.size();
-        let kept = keep.min(size);
-        // SAFETY: the memory's instance is gone, and the next one is not there yet.
-        #[expect(unsafe_code, reason = "memory that will be used again at once is cheaper to clear than to give back")]
+        let retained = retained.min(size);
+        // SAFETY: the memory's instance is gone, and the next one does not exist yet.
+        #[expect(unsafe_code, reason = "memory that is reused soon is cheaper to zero than to replace")]
         unsafe {
-            ptr::write_bytes(self.base.cast::<u8>(), 0, kept);
+            ptr::write_bytes(self.base.cast::<u8>(), 0, retained);
         }
-        self.forget(kept, size)?;
+        self.discard(retained, size)?;
         if size > 0 {
-            // SAFETY: the pages are of this region.
-            #[expect(unsafe_code, reason = "memory becomes untouchable")]
+            // SAFETY: the pages belong to this region.
+            #[expect(unsafe_code, reason = "makes the memory inaccessible")]
             unsafe {
                 rustix::mm::mprotect(self.base, size, MprotectFlags::empty())?;
             }
@@ -103,7 +102,7 @@ impl Region {
         Ok(())
     }
 
-    /// Copies a part of the memory. Nothing may run in it meanwhile.
+    /// Copies a part of the memory. The instance must not be running.
     fn copy(&self, from: usize, to: usize) -> Vec<u8> {
         debug_assert!(from <= to && to <= self.size());
         let mut bytes = Vec::with_capacity(to - from);
@@ -128,21 +127,21 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: nobody has this region any more.
-        #[expect(unsafe_code, reason = "pages go back to the system")]
+        // SAFETY: there are no other references to this region.
+        #[expect(unsafe_code, reason = "returns pages to the system")]
         let _ = unsafe { rustix::mm::munmap(self.base, self.reserved) };
     }
 }
 
-/// What a memory held at one time. All between its two parts was untouched then.
-pub(crate) struct Image {
+/// A copy of a memory's two ends; everything between them was untouched.
+pub(crate) struct Snapshot {
     low: Vec<u8>,
     high: Vec<u8>,
     size: usize,
 }
 
-impl Image {
-    /// Takes a picture of a memory in which only the first and the last bytes were ever touched.
+impl Snapshot {
+    /// Copies a memory of which only the first `low` and the last `high` bytes were ever touched.
     pub(crate) fn take(region: &Region, low: usize, high: usize) -> Self {
         let size = region.size();
         let low = low.min(size);
@@ -150,11 +149,11 @@ impl Image {
         Self { low: region.copy(0, low), high: region.copy(size - high, size), size }
     }
 
-    /// Puts the memory back. Nothing may run in it meanwhile. False when that cannot be, since it has grown: memory
-    /// does not shrink.
-    pub(crate) fn put_back(&self, region: &Region) -> bool {
+    /// Restores the memory. The instance must not be running. Returns false if the memory has grown, since it cannot
+    /// shrink.
+    pub(crate) fn restore(&self, region: &Region) -> bool {
         let high = self.size - self.high.len();
-        if region.size() != self.size || region.forget(self.low.len(), high).is_err() {
+        if region.size() != self.size || region.discard(self.low.len(), high).is_err() {
             return false;
         }
         region.write(0, &self.low);
@@ -163,16 +162,16 @@ impl Image {
     }
 }
 
-/// An instance's hold on its memory.
-struct Held {
+/// The memory of an instance; returns its region to the pool when dropped.
+struct InstanceMemory {
     region: Arc<Region>,
     capacity: usize,
-    home: Arc<Regions>,
+    pool: Arc<RegionPool>,
 }
 
-// SAFETY: the region is as large as was asked for, never moves, and what follows its memory cannot be touched.
-#[expect(unsafe_code, reason = "the engine trusts what is said here")]
-unsafe impl LinearMemory for Held {
+// SAFETY: the region has the requested size, never moves, and is followed by inaccessible pages.
+#[expect(unsafe_code, reason = "the engine relies on this implementation")]
+unsafe impl LinearMemory for InstanceMemory {
     fn byte_size(&self) -> usize {
         self.region.size()
     }
@@ -183,7 +182,7 @@ unsafe impl LinearMemory for Held {
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
         if new_size > self.capacity {
-            return Err(wasmtime::format_err!("a memory of {new_size} bytes does not fit"));
+            return Err(wasmtime::format_err!("cannot grow memory to {new_size} bytes"));
         }
         Ok(self.region.grow_to(new_size)?)
     }
@@ -193,34 +192,34 @@ unsafe impl LinearMemory for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for InstanceMemory {
     fn drop(&mut self) {
-        self.home.take_back(&self.region);
+        self.pool.release(&self.region);
     }
 }
 
-/// Hands out memory to instances, and takes it back.
+/// A pool of memory regions for instances.
 #[derive(Default)]
-pub(crate) struct Regions {
-    spare: Mutex<Vec<Arc<Region>>>,
+pub(crate) struct RegionPool {
+    free: Mutex<Vec<Arc<Region>>>,
 }
 
-impl Regions {
-    /// Keeps a region for the next instance, unless somebody other than the one who brings it still has it.
-    fn take_back(&self, region: &Arc<Region>) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        // What a function used beyond that is not to be kept for nothing.
-        if Arc::strong_count(region) == 1 && spare.len() < MOST_SPARE && region.forget(KEPT, region.size()).is_ok() {
-            spare.push(Arc::clone(region));
+impl RegionPool {
+    /// Keeps a region for the next instance, unless there is another reference to it.
+    fn release(&self, region: &Arc<Region>) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_unused = Arc::strong_count(region) == 1;
+        if is_unused && free.len() < MAX_FREE_REGIONS && region.discard(RETAINED_BYTES, region.size()).is_ok() {
+            free.push(Arc::clone(region));
         }
     }
 
-    fn find(&self, reserved: usize) -> rustix::io::Result<Arc<Region>> {
+    fn acquire(&self, reserved: usize) -> rustix::io::Result<Arc<Region>> {
         loop {
-            let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            match spare {
+            let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            match free {
                 Some(region) if region.reserved == reserved => {
-                    if region.clear(KEPT).is_ok() {
+                    if region.clear(RETAINED_BYTES).is_ok() {
                         return Ok(region);
                     }
                 }
@@ -231,15 +230,15 @@ impl Regions {
     }
 }
 
-/// How much of a memory the next instance uses for certain: Python's own part.
-const KEPT: usize = 16 << 20;
+/// Pages that free regions keep: every instance uses them for Python itself.
+const RETAINED_BYTES: usize = 16 << 20;
 
-/// The creator that the engine knows; instances keep the regions alive.
-pub(crate) struct Creator(pub(crate) Arc<Regions>);
+/// The engine's allocator for instance memory.
+pub(crate) struct RegionCreator(pub(crate) Arc<RegionPool>);
 
-// SAFETY: every region is zero, as large as was asked for, and guarded at its end.
-#[expect(unsafe_code, reason = "the engine trusts what is said here")]
-unsafe impl MemoryCreator for Creator {
+// SAFETY: every region is zeroed, has the requested size, and ends with guard pages.
+#[expect(unsafe_code, reason = "the engine relies on this implementation")]
+unsafe impl MemoryCreator for RegionCreator {
     fn new_memory(
         &self,
         _type: MemoryType,
@@ -249,14 +248,14 @@ unsafe impl MemoryCreator for Creator {
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let capacity = reserved.unwrap_or(minimum);
-        let region = self.0.find(capacity + guard).map_err(|error| error.to_string())?;
+        let region = self.0.acquire(capacity + guard).map_err(|error| error.to_string())?;
         region.grow_to(minimum).map_err(|error| error.to_string())?;
-        HANDED_OUT.with_borrow_mut(|regions| regions.push(Arc::clone(&region)));
-        Ok(Box::new(Held { region, capacity, home: Arc::clone(&self.0) }))
+        ALLOCATED.with_borrow_mut(|regions| regions.push(Arc::clone(&region)));
+        Ok(Box::new(InstanceMemory { region, capacity, pool: Arc::clone(&self.0) }))
     }
 }
 
-/// Returns the memories that were handed out on this thread since this was last asked.
-pub(crate) fn handed_out() -> Vec<Arc<Region>> {
-    HANDED_OUT.take()
+/// Returns the regions that were allocated on this thread since the last call.
+pub(crate) fn take_allocated_regions() -> Vec<Arc<Region>> {
+    ALLOCATED.take()
 }

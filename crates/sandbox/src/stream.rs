@@ -1,7 +1,6 @@
-//! Many traces, judged on all cores, answered in their order.
+//! Judges a stream of traces on several threads and returns the judgements in order.
 //!
-//! Memory is bounded whatever the number of traces: the reader stops as soon as it is a few batches ahead of what was
-//! handed on.
+//! Memory is bounded for any number of traces: the reader pauses when it is a few batches ahead of the consumer.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -22,15 +21,15 @@ use crate::error::SandboxError;
 use crate::function::Function;
 use crate::lines::{Input, MAX_BATCH_TRACES};
 use crate::transcode::{Transcoded, transcode};
-use crate::worker::{MOST_SEATS, Worker, errored};
+use crate::worker::{MAX_CACHED_INSTANCES, Worker, error_judgement};
 
-/// How many batches are in progress for each thread.
+/// Number of batches in progress per thread.
 const BATCHES_AHEAD: usize = 4;
 
-/// How often finished traces of an unfinished batch are looked for.
+/// How often the consumer looks for judged traces of an unfinished batch.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is to be done with each trace.
+/// How to judge each trace.
 #[derive(Debug, Clone)]
 pub struct Task {
     pub functions: Vec<Arc<Function>>,
@@ -40,16 +39,16 @@ pub struct Task {
     pub jobs: usize,
 }
 
-/// A trace that was judged, with the key that came with it.
+/// The judgements of a trace, with its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<K> {
     pub key: K,
     pub trace_id: Option<String>,
-    /// SHA-256 of its text, the first twelve hex digits.
+    /// First twelve hex digits of the SHA-256 of its text.
     pub trace_hash: String,
-    /// The trace itself could not be read, so every judgement is that error.
+    /// Whether the trace could not be read, in which case every judgement is that error.
     pub is_unreadable: bool,
-    /// One for each function, in the functions' order.
+    /// One per function, in the same order.
     pub judgements: Vec<Judgement>,
 }
 
@@ -58,28 +57,28 @@ pub struct Judged<K> {
 pub enum StreamError<E> {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The source of the traces failed; everything before it was judged.
+    /// The source of the traces failed; the traces before were judged.
     #[error("cannot read the traces: {0}")]
     Source(E),
 }
 
-/// A batch with its place in the order.
+/// A batch with its number.
 type Batch<K> = (u64, Vec<Input<K>>);
 
 /// A message to the consumer of judgements.
 enum Message<E> {
-    /// All of a batch was judged: its number, and how many traces it held.
+    /// A batch is complete: its number, and its number of traces.
     BatchDone(u64, usize),
-    /// There is no batch with this number or a later one; with the source's error if it failed.
+    /// No batch with this or a higher number follows; contains the source's error if it failed.
     End(u64, Option<E>),
 }
 
-/// Where threads put what they have judged, by batch and place in it. The consumer is woken for whole batches only, and
-/// finds the rest when it polls, so a slow trace does not hold back those before it.
+/// Judged traces by batch number and index. The consumer is woken for whole batches only and polls for the rest, so a
+/// slow trace does not delay those before it.
 type Outbox<K> = Mutex<Vec<(u64, usize, Judged<K>)>>;
 
 impl Sandbox {
-    /// Judges traces on threads of its own until there are no more, or the stream is dropped.
+    /// Judges traces on new threads until there are no more or the stream is dropped.
     pub fn judge_stream<K: Send + 'static, E: Send + 'static>(
         &self,
         task: &Task,
@@ -87,7 +86,7 @@ impl Sandbox {
     ) -> Result<JudgementStream<K, E>, SandboxError> {
         let jobs = task.jobs.max(1);
         let (out, messages) = unbounded_channel();
-        let (work, taken) = sync_channel::<Batch<K>>(jobs);
+        let (work, batches) = sync_channel::<Batch<K>>(jobs);
         let (permits, allowed) = channel::<()>();
         (0..jobs * BATCHES_AHEAD).for_each(|_| {
             let _ = permits.send(());
@@ -105,7 +104,7 @@ impl Sandbox {
             stop: Arc::clone(&stop),
         };
         spawn("karat-traces", 1 << 20, read(traces, allowed, work, out.clone()))?;
-        let taken = Arc::new(Mutex::new(taken));
+        let batches = Arc::new(Mutex::new(batches));
         let task = Arc::new(task.clone());
         for _ in 0..jobs {
             let thread = Thread {
@@ -114,14 +113,14 @@ impl Sandbox {
                 outbox: Arc::clone(&outbox),
                 stop: Arc::clone(&stop),
             };
-            spawn("karat-eval", THREAD_STACK, thread.work_on(Arc::clone(&taken), out.clone()))?;
+            spawn("karat-eval", THREAD_STACK, thread.process(Arc::clone(&batches), out.clone()))?;
         }
         Ok(stream)
     }
 }
 
 impl Sandbox {
-    /// Judges traces that are all at hand, and returns the judgements in the traces' order.
+    /// Judges the given traces and returns the judgements in the same order.
     pub async fn judge_all<K: Send + 'static>(
         &self,
         task: &Task,
@@ -151,8 +150,7 @@ fn spawn(name: &str, stack: usize, work: impl FnOnce() + Send + 'static) -> Resu
     started.map(drop).map_err(|error| SandboxError::Engine(error.to_string()))
 }
 
-/// Hands batches to the workers as long as they are not too far ahead. No one joins this thread, for it may wait for
-/// input.
+/// Sends batches to the workers without getting too far ahead. The thread is never joined: it may block on input.
 fn read<K, E>(
     traces: impl Iterator<Item = Result<Vec<Input<K>>, E>>,
     allowed: Receiver<()>,
@@ -186,10 +184,10 @@ struct Thread<K> {
 }
 
 impl<K> Thread<K> {
-    fn work_on<E>(mut self, taken: Arc<Mutex<Receiver<Batch<K>>>>, out: UnboundedSender<Message<E>>) -> impl FnOnce() {
+    fn process<E>(mut self, batches: Arc<Mutex<Receiver<Batch<K>>>>, out: UnboundedSender<Message<E>>) -> impl FnOnce() {
         move || {
             while !self.is_stopped() {
-                let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok((number, batch)) = next else { return };
                 let count = batch.len();
                 if self.judge_batch(number, batch).is_break() || out.send(Message::BatchDone(number, count)).is_err() {
@@ -205,7 +203,7 @@ impl<K> Thread<K> {
 
     fn judge_batch(&mut self, number: u64, batch: Vec<Input<K>>) -> ControlFlow<()> {
         let task = Arc::clone(&self.task);
-        if task.functions.len() <= MOST_SEATS {
+        if task.functions.len() <= MAX_CACHED_INSTANCES {
             for (index, input) in batch.into_iter().enumerate() {
                 let (mut judged, trace) = read_trace(input);
                 for function in &task.functions {
@@ -215,7 +213,7 @@ impl<K> Thread<K> {
             }
             return ControlFlow::Continue(());
         }
-        // Function by function, so that a thread need not start Python for each trace.
+        // One function at a time, so that a thread does not have to start Python for each trace.
         let mut traces: Vec<_> = batch.into_iter().map(read_trace).collect();
         for function in &task.functions {
             for (judged, trace) in &mut traces {
@@ -234,7 +232,7 @@ impl<K> Thread<K> {
         }
         judged.judgements.push(match trace {
             Ok(trace) => self.worker.judge(function, trace),
-            Err(error) => errored(error.clone()),
+            Err(error) => error_judgement(error.clone()),
         });
         ControlFlow::Continue(())
     }
@@ -244,7 +242,7 @@ impl<K> Thread<K> {
     }
 }
 
-/// A trace as Python takes it, or why there is none.
+/// A trace in Python's marshal format, or why it cannot be read.
 type Trace = Result<Vec<u8>, EvalError>;
 
 fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
@@ -268,17 +266,17 @@ fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
     (judged, trace)
 }
 
-/// Judged traces, in the order in which the traces came. Dropping it stops the threads.
+/// Judged traces in input order. Dropping the stream stops the threads.
 pub struct JudgementStream<K, E> {
     messages: UnboundedReceiver<Message<E>>,
     outbox: Arc<Outbox<K>>,
-    /// Lets the reader go on.
+    /// Each permit lets the reader send one more batch.
     permits: Sender<()>,
-    /// What was judged before its turn.
+    /// Traces that were judged out of order.
     early: BTreeMap<(u64, usize), Judged<K>>,
-    /// How many traces each batch held that was judged as a whole.
+    /// Number of traces in each completed batch.
     sizes: BTreeMap<u64, usize>,
-    /// The batch and the place in it that come next.
+    /// The next batch number and index to return.
     next: (u64, usize),
     end: Option<(u64, Option<E>)>,
     stop: Arc<AtomicBool>,
@@ -291,7 +289,7 @@ impl<K, E> Drop for JudgementStream<K, E> {
 }
 
 impl<K, E> JudgementStream<K, E> {
-    /// Waits for judged traces and returns all whose turn it is; none at the end. Cancelling it loses nothing.
+    /// Waits for the next judged traces; returns an empty list at the end. Cancel safe.
     pub async fn next(&mut self) -> Result<Vec<Judged<K>>, StreamError<E>> {
         loop {
             let ready = self.take_ready();
@@ -299,7 +297,7 @@ impl<K, E> JudgementStream<K, E> {
                 return Ok(ready);
             }
             if let Some((_, error)) = self.end.take_if(|(number, _)| *number == self.next.0) {
-                // A second call ends too.
+                // Further calls also return the end.
                 self.end = Some((self.next.0, None));
                 return error.map_or(Ok(Vec::new()), |error| Err(StreamError::Source(error)));
             }
@@ -309,16 +307,16 @@ impl<K, E> JudgementStream<K, E> {
                 }
                 Ok(Some(Message::End(number, error))) => self.end = Some((number, error)),
                 Ok(None) => {
-                    let why = "a thread ended before its work was done".to_owned();
+                    let why = "a sandbox thread ended before its work was done".to_owned();
                     return Err(SandboxError::Engine(why).into());
                 }
-                // Traces of an unfinished batch may be there.
+                // Look for traces of an unfinished batch.
                 Err(_) => {}
             }
         }
     }
 
-    /// Returns what is judged and whose turn it is, without waiting.
+    /// Returns the next judged traces without waiting.
     pub fn take_ready(&mut self) -> Vec<Judged<K>> {
         let judged = std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
         self.early.extend(judged.into_iter().map(|(number, index, judged)| ((number, index), judged)));

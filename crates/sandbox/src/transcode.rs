@@ -1,49 +1,49 @@
-//! A trace's JSON text, turned into Python's marshal format.
+//! Converts a trace's JSON text to Python's marshal format.
 //!
-//! Python inside WebAssembly takes longer to read JSON than to judge most traces; its own format is read in a third of
-//! the time, and here is the place to find out that a text is no JSON. What Python's `json.loads` makes of a text is
-//! what it finds: lone surrogates, whole numbers of any length, the last of two equal keys.
+//! Python in WebAssembly takes longer to parse JSON than to judge most traces; it reads marshal data in a third of the
+//! time. Values are those of Python's `json.loads`: lone surrogates are allowed, integers have any length, and the last
+//! of two equal keys wins.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// How deeply a trace may be nested, as in Python's own reader.
-const DEEPEST: usize = 990;
+/// Maximum nesting of a trace, as in Python's own parser.
+const MAX_DEPTH: usize = 990;
 
-/// How many digits a whole number may have, as in Python.
-const MOST_DIGITS: usize = 4300;
+/// Maximum number of digits of an integer, as in Python.
+const MAX_INTEGER_DIGITS: usize = 4300;
 
-/// Keys up to this length are written once and then referred to.
-const LONGEST_SHARED_KEY: usize = 64;
-/// How many keys are shared: what has more has keys that do not come again.
-const MOST_SHARED_KEYS: usize = 4096;
+/// Longest key that is written once and then referenced, in bytes.
+const MAX_SHARED_KEY_BYTES: usize = 64;
+/// Maximum number of shared keys; a trace with more has keys that do not repeat.
+const MAX_SHARED_KEYS: usize = 4096;
 
-/// A trace as Python reads it.
+/// A trace in Python's marshal format.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Transcoded {
     pub(crate) marshal: Vec<u8>,
-    /// The trace's own id: its text, or the digits of its number.
+    /// The `trace_id` of the trace: a string, or the digits of a number.
     pub(crate) trace_id: Option<String>,
 }
 
-/// Why a text is no trace.
+/// Why a text is not a valid trace.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotATrace {
+pub(crate) struct TranscodeError {
     /// A lower-case fragment.
-    what: String,
+    message: String,
     /// In bytes, from 0.
-    at: usize,
+    offset: usize,
 }
 
-impl fmt::Display for NotATrace {
+impl fmt::Display for TranscodeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} at column {}", self.what, self.at + 1)
+        write!(out, "{} at column {}", self.message, self.offset + 1)
     }
 }
 
-/// Turns a trace's JSON text into what Python reads.
-pub(crate) fn transcode(text: &[u8]) -> Result<Transcoded, NotATrace> {
-    let mut writer = Transcoder {
+/// Converts a trace's JSON text to Python's marshal format.
+pub(crate) fn transcode(text: &[u8]) -> Result<Transcoded, TranscodeError> {
+    let mut transcoder = Transcoder {
         text,
         at: 0,
         depth: 0,
@@ -51,16 +51,16 @@ pub(crate) fn transcode(text: &[u8]) -> Result<Transcoded, NotATrace> {
         keys: HashMap::new(),
         trace_id: None,
     };
-    writer.skip_space();
-    if writer.peek() != Some(b'{') {
-        // Whether it is JSON at all is the better thing to say.
-        writer.value()?;
-        writer.end()?;
-        return Err(NotATrace { what: "a trace must be a JSON object, found something else".to_owned(), at: 0 });
+    transcoder.skip_space();
+    if transcoder.peek() != Some(b'{') {
+        // Report invalid JSON first.
+        transcoder.value()?;
+        transcoder.end()?;
+        return Err(TranscodeError { message: "a trace must be a JSON object".to_owned(), offset: 0 });
     }
-    writer.value()?;
-    writer.end()?;
-    Ok(Transcoded { marshal: writer.out, trace_id: writer.trace_id })
+    transcoder.value()?;
+    transcoder.end()?;
+    Ok(Transcoded { marshal: transcoder.out, trace_id: transcoder.trace_id })
 }
 
 struct Transcoder<'t> {
@@ -68,15 +68,15 @@ struct Transcoder<'t> {
     at: usize,
     depth: usize,
     out: Vec<u8>,
-    /// Where in the list of shared objects a key is.
+    /// Index of each key in the list of shared objects.
     keys: HashMap<Vec<u8>, u32>,
     trace_id: Option<String>,
 }
 
-/// Marks an object that later ones refer to.
+/// Flag of an object that can be referenced later.
 const SHARED: u8 = 0x80;
 
-type Step = Result<(), NotATrace>;
+type ParseResult = Result<(), TranscodeError>;
 
 impl Transcoder<'_> {
     fn peek(&self) -> Option<u8> {
@@ -89,17 +89,17 @@ impl Transcoder<'_> {
         }
     }
 
-    fn wrong(&self, what: &str) -> NotATrace {
-        let what = if self.at >= self.text.len() { "not JSON: the text ends too early" } else { what };
-        NotATrace { what: what.to_owned(), at: self.at }
+    fn error(&self, message: &str) -> TranscodeError {
+        let message = if self.at >= self.text.len() { "invalid JSON: unexpected end of text" } else { message };
+        TranscodeError { message: message.to_owned(), offset: self.at }
     }
 
-    fn end(&mut self) -> Step {
+    fn end(&mut self) -> ParseResult {
         self.skip_space();
-        if self.at < self.text.len() { Err(self.wrong("not JSON: something follows the end")) } else { Ok(()) }
+        if self.at < self.text.len() { Err(self.error("invalid JSON: unexpected text after the end")) } else { Ok(()) }
     }
 
-    fn value(&mut self) -> Step {
+    fn value(&mut self) -> ParseResult {
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
             Some(b'[') => self.nested(Self::list),
@@ -109,16 +109,16 @@ impl Transcoder<'_> {
                 Ok(())
             }
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true", b'T'),
-            Some(b'f') => self.word(b"false", b'F'),
-            Some(b'n') => self.word(b"null", b'N'),
-            _ => Err(self.wrong("not JSON: expected a value")),
+            Some(b't') => self.literal(b"true", b'T'),
+            Some(b'f') => self.literal(b"false", b'F'),
+            Some(b'n') => self.literal(b"null", b'N'),
+            _ => Err(self.error("invalid JSON: expected a value")),
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Step) -> Step {
-        if self.depth == DEEPEST {
-            return Err(self.wrong("nested too deeply"));
+    fn nested(&mut self, read: fn(&mut Self) -> ParseResult) -> ParseResult {
+        if self.depth == MAX_DEPTH {
+            return Err(self.error("nested too deeply"));
         }
         self.depth += 1;
         self.at += 1;
@@ -127,16 +127,16 @@ impl Transcoder<'_> {
         read
     }
 
-    fn word(&mut self, word: &[u8], code: u8) -> Step {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.wrong("not JSON: expected a value"));
+    fn literal(&mut self, literal: &[u8], code: u8) -> ParseResult {
+        if !self.text[self.at..].starts_with(literal) {
+            return Err(self.error("invalid JSON: expected a value"));
         }
-        self.at += word.len();
+        self.at += literal.len();
         self.out.push(code);
         Ok(())
     }
 
-    fn list(&mut self) -> Step {
+    fn list(&mut self) -> ParseResult {
         self.out.push(b'[');
         let count_at = self.out.len();
         self.out.extend([0; 4]);
@@ -154,7 +154,7 @@ impl Transcoder<'_> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => break,
-                _ => return Err(self.wrong("not JSON: expected ',' or ']'")),
+                _ => return Err(self.error("invalid JSON: expected ',' or ']'")),
             }
         }
         self.at += 1;
@@ -162,7 +162,7 @@ impl Transcoder<'_> {
         Ok(())
     }
 
-    fn object(&mut self) -> Step {
+    fn object(&mut self) -> ParseResult {
         self.out.push(b'{');
         self.skip_space();
         if self.peek() == Some(b'}') {
@@ -173,27 +173,27 @@ impl Transcoder<'_> {
         loop {
             self.skip_space();
             if self.peek() != Some(b'"') {
-                return Err(self.wrong("not JSON: expected a key"));
+                return Err(self.error("invalid JSON: expected a key"));
             }
             let key = self.string()?;
             let is_id = self.depth == 1 && key == b"trace_id";
             self.write_key(key);
             self.skip_space();
             if self.peek() != Some(b':') {
-                return Err(self.wrong("not JSON: expected ':'"));
+                return Err(self.error("invalid JSON: expected ':'"));
             }
             self.at += 1;
             self.skip_space();
             let start = self.at;
             self.value()?;
             if is_id {
-                self.keep_id(start);
+                self.record_id(start);
             }
             self.skip_space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => break,
-                _ => return Err(self.wrong("not JSON: expected ',' or '}'")),
+                _ => return Err(self.error("invalid JSON: expected ',' or '}'")),
             }
         }
         self.at += 1;
@@ -201,7 +201,7 @@ impl Transcoder<'_> {
         Ok(())
     }
 
-    fn keep_id(&mut self, start: usize) {
+    fn record_id(&mut self, start: usize) {
         let end = std::mem::replace(&mut self.at, start);
         self.trace_id = match self.peek() {
             Some(b'"') => self.string().ok().map(|text| String::from_utf8_lossy(&text).into_owned()),
@@ -215,7 +215,7 @@ impl Transcoder<'_> {
         if let Some(index) = self.keys.get(&key) {
             self.out.push(b'r');
             self.out.extend(index.to_le_bytes());
-        } else if key.len() <= LONGEST_SHARED_KEY && self.keys.len() < MOST_SHARED_KEYS {
+        } else if key.len() <= MAX_SHARED_KEY_BYTES && self.keys.len() < MAX_SHARED_KEYS {
             self.write_text(&key, SHARED);
             let next = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
             self.keys.insert(key, next);
@@ -240,8 +240,8 @@ impl Transcoder<'_> {
         self.out.extend(text);
     }
 
-    /// Reads a text, in UTF-8 where a lone surrogate may stand, as Python writes it too.
-    fn string(&mut self) -> Result<Vec<u8>, NotATrace> {
+    /// Parses a string as UTF-8 that may contain lone surrogates, as in Python's marshal format.
+    fn string(&mut self) -> Result<Vec<u8>, TranscodeError> {
         self.at += 1;
         let mut text = Vec::new();
         loop {
@@ -251,7 +251,7 @@ impl Transcoder<'_> {
             }
             let plain = &self.text[start..self.at];
             if let Err(error) = std::str::from_utf8(plain) {
-                return Err(NotATrace { what: "not UTF-8".to_owned(), at: start + error.valid_up_to() });
+                return Err(TranscodeError { message: "invalid UTF-8".to_owned(), offset: start + error.valid_up_to() });
             }
             text.extend(plain);
             match self.peek() {
@@ -260,12 +260,12 @@ impl Transcoder<'_> {
                     return Ok(text);
                 }
                 Some(b'\\') => self.escape(&mut text)?,
-                _ => return Err(self.wrong("not JSON: a control character in a text")),
+                _ => return Err(self.error("invalid JSON: control character in a string")),
             }
         }
     }
 
-    fn escape(&mut self, text: &mut Vec<u8>) -> Step {
+    fn escape(&mut self, text: &mut Vec<u8>) -> ParseResult {
         self.at += 1;
         let plain = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => byte,
@@ -290,32 +290,32 @@ impl Transcoder<'_> {
                 push_code(text, code);
                 return Ok(());
             }
-            _ => return Err(self.wrong("not JSON: an unknown escape")),
+            _ => return Err(self.error("invalid JSON: unknown escape")),
         };
         self.at += 1;
         text.push(plain);
         Ok(())
     }
 
-    fn hex(&mut self) -> Result<u32, NotATrace> {
+    fn hex(&mut self) -> Result<u32, TranscodeError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            code = code << 4 | digit.ok_or_else(|| self.wrong("not JSON: expected four hex digits"))?;
+            code = code << 4 | digit.ok_or_else(|| self.error("invalid JSON: expected four hex digits"))?;
             self.at += 1;
         }
         Ok(code)
     }
 
-    fn digits(&mut self) -> Result<usize, NotATrace> {
+    fn digits(&mut self) -> Result<usize, TranscodeError> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
-        if self.at == start { Err(self.wrong("not JSON: expected a digit")) } else { Ok(self.at - start) }
+        if self.at == start { Err(self.error("invalid JSON: expected a digit")) } else { Ok(self.at - start) }
     }
 
-    fn number(&mut self) -> Step {
+    fn number(&mut self) -> ParseResult {
         let start = self.at;
         let negative = self.peek() == Some(b'-');
         self.at += usize::from(negative);
@@ -323,13 +323,13 @@ impl Transcoder<'_> {
         let count = self.digits()?;
         if count > 1 && self.text[first] == b'0' {
             self.at = first;
-            return Err(self.wrong("not JSON: a number begins with 0"));
+            return Err(self.error("invalid JSON: a number must not start with 0"));
         }
-        let mut whole = true;
+        let mut is_integer = true;
         if self.peek() == Some(b'.') {
             self.at += 1;
             self.digits()?;
-            whole = false;
+            is_integer = false;
         }
         if let Some(b'e' | b'E') = self.peek() {
             self.at += 1;
@@ -337,15 +337,16 @@ impl Transcoder<'_> {
                 self.at += 1;
             }
             self.digits()?;
-            whole = false;
+            is_integer = false;
         }
-        if whole {
-            if count > MOST_DIGITS {
-                return Err(NotATrace { what: format!("a whole number of more than {MOST_DIGITS} digits"), at: start });
+        if is_integer {
+            if count > MAX_INTEGER_DIGITS {
+                let message = format!("integer with more than {MAX_INTEGER_DIGITS} digits");
+                return Err(TranscodeError { message, offset: start });
             }
-            write_whole(&mut self.out, &self.text[first..self.at], negative);
+            write_integer(&mut self.out, &self.text[first..self.at], negative);
         } else {
-            // Digits only, so it is a text and a number: too large ones are infinite, as in Python.
+            // The text was checked above, so parsing succeeds. Numbers that are too large are infinite, as in Python.
             let number = std::str::from_utf8(&self.text[start..self.at]).ok().and_then(|text| text.parse::<f64>().ok());
             self.out.push(b'g');
             self.out.extend(number.unwrap_or(f64::NAN).to_le_bytes());
@@ -354,7 +355,7 @@ impl Transcoder<'_> {
     }
 }
 
-/// Writes a code point as UTF-8, a surrogate too.
+/// Writes a code point as UTF-8, surrogates included.
 fn push_code(text: &mut Vec<u8>, code: u32) {
     if let Some(character) = char::from_u32(code) {
         text.extend(character.encode_utf8(&mut [0; 4]).bytes());
@@ -364,8 +365,8 @@ fn push_code(text: &mut Vec<u8>, code: u32) {
     }
 }
 
-/// Writes a whole number: in four bytes, or in digits of fifteen bits.
-fn write_whole(out: &mut Vec<u8>, digits: &[u8], negative: bool) {
+/// Writes an integer in four bytes or in 15-bit digits.
+fn write_integer(out: &mut Vec<u8>, digits: &[u8], negative: bool) {
     let text = std::str::from_utf8(digits).unwrap_or("0");
     if let Ok(number) = text.parse::<i64>()
         && let Ok(short) = i32::try_from(if negative { -number } else { number })
@@ -422,7 +423,7 @@ mod tests {
     #[case(r#"{"a":"\u00e9"}"#, b"{\xfa\x01au\x02\0\0\0\xc3\xa90")]
     #[case(r#"{"a":"\ud83d\ude00"}"#, b"{\xfa\x01au\x04\0\0\0\xf0\x9f\x98\x800")]
     #[case(r#"{"a":"\ud83dx"}"#, b"{\xfa\x01au\x04\0\0\0\xed\xa0\xbdx0")]
-    fn writes_what_python_reads(#[case] text: &str, #[case] expected: &[u8]) {
+    fn writes_marshal_data(#[case] text: &str, #[case] expected: &[u8]) {
         assert_eq!(marshal(text), expected);
     }
 
@@ -431,7 +432,7 @@ mod tests {
     #[case("-2147483649", true)]
     #[case("18446744073709551615", false)]
     #[case("170141183460469231731687303715884105727", false)]
-    fn writes_long_numbers_in_digits_of_fifteen_bits(#[case] number: &str, #[case] negative: bool) {
+    fn writes_large_integers_in_15_bit_digits(#[case] number: &str, #[case] negative: bool) {
         let written = marshal(&format!("{{\"a\":{number}}}"));
         let (head, digits) = written[4..written.len() - 1].split_at(5);
         let count = i32::from_le_bytes(head[1..].try_into().expect("four bytes"));
@@ -447,39 +448,39 @@ mod tests {
     #[case(r#"{"trace_id":null}"#, None)]
     #[case(r#"{"steps":[{"trace_id":"inner"}]}"#, None)]
     #[case(r#"{"trace_id":"a","trace_id":"b"}"#, Some("b"))]
-    fn finds_the_id(#[case] text: &str, #[case] expected: Option<&str>) {
+    fn finds_the_trace_id(#[case] text: &str, #[case] expected: Option<&str>) {
         assert_eq!(transcode(text.as_bytes()).expect("a trace").trace_id.as_deref(), expected);
     }
 
     #[rstest]
-    #[case("", "not JSON: the text ends too early at column 1")]
-    #[case("[1]", "a trace must be a JSON object, found something else at column 1")]
-    #[case("{\"a\":1", "not JSON: the text ends too early at column 7")]
-    #[case("{\"a\":01}", "not JSON: a number begins with 0 at column 6")]
-    #[case("{\"a\":NaN}", "not JSON: expected a value at column 6")]
-    #[case("{'a':1}", "not JSON: expected a key at column 2")]
-    #[case("{\"a\":1}}", "not JSON: something follows the end at column 8")]
-    #[case("{\"a\":\"\t\"}", "not JSON: a control character in a text at column 7")]
-    fn says_what_is_wrong(#[case] text: &str, #[case] expected: &str) {
-        assert_eq!(transcode(text.as_bytes()).expect_err("no trace").to_string(), expected);
+    #[case("", "invalid JSON: unexpected end of text at column 1")]
+    #[case("[1]", "a trace must be a JSON object at column 1")]
+    #[case("{\"a\":1", "invalid JSON: unexpected end of text at column 7")]
+    #[case("{\"a\":01}", "invalid JSON: a number must not start with 0 at column 6")]
+    #[case("{\"a\":NaN}", "invalid JSON: expected a value at column 6")]
+    #[case("{'a':1}", "invalid JSON: expected a key at column 2")]
+    #[case("{\"a\":1}}", "invalid JSON: unexpected text after the end at column 8")]
+    #[case("{\"a\":\"\t\"}", "invalid JSON: control character in a string at column 7")]
+    fn reports_the_error_and_column(#[case] text: &str, #[case] expected: &str) {
+        assert_eq!(transcode(text.as_bytes()).expect_err("an invalid trace").to_string(), expected);
     }
 
     #[test]
-    fn is_not_nested_without_end() {
+    fn limits_nesting() {
         let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-        assert!(transcode(nested(DEEPEST - 1).as_bytes()).is_ok());
-        assert!(transcode(nested(DEEPEST).as_bytes()).expect_err("too deep").to_string().contains("nested too deeply"));
+        assert!(transcode(nested(MAX_DEPTH - 1).as_bytes()).is_ok());
+        assert!(transcode(nested(MAX_DEPTH).as_bytes()).expect_err("too deep").to_string().contains("nested too deeply"));
         assert!(transcode("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
     }
 
     proptest! {
         #[test]
-        fn takes_what_is_json_and_nothing_else(text in r#"\{"a":[ \[\]{}",:0-9eE.+\-truefalsn\\]{0,12}\}"#) {
+        fn accepts_only_valid_json(text in r#"\{"a":[ \[\]{}",:0-9eE.+\-truefalsn\\]{0,12}\}"#) {
             prop_assert_eq!(transcode(text.as_bytes()).is_ok(), serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
         }
 
         #[test]
-        fn any_bytes_end(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn never_panics(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = transcode(&bytes);
         }
     }

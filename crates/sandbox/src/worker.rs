@@ -1,4 +1,4 @@
-//! A thread's Pythons: one for each function that it runs.
+//! A worker thread's cache of Python instances, one per function.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,39 +9,39 @@ use tracing::{trace, trace_span};
 use crate::Isolation;
 use crate::engine::Sandbox;
 use crate::function::Function;
-use crate::instance::{Instance, Left, Ran};
+use crate::instance::{Instance, InstanceState, RunOutput};
 
-/// How many Pythons a thread keeps; each can grow to a function's limit.
-pub(crate) const MOST_SEATS: usize = 4;
+/// Maximum number of instances per thread; each can grow to a function's memory limit.
+pub(crate) const MAX_CACHED_INSTANCES: usize = 4;
 
-/// Runs functions over traces, one after the other.
+/// Runs functions on traces, one after the other.
 pub(crate) struct Worker {
     sandbox: Sandbox,
     limits: Limits,
     isolation: Isolation,
-    /// The one that was used last is at the end.
-    seats: Vec<Seat>,
+    /// The most recently used entry is last.
+    cache: Vec<CacheEntry>,
 }
 
-struct Seat {
+struct CacheEntry {
     function: Arc<Function>,
     python: Python,
 }
 
 enum Python {
-    /// Nothing ran in it since it was made or put back.
+    /// Nothing ran in it since it was started or restored.
     New(Instance),
     Used(Instance),
-    /// The function cannot be prepared, and a second try would end alike.
-    Refused(EvalError),
+    /// The function cannot be prepared, and a retry would fail the same way.
+    Failed(EvalError),
 }
 
 impl Worker {
     pub(crate) fn new(sandbox: Sandbox, limits: Limits, isolation: Isolation) -> Self {
-        Self { sandbox, limits, isolation, seats: Vec::new() }
+        Self { sandbox, limits, isolation, cache: Vec::new() }
     }
 
-    /// Judges a trace, which comes in Python's marshal format.
+    /// Judges a trace in Python's marshal format.
     pub(crate) fn judge(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
         let _span = trace_span!("judge", eval = %function.name).entered();
         let judgement = self.judge_with_reuse(function, trace);
@@ -55,77 +55,77 @@ impl Worker {
 
     fn judge_with_reuse(&mut self, function: &Arc<Function>, trace: &[u8]) -> Judgement {
         let (judgement, python) = match self.python_for(function) {
-            Python::Refused(error) => (errored(error.clone()), Python::Refused(error)),
+            Python::Failed(error) => (error_judgement(error.clone()), Python::Failed(error)),
             Python::New(instance) => return self.run(function, instance, trace),
             Python::Used(mut instance) => {
-                let ran = instance.judge(trace.to_vec(), self.limits);
-                if depends_on_earlier_traces(&ran) {
-                    if ran.left != Left::Dead && instance.put_back() {
+                let output = instance.judge(trace.to_vec(), self.limits);
+                if depends_on_earlier_traces(&output) {
+                    if output.state != InstanceState::Dead && instance.restore() {
                         return self.run(function, instance, trace);
                     }
                     drop(instance);
-                    // In a new one, for this one's seat is empty.
+                    // The instance is no longer cached, so a new one is started.
                     return self.judge_with_reuse(function, trace);
                 }
-                let judgement = ran.judgement;
-                match self.after(function, instance, ran.left) {
+                let judgement = output.judgement;
+                match self.recycle(function, instance, output.state) {
                     Some(python) => (judgement, python),
                     None => return judgement,
                 }
             }
         };
-        self.seats.push(Seat { function: Arc::clone(function), python });
+        self.cache.push(CacheEntry { function: Arc::clone(function), python });
         judgement
     }
 
-    /// Runs a function in a Python in which nothing ran before.
+    /// Runs a function in an instance in which nothing ran before.
     fn run(&mut self, function: &Arc<Function>, mut instance: Instance, trace: &[u8]) -> Judgement {
-        let ran = instance.judge(trace.to_vec(), self.limits);
-        if let Some(python) = self.after(function, instance, ran.left) {
-            self.seats.push(Seat { function: Arc::clone(function), python });
+        let output = instance.judge(trace.to_vec(), self.limits);
+        if let Some(python) = self.recycle(function, instance, output.state) {
+            self.cache.push(CacheEntry { function: Arc::clone(function), python });
         }
-        ran.judgement
+        output.judgement
     }
 
-    /// Makes a Python ready for the next trace, if it can be.
-    fn after(&self, function: &Function, mut instance: Instance, left: Left) -> Option<Python> {
-        let as_it_is = function.leaves_no_trace && self.isolation == Isolation::Namespace;
-        match left {
-            Left::Dead => None,
-            Left::InOrder if as_it_is => Some(Python::Used(instance)),
-            Left::InOrder | Left::Upset => instance.put_back().then_some(Python::New(instance)),
+    /// Prepares an instance for the next trace, if possible.
+    fn recycle(&self, function: &Function, mut instance: Instance, state: InstanceState) -> Option<Python> {
+        let can_reuse = function.is_stateless && self.isolation == Isolation::Namespace;
+        match state {
+            InstanceState::Dead => None,
+            InstanceState::Clean if can_reuse => Some(Python::Used(instance)),
+            InstanceState::Clean | InstanceState::Dirty => instance.restore().then_some(Python::New(instance)),
         }
     }
 
-    /// Takes the function's Python out of its seat, or makes one.
+    /// Takes the function's Python out of the cache, or starts one.
     fn python_for(&mut self, function: &Arc<Function>) -> Python {
-        if let Some(index) = self.seats.iter().position(|seat| Arc::ptr_eq(&seat.function, function)) {
-            return self.seats.remove(index).python;
+        if let Some(index) = self.cache.iter().position(|entry| Arc::ptr_eq(&entry.function, function)) {
+            return self.cache.remove(index).python;
         }
-        if self.seats.len() >= MOST_SEATS {
-            self.seats.remove(0);
+        if self.cache.len() >= MAX_CACHED_INSTANCES {
+            self.cache.remove(0);
         }
         match Instance::prepare(&self.sandbox, function, self.limits) {
             Ok(instance) => Python::New(instance),
-            Err(error) => Python::Refused(error),
+            Err(error) => Python::Failed(error),
         }
     }
 }
 
-/// Tells whether what came out could be another in a Python that is as new: an address shows in it, or memory that
-/// earlier traces used was not free yet.
-fn depends_on_earlier_traces(Ran { judgement, was_refused, .. }: &Ran) -> bool {
+/// Whether a new Python could give another result: the output shows an address, or memory ran out that earlier traces
+/// may still have occupied.
+fn depends_on_earlier_traces(RunOutput { judgement, hit_memory_limit, .. }: &RunOutput) -> bool {
     let text = match &judgement.conclusion {
-        // It would only take as long again.
+        // A second attempt would take as long again.
         Conclusion::Error(error) if error.kind == ErrorKind::Timeout => return false,
-        _ if *was_refused => return true,
+        _ if *hit_memory_limit => return true,
         Conclusion::Verdict { reason, .. } => reason,
         Conclusion::Error(error) => &error.message,
     };
     [text, &judgement.stdout, &judgement.stderr].into_iter().any(|text| text.contains(" at 0x"))
 }
 
-pub(crate) fn errored(error: EvalError) -> Judgement {
+pub(crate) fn error_judgement(error: EvalError) -> Judgement {
     Judgement {
         conclusion: Conclusion::Error(error),
         elapsed: Duration::ZERO,

@@ -1,12 +1,12 @@
-//! Takes what others send over HTTP.
+//! Receives traces over HTTP.
 //!
-//! [`otlp_router`] takes OpenTelemetry's spans and log records and gives them to a [`TraceSink`]. Whoever is told that
-//! they were taken can rely on it: the answer is sent after the sink has stored them.
+//! [`otlp_router`] accepts OpenTelemetry spans and log records and passes them to a [`TraceSink`]. A request is
+//! acknowledged only after the sink has stored its content.
 
 mod otlp;
 mod serve;
 mod sink;
 
 pub use otlp::{Limits, otlp_router};
-pub use serve::{Ending, serve};
+pub use serve::{Shutdown, serve};
 pub use sink::TraceSink;

@@ -1,4 +1,4 @@
-//! Serves until it is asked to stop.
+//! Serves requests until shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// How serving ended.
+/// How the server shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// Every request that had begun was answered.
-    Answered,
-    /// Somebody was still sending when the time was up, and got no answer.
-    CutOff,
+pub enum Shutdown {
+    /// Every request in progress was answered.
+    Graceful,
+    /// The grace period ended while requests were in progress.
+    TimedOut,
 }
 
-/// Serves until `stop` is done, takes nothing new from then on, and gives what is under way this long to end.
+/// Serves until `stop` completes, then accepts no new connections and waits up to `grace` for requests in progress.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     stop: impl Future<Output = ()> + Send + 'static,
     grace: Duration,
-) -> io::Result<Ending> {
-    let stopping = Arc::new(Notify::new());
+) -> io::Result<Shutdown> {
+    let stopped = Arc::new(Notify::new());
     let signal = {
-        let stopping = Arc::clone(&stopping);
+        let stopped = Arc::clone(&stopped);
         async move {
             stop.await;
-            stopping.notify_one();
+            stopped.notify_one();
         }
     };
-    let served = axum::serve(listener, router).with_graceful_shutdown(signal);
-    let time_is_up = async {
-        stopping.notified().await;
+    let server = axum::serve(listener, router).with_graceful_shutdown(signal);
+    let grace_period = async {
+        stopped.notified().await;
         tokio::time::sleep(grace).await;
     };
     tokio::select! {
-        done = served.into_future() => done.map(|()| Ending::Answered),
-        () = time_is_up => Ok(Ending::CutOff),
+        result = server.into_future() => result.map(|()| Shutdown::Graceful),
+        () = grace_period => Ok(Shutdown::TimedOut),
     }
 }

@@ -1,10 +1,10 @@
-//! Measures the store for `scripts/bench store`: fills an empty one, asks it questions, and prints the figures as JSON.
+//! Measures the store for `scripts/bench store`: fills an empty store, runs queries, and prints the figures as JSON.
 //!
 //!     store_bench LOCATION TRACES EVALS
 //!
-//! The location is a file that is not there yet, or the URL of an empty PostgreSQL database. Each eval judges every
-//! trace; somebody rates all of them, half before and half afterwards, and somebody else every second one. The same
-//! numbers give the same store.
+//! The location is a new file or the URL of an empty PostgreSQL database. Each eval judges every trace. One author
+//! rates all traces, half of them before the evals run, and another author every second one. The content is
+//! deterministic.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use karat_core::document::TraceDocument;
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
-use karat_core::stored::{Expected, NewTrace, TraceFilter, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, TraceFilter, TraceHead};
 use karat_evals::contradiction::ContradictionFilter;
 use karat_evals::feedback::Feedback;
 use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
@@ -22,21 +22,20 @@ use karat_evals::version::{NewVersion, StoredExecution};
 use karat_store::{Location, Store};
 use serde_json::{Value, json};
 
-/// As in karat itself.
+/// The allocator of karat itself.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// How many rows are put in at once.
-const TRACES_AT_ONCE: usize = 500;
-const ROWS_AT_ONCE: usize = 5_000;
-/// How often a question is asked.
-const TIMES: usize = 31;
+const BATCH_TRACES: usize = 500;
+const BATCH_ROWS: usize = 5_000;
+/// Number of runs of each query.
+const QUERY_RUNS: usize = 31;
 /// The days over which traces are spread.
 const DAYS: usize = 90;
-/// This eval is right but for three traces; the others contradict people in a tenth of all.
-const RIGHT: &str = "eval_nearly_always_right";
+/// An eval that is wrong for three traces only; the others contradict a tenth of the ratings.
+const ACCURATE_EVAL: &str = "eval_nearly_always_right";
 
 #[tokio::main]
 async fn main() -> Fallible<()> {
@@ -49,7 +48,7 @@ async fn main() -> Fallible<()> {
     let (traces, evals): (usize, usize) = (traces.parse()?, evals.parse()?);
     let store = Store::open(&location).await?;
     let mut figures = fill(&store, traces, evals).await?;
-    figures.insert("questions", questions(&store, traces).await?);
+    figures.insert("questions", run_queries(&store, traces).await?);
     store.close().await;
     if let Location::File(path) = &location {
         figures.insert("bytes", json!(std::fs::metadata(path)?.len()));
@@ -67,35 +66,35 @@ fn start() -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24 * 20_000)
 }
 
-/// Returns an id as OpenTelemetry has them, in no order.
+/// Returns an unordered id like those of OpenTelemetry.
 fn trace_id(number: usize) -> String {
     karat_json::hash::long_hash(&number.to_le_bytes())
 }
 
 fn trace(number: usize) -> NewTrace {
     let id = trace_id(number);
-    let began = start() + SignedDuration::from_secs(i64::try_from(number % DAYS).unwrap_or_default() * 86_400);
+    let started_at = start() + SignedDuration::from_secs(i64::try_from(number % DAYS).unwrap_or_default() * 86_400);
     let text = |seed: usize, words: usize| {
-        let chosen = (0..words).map(|place| WORDS[(seed * 31 + place * 7 + place * place) % WORDS.len()]);
+        let chosen = (0..words).map(|index| WORDS[(seed * 31 + index * 7 + index * index) % WORDS.len()]);
         chosen.collect::<Vec<_>>().join(" ")
     };
-    let step = |place: usize| {
+    let step = |index: usize| {
         json!({
-            "input": { "message": text(number + place, 20) },
-            "output": { "response": text(number * 3 + place, 40) },
-            "tool_calls": [{ "name": "search", "arguments": { "q": text(place, 4) }, "result": text(number, 30), "error": null }],
+            "input": { "message": text(number + index, 20) },
+            "output": { "response": text(number * 3 + index, 40) },
+            "tool_calls": [{ "name": "search", "arguments": { "q": text(index, 4) }, "result": text(number, 30), "error": null }],
             "error": null
         })
     };
     let document =
-        json!({ "trace_id": id, "started_at": began.to_string(), "steps": [step(1), step(2), step(3), step(4)] });
+        json!({ "trace_id": id, "started_at": started_at.to_string(), "steps": [step(1), step(2), step(3), step(4)] });
     let document_text = document.to_string();
     NewTrace {
-        head: TraceHead::of(&id, &TraceDocument::read(document_text.as_str()).expect("a trace")),
+        head: TraceHead::from_document(&id, &TraceDocument::parse(document_text.as_str()).expect("a trace")),
         source: "otlp".to_owned(),
         raw: format!("{{\"resourceSpans\":{document_text}}}").into_bytes(),
         document: document_text,
-        expected: Expected::Anything,
+        expected: ExpectedState::Anything,
     }
 }
 
@@ -118,13 +117,13 @@ const WORDS: [&str; 16] = [
     "shipping",
 ];
 
-/// People like six of ten traces.
+/// Six of ten ratings are positive.
 fn rating(number: usize) -> Rating {
     if number * 7 % 10 < 6 { Rating::Positive } else { Rating::Negative }
 }
 
 fn feedback(number: usize) -> Vec<Feedback> {
-    let said = Feedback {
+    let feedback = Feedback {
         trace_id: trace_id(number),
         author: "ann".to_owned(),
         rating: Some(rating(number)),
@@ -133,15 +132,15 @@ fn feedback(number: usize) -> Vec<Feedback> {
         created_at: start(),
     };
     if !number.is_multiple_of(2) {
-        return vec![said];
+        return vec![feedback];
     }
-    // Who is undecided does not outvote anybody.
-    let rating = if number.is_multiple_of(14) { Some(Rating::Neutral) } else { said.rating };
-    vec![Feedback { author: "bob".to_owned(), rating, ..said.clone() }, said]
+    // A neutral rating does not change the consensus.
+    let rating = if number.is_multiple_of(14) { Some(Rating::Neutral) } else { feedback.rating };
+    vec![Feedback { author: "bob".to_owned(), rating, ..feedback.clone() }, feedback]
 }
 
 fn eval_id(eval: usize) -> String {
-    if eval == 0 { RIGHT.to_owned() } else { format!("eval_number_{eval}") }
+    if eval == 0 { ACCURATE_EVAL.to_owned() } else { format!("eval_number_{eval}") }
 }
 
 fn execution(eval: usize, number: usize, hash: &str, at: Timestamp) -> StoredExecution {
@@ -165,8 +164,8 @@ fn execution(eval: usize, number: usize, hash: &str, at: Timestamp) -> StoredExe
     }
 }
 
-/// Returns how many there are in a second.
-#[expect(clippy::cast_precision_loss, reason = "nobody measures that many")]
+/// Returns the rate per second.
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
 fn rate(count: usize, seconds: f64) -> Value {
     json!((count as f64 / seconds).round())
 }
@@ -175,11 +174,11 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
     let mut figures = BTreeMap::new();
     let numbers: Vec<usize> = (0..traces).collect();
     let (mut hashes, mut seconds) = (Vec::with_capacity(traces), 0.0);
-    for some in numbers.chunks(TRACES_AT_ONCE) {
-        let made: Vec<NewTrace> = some.iter().map(|number| trace(*number)).collect();
-        hashes.extend(made.iter().map(|one| one.head.hash.clone()));
+    for some in numbers.chunks(BATCH_TRACES) {
+        let batch: Vec<NewTrace> = some.iter().map(|number| trace(*number)).collect();
+        hashes.extend(batch.iter().map(|one| one.head.hash.clone()));
         let clock = Instant::now();
-        store.put_traces(&made, start()).await?;
+        store.put_traces(&batch, start()).await?;
         seconds += clock.elapsed().as_secs_f64();
     }
     figures.insert("traces_per_second", rate(traces, seconds));
@@ -188,7 +187,7 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
     figures.insert("feedback_per_second", rate_all(store, before).await?);
     let mut seconds = 0.0;
     let mut at = start();
-    // The ids' order is the one in which traces are judged.
+    // Traces are judged in the order of their ids.
     let mut order: Vec<usize> = numbers.clone();
     order.sort_by_cached_key(|number| trace_id(*number));
     for eval in 0..evals {
@@ -203,8 +202,8 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
                 after: None,
             })
             .await?;
-        for some in order.chunks(ROWS_AT_ONCE) {
-            let made: Vec<StoredExecution> = some
+        for some in order.chunks(BATCH_ROWS) {
+            let batch: Vec<StoredExecution> = some
                 .iter()
                 .map(|number| {
                     at += SignedDuration::from_millis(1);
@@ -212,7 +211,7 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
                 })
                 .collect();
             let clock = Instant::now();
-            store.put_executions(&made).await?;
+            store.put_executions(&batch).await?;
             seconds += clock.elapsed().as_secs_f64();
         }
     }
@@ -223,55 +222,55 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
 
 async fn rate_all(store: &Store, numbers: &[usize]) -> Fallible<Value> {
     let (mut seconds, mut count) = (0.0, 0);
-    for some in numbers.chunks(ROWS_AT_ONCE) {
-        let said: Vec<Feedback> = some.iter().flat_map(|number| feedback(*number)).collect();
+    for some in numbers.chunks(BATCH_ROWS) {
+        let feedback: Vec<Feedback> = some.iter().flat_map(|number| feedback(*number)).collect();
         let clock = Instant::now();
-        store.add_feedback(&said).await?;
+        store.add_feedback(&feedback).await?;
         seconds += clock.elapsed().as_secs_f64();
-        count += said.len();
+        count += feedback.len();
     }
     Ok(rate(count, seconds))
 }
 
-/// Asks the same thing again and again and notes the middle and the longest time, in milliseconds.
-macro_rules! ask {
-    ($figures:ident, $name:literal, $question:expr) => {{
-        let mut times = Vec::with_capacity(TIMES);
-        for turn in 0..TIMES {
-            let _ = turn;
+/// Runs a query several times and records the median and longest time in milliseconds.
+macro_rules! measure {
+    ($figures:ident, $name:literal, $query:expr) => {{
+        let mut times = Vec::with_capacity(QUERY_RUNS);
+        for run in 0..QUERY_RUNS {
+            let _ = run;
             let clock = Instant::now();
-            $question;
+            $query;
             times.push(clock.elapsed().as_secs_f64() * 1000.0);
         }
         times.sort_by(f64::total_cmp);
-        $figures.insert($name.to_owned(), json!({ "median": times[TIMES / 2], "longest": times[TIMES - 1] }));
+        $figures.insert($name.to_owned(), json!({ "median": times[QUERY_RUNS / 2], "longest": times[QUERY_RUNS - 1] }));
     }};
 }
 
-async fn questions(store: &Store, traces: usize) -> Fallible<Value> {
+async fn run_queries(store: &Store, traces: usize) -> Fallible<Value> {
     let mut figures = serde_json::Map::new();
     let newest = |eval: Option<&str>| ContradictionFilter {
         eval_id: eval.map(str::to_owned),
         limit: Some(50),
         ..ContradictionFilter::default()
     };
-    let (all, few) = (newest(None), newest(Some(RIGHT)));
+    let (all, few) = (newest(None), newest(Some(ACCURATE_EVAL)));
     if store.contradictions(&few).await?.len() != 3 || store.contradictions(&all).await?.len() != 50 {
-        return Err("the store does not hold what was put into it".into());
+        return Err("unexpected number of contradictions in the store".into());
     }
-    ask!(figures, "contradictions, the newest 50", store.contradictions(&all).await?);
-    ask!(figures, "contradictions of an eval that has three", store.contradictions(&few).await?);
-    ask!(figures, "contradictions, how many", store.count_contradictions(&ContradictionFilter::default()).await?);
-    ask!(figures, "agreement of an eval", store.agreement("eval_number_1", 1).await?);
-    ask!(figures, "agreement of an eval by day", store.agreement_by_day("eval_number_1", 1).await?);
-    ask!(figures, "what several people say of the same traces", store.rating_patterns().await?);
-    ask!(figures, "evals with their counts", store.evals().await?);
+    measure!(figures, "contradictions, the newest 50", store.contradictions(&all).await?);
+    measure!(figures, "contradictions of an eval that has three", store.contradictions(&few).await?);
+    measure!(figures, "contradictions, how many", store.count_contradictions(&ContradictionFilter::default()).await?);
+    measure!(figures, "agreement of an eval", store.agreement("eval_number_1", 1).await?);
+    measure!(figures, "agreement of an eval by day", store.agreement_by_day("eval_number_1", 1).await?);
+    measure!(figures, "what several people say of the same traces", store.rating_patterns().await?);
+    measure!(figures, "evals with their counts", store.evals().await?);
     let mut number = 0;
-    ask!(figures, "a trace by its id", {
+    measure!(figures, "a trace by its id", {
         number = (number + 7919) % traces;
         store.trace(&trace_id(number)).await?.ok_or("a trace is missing")?
     });
     let page = TraceFilter { limit: Some(50), ..TraceFilter::default() };
-    ask!(figures, "traces, the newest 50", store.list_traces(&page).await?);
+    measure!(figures, "traces, the newest 50", store.list_traces(&page).await?);
     Ok(Value::Object(figures))
 }

@@ -1,26 +1,26 @@
-//! Verdicts beside what people said.
+//! Comparison of verdicts with ratings.
 
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use karat_core::port::{StoreError, Stored};
+use karat_core::port::{StoreError, StoreFuture};
 use karat_evals::agreement::{AgreementCounts, AgreementDay, VerdictPair};
 use karat_evals::contradiction::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
 use karat_evals::port::ComparisonStore;
 
 use crate::Store;
 use crate::database::{Database, Transaction};
-use crate::executions::{HASH_NOW, contradiction, holds, last_decision};
-use crate::failure::strange;
+use crate::executions::{CURRENT_HASH, applies, contradiction, last_resolution};
+use crate::failure::invalid_data;
 use crate::row::Row;
 use crate::statement::Statement;
 use crate::text::check_name;
 
-/// How many evals one statement looks at: SQLite puts no more than 500 queries together.
-const EVALS: usize = 100;
+/// Number of evals in one statement: SQLite allows 500 terms in a compound query.
+const EVALS_PER_STATEMENT: usize = 100;
 
 impl ComparisonStore for Store {
-    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, AgreementCounts> {
+    fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, AgreementCounts> {
         Box::pin(async move {
             let mut all = AgreementCounts::default();
             for counts in by_day(&self.database, eval_id, version).await?.values() {
@@ -30,10 +30,10 @@ impl ComparisonStore for Store {
         })
     }
 
-    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> Stored<'s, Vec<AgreementDay>> {
+    fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>> {
         Box::pin(async move {
             let days = by_day(&self.database, eval_id, version).await?;
-            // One strange day hides none of the others.
+            // Skip days that cannot be parsed.
             let day = |(text, counts): (String, AgreementCounts)| {
                 text.parse::<Date>().ok().map(|day| AgreementDay { day, counts })
             };
@@ -41,28 +41,28 @@ impl ComparisonStore for Store {
         })
     }
 
-    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, Vec<Contradiction>> {
+    fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, Vec<Contradiction>> {
         Box::pin(contradictions(&self.database, filter))
     }
 
-    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> Stored<'s, u64> {
+    fn count_contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, u64> {
         Box::pin(count_contradictions(&self.database, filter))
     }
 
-    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> Stored<'s, bool> {
+    fn resolve<'s>(&'s self, eval_id: &'s str, trace_id: &'s str, resolution: &'s Resolution) -> StoreFuture<'s, bool> {
         Box::pin(resolve(&self.database, eval_id, trace_id, resolution))
     }
 
-    fn doubted_labels<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<String>> {
-        Box::pin(doubted_labels(&self.database, eval_id))
+    fn disputed_ratings<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<String>> {
+        Box::pin(disputed_ratings(&self.database, eval_id))
     }
 
-    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> Stored<'s, Vec<VerdictPair>> {
+    fn verdict_pairs<'s>(&'s self, eval_id: &'s str, before: u64, now: u64) -> StoreFuture<'s, Vec<VerdictPair>> {
         Box::pin(verdict_pairs(&self.database, eval_id, before, now))
     }
 }
 
-/// Returns the counts of each day, of which there are some for each kind of execution.
+/// Returns the counts of each day.
 async fn by_day(
     database: &Database,
     eval_id: &str,
@@ -76,7 +76,7 @@ async fn by_day(
     for mut row in database.rows(statement.bind(eval_id).bind(version)).await? {
         let day = row.text()?;
         let (verdict, rating, executions) = (row.text()?, row.text()?, row.number()?);
-        // What was said of a document that is no more agrees with nobody.
+        // Stale executions are not compared.
         if verdict == "stale" {
             continue;
         }
@@ -89,15 +89,15 @@ async fn by_day(
             ("passed", "negative") => &mut counts.passed_negative,
             ("failed", "positive") => &mut counts.failed_positive,
             ("failed", "negative") => &mut counts.failed_negative,
-            _ => return Err(strange(&format!("a count of '{verdict}' beside '{rating}'"))),
+            _ => return Err(invalid_data(&format!("unknown verdict '{verdict}' or rating '{rating}'"))),
         };
         *count += executions;
     }
     Ok(days)
 }
 
-/// Returns the evals that are meant, with their newest versions.
-async fn newest(transaction: &mut Transaction, filter: &ContradictionFilter) -> Result<Vec<(String, u64)>, StoreError> {
+/// Returns the evals of the filter with their newest versions.
+async fn newest_versions(transaction: &mut Transaction, filter: &ContradictionFilter) -> Result<Vec<(String, u64)>, StoreError> {
     let mut statement = Statement::new("select eval_id, newest_version from evals");
     if let Some(eval_id) = &filter.eval_id {
         statement.push(" where eval_id = ?");
@@ -108,13 +108,13 @@ async fn newest(transaction: &mut Transaction, filter: &ContradictionFilter) -> 
     transaction.rows(statement).await?.into_iter().map(eval).collect()
 }
 
-/// Asks each eval for its newest contradictions and takes the newest of all: so nothing is read that is not shown,
-/// however many contradictions older versions have.
+/// Lists the newest contradictions. Each eval is queried separately, so that contradictions of older versions are not
+/// read.
 async fn contradictions(database: &Database, filter: &ContradictionFilter) -> Result<Vec<Contradiction>, StoreError> {
     let mut found = Vec::new();
     let mut transaction = database.read().await?;
-    for evals in newest(&mut transaction, filter).await?.chunks(EVALS) {
-        for row in transaction.rows(list(evals, filter)).await? {
+    for evals in newest_versions(&mut transaction, filter).await?.chunks(EVALS_PER_STATEMENT) {
+        for row in transaction.rows(list_statement(evals, filter)).await? {
             found.push(read(row)?);
         }
     }
@@ -128,16 +128,16 @@ async fn contradictions(database: &Database, filter: &ContradictionFilter) -> Re
     Ok(found)
 }
 
-fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
+fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
     let states: &[&str] = if filter.resolved { &["1", "2"] } else { &["1"] };
     let mut each = Statement::default();
-    for (place, ((eval_id, version), state)) in
+    for (index, ((eval_id, version), state)) in
         evals.iter().flat_map(|eval| states.iter().map(move |state| (eval, state))).enumerate()
     {
-        if place > 0 {
+        if index > 0 {
             each.push(" union all ");
         }
-        // The state is written out, since there is an index for each.
+        // The state is a literal, since there is a partial index for each.
         each.push(&format!(
             "select * from (select eval_id, eval_version, trace_id, executed_at from eval_executions \
              where eval_id = ? and eval_version = ? and contradiction = {state}"
@@ -152,7 +152,7 @@ fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
             each.push(" order by executed_at desc, trace_id limit ?");
             each.add(limit);
         }
-        each.push(&format!(") c{place}"));
+        each.push(&format!(") c{index}"));
     }
     let mut statement = Statement::new(
         "select e.eval_id, e.eval_version, e.trace_id, e.result, e.reason, e.rating, f.note, f.author, e.executed_at, \
@@ -173,8 +173,8 @@ fn list(evals: &[(String, u64)], filter: &ContradictionFilter) -> Statement {
          and n.author = o.author and (n.created_at, n.id) > (o.created_at, o.id)) \
          order by o.created_at desc, o.id desc limit 1) ",
     );
-    let (last, holds) = (last_decision("e", "e.rating"), holds("r", "e"));
-    statement.push(&format!("left join contradiction_resolutions r on r.id = {last} and {holds}"));
+    let (last, applies) = (last_resolution("e", "e.rating"), applies("r", "e"));
+    statement.push(&format!("left join contradiction_resolutions r on r.id = {last} and {applies}"));
     statement
 }
 
@@ -228,7 +228,7 @@ async fn resolve(
     trace_id: &str,
     resolution: &Resolution,
 ) -> Result<bool, StoreError> {
-    check_name("an author's name", &resolution.author)?;
+    check_name("author name", &resolution.author)?;
     let mut transaction = database.write().await?;
     let statement = Statement::new(
         "select e.eval_version, e.trace_hash, e.result, e.rating from eval_executions e \
@@ -247,15 +247,15 @@ async fn resolve(
     let statement = statement.bind(eval_id).bind(version).bind(trace_id).bind(hash).bind(result).bind(rating.name());
     let statement = statement.bind(resolution.kind.name()).bind(resolution.note.as_deref());
     transaction.execute(statement.bind(&resolution.author).bind(resolution.resolved_at)).await?;
-    // The same verdict of another version may be decided by it too.
-    let state = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    // The resolution may apply to the same verdict of other versions.
+    let state = contradiction("eval_executions", "eval_executions.rating", CURRENT_HASH);
     let text = format!("update eval_executions set contradiction = {state} where eval_id = ? and trace_id = ?");
     transaction.execute(Statement::new(text).bind(eval_id).bind(trace_id)).await?;
     transaction.commit().await?;
     Ok(true)
 }
 
-async fn doubted_labels(database: &Database, eval_id: &str) -> Result<Vec<String>, StoreError> {
+async fn disputed_ratings(database: &Database, eval_id: &str) -> Result<Vec<String>, StoreError> {
     let statement = Statement::new(
         "select r.trace_id from contradiction_resolutions r \
          join traces t on t.trace_id = r.trace_id and t.hash = r.trace_hash and t.rating = r.rating \

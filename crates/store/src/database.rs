@@ -1,15 +1,15 @@
-//! One of two databases, and what both can be asked.
+//! Connections and transactions for either database.
 
 use std::sync::Arc;
 
 use karat_core::port::StoreError;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Sqlite, SqlitePool};
 
-use crate::failure::failed;
+use crate::failure::query_error;
 use crate::row::Row;
 use crate::statement::Statement;
 
-/// The pools of one database.
+/// The connection pools of one database.
 #[derive(Clone)]
 pub(crate) struct Database {
     pools: Pools,
@@ -22,7 +22,6 @@ enum Pools {
     Postgres(PgPool),
 }
 
-/// A transaction: everything that is done in it is kept when it is committed, and nothing otherwise.
 pub(crate) enum Transaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     Postgres(sqlx::Transaction<'static, Postgres>),
@@ -41,24 +40,24 @@ impl Database {
         &self.label
     }
 
-    /// Begins to write. There is one writer at a time: SQLite allows no other, and PostgreSQL is asked for the same, so
-    /// that ratings, counts and contradictions cannot miss what another writer just added.
+    /// Starts a write transaction. There is one writer at a time: SQLite allows no other, and for PostgreSQL a lock
+    /// does the same, so that ratings, counts and contradictions include what another writer just added.
     pub(crate) async fn write(&self) -> Result<Transaction, StoreError> {
         match &self.pools {
             Pools::Sqlite { writer, .. } => {
-                writer.begin_with("begin immediate").await.map(Transaction::Sqlite).map_err(failed)
+                writer.begin_with("begin immediate").await.map(Transaction::Sqlite).map_err(query_error)
             }
             Pools::Postgres(pool) => {
-                // Each statement must see what others wrote before this one's turn came, whatever the server's default is.
-                let begun = pool.begin_with("begin isolation level read committed").await.map_err(failed)?;
-                let mut transaction = Transaction::Postgres(begun);
-                transaction.execute(Statement::new(lock("'traces'::regclass::oid"))).await?;
+                // Statements must see what others wrote before the lock was acquired, whatever the server's default is.
+                let started = pool.begin_with("begin isolation level read committed").await.map_err(query_error)?;
+                let mut transaction = Transaction::Postgres(started);
+                transaction.execute(Statement::new(lock_statement("'traces'::regclass::oid"))).await?;
                 Ok(transaction)
             }
         }
     }
 
-    /// Begins to read several things as they are at one moment.
+    /// Starts a read transaction with a consistent snapshot.
     pub(crate) async fn read(&self) -> Result<Transaction, StoreError> {
         match &self.pools {
             Pools::Sqlite { readers, .. } => readers.begin().await.map(Transaction::Sqlite),
@@ -66,31 +65,31 @@ impl Database {
                 pool.begin_with("begin isolation level repeatable read read only").await.map(Transaction::Postgres)
             }
         }
-        .map_err(failed)
+        .map_err(query_error)
     }
 
-    /// Reads what one statement finds.
+    /// Returns the rows of a query.
     pub(crate) async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
         match &self.pools {
             Pools::Sqlite { readers, .. } => {
-                let (text, values) = statement.for_sqlite().map_err(failed)?;
+                let (text, values) = statement.for_sqlite().map_err(query_error)?;
                 let rows = sqlx::query_with(AssertSqlSafe(text), values).fetch_all(readers).await;
-                Ok(rows.map_err(failed)?.into_iter().map(Row::from).collect())
+                Ok(rows.map_err(query_error)?.into_iter().map(Row::from).collect())
             }
             Pools::Postgres(pool) => {
-                let (text, values) = statement.for_postgres().map_err(failed)?;
+                let (text, values) = statement.for_postgres().map_err(query_error)?;
                 let rows = sqlx::query_with(AssertSqlSafe(text), values).fetch_all(pool).await;
-                Ok(rows.map_err(failed)?.into_iter().map(Row::from).collect())
+                Ok(rows.map_err(query_error)?.into_iter().map(Row::from).collect())
             }
         }
     }
 
-    /// Reads the first of what one statement finds.
+    /// Returns the first row of a query.
     pub(crate) async fn row(&self, statement: Statement) -> Result<Option<Row>, StoreError> {
         Ok(self.rows(statement).await?.into_iter().next())
     }
 
-    /// Reads the one number that a statement returns.
+    /// Returns the number that a query selects.
     pub(crate) async fn number(&self, statement: Statement) -> Result<u64, StoreError> {
         self.row(statement).await?.map_or(Ok(0), |mut row| row.number())
     }
@@ -105,7 +104,7 @@ impl Database {
         }
     }
 
-    /// Gives the one connection that writes to SQLite, for tests that take something away from it.
+    /// Returns SQLite's writer pool, for tests that limit it.
     #[cfg(test)]
     pub(crate) fn sqlite_writer(&self) -> Option<&SqlitePool> {
         match &self.pools {
@@ -115,25 +114,25 @@ impl Database {
     }
 }
 
-/// Returns the statement that waits for the writers' turn. Half of the key is the table's number, so that stores in
-/// several schemas do not wait for each other; such a number takes all of 32 bits.
-fn lock(table: &str) -> String {
+/// Returns the statement that acquires the writers' lock. Half of the key is the table's OID, an unsigned 32-bit
+/// number, so that stores in different schemas do not wait for each other.
+fn lock_statement(table: &str) -> String {
     format!("select pg_advisory_xact_lock((711033::int8 << 32) | {table}::int8)")
 }
 
 impl Transaction {
-    /// Reads what a statement finds.
+    /// Returns the rows of a query.
     pub(crate) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, StoreError> {
         match self {
             Transaction::Sqlite(transaction) => {
-                let (text, values) = statement.for_sqlite().map_err(failed)?;
+                let (text, values) = statement.for_sqlite().map_err(query_error)?;
                 let rows = sqlx::query_with(AssertSqlSafe(text), values).fetch_all(&mut **transaction).await;
-                Ok(rows.map_err(failed)?.into_iter().map(Row::from).collect())
+                Ok(rows.map_err(query_error)?.into_iter().map(Row::from).collect())
             }
             Transaction::Postgres(transaction) => {
-                let (text, values) = statement.for_postgres().map_err(failed)?;
+                let (text, values) = statement.for_postgres().map_err(query_error)?;
                 let rows = sqlx::query_with(AssertSqlSafe(text), values).fetch_all(&mut **transaction).await;
-                Ok(rows.map_err(failed)?.into_iter().map(Row::from).collect())
+                Ok(rows.map_err(query_error)?.into_iter().map(Row::from).collect())
             }
         }
     }
@@ -142,18 +141,18 @@ impl Transaction {
         Ok(self.rows(statement).await?.into_iter().next())
     }
 
-    /// Runs a statement and returns how many rows it wrote.
+    /// Runs a statement and returns the number of affected rows.
     pub(crate) async fn execute(&mut self, statement: Statement) -> Result<u64, StoreError> {
         match self {
             Transaction::Sqlite(transaction) => {
-                let (text, values) = statement.for_sqlite().map_err(failed)?;
-                let done = sqlx::query_with(AssertSqlSafe(text), values).execute(&mut **transaction).await;
-                Ok(done.map_err(failed)?.rows_affected())
+                let (text, values) = statement.for_sqlite().map_err(query_error)?;
+                let result = sqlx::query_with(AssertSqlSafe(text), values).execute(&mut **transaction).await;
+                Ok(result.map_err(query_error)?.rows_affected())
             }
             Transaction::Postgres(transaction) => {
-                let (text, values) = statement.for_postgres().map_err(failed)?;
-                let done = sqlx::query_with(AssertSqlSafe(text), values).execute(&mut **transaction).await;
-                Ok(done.map_err(failed)?.rows_affected())
+                let (text, values) = statement.for_postgres().map_err(query_error)?;
+                let result = sqlx::query_with(AssertSqlSafe(text), values).execute(&mut **transaction).await;
+                Ok(result.map_err(query_error)?.rows_affected())
             }
         }
     }
@@ -163,7 +162,7 @@ impl Transaction {
             Transaction::Sqlite(transaction) => transaction.commit().await,
             Transaction::Postgres(transaction) => transaction.commit().await,
         }
-        .map_err(failed)
+        .map_err(query_error)
     }
 }
 
@@ -175,12 +174,12 @@ mod tests {
 
     #[tokio::test]
     #[ignore = "needs PostgreSQL"]
-    async fn a_table_may_have_any_number() {
+    async fn lock_accepts_any_table_oid() {
         let url = std::env::var("KARAT_TEST_POSTGRES")
             .expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL");
         let mut connection = PgConnection::connect(&url).await.expect("PostgreSQL");
-        for number in ["1", "2147483648", "4294967295"] {
-            let statement = AssertSqlSafe(lock(&format!("{number}::oid")));
+        for oid in ["1", "2147483648", "4294967295"] {
+            let statement = AssertSqlSafe(lock_statement(&format!("{oid}::oid")));
             sqlx::query(statement).execute(&mut connection).await.expect("a lock");
         }
     }

@@ -1,6 +1,6 @@
 //! Evals and their versions.
 
-use karat_core::port::{StoreError, Stored};
+use karat_core::port::{StoreError, StoreFuture};
 use karat_core::stored::{StoredTrace, TraceFilter};
 use karat_evals::port::EvalStore;
 use karat_evals::version::{AddedVersion, EvalSummary, EvalVersion, NewVersion, StoredExecution, VersionCounts};
@@ -13,15 +13,15 @@ use crate::statement::Statement;
 use crate::text::check_name;
 
 impl EvalStore for Store {
-    fn add_version<'s>(&'s self, version: &'s NewVersion) -> Stored<'s, AddedVersion> {
+    fn add_version<'s>(&'s self, version: &'s NewVersion) -> StoreFuture<'s, AddedVersion> {
         Box::pin(add_version(&self.database, version))
     }
 
-    fn evals(&self) -> Stored<'_, Vec<EvalSummary>> {
+    fn evals(&self) -> StoreFuture<'_, Vec<EvalSummary>> {
         Box::pin(evals(&self.database))
     }
 
-    fn versions<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<EvalVersion>> {
+    fn versions<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<EvalVersion>> {
         Box::pin(async move {
             let statement = Statement::new(
                 "select eval_id, version, code, code_hash, guest_hash, note, created_at from eval_versions \
@@ -31,7 +31,7 @@ impl EvalStore for Store {
         })
     }
 
-    fn version_counts<'s>(&'s self, eval_id: &'s str) -> Stored<'s, Vec<VersionCounts>> {
+    fn version_counts<'s>(&'s self, eval_id: &'s str) -> StoreFuture<'s, Vec<VersionCounts>> {
         Box::pin(async move {
             let statement = Statement::new(
                 "select eval_version, \
@@ -60,15 +60,15 @@ impl EvalStore for Store {
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredTrace>> {
+    ) -> StoreFuture<'s, Vec<StoredTrace>> {
         Box::pin(executions::unjudged(&self.database, eval_id, version, filter, after, limit))
     }
 
-    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> Stored<'s, u64> {
+    fn count_unjudged<'s>(&'s self, eval_id: &'s str, version: u64, filter: &'s TraceFilter) -> StoreFuture<'s, u64> {
         Box::pin(executions::count_unjudged(&self.database, eval_id, version, filter))
     }
 
-    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> Stored<'s, ()> {
+    fn put_executions<'s>(&'s self, executions: &'s [StoredExecution]) -> StoreFuture<'s, ()> {
         Box::pin(executions::put(&self.database, executions))
     }
 
@@ -78,17 +78,17 @@ impl EvalStore for Store {
         version: u64,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredExecution>> {
+    ) -> StoreFuture<'s, Vec<StoredExecution>> {
         Box::pin(executions::of_version(&self.database, eval_id, version, after, limit))
     }
 
-    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<StoredExecution>> {
+    fn executions_of_trace<'s>(&'s self, trace_id: &'s str) -> StoreFuture<'s, Vec<StoredExecution>> {
         Box::pin(executions::of_trace(&self.database, trace_id))
     }
 }
 
 async fn add_version(database: &Database, new: &NewVersion) -> Result<AddedVersion, StoreError> {
-    check_name("an eval's name", &new.eval_id)?;
+    check_name("eval name", &new.eval_id)?;
     let mut transaction = database.write().await?;
     let newest = Statement::new(
         "select v.version, v.code_hash from evals e \

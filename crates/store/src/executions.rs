@@ -1,4 +1,4 @@
-//! What evals said.
+//! Executions of evals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,21 +14,20 @@ use crate::row::Row;
 use crate::statement::{Statement, parts};
 use crate::trace_rows::{push_page, read_stored, stored};
 
-/// How many rows one statement writes.
-const ROWS: usize = 256;
+const ROWS_PER_STATEMENT: usize = 256;
 const COLUMNS: &str = "id, eval_id, eval_version, trace_id, trace_hash, result, reason, execution_time_ms, error, \
                        error_kind, stdout, stderr, code_hash, guest_hash, executed_at";
 
-/// The hash of an execution's trace as it is now, in an update of executions.
-pub(crate) const HASH_NOW: &str = "(select t.hash from traces t where t.trace_id = eval_executions.trace_id)";
+/// SQL for the current hash of an execution's trace, in an update of executions.
+pub(crate) const CURRENT_HASH: &str = "(select t.hash from traces t where t.trace_id = eval_executions.trace_id)";
 
-/// Returns SQL for whether an execution is of another document than the trace has now: 1 or 0.
-fn staleness(execution: &str, hash_now: &str) -> String {
-    format!("case when {execution}.trace_hash = {hash_now} then 0 else 1 end")
+/// Returns SQL for whether an execution judged an older document of the trace: 1 or 0.
+fn staleness(execution: &str, current_hash: &str) -> String {
+    format!("case when {execution}.trace_hash = {current_hash} then 0 else 1 end")
 }
 
-/// Returns SQL for the number of what was last decided about an execution's document, verdict and rating.
-pub(crate) fn last_decision(execution: &str, rating: &str) -> String {
+/// Returns SQL for the id of the last resolution for an execution's document, verdict and rating.
+pub(crate) fn last_resolution(execution: &str, rating: &str) -> String {
     format!(
         "(select max(l.id) from contradiction_resolutions l where l.eval_id = {execution}.eval_id \
          and l.trace_id = {execution}.trace_id and l.result = {execution}.result and l.rating = {rating} \
@@ -36,27 +35,26 @@ pub(crate) fn last_decision(execution: &str, rating: &str) -> String {
     )
 }
 
-/// Returns SQL for whether a decision holds for an execution: that the eval is wrong is said of one version, and the next
-/// one has to show that it is not.
-pub(crate) fn holds(decision: &str, execution: &str) -> String {
-    format!("({decision}.resolution <> 'eval-wrong' or {decision}.eval_version = {execution}.eval_version)")
+/// Returns SQL for whether a resolution applies to an execution: `eval-wrong` applies to one version only.
+pub(crate) fn applies(resolution: &str, execution: &str) -> String {
+    format!("({resolution}.resolution <> 'eval-wrong' or {resolution}.eval_version = {execution}.eval_version)")
 }
 
-/// Returns SQL for the state of an execution: 0 where it is stale or verdict and rating do not contradict each other, 2
-/// where what somebody last decided about it holds, else 1.
-pub(crate) fn contradiction(execution: &str, rating: &str, hash_now: &str) -> String {
-    let (last, holds) = (last_decision(execution, rating), holds("r", execution));
+/// Returns SQL for the state of an execution: 0 if it is stale or does not contradict the rating, 2 if the last
+/// resolution applies, otherwise 1.
+pub(crate) fn contradiction(execution: &str, rating: &str, current_hash: &str) -> String {
+    let (last, applies) = (last_resolution(execution, rating), applies("r", execution));
     format!(
-        "case when {execution}.trace_hash <> {hash_now} then 0 \
+        "case when {execution}.trace_hash <> {current_hash} then 0 \
          when ({execution}.result = 0 and {rating} = 'positive') \
          or ({execution}.result = 1 and {rating} = 'negative') \
-         then case when exists (select 1 from contradiction_resolutions r where r.id = {last} and {holds}) \
+         then case when exists (select 1 from contradiction_resolutions r where r.id = {last} and {applies}) \
          then 2 else 1 end else 0 end"
     )
 }
 
 pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> Result<(), StoreError> {
-    // Of several under one key the last one counts.
+    // Of several executions with the same key, the last one counts.
     let mut last: BTreeMap<(&str, u64, &str), &StoredExecution> = BTreeMap::new();
     for one in executions {
         last.insert((&one.eval_id, one.eval_version, &one.trace_id), one);
@@ -66,17 +64,16 @@ pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> 
         return Ok(());
     }
     let mut transaction = database.write().await?;
-    for some in parts(&executions, ROWS) {
-        // Fewer are written where a trace is missing, and where what is there is of a newer document.
+    for some in parts(&executions, ROWS_PER_STATEMENT) {
+        // Fewer rows are written if a trace is missing, or if the existing execution is of a newer document.
         if transaction.execute(insert(some)).await? < some.len() as u64 {
-            refuse_missing_trace(&mut transaction, some).await?;
+            check_traces_exist(&mut transaction, some).await?;
         }
     }
     transaction.commit().await
 }
 
-/// Writes executions. One of a document that the trace has no more comes late, and does not take the place of one of the
-/// document that it has.
+/// Inserts executions. A late execution of an old document does not replace one of the current document.
 fn insert(executions: &[&StoredExecution]) -> Statement {
     let mut statement = Statement::new(format!("with n ({COLUMNS}) as (values "));
     statement.push_rows(executions.len(), 15);
@@ -114,10 +111,10 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
     statement
 }
 
-/// Marks what was said of documents that these traces have no more, and clears what is said of those they have again.
+/// Updates which executions of these traces are stale, after their documents changed.
 pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String>) -> Result<(), StoreError> {
-    let stale = staleness("eval_executions", HASH_NOW);
-    let contradicted = contradiction("eval_executions", "eval_executions.rating", HASH_NOW);
+    let stale = staleness("eval_executions", CURRENT_HASH);
+    let contradicted = contradiction("eval_executions", "eval_executions.rating", CURRENT_HASH);
     let text = format!(
         "update eval_executions set is_stale = {stale}, contradiction = {contradicted} \
          where trace_id among ? and is_stale <> {stale}"
@@ -126,21 +123,21 @@ pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String
     Ok(())
 }
 
-/// Refuses executions of a trace that is not there, and names it.
-async fn refuse_missing_trace(
+/// Returns an error that names the first missing trace.
+async fn check_traces_exist(
     transaction: &mut Transaction,
     executions: &[&StoredExecution],
 ) -> Result<(), StoreError> {
     let ids: Vec<String> = executions.iter().map(|one| one.trace_id.clone()).collect();
-    let there = there(transaction, ids).await?;
-    let missing = executions.iter().find(|one| !there.contains(&*crate::text::kept(&one.trace_id)));
+    let existing = there(transaction, ids).await?;
+    let missing = executions.iter().find(|one| !existing.contains(&*crate::text::kept(&one.trace_id)));
     missing.map_or(Ok(()), |one| {
         let id = &one.trace_id;
-        Err(error(format!("there is no trace '{id}' in the store, so that nothing can be said of it")))
+        Err(error(format!("there is no trace '{id}' in the store")))
     })
 }
 
-/// Returns those of the ids that traces have.
+/// Returns the ids that exist in the store.
 pub(crate) async fn there(transaction: &mut Transaction, ids: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
     let statement = Statement::new("select trace_id from traces where trace_id among ?").bind(ids);
     transaction.rows(statement).await?.into_iter().map(|mut row| row.text()).collect()
@@ -180,7 +177,7 @@ fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
         reason: row.text_or_null()?,
         execution_time_ms: row.number()?,
         error: row.text_or_null()?,
-        error_kind: row.named("a kind of error", kind)?,
+        error_kind: row.named("an error kind", kind)?,
         stdout: row.text()?,
         stderr: row.text()?,
         code_hash: row.text()?,
@@ -189,7 +186,7 @@ fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
     })
 }
 
-/// Appends that a version has not judged a trace as it is now.
+/// Appends the condition that a version has not judged the current document of a trace.
 fn push_unjudged(statement: &mut Statement, eval_id: &str, version: u64) {
     statement.push(
         " and not exists (select 1 from eval_executions x where x.eval_id = ? and x.eval_version = ? \

@@ -1,94 +1,92 @@
-//! What a database says when it does not do what it was asked, in words that help.
+//! Converts database errors to store errors with hints.
 
 use karat_core::port::StoreError;
 use sqlx::error::DatabaseError;
 
-// SQLite's primary codes; the extended ones have them in their lowest byte.
+// SQLite's primary result codes; extended codes have them in their lowest byte.
 const BUSY: i64 = 5;
 const READ_ONLY: i64 = 8;
-const INPUT_OUTPUT: i64 = 10;
+const IO_ERROR: i64 = 10;
 const CORRUPT: i64 = 11;
 const FULL: i64 = 13;
 const CANNOT_OPEN: i64 = 14;
-const NO_DATABASE: i64 = 26;
+pub(crate) const NOT_A_DATABASE: i64 = 26;
 
-/// Makes an error without a hint.
 pub(crate) fn error(message: impl Into<String>) -> StoreError {
     StoreError { message: message.into(), hint: None }
 }
 
-/// Makes an error with one.
-pub(crate) fn error_with(message: impl Into<String>, hint: impl Into<String>) -> StoreError {
+pub(crate) fn error_with_hint(message: impl Into<String>, hint: impl Into<String>) -> StoreError {
     StoreError { message: message.into(), hint: Some(hint.into()) }
 }
 
-/// Tells of something in the database that karat did not put there.
-pub(crate) fn strange(what: &str) -> StoreError {
-    error_with(
-        format!("the store holds {what}"),
-        "something else than karat has written to it: restore a copy, or begin with another store",
+/// Returns the error for a value that karat did not write.
+pub(crate) fn invalid_data(problem: &str) -> StoreError {
+    error_with_hint(
+        format!("invalid data in the store: {problem}"),
+        "the store was changed by another program: restore a backup, or use another store",
     )
 }
 
-/// Tells of a statement that failed.
-pub(crate) fn failed(cause: sqlx::Error) -> StoreError {
+/// Returns the error for a failed statement.
+pub(crate) fn query_error(cause: sqlx::Error) -> StoreError {
     match cause {
         sqlx::Error::Database(cause) => from_database(&*cause),
-        sqlx::Error::PoolTimedOut => error_with(
-            "the store gave no connection in time",
-            "another command may be writing to it; try again when it has ended",
+        sqlx::Error::PoolTimedOut => error_with_hint(
+            "timed out waiting for a connection to the store",
+            "another command may be writing to the store; try again when it has finished",
         ),
-        sqlx::Error::Io(cause) => error_with(
-            format!("the connection to the store broke: {cause}"),
-            "nothing of the last step was kept; run the command again",
+        sqlx::Error::Io(cause) => error_with_hint(
+            format!("lost the connection to the store: {cause}"),
+            "the last step was not saved; run the command again",
         ),
-        other => error(format!("the store failed: {other}")),
+        other => error(format!("store error: {other}")),
     }
 }
 
 fn from_database(cause: &dyn DatabaseError) -> StoreError {
     let message = cause.message();
     match sqlite_code(cause) {
-        Some(BUSY) => error_with(
-            "another program is writing to the store and does not end",
-            "wait for it, or end it, and run the command again",
+        Some(BUSY) => error_with_hint(
+            "the store is locked by another program",
+            "wait until it has finished, or stop it, and run the command again",
         ),
-        Some(READ_ONLY) => error_with(
-            "the store cannot be written to",
-            "its file and folder must be writable, for reading too: SQLite keeps a journal beside the file",
+        Some(READ_ONLY) => error_with_hint(
+            "the store is read-only",
+            "make its file and folder writable: even for reading, SQLite writes a journal next to the file",
         ),
-        Some(FULL) => error_with(
-            "the disk is full, or the store may not grow",
-            "make room and run the command again: what was kept before is whole",
+        Some(FULL) => error_with_hint(
+            "cannot write to the store: the disk is full",
+            "free some space and run the command again; data saved before is intact",
         ),
-        Some(INPUT_OUTPUT) => error_with(
-            format!("the store's disk does not work: {message}"),
-            "make sure that the disk has room and is no network drive that lacks locks",
+        Some(IO_ERROR) => error_with_hint(
+            format!("I/O error in the store: {message}"),
+            "check that the disk has free space and is not a network drive without file locks",
         ),
-        Some(CORRUPT) => error_with(
+        Some(CORRUPT) => error_with_hint(
             format!("the store is damaged: {message}"),
-            "restore a copy, or save what can be read with `sqlite3 FILE .recover`",
+            "restore a backup, or recover the data with `sqlite3 FILE .recover`",
         ),
-        Some(NO_DATABASE) => error("the store's file is no database of SQLite"),
-        Some(CANNOT_OPEN) => error_with("the store's file cannot be opened", "its folder must be there and writable"),
+        Some(NOT_A_DATABASE) => error("the store's file is not an SQLite database"),
+        Some(CANNOT_OPEN) => error_with_hint("cannot open the store's file", "its folder must exist and be writable"),
         _ => match cause.code().as_deref() {
-            Some("42501") => error_with(
-                format!("PostgreSQL does not allow this: {message}"),
-                "karat needs to own its tables: give it a database or a schema of its own",
+            Some("42501") => error_with_hint(
+                format!("PostgreSQL denied permission: {message}"),
+                "karat must own its tables: give it its own database or schema",
             ),
-            Some("53100") => error_with("PostgreSQL's disk is full", "what was kept before is whole"),
-            _ => error(format!("the store refused: {message}")),
+            Some("53100") => error_with_hint("PostgreSQL's disk is full", "data saved before is intact"),
+            _ => error(format!("store error: {message}")),
         },
     }
 }
 
-/// Returns the primary code of an error of SQLite's.
+/// Returns the primary code of an SQLite error.
 pub(crate) fn sqlite_code(cause: &dyn DatabaseError) -> Option<i64> {
     cause.try_downcast_ref::<sqlx::sqlite::SqliteError>()?;
     cause.code()?.parse::<i64>().ok().map(|code| code & 0xff)
 }
 
-/// Tells whether somebody else holds what was needed, so that trying again helps.
+/// Whether the database is locked, so that a retry may succeed.
 pub(crate) fn is_busy(cause: &sqlx::Error) -> bool {
     cause.as_database_error().and_then(sqlite_code) == Some(BUSY)
 }

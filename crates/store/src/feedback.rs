@@ -1,8 +1,8 @@
-//! What people said.
+//! Feedback and ratings.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use karat_core::port::{StoreError, Stored};
+use karat_core::port::{StoreError, StoreFuture};
 use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_evals::agreement::RatingPattern;
@@ -13,26 +13,25 @@ use karat_json::hash::long_hash;
 
 use crate::Store;
 use crate::database::{Database, Transaction};
-use crate::executions::{HASH_NOW, contradiction, there};
-use crate::failure::{error, error_with};
+use crate::executions::{CURRENT_HASH, contradiction, there};
+use crate::failure::{error, error_with_hint};
 use crate::filter::condition;
 use crate::row::Row;
 use crate::statement::{Statement, parts};
 use crate::text::{check_name, kept, time};
 
-/// How many rows one statement writes.
-const ROWS: usize = 512;
+const ROWS_PER_STATEMENT: usize = 512;
 const COLUMNS: &str = "f.trace_id, f.author, f.rating, f.note, f.source, f.created_at";
-/// Holds for the newest statement of an author about a trace, which may take back what was said before.
-const NEWEST: &str = "not exists (select 1 from feedback n where n.trace_id = f.trace_id and n.author = f.author \
+/// Condition for the newest feedback of an author on a trace, which may withdraw an earlier rating.
+const IS_NEWEST: &str = "not exists (select 1 from feedback n where n.trace_id = f.trace_id and n.author = f.author \
                       and (n.created_at, n.id) > (f.created_at, f.id))";
 
 impl FeedbackStore for Store {
-    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> Stored<'s, Vec<bool>> {
+    fn add_feedback<'s>(&'s self, feedback: &'s [Feedback]) -> StoreFuture<'s, Vec<bool>> {
         Box::pin(add(&self.database, feedback))
     }
 
-    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> Stored<'s, Vec<Feedback>> {
+    fn feedback_of<'s>(&'s self, trace_id: &'s str) -> StoreFuture<'s, Vec<Feedback>> {
         Box::pin(async move {
             let text = format!("select {COLUMNS} from feedback f where f.trace_id = ? order by f.created_at, f.id");
             self.database.rows(Statement::new(text).bind(trace_id)).await?.into_iter().map(read).collect()
@@ -44,7 +43,7 @@ impl FeedbackStore for Store {
         author: Option<&'s str>,
         only_current: bool,
         limit: Option<u64>,
-    ) -> Stored<'s, Vec<Feedback>> {
+    ) -> StoreFuture<'s, Vec<Feedback>> {
         Box::pin(async move {
             let mut statement = Statement::new(format!("select {COLUMNS} from feedback f where 1 = 1"));
             if let Some(author) = author {
@@ -52,7 +51,7 @@ impl FeedbackStore for Store {
                 statement.add(author);
             }
             if only_current {
-                statement.push(&format!(" and f.rating is not null and {NEWEST}"));
+                statement.push(&format!(" and f.rating is not null and {IS_NEWEST}"));
             }
             statement.push(" order by f.created_at desc, f.id desc");
             if let Some(limit) = limit {
@@ -63,13 +62,13 @@ impl FeedbackStore for Store {
         })
     }
 
-    fn rating_patterns(&self) -> Stored<'_, Vec<RatingPattern>> {
+    fn rating_patterns(&self) -> StoreFuture<'_, Vec<RatingPattern>> {
         Box::pin(async move {
             let statement =
                 Statement::new("select ratings, traces from rating_patterns where traces > 0 order by hash");
             let pattern = |mut row: Row| {
                 let ratings = serde_json::from_str(&row.text()?)
-                    .map_err(|unreadable| error(format!("what people said cannot be read: {unreadable}")))?;
+                    .map_err(|cause| error(format!("cannot read the ratings of several authors: {cause}")))?;
                 Ok(RatingPattern { ratings, traces: row.number()? })
             };
             self.database.rows(statement).await?.into_iter().map(pattern).collect()
@@ -81,14 +80,14 @@ impl FeedbackStore for Store {
         author: &'s str,
         eval_id: Option<&'s str>,
         filter: &'s TraceFilter,
-    ) -> Stored<'s, Vec<ReviewCandidate>> {
+    ) -> StoreFuture<'s, Vec<ReviewCandidate>> {
         Box::pin(review_candidates(&self.database, author, eval_id, filter))
     }
 }
 
 async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, StoreError> {
     for one in feedback {
-        check_name("an author's name", &one.author)?;
+        check_name("author name", &one.author)?;
     }
     if feedback.is_empty() {
         return Ok(Vec::new());
@@ -96,7 +95,7 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
     let hashes: Vec<String> = feedback.iter().map(hash).collect();
     let mut transaction = database.write().await?;
     let mut known: HashSet<String> = HashSet::new();
-    for (some, some_hashes) in feedback.chunks(ROWS).zip(hashes.chunks(ROWS)) {
+    for (some, some_hashes) in feedback.chunks(ROWS_PER_STATEMENT).zip(hashes.chunks(ROWS_PER_STATEMENT)) {
         check_traces(&mut transaction, some).await?;
         let statement = Statement::new("select hash from feedback where hash among ?").bind(some_hashes.to_vec());
         for mut row in transaction.rows(statement).await? {
@@ -112,34 +111,34 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
             new.push((one, hash));
         }
     }
-    for some in parts(&new, ROWS) {
+    for some in parts(&new, ROWS_PER_STATEMENT) {
         transaction.execute(insert(some)).await?;
     }
     let touched: BTreeSet<String> = new.iter().map(|(one, _)| kept(&one.trace_id).into_owned()).collect();
     let touched: Vec<String> = touched.into_iter().collect();
     let added: HashSet<&str> = new.iter().map(|(_, hash)| *hash).collect();
-    for some in touched.chunks(ROWS) {
-        rate(&mut transaction, some, &added).await?;
+    for some in touched.chunks(ROWS_PER_STATEMENT) {
+        update_ratings(&mut transaction, some, &added).await?;
     }
     transaction.commit().await?;
     Ok(is_new)
 }
 
-/// Returns the hash of all that makes a statement the same.
+/// Returns the hash of the fields that identify feedback.
 fn hash(feedback: &Feedback) -> String {
     let note = feedback.note.as_deref().unwrap_or_default();
-    let said = (&feedback.trace_id, &feedback.author, feedback.word(), note, time(feedback.created_at));
-    long_hash(&serde_json::to_vec(&said).unwrap_or_default())
+    let fields = (&feedback.trace_id, &feedback.author, feedback.rating_name(), note, time(feedback.created_at));
+    long_hash(&serde_json::to_vec(&fields).unwrap_or_default())
 }
 
 async fn check_traces(transaction: &mut Transaction, feedback: &[Feedback]) -> Result<(), StoreError> {
     let ids: Vec<String> = feedback.iter().map(|one| one.trace_id.clone()).collect();
-    let there = there(transaction, ids).await?;
-    match feedback.iter().find(|one| !there.contains(&*kept(&one.trace_id))) {
+    let existing = there(transaction, ids).await?;
+    match feedback.iter().find(|one| !existing.contains(&*kept(&one.trace_id))) {
         None => Ok(()),
-        Some(one) => Err(error_with(
+        Some(one) => Err(error_with_hint(
             format!("there is no trace '{}' in the store", one.trace_id),
-            "`karat trace list` shows the traces that are there",
+            "`karat trace list` shows the traces in the store",
         )),
     }
 }
@@ -160,42 +159,42 @@ fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
     statement
 }
 
-/// What each author said last of a trace; nothing where they took it back.
-type Opinions = BTreeMap<String, Option<Rating>>;
+/// The last rating of each author of a trace; `None` if it was withdrawn.
+type AuthorRatings = BTreeMap<String, Option<Rating>>;
 
-/// What people say of a trace.
+/// The ratings of a trace.
 #[derive(Default)]
-struct Said {
-    /// Without the statements that were just added.
-    before: Opinions,
-    now: Opinions,
-    /// What the trace says that they say together.
-    rating: Option<Rating>,
+struct TraceRatings {
+    /// Without the feedback that was just added.
+    before: AuthorRatings,
+    now: AuthorRatings,
+    /// The stored consensus.
+    consensus: Option<Rating>,
 }
 
-/// Brings what people say of these traces together to what they said last, and everything that depends on it. The hashes
-/// are of the statements that were just added.
-async fn rate(transaction: &mut Transaction, traces: &[String], added: &HashSet<&str>) -> Result<(), StoreError> {
+/// Updates the consensus of these traces and everything that depends on it. `added` has the hashes of the feedback that
+/// was just added.
+async fn update_ratings(transaction: &mut Transaction, traces: &[String], added: &HashSet<&str>) -> Result<(), StoreError> {
     let statement = Statement::new(
         "select f.trace_id, f.author, f.rating, f.hash, t.rating from feedback f join traces t \
          on t.trace_id = f.trace_id where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
     );
-    let mut all: BTreeMap<String, Said> = BTreeMap::new();
+    let mut all: BTreeMap<String, TraceRatings> = BTreeMap::new();
     for mut row in transaction.rows(statement.bind(traces.to_vec())).await? {
-        let said = all.entry(row.text()?).or_default();
+        let ratings = all.entry(row.text()?).or_default();
         let (author, rating) = (row.text()?, row.rating_or_null()?);
-        // The last statement of an author comes last.
+        // The rows of an author are in order of time, so the last one remains.
         if !added.contains(row.text()?.as_str()) {
-            said.before.insert(author.clone(), rating);
+            ratings.before.insert(author.clone(), rating);
         }
-        said.now.insert(author, rating);
-        said.rating = row.rating_or_null()?;
+        ratings.now.insert(author, rating);
+        ratings.consensus = row.rating_or_null()?;
     }
     count_patterns(transaction, all.values()).await?;
     let mut changed: BTreeMap<Option<Rating>, Vec<String>> = BTreeMap::new();
-    for (trace, said) in all {
-        let rating = consensus(said.now.into_values().flatten());
-        if said.rating != rating {
+    for (trace, ratings) in all {
+        let rating = consensus(ratings.now.into_values().flatten());
+        if ratings.consensus != rating {
             changed.entry(rating).or_default().push(trace);
         }
     }
@@ -204,26 +203,29 @@ async fn rate(transaction: &mut Transaction, traces: &[String], added: &HashSet<
         let statement = Statement::new("update traces set rating = ? where trace_id among ?");
         transaction.execute(statement.bind(name).bind(traces.clone())).await?;
         let rated = name.map_or("null".to_owned(), |name| format!("'{name}'"));
-        let state = contradiction("eval_executions", &rated, HASH_NOW);
+        let state = contradiction("eval_executions", &rated, CURRENT_HASH);
         let text = format!("update eval_executions set rating = ?, contradiction = {state} where trace_id among ?");
         transaction.execute(Statement::new(text).bind(name).bind(traces)).await?;
     }
     Ok(())
 }
 
-/// Brings the numbers of traces of which people say the same to what they say now.
-async fn count_patterns(transaction: &mut Transaction, traces: impl Iterator<Item = &Said>) -> Result<(), StoreError> {
+/// Updates the number of traces for each combination of authors and ratings.
+async fn count_patterns(
+    transaction: &mut Transaction,
+    traces: impl Iterator<Item = &TraceRatings>,
+) -> Result<(), StoreError> {
     let mut changes: BTreeMap<String, i64> = BTreeMap::new();
-    for said in traces {
-        for (opinions, change) in [(&said.before, -1), (&said.now, 1)] {
-            if let Some(pattern) = pattern(opinions) {
+    for trace in traces {
+        for (ratings, change) in [(&trace.before, -1), (&trace.now, 1)] {
+            if let Some(pattern) = pattern(ratings) {
                 *changes.entry(pattern).or_default() += change;
             }
         }
     }
     changes.retain(|_, change| *change != 0);
     let changes: Vec<(String, i64)> = changes.into_iter().collect();
-    for some in parts(&changes, ROWS) {
+    for some in parts(&changes, ROWS_PER_STATEMENT) {
         let mut statement = Statement::new("insert into rating_patterns (hash, ratings, traces) values ");
         statement.push_rows(some.len(), 3);
         statement.push(" on conflict (hash) do update set traces = rating_patterns.traces + excluded.traces");
@@ -237,10 +239,10 @@ async fn count_patterns(transaction: &mut Transaction, traces: impl Iterator<Ite
     Ok(())
 }
 
-/// Writes down who says what, where it is several people.
-fn pattern(opinions: &Opinions) -> Option<String> {
+/// Returns the ratings by author as JSON, if there are several.
+fn pattern(ratings: &AuthorRatings) -> Option<String> {
     let ratings: BTreeMap<&str, Rating> =
-        opinions.iter().filter_map(|(author, rating)| Some((author.as_str(), (*rating)?))).collect();
+        ratings.iter().filter_map(|(author, rating)| Some((author.as_str(), (*rating)?))).collect();
     if ratings.len() < 2 {
         return None;
     }
@@ -272,7 +274,7 @@ async fn review_candidates(
          from traces t {join} eval_executions e on e.trace_id = t.trace_id and e.is_stale = 0 \
          {join} evals v on v.eval_id = e.eval_id and v.newest_version = e.eval_version{only} \
          where not exists (select 1 from feedback f where f.trace_id = t.trace_id and f.author = ? \
-         and f.rating is not null and {NEWEST}) and "
+         and f.rating is not null and {IS_NEWEST}) and "
     ));
     if let Some(eval_id) = eval_id {
         statement.add(eval_id);

@@ -1,11 +1,11 @@
-//! Which traces are meant, as SQL.
+//! SQL conditions for trace filters.
 
 use karat_core::stored::TraceFilter;
 
 use crate::statement::Statement;
-use crate::text::{anywhere, findable, time};
+use crate::text::{findable, like_pattern, time};
 
-/// Returns what follows `where`, about the table `traces` by the name `t`.
+/// Returns the condition after `where` for the table `traces` with the alias `t`.
 pub(crate) fn condition(filter: &TraceFilter) -> Statement {
     let all = narrowed(filter);
     let Some(limit) = filter.limit else { return all };
@@ -16,7 +16,7 @@ pub(crate) fn condition(filter: &TraceFilter) -> Statement {
     newest
 }
 
-/// Returns the same without the filter's limit.
+/// Returns the condition without the filter's limit.
 pub(crate) fn narrowed(filter: &TraceFilter) -> Statement {
     let mut clause = Statement::new("1 = 1");
     if !filter.ids.is_empty() {
@@ -59,7 +59,7 @@ pub(crate) fn narrowed(filter: &TraceFilter) -> Statement {
     }
     if let Some(text) = &filter.text {
         clause.push(" and t.search_text like ? escape '\\'");
-        clause.add(anywhere(text));
+        clause.add(like_pattern(text));
     }
     clause
 }

@@ -1,9 +1,9 @@
-//! Keeps runs, traces, evals, executions and feedback: in SQLite by default, in PostgreSQL by its URL.
+//! Stores runs, traces, evals, executions and feedback in SQLite (the default) or PostgreSQL (by URL).
 //!
-//! Every statement is written once, in the SQL that both understand (`statement`), and runs on either (`database`).
-//! There is one writer at a time in both, so that what is kept beside its sources (ratings, counts, contradictions)
-//! changes together with them. One file for each kind of thing that is kept: `traces`, `evals`, `executions`,
-//! `feedback`, `comparison`, `runs`.
+//! Statements are written once, in SQL that both databases understand (`statement`), and run on either (`database`).
+//! Both allow one writer at a time, so that derived data (ratings, counts, contradictions) changes together with its
+//! sources. Triggers count executions by day, verdict and rating: agreement and contradictions are looked up, not
+//! computed.
 
 mod comparison;
 mod database;
@@ -14,7 +14,7 @@ mod feedback;
 mod filter;
 mod location;
 mod migrations;
-mod own_folder;
+mod data_dir;
 mod payload;
 mod postgres;
 mod row;
@@ -31,7 +31,7 @@ use karat_core::port::StoreError;
 
 use crate::database::Database;
 pub use crate::location::Location;
-pub use crate::own_folder::make_folder;
+pub use crate::data_dir::create_data_dir;
 pub use crate::traces::raw_hash;
 
 /// An open database. Clones share its connections.
@@ -41,7 +41,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a database and brings it to the newest schema.
+    /// Opens a database and migrates it to the newest schema.
     pub async fn open(location: &Location) -> Result<Self, StoreError> {
         let database = match location {
             Location::File(path) => sqlite::open(path).await?,
@@ -50,13 +50,13 @@ impl Store {
         Ok(Self { database })
     }
 
-    /// Waits until all connections are closed; SQLite then leaves one file and nothing beside it.
+    /// Waits until all connections are closed; SQLite then leaves a single file.
     pub async fn close(&self) {
         self.database.close().await;
     }
 }
 
-/// Says where the database is, and never the password.
+/// Shows the database's location without the password.
 impl fmt::Debug for Store {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_tuple("Store").field(&self.database.label()).finish()

@@ -1,23 +1,23 @@
-//! Where a database is.
+//! Locations of databases.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where the database is.
+/// The location of a database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A file of SQLite's; it and its folder are made when they are not there.
+    /// An SQLite file; it and its folder are created if missing.
     File(PathBuf),
-    /// A URL with the user, and perhaps the password.
+    /// A URL, which may contain the user and password.
     Postgres(String),
 }
 
-/// Says where it is without what is secret.
+/// Shows the location without secrets.
 impl fmt::Display for Location {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Location::File(path) => write!(out, "{}", path.display()),
-            Location::Postgres(url) => out.write_str(&without_secrets(url)),
+            Location::Postgres(url) => out.write_str(&redact_url(url)),
         }
     }
 }
@@ -28,32 +28,32 @@ impl fmt::Debug for Location {
     }
 }
 
-/// The parameters of a URL whose values may have an `@`; none of them is told.
-const MAY_HAVE_AT: [&str; 7] = ["user", "password", "application_name", "options", "sslrootcert", "sslcert", "sslkey"];
+/// URL parameters whose values may contain an `@`; they are never shown.
+const PARAMETERS_WITH_AT: [&str; 7] = ["user", "password", "application_name", "options", "sslrootcert", "sslcert", "sslkey"];
 
-/// Tells whether a password has torn a URL apart: one of `/?#` in it ends the server's name, and an `@` is left behind. What
-/// is taken for the server and the database, and told, would be of the password then.
-pub(crate) fn is_torn(url: &str) -> bool {
+/// Whether a URL seems to contain an unescaped password: one of `/?#` in it ends the host, and its `@` is left in a
+/// later part. The host and database that are shown would then be a part of the password.
+pub(crate) fn has_unescaped_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (_, after) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (after, fragment) = after.split_once('#').unwrap_or((after, ""));
     let (path, query) = after.split_once('?').unwrap_or((after, ""));
-    let is_parameter = |part: &str| part.split_once('=').is_some_and(|(key, _)| MAY_HAVE_AT.contains(&key));
-    let is_left = |part: &str| part.contains('@') && !is_parameter(part);
-    path.contains('@') || fragment.contains('@') || query.split('&').any(is_left)
+    let is_parameter = |part: &str| part.split_once('=').is_some_and(|(key, _)| PARAMETERS_WITH_AT.contains(&key));
+    let is_remainder = |part: &str| part.contains('@') && !is_parameter(part);
+    path.contains('@') || fragment.contains('@') || query.split('&').any(is_remainder)
 }
 
-/// Leaves a URL's host and path: the user's part and the parameters may hold a password.
-fn without_secrets(url: &str) -> String {
+/// Returns a URL's scheme, host and path: user info and parameters may contain a password.
+fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-    if is_torn(url) {
-        // Nobody knows which part of it is the password.
+    if has_unescaped_password(url) {
+        // Any part may belong to the password.
         return format!("{scheme}://***");
     }
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    // A password may hold any of `/@:`, so that only what stands after the last `@` is known to be none.
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    format!("{scheme}://{place}")
+    // A password may contain `@`, so only the part after the last one is safe.
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    format!("{scheme}://{host}")
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
     #[case("postgres://host/db?password=hunter2", "postgres://host/db")]
     #[case("postgres://u:p/ss@host/db", "postgres://***")]
     #[case("postgres://u:x@SECRET?y@host/db", "postgres://***")]
-    fn a_password_is_never_shown(#[case] url: &str, #[case] shown: &str) {
+    fn hides_passwords(#[case] url: &str, #[case] shown: &str) {
         let location = Location::Postgres(url.to_owned());
         assert_eq!(location.to_string(), shown);
         assert_eq!(format!("{location:?}"), format!("Location({shown})"));
@@ -92,7 +92,7 @@ mod tests {
     #[case("postgres://host/db", false)]
     #[case("postgres://host/db?user=me@there&password=a@b", false)]
     #[case("postgres://me:karat@host/db?options=-csearch_path%3Dkarat", false)]
-    fn a_torn_url_is_found(#[case] url: &str, #[case] torn: bool) {
-        assert_eq!(is_torn(url), torn);
+    fn detects_unescaped_passwords(#[case] url: &str, #[case] expected: bool) {
+        assert_eq!(has_unescaped_password(url), expected);
     }
 }

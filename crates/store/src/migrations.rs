@@ -1,4 +1,4 @@
-//! The schema, and how a database comes to it.
+//! Schema migrations.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,15 +8,14 @@ use karat_core::port::StoreError;
 use sqlx::SqlStr;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 
-use crate::failure::{error, error_with, failed};
+use crate::failure::{error, error_with_hint, query_error};
 
 pub(crate) static SQLITE: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "store", include_str!("../migrations/sqlite/0001_store.sql"))]));
 pub(crate) static POSTGRES: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "store", include_str!("../migrations/postgres/0001_store.sql"))]));
 
-/// Makes a migrator of numbered, named texts. sqlx's macro does the same, at the price of building sqlx and SQLite
-/// twice.
+/// Creates a migrator. sqlx's macro does the same, but builds sqlx and SQLite twice.
 fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {
     let migrations = migrations.iter().map(|(version, name, sql)| {
         Migration::new(*version, Cow::Borrowed(name), MigrationType::Simple, SqlStr::from_static(sql), false)
@@ -24,12 +23,12 @@ fn migrator(migrations: &[(i64, &'static str, &'static str)]) -> Migrator {
     Migrator::with_migrations(migrations.collect())
 }
 
-/// Where sqlx notes which migrations a database has; other programs' databases may have such a table too.
-pub(crate) const NOTES: &str = "_sqlx_migrations";
-/// Asks a database for the migrations that it has, as `Applied`.
-pub(crate) const APPLIED: &str = "select version, description, checksum from _sqlx_migrations where success";
-/// What the migrations make: where one of these is there before them, it is somebody else's.
-const OURS: [&str; 13] = [
+/// sqlx's table of applied migrations; databases of other programs may have it too.
+pub(crate) const MIGRATIONS_TABLE: &str = "_sqlx_migrations";
+/// Selects the applied migrations as `Applied`.
+pub(crate) const SELECT_APPLIED: &str = "select version, description, checksum from _sqlx_migrations where success";
+/// Tables and views that the migrations create. If one exists before the migrations, it belongs to another program.
+const TABLES: [&str; 13] = [
     "contradiction_resolutions",
     "eval_comparison",
     "eval_counts",
@@ -45,11 +44,11 @@ const OURS: [&str; 13] = [
     "traces",
 ];
 
-/// A migration that a database has: its number, its name, and the hash of its text.
+/// An applied migration: version, description and checksum.
 pub(crate) type Applied = (i64, String, Vec<u8>);
 
-/// Tells whether a database has exactly the migrations that this program knows. `tables` are the names of what is there,
-/// views too. A database that is another program's is refused, whichever way that shows, before anything is written.
+/// Whether a database has exactly the migrations that this program knows. `tables` are the names of its tables and
+/// views. Returns `foreign` for a database of another program.
 pub(crate) fn is_current(
     migrator: &Migrator,
     tables: &BTreeSet<String>,
@@ -57,7 +56,7 @@ pub(crate) fn is_current(
     foreign: impl Fn() -> StoreError,
 ) -> Result<bool, StoreError> {
     if applied.is_empty() {
-        return if OURS.iter().any(|name| tables.contains(*name)) { Err(foreign()) } else { Ok(false) };
+        return if TABLES.iter().any(|name| tables.contains(*name)) { Err(foreign()) } else { Ok(false) };
     }
     let is_first = |known: &Migration| {
         applied.iter().any(|(version, name, _)| *version == known.version && *name == known.description)
@@ -71,22 +70,21 @@ pub(crate) fn is_current(
     Ok(applied.len() == migrator.iter().count() && migrator.iter().all(is_applied))
 }
 
-/// Tells of migrations that did not go through.
-pub(crate) fn not_migrated(cause: MigrateError, label: &str) -> StoreError {
+pub(crate) fn migration_error(cause: MigrateError, label: &str) -> StoreError {
     match cause {
-        MigrateError::VersionMissing(_) => error_with(
-            format!("the store {label} was written by a newer karat"),
+        MigrateError::VersionMissing(_) => error_with_hint(
+            format!("the store {label} was created by a newer version of karat"),
             "update karat, or choose another store with --store",
         ),
-        MigrateError::VersionMismatch(version) => error_with(
-            format!("the store {label} has another schema than this karat: its migration {version} is different"),
-            "it was made by a version of karat that was never released; begin with another store",
+        MigrateError::VersionMismatch(version) => error_with_hint(
+            format!("the store {label} has a different schema: migration {version} does not match"),
+            "it was created by an unreleased version of karat; use another store",
         ),
         MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) => {
-            let cause = failed(cause);
-            StoreError { message: format!("the store {label} cannot be prepared: {}", cause.message), hint: cause.hint }
+            let cause = query_error(cause);
+            StoreError { message: format!("cannot migrate the store {label}: {}", cause.message), hint: cause.hint }
         }
-        other => error(format!("the store {label} cannot be prepared: {other}")),
+        other => error(format!("cannot migrate the store {label}: {other}")),
     }
 }
 
@@ -110,20 +108,20 @@ mod tests {
     }
 
     #[test]
-    fn every_table_is_known_as_ours() {
+    fn every_table_is_listed() {
         for migrator in [&*SQLITE, &*POSTGRES] {
-            let made = migrator.iter().flat_map(|migration| migration.sql.as_str().lines());
-            let made = made.filter_map(|line| {
+            let created = migrator.iter().flat_map(|migration| migration.sql.as_str().lines());
+            let created = created.filter_map(|line| {
                 let rest = line.strip_prefix("create table ").or_else(|| line.strip_prefix("create view "))?;
                 rest.split([' ', '(']).next()
             });
-            let mut made: Vec<&str> = made.collect();
-            made.sort_unstable();
-            assert_eq!(made, OURS);
+            let mut created: Vec<&str> = created.collect();
+            created.sort_unstable();
+            assert_eq!(created, TABLES);
         }
     }
 
-    fn ours() -> Vec<Applied> {
+    fn known() -> Vec<Applied> {
         SQLITE.iter().map(|one| (one.version, one.description.to_string(), one.checksum.to_vec())).collect()
     }
 
@@ -132,16 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_database_is_known() {
+    fn detects_databases_of_other_programs() {
         let cases: [(&[&str], Vec<Applied>, Option<bool>); 8] = [
             (&[], Vec::new(), Some(false)),
             (&["orders"], Vec::new(), Some(false)),
             (&["orders", "feedback"], Vec::new(), None),
-            (&[NOTES], Vec::new(), Some(false)),
-            (&[NOTES, "orders"], one(1, "orders"), None),
-            (&[NOTES, "orders"], one(20_260_101, "store"), None),
-            (&[NOTES, "traces"], ours(), Some(true)),
-            (&[NOTES, "traces"], one(1, "store"), Some(false)),
+            (&[MIGRATIONS_TABLE], Vec::new(), Some(false)),
+            (&[MIGRATIONS_TABLE, "orders"], one(1, "orders"), None),
+            (&[MIGRATIONS_TABLE, "orders"], one(20_260_101, "store"), None),
+            (&[MIGRATIONS_TABLE, "traces"], known(), Some(true)),
+            (&[MIGRATIONS_TABLE, "traces"], one(1, "store"), Some(false)),
         ];
         for (names, applied, expected) in cases {
             let tables: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();

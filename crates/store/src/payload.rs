@@ -1,15 +1,15 @@
-//! Compressed payloads.
+//! Compression of payloads.
 
 use karat_core::port::StoreError;
 
-const LEVEL: i32 = 3;
+const COMPRESSION_LEVEL: i32 = 3;
 
-/// Compresses payloads; one of these serves many.
+/// Compresses payloads; reusable.
 pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
 impl Packer {
     pub(crate) fn new() -> Result<Self, StoreError> {
-        zstd::bulk::Compressor::new(LEVEL).map(Self).map_err(|error| not_packed(&error))
+        zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map(Self).map_err(|error| not_packed(&error))
     }
 
     pub(crate) fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {

@@ -7,9 +7,9 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Column as _, Row as _, TypeInfo as _};
 
-use crate::failure::{failed, strange};
+use crate::failure::{invalid_data, query_error};
 
-/// A row, read column after column.
+/// A row whose columns are read in order.
 pub(crate) struct Row {
     columns: Columns,
     next: usize,
@@ -28,13 +28,13 @@ macro_rules! read {
             Columns::Sqlite(columns) => columns.try_get_unchecked::<Option<$kind>, _>(column),
             Columns::Postgres(columns) => columns.try_get_unchecked::<Option<$kind>, _>(column),
         }
-        .map_err(failed)?
+        .map_err(query_error)?
     }};
 }
 
 impl Row {
     pub(crate) fn text(&mut self) -> Result<String, StoreError> {
-        self.text_or_null()?.ok_or_else(|| strange("null where a text should be"))
+        self.text_or_null()?.ok_or_else(|| invalid_data("expected text, found null"))
     }
 
     pub(crate) fn text_or_null(&mut self) -> Result<Option<String>, StoreError> {
@@ -42,7 +42,7 @@ impl Row {
     }
 
     pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
-        self.bytes_or_null()?.ok_or_else(|| strange("null where bytes should be"))
+        self.bytes_or_null()?.ok_or_else(|| invalid_data("expected bytes, found null"))
     }
 
     pub(crate) fn bytes_or_null(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
@@ -54,7 +54,7 @@ impl Row {
     }
 
     pub(crate) fn number(&mut self) -> Result<u64, StoreError> {
-        self.number_or_null()?.ok_or_else(|| strange("null where a number should be"))
+        self.number_or_null()?.ok_or_else(|| invalid_data("expected a number, found null"))
     }
 
     pub(crate) fn number_or_null(&mut self) -> Result<Option<u64>, StoreError> {
@@ -68,7 +68,7 @@ impl Row {
                 }
             }
         };
-        number.map(|number| u64::try_from(number).map_err(|_| strange("a number below zero"))).transpose()
+        number.map(|number| u64::try_from(number).map_err(|_| invalid_data("expected a non-negative number"))).transpose()
     }
 
     pub(crate) fn truth(&mut self) -> Result<bool, StoreError> {
@@ -80,26 +80,26 @@ impl Row {
     }
 
     pub(crate) fn time(&mut self) -> Result<Timestamp, StoreError> {
-        self.time_or_null()?.ok_or_else(|| strange("null where a time should be"))
+        self.time_or_null()?.ok_or_else(|| invalid_data("expected a time, found null"))
     }
 
     pub(crate) fn time_or_null(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let text = self.text_or_null()?;
-        text.map(|text| text.parse().map_err(|_| strange(&format!("'{text}' where a time should be")))).transpose()
+        text.map(|text| text.parse().map_err(|_| invalid_data(&format!("expected a time, found '{text}'")))).transpose()
     }
 
     pub(crate) fn rating(&mut self) -> Result<Rating, StoreError> {
-        self.rating_or_null()?.ok_or_else(|| strange("null where a rating should be"))
+        self.rating_or_null()?.ok_or_else(|| invalid_data("expected a rating, found null"))
     }
 
     pub(crate) fn rating_or_null(&mut self) -> Result<Option<Rating>, StoreError> {
         self.named("a rating", Rating::from_name)
     }
 
-    /// Reads a text that stands for one of several things.
+    /// Reads a text and converts it with `find`; `what` names the expected value.
     pub(crate) fn named<T>(&mut self, what: &str, find: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         let text = self.text_or_null()?;
-        text.map(|text| find(&text).ok_or_else(|| strange(&format!("'{text}' where {what} should be")))).transpose()
+        text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {what}, found '{text}'")))).transpose()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs of eval files.
 
 use jiff::Timestamp;
-use karat_core::port::{RunStore, StoreError, Stored};
+use karat_core::port::{RunStore, StoreError, StoreFuture};
 use karat_core::result::Outcome;
 use karat_core::stored::{NewTrace, StoredCase, StoredRun};
 
@@ -10,11 +10,11 @@ use crate::row::Row;
 use crate::statement::{Statement, parts};
 use crate::traces::{Packed, put};
 
-/// How many rows one statement writes.
-const ROWS: usize = 128;
+/// Number of rows that one statement writes.
+const ROWS_PER_STATEMENT: usize = 128;
 
 impl RunStore for Store {
-    fn put_run<'s>(&'s self, run: &'s StoredRun) -> Stored<'s, ()> {
+    fn put_run<'s>(&'s self, run: &'s StoredRun) -> StoreFuture<'s, ()> {
         Box::pin(async move {
             let statement = Statement::new(
                 "insert into runs (run_id, started_at, ended_at, agents, suites, cases, passed, failed, errored, \
@@ -33,7 +33,7 @@ impl RunStore for Store {
         })
     }
 
-    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, ()> {
+    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> StoreFuture<'s, ()> {
         Box::pin(async move {
             if cases.is_empty() && traces.is_empty() {
                 return Ok(());
@@ -41,14 +41,14 @@ impl RunStore for Store {
             let packed = Packed::all(traces)?;
             let mut transaction = self.database.write().await?;
             put(&mut transaction, &packed, now).await?;
-            for some in parts(cases, ROWS) {
+            for some in parts(cases, ROWS_PER_STATEMENT) {
                 transaction.execute(insert(some)).await?;
             }
             transaction.commit().await
         })
     }
 
-    fn runs(&self, limit: u64) -> Stored<'_, Vec<StoredRun>> {
+    fn runs(&self, limit: u64) -> StoreFuture<'_, Vec<StoredRun>> {
         Box::pin(async move {
             let statement = Statement::new(
                 "select run_id, started_at, ended_at, agents, suites, cases, passed, failed, errored, interrupted \
@@ -58,7 +58,7 @@ impl RunStore for Store {
         })
     }
 
-    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> Stored<'s, Vec<StoredCase>> {
+    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> StoreFuture<'s, Vec<StoredCase>> {
         Box::pin(async move {
             let statement = Statement::new(
                 "select run_id, suite, place, eval_file, tool_name, tier, agent, case_id, trial, outcome, error, \

@@ -1,4 +1,4 @@
-//! Opening a file of SQLite's.
+//! Opens SQLite files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,44 +9,40 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::database::Database;
-use crate::failure::{error, error_with, failed, is_busy, sqlite_code};
+use crate::data_dir::create_data_dir;
+use crate::failure::{NOT_A_DATABASE, error, error_with_hint, is_busy, query_error, sqlite_code};
 use crate::migrations;
-use crate::own_folder::make_folder;
 
-/// How long one waits for another program that writes.
-const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(20);
-/// How much longer one waits for a connection, so that whoever waited for another program in vain says so, and not that
-/// there was no connection.
-const GRACE: Duration = Duration::from_secs(10);
-/// How many connections read at once.
-const READERS: u32 = 4;
-/// SQLite's code for a file that is no database.
-const NO_DATABASE: i64 = 26;
+/// How long to wait for another program that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+/// How much longer to wait for a connection, so that the error names the other program and not a missing connection.
+const ACQUIRE_GRACE: Duration = Duration::from_secs(10);
+const MAX_READERS: u32 = 4;
 
-/// Opens a file, and makes it and its folder when they are not there.
+/// Opens a file. Creates it and its folder if missing.
 pub(crate) async fn open(path: &Path) -> Result<Database, StoreError> {
-    open_within(path, PATIENCE).await
+    open_with_timeout(path, BUSY_TIMEOUT).await
 }
 
-async fn open_within(path: &Path, patience: Duration) -> Result<Database, StoreError> {
+async fn open_with_timeout(path: &Path, busy_timeout: Duration) -> Result<Database, StoreError> {
     let label = path.display().to_string();
     if path.is_dir() {
-        return Err(error_with(
+        return Err(error_with_hint(
             format!("the store {label} is a folder"),
             format!("name a file in it: {label}/karat.db"),
         ));
     }
-    make_folder_of(path)?;
-    let looked = look(path, patience, &label).await?;
-    let options = options(path, patience);
-    let pool = || SqlitePoolOptions::new().acquire_timeout(patience + GRACE).idle_timeout(None).max_lifetime(None);
+    create_parent(path)?;
+    let checked = check_owner(path, busy_timeout, &label).await?;
+    let options = options(path, busy_timeout);
+    let pool = || SqlitePoolOptions::new().acquire_timeout(busy_timeout + ACQUIRE_GRACE).idle_timeout(None).max_lifetime(None);
     let writer = pool().max_connections(1).connect_lazy_with(options.clone());
-    let readers = pool().max_connections(READERS).connect_lazy_with(options.pragma("query_only", "on"));
-    // The connection that writes later: closing the last one and opening another costs the disk's time.
-    let mut connection = patiently(patience, &label, || writer.acquire()).await?;
-    if let Some(looked) = looked {
-        looked.close().await.map_err(failed)?;
+    let readers = pool().max_connections(MAX_READERS).connect_lazy_with(options.pragma("query_only", "on"));
+    // This connection is used for writing later: closing the last one and opening another would cost disk access.
+    let mut connection = retry_while_busy(busy_timeout, &label, || writer.acquire()).await?;
+    if let Some(checked) = checked {
+        checked.close().await.map_err(query_error)?;
     }
     if !is_current(&mut connection, &label).await? {
         migrate(&mut connection, &label).await?;
@@ -55,16 +51,16 @@ async fn open_within(path: &Path, patience: Duration) -> Result<Database, StoreE
     Ok(Database::sqlite(writer, readers, &label))
 }
 
-fn options(path: &Path, patience: Duration) -> SqliteConnectOptions {
+fn options(path: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
-        // Of a new file. Rows have many texts: with the usual 4096, a tenth fewer of them are written in a second.
+        // For new files. Rows contain much text: the default of 4096 writes a tenth fewer rows per second.
         .page_size(8192)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
-        .busy_timeout(patience)
+        .busy_timeout(busy_timeout)
         .pragma("cache_size", "-65536")
         .pragma("temp_store", "memory")
         .pragma("wal_autocheckpoint", "2000")
@@ -72,116 +68,116 @@ fn options(path: &Path, patience: Duration) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// Makes the folder of a file.
-fn make_folder_of(path: &Path) -> Result<(), StoreError> {
+fn create_parent(path: &Path) -> Result<(), StoreError> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
     };
-    make_folder(folder)
-        .map_err(|cause| error(format!("the store's folder {} cannot be made: {cause}", folder.display())))
+    create_data_dir(folder)
+        .map_err(|cause| error(format!("cannot create the store's folder {}: {cause}", folder.display())))
 }
 
-/// Looks whose file it is with a connection that changes nothing: how a journal is kept is written into the file, and
-/// another program's stays as it is. Returns the connection, to be closed when there is another: closing the last one costs
-/// the disk's time.
-async fn look(path: &Path, patience: Duration, label: &str) -> Result<Option<SqliteConnection>, StoreError> {
+/// Checks that the file does not belong to another program, with a connection that changes nothing: setting the journal
+/// mode would write to the file. Returns the connection, to be closed after the next one is open: closing the last one
+/// costs disk access.
+async fn check_owner(path: &Path, busy_timeout: Duration, label: &str) -> Result<Option<SqliteConnection>, StoreError> {
     if !std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
         return Ok(None);
     }
-    let plain = SqliteConnectOptions::new().filename(path).busy_timeout(patience).disable_statement_logging();
-    let (connection, found) = patiently(patience, label, || connect_and_find(&plain)).await?;
-    if let Err(refused) = found.is_current(label) {
-        connection.close().await.map_err(failed)?;
-        return Err(refused);
+    let plain = SqliteConnectOptions::new().filename(path).busy_timeout(busy_timeout).disable_statement_logging();
+    let (connection, contents) = retry_while_busy(busy_timeout, label, || connect_and_read(&plain)).await?;
+    if let Err(error) = contents.is_current(label) {
+        connection.close().await.map_err(query_error)?;
+        return Err(error);
     }
     Ok(Some(connection))
 }
 
-async fn connect_and_find(options: &SqliteConnectOptions) -> Result<(SqliteConnection, Found), sqlx::Error> {
+async fn connect_and_read(options: &SqliteConnectOptions) -> Result<(SqliteConnection, Contents), sqlx::Error> {
     let mut connection = options.connect().await?;
-    let found = find(&mut connection).await?;
-    Ok((connection, found))
+    let contents = read_contents(&mut connection).await?;
+    Ok((connection, contents))
 }
 
-/// Does what needs the file. Two programs that make the same file at once get in each other's way without waiting, since a
-/// change of the journal is not waited for: so it is tried again.
-async fn patiently<T, F>(patience: Duration, label: &str, work: impl Fn() -> F) -> Result<T, StoreError>
+/// Retries while the file is locked. SQLite's busy timeout does not cover a change of the journal mode, so two programs
+/// that create the same file at the same time would otherwise fail.
+async fn retry_while_busy<T, F>(busy_timeout: Duration, label: &str, work: impl Fn() -> F) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, sqlx::Error>>,
 {
     let started = Instant::now();
     loop {
         match work().await {
-            Ok(done) => return Ok(done),
-            // An attempt may have waited by itself.
-            Err(cause) if is_busy(&cause) && started.elapsed() < patience => tokio::time::sleep(PAUSE).await,
-            Err(cause) => return Err(not_opened(cause, label)),
+            Ok(output) => return Ok(output),
+            // The attempt itself may have waited.
+            Err(cause) if is_busy(&cause) && started.elapsed() < busy_timeout => tokio::time::sleep(RETRY_INTERVAL).await,
+            Err(cause) => return Err(open_error(cause, label)),
         }
     }
 }
 
-fn not_opened(cause: sqlx::Error, label: &str) -> StoreError {
-    if cause.as_database_error().and_then(sqlite_code) == Some(NO_DATABASE) {
-        return error_with(
-            format!("the store {label} is no database of SQLite"),
-            "name another file with --store, or move this one away",
+fn open_error(cause: sqlx::Error, label: &str) -> StoreError {
+    if cause.as_database_error().and_then(sqlite_code) == Some(NOT_A_DATABASE) {
+        return error_with_hint(
+            format!("the store {label} is not an SQLite database"),
+            "choose another file with --store, or move this one away",
         );
     }
-    let cause = failed(cause);
-    StoreError { message: format!("the store {label} cannot be opened: {}", cause.message), hint: cause.hint }
+    let cause = query_error(cause);
+    StoreError { message: format!("cannot open the store {label}: {}", cause.message), hint: cause.hint }
 }
 
-/// What a file has: the names of its tables and views, and the migrations.
-struct Found {
+/// The contents of a file.
+struct Contents {
+    /// Names of tables and views.
     tables: BTreeSet<String>,
     applied: Vec<migrations::Applied>,
 }
 
-async fn find(connection: &mut SqliteConnection) -> Result<Found, sqlx::Error> {
+async fn read_contents(connection: &mut SqliteConnection) -> Result<Contents, sqlx::Error> {
     let tables = "select name from sqlite_master where type in ('table', 'view')";
     let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *connection).await?;
     let tables = BTreeSet::from_iter(tables);
     let mut applied: Vec<migrations::Applied> = Vec::new();
-    if tables.contains(migrations::NOTES) {
-        applied = sqlx::query_as(migrations::APPLIED).fetch_all(connection).await?;
+    if tables.contains(migrations::MIGRATIONS_TABLE) {
+        applied = sqlx::query_as(migrations::SELECT_APPLIED).fetch_all(connection).await?;
     }
-    Ok(Found { tables, applied })
+    Ok(Contents { tables, applied })
 }
 
-impl Found {
-    /// Tells whether there is nothing to migrate. A file has no schemas, so that any table in it that was there before
-    /// karat's makes it another program's.
+impl Contents {
+    /// Whether there is nothing to migrate. A file has no schemas, so a file with tables but without karat's belongs to
+    /// another program.
     fn is_current(&self, label: &str) -> Result<bool, StoreError> {
-        // SQLite has tables of its own.
-        let is_theirs = |name: &String| name != migrations::NOTES && !name.starts_with("sqlite_");
-        if self.applied.is_empty() && self.tables.iter().any(is_theirs) {
+        // SQLite has internal tables.
+        let is_foreign = |name: &String| name != migrations::MIGRATIONS_TABLE && !name.starts_with("sqlite_");
+        if self.applied.is_empty() && self.tables.iter().any(is_foreign) {
             return Err(foreign(label));
         }
         migrations::is_current(&migrations::SQLITE, &self.tables, &self.applied, || foreign(label))
     }
 }
 
-/// Tells whether there is nothing to migrate, without writing: a command that only reads need not wait for a writer.
+/// Whether there is nothing to migrate. Does not write, so that commands that only read do not wait for a writer.
 async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bool, StoreError> {
-    find(connection).await.map_err(failed)?.is_current(label)
+    read_contents(connection).await.map_err(query_error)?.is_current(label)
 }
 
 fn foreign(label: &str) -> StoreError {
-    error_with(format!("the store {label} holds another program's tables"), "name another file with --store")
+    error_with_hint(format!("the store {label} contains tables of another program"), "choose another file with --store")
 }
 
-/// Migrates in one transaction that nobody else can write beside, so that whoever comes second finds it done.
+/// Migrates in one write transaction; concurrent migrations wait and find nothing left to do.
 async fn migrate(connection: &mut SqliteConnection, label: &str) -> Result<(), StoreError> {
-    let mut transaction = connection.begin_with("begin immediate").await.map_err(failed)?;
-    let done = migrations::SQLITE.run_direct(None, &mut *transaction, false).await;
-    done.map_err(|cause| migrations::not_migrated(cause, label))?;
-    transaction.commit().await.map_err(failed)
+    let mut transaction = connection.begin_with("begin immediate").await.map_err(query_error)?;
+    let migrated = migrations::SQLITE.run_direct(None, &mut *transaction, false).await;
+    migrated.map_err(|cause| migrations::migration_error(cause, label))?;
+    transaction.commit().await.map_err(query_error)
 }
 
 #[cfg(test)]
 mod tests {
     use karat_core::port::{StoreError, TraceStore};
-    use karat_core::stored::{Expected, NewTrace, TraceHead};
+    use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
     use rstest::rstest;
     use sqlx::SqlitePool;
 
@@ -202,16 +198,16 @@ mod tests {
     }
 
     fn trace(id: &str) -> NewTrace {
-        // Nothing of this can be made shorter, so that it takes room.
+        // Hashes cannot be compressed, so the document takes space.
         let document: String =
-            (0..400).map(|place| karat_json::hash::long_hash(format!("{id}{place}").as_bytes())).collect();
+            (0..400).map(|index| karat_json::hash::long_hash(format!("{id}{index}").as_bytes())).collect();
         let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
-        NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: Expected::Anything }
+        NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: ExpectedState::Anything }
     }
 
     #[tokio::test]
-    async fn what_is_written_is_on_disk_and_readers_do_not_wait() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn uses_wal_with_full_synchronisation() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let store = open(&folder.path().join("karat.db")).await.expect("a store");
         let pool = writer(&store);
         assert_eq!(pragma(pool, "journal_mode").await, "wal");
@@ -221,41 +217,41 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_library_is_one_that_keeps_its_journal_whole() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn sqlite_has_the_checkpoint_fix() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let store = open(&folder.path().join("karat.db")).await.expect("a store");
         let version: String =
-            sqlx::query_scalar("select sqlite_version()").fetch_one(writer(&store)).await.expect("it");
+            sqlx::query_scalar("select sqlite_version()").fetch_one(writer(&store)).await.expect("a version");
         let numbers: Vec<u64> = version.split('.').map(|part| part.parse().expect("a number")).collect();
         assert!(numbers >= vec![3, 51, 3], "{version}: before 3.51.3 a checkpoint can damage the file");
     }
 
     #[tokio::test]
-    async fn a_full_disk_loses_nothing_that_was_kept() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn a_full_disk_keeps_saved_data() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("karat.db");
         let store = open(&path).await.expect("a store");
         let now = jiff::Timestamp::UNIX_EPOCH;
-        store.put_traces(&[trace("before")], now).await.expect("there is room");
+        store.put_traces(&[trace("before")], now).await.expect("enough space");
         let pages: i64 = sqlx::query_scalar("pragma page_count").fetch_one(writer(&store)).await.expect("a number");
         let limit = sqlx::AssertSqlSafe(format!("pragma max_page_count = {}", pages + 20));
         sqlx::query(limit).execute(writer(&store)).await.expect("a limit");
         let many: Vec<NewTrace> = (0..50).map(|number| trace(&format!("t-{number}"))).collect();
-        let refused = store.put_traces(&many, now).await.expect_err("there is no room");
-        assert_eq!(refused.message, "the disk is full, or the store may not grow");
-        assert!(refused.hint.is_some());
+        let error = store.put_traces(&many, now).await.expect_err("no space");
+        assert_eq!(error.message, "cannot write to the store: the disk is full");
+        assert!(error.hint.is_some());
         assert_eq!(store.count_traces(&karat_core::stored::TraceFilter::default()).await.expect("a number"), 1);
         assert_eq!(pragma(writer(&store), "integrity_check").await, "ok");
-        // As soon as there is room it goes on, with the same connection.
+        // With more space, the same connection works again.
         sqlx::query("pragma max_page_count = 1000000").execute(writer(&store)).await.expect("no limit");
-        store.put_traces(&many, now).await.expect("there is room");
+        store.put_traces(&many, now).await.expect("enough space");
         store.close().await;
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "one file and nothing beside it");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "a single file");
     }
 
     #[tokio::test]
-    async fn karats_folder_is_kept_out_of_git_and_others_are_not() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn only_the_data_folder_is_ignored_by_git() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         open(&folder.path().join("a/.karat/karat.db")).await.expect("a store");
         let ignore = folder.path().join("a/.karat/.gitignore");
         assert_eq!(std::fs::read_to_string(ignore).expect("a file"), "*\n");
@@ -264,26 +260,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_store_is_said_so() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn rejects_files_that_are_not_databases() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let text = folder.path().join("notes.txt");
-        std::fs::write(&text, "these are notes and no database at all, however long they are".repeat(100))
+        std::fs::write(&text, "these are notes, not a database, however long they are".repeat(100))
             .expect("a file");
-        let refused = open(&text).await.expect_err("refused");
-        assert!(refused.message.ends_with("notes.txt is no database of SQLite"), "{refused}");
-        assert!(refused.hint.is_some());
-        let refused = open(folder.path()).await.expect_err("refused");
-        assert!(refused.message.ends_with("is a folder"), "{refused}");
-        let refused = open(&text.join("karat.db")).await.expect_err("refused");
-        assert!(refused.message.contains("cannot be"), "{refused}");
+        let error = open(&text).await.expect_err("an error");
+        assert!(error.message.ends_with("notes.txt is not an SQLite database"), "{error}");
+        assert!(error.hint.is_some());
+        let error = open(folder.path()).await.expect_err("an error");
+        assert!(error.message.ends_with("is a folder"), "{error}");
+        let error = open(&text.join("karat.db")).await.expect_err("an error");
+        assert!(error.message.contains("cannot "), "{error}");
     }
 
     #[rstest]
     #[case::the_same_name("traces")]
     #[case::another_name("orders")]
     #[tokio::test]
-    async fn another_programs_database_is_left_alone(#[case] name: &str) {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn does_not_change_databases_of_other_programs(#[case] name: &str) {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("other.db");
         let other = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
         let mut connection = other.connect().await.expect("a database");
@@ -291,20 +287,20 @@ mod tests {
         sqlx::query(table).execute(&mut connection).await.expect("a table");
         connection.close().await.expect("closed");
         let before = std::fs::read(&path).expect("a file");
-        let refused = open(&path).await.expect_err("refused");
-        assert!(refused.message.contains("another program's tables"), "{refused}");
-        assert!(std::fs::read(&path).expect("a file") == before, "not a byte was changed");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "and nothing stands beside it");
+        let error = open(&path).await.expect_err("an error");
+        assert!(error.message.contains("tables of another program"), "{error}");
+        assert!(std::fs::read(&path).expect("a file") == before, "the file is unchanged");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "no other files");
     }
 
     #[tokio::test]
-    async fn a_database_without_tables_becomes_a_store() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn accepts_a_database_without_tables() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("empty.db");
         let other = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
         let mut connection = other.connect().await.expect("a database");
         for statement in ["create table gone (id integer primary key autoincrement)", "drop table gone"] {
-            sqlx::query(statement).execute(&mut connection).await.expect("it");
+            sqlx::query(statement).execute(&mut connection).await.expect("executed");
         }
         connection.close().await.expect("closed");
         open(&path).await.expect("a store").close().await;
@@ -312,28 +308,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_stays_locked_is_said_so() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn reports_a_locked_file() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("karat.db");
         open(&path).await.expect("a store").close().await;
         let other = SqliteConnectOptions::new().filename(&path).pragma("locking_mode", "exclusive");
         let mut connection = other.connect().await.expect("a connection");
         sqlx::query("begin exclusive").execute(&mut connection).await.expect("a lock");
-        let refused = open_within(&path, Duration::from_millis(200)).await.err().expect("refused");
-        assert!(refused.message.ends_with("another program is writing to the store and does not end"), "{refused}");
+        let error = open_with_timeout(&path, Duration::from_millis(200)).await.err().expect("an error");
+        assert!(error.message.ends_with("the store is locked by another program"), "{error}");
         connection.close().await.expect("closed");
         open(&path).await.expect("a store").close().await;
     }
 
     #[tokio::test]
-    async fn a_file_that_cannot_be_written_to_is_said_so() {
-        let folder = tempfile::tempdir().expect("a folder");
+    async fn reports_a_read_only_file() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("karat.db");
         open(&path).await.expect("a store").close().await;
-        let readers = options(&path, PATIENCE).pragma("query_only", "on");
+        let readers = options(&path, BUSY_TIMEOUT).pragma("query_only", "on");
         let pool = SqlitePoolOptions::new().connect_lazy_with(readers);
         let store = Store { database: Database::sqlite(pool.clone(), pool, "it") };
-        let refused = store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect_err("refused");
-        assert_eq!(refused.message, "the store cannot be written to");
+        let error = store.put_traces(&[trace("a")], jiff::Timestamp::UNIX_EPOCH).await.expect_err("an error");
+        assert_eq!(error.message, "the store is read-only");
     }
 }

@@ -1,8 +1,8 @@
 //! Statements that both databases understand.
 //!
-//! A value's place is `?`, and `column among ?` means that the column is one of a list's texts. PostgreSQL is given
-//! numbered places, and each database its own way to read a list. SQLite keeps the unnumbered ones: it looks a number up
-//! by its text, which for thousands of places takes longer than all else.
+//! A placeholder is `?`, and `column among ?` means that the column is one of a list of texts. PostgreSQL gets numbered
+//! placeholders, and each database its own syntax for lists. SQLite keeps unnumbered placeholders: it looks up numbered
+//! ones by their text, which dominates the time for thousands of them.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use sqlx::sqlite::SqliteArguments;
 
 use crate::text;
 
-/// What stands at a place.
+/// The value of a placeholder.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Text(Option<String>),
@@ -23,7 +23,7 @@ pub(crate) enum Value {
     Texts(Vec<String>),
 }
 
-/// A statement and what stands at its places.
+/// A statement and the values of its placeholders.
 #[derive(Debug, Default)]
 pub(crate) struct Statement {
     text: Cow<'static, str>,
@@ -54,7 +54,7 @@ impl Statement {
         self.values.extend(other.values);
     }
 
-    /// Appends places for rows of values, as in `values (?, ?), (?, ?)`.
+    /// Appends placeholders for rows of values, as in `values (?, ?), (?, ?)`.
     pub(crate) fn push_rows(&mut self, rows: usize, columns: usize) {
         let text = self.text.to_mut();
         for row in 0..rows {
@@ -115,8 +115,8 @@ impl Statement {
     }
 }
 
-/// Cuts a list into parts whose lengths are powers of two, the largest first: so few statements are enough for lists of
-/// any length, and each is prepared once.
+/// Splits a list into parts whose lengths are powers of two, largest first, so that few distinct statements need to be
+/// prepared for lists of any length.
 pub(crate) fn parts<T>(list: &[T], largest: usize) -> impl Iterator<Item = &[T]> {
     let mut rest = list;
     std::iter::from_fn(move || {
@@ -196,7 +196,7 @@ impl From<Option<bool>> for Value {
     }
 }
 
-/// What is no number at all is unknown: SQLite has no such numbers.
+/// NaN and infinity become null: SQLite does not support them.
 impl From<Option<f64>> for Value {
     fn from(value: Option<f64>) -> Self {
         Value::Real(value.filter(|value| value.is_finite()))
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_database_gets_its_own_places() {
+    fn writes_placeholders_for_each_database() {
         let statement = || {
             Statement::new("select 1 where a = ? and b among ? and c < ?")
                 .bind("a")
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_places_are_written_out() {
+    fn writes_placeholders_for_rows() {
         let mut statement = Statement::new("values ");
         statement.push_rows(2, 3);
         assert_eq!(statement.text, "values (?, ?, ?), (?, ?, ?)");
     }
 
     #[test]
-    fn a_list_is_cut_into_powers_of_two() {
+    fn splits_a_list_into_powers_of_two() {
         let list = [0; 300];
         let sizes: Vec<usize> = parts(&list, 128).map(<[i32]>::len).collect();
         assert_eq!(sizes, [128, 128, 32, 8, 4]);

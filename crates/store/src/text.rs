@@ -1,4 +1,4 @@
-//! Texts as both databases keep them.
+//! Conversion of texts for both databases.
 
 use std::borrow::Cow;
 
@@ -6,56 +6,56 @@ use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 use karat_core::port::StoreError;
 
-/// How long a key may be, in bytes: PostgreSQL's indexes hold no more than 2,700 for all columns together.
-const MAX_KEY: usize = 1000;
-/// How long a name may be that is in an index beside a key.
-const MAX_NAME: usize = 250;
+/// Maximum size of a key: an index entry of PostgreSQL takes at most 2,700 bytes for all columns.
+const MAX_KEY_BYTES: usize = 1000;
+/// Maximum size of a name that shares an index with a key.
+const MAX_NAME_BYTES: usize = 250;
 
-const TIME: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
+const TIME_FORMAT: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
 
-/// Returns a time in UTC with microseconds, always of the same width, so that texts sort as times do.
+/// Formats a time in UTC with microseconds and a fixed width, so that texts sort like times.
 pub(crate) fn time(time: Timestamp) -> String {
-    TIME.timestamp_to_string(&time)
+    TIME_FORMAT.timestamp_to_string(&time)
 }
 
-/// Returns the text as it is kept: PostgreSQL has no zero character, so that a sign for it takes its place.
+/// Returns a text as it is stored: NUL is replaced with its symbol, since PostgreSQL does not support it.
 pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{2400}")) } else { Cow::Borrowed(text) }
 }
 
-/// Refuses a key that is no key.
+/// Checks that a key is neither empty nor too long.
 pub(crate) fn check_key(what: &str, key: &str) -> Result<(), StoreError> {
-    check(what, key, MAX_KEY)
+    check(what, key, MAX_KEY_BYTES)
 }
 
-/// Refuses a name that is no name.
+/// Checks that a name is neither empty nor too long.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), StoreError> {
-    check(what, name, MAX_NAME)
+    check(what, name, MAX_NAME_BYTES)
 }
 
 fn check(what: &str, text: &str, limit: usize) -> Result<(), StoreError> {
-    let wrong = if text.is_empty() {
+    let message = if text.is_empty() {
         format!("{what} is empty")
     } else if text.len() > limit {
         let start: String = text.chars().take(40).collect();
-        format!("{what} '{start}…' is too long: {} bytes, and {limit} can be kept", text.len())
+        format!("{what} '{start}…' is too long: {} bytes (maximum: {limit})", text.len())
     } else {
         return Ok(());
     };
-    Err(StoreError { message: wrong, hint: None })
+    Err(StoreError { message, hint: None })
 }
 
-/// Returns the beginning of a name that only serves to find things by it.
+/// Truncates a name that is only used for lookup.
 pub(crate) fn findable(name: &str) -> &str {
-    let mut end = name.len().min(MAX_NAME);
+    let mut end = name.len().min(MAX_NAME_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;
     }
     &name[..end]
 }
 
-/// Returns a pattern for `like … escape '\'` that finds the text anywhere.
-pub(crate) fn anywhere(text: &str) -> String {
+/// Returns a pattern for `like … escape '\'` that matches the text anywhere.
+pub(crate) fn like_pattern(text: &str) -> String {
     let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
     format!("%{escaped}%")
 }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_one_width_and_sort() {
+    fn times_have_a_fixed_width_and_sort() {
         let times = [
             "1970-01-01T00:00:00Z",
             "2026-11-16T12:00:00Z",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_between_characters() {
+    fn truncates_long_names_between_characters() {
         let name = "é".repeat(200);
         assert_eq!(findable(&name).chars().count(), 125);
         assert_eq!(findable("search"), "search");

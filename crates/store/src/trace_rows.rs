@@ -1,4 +1,4 @@
-//! Rows of traces: what is selected, and how it is read.
+//! Selects and reads rows of traces.
 
 use karat_core::port::StoreError;
 use karat_core::stored::{StoredTrace, TraceHead};
@@ -7,12 +7,12 @@ use crate::payload::unpack_text;
 use crate::row::Row;
 use crate::statement::Statement;
 
-/// The columns that a head is read from, in the order of `read_head`.
+/// The columns of a head, in the order of `read_head`.
 pub(crate) const HEAD: &str = "t.trace_id, t.name, t.session_id, t.model, t.started_at, t.duration_ms, t.steps, t.tool_calls, \
                     t.errors, t.tools, t.input_tokens, t.output_tokens, t.cost_usd, t.input_preview, t.output_preview, \
                     t.hash";
 
-/// Returns a statement for whole traces, up to `where`.
+/// Returns a query for whole traces, up to `where`.
 pub(crate) fn stored() -> Statement {
     Statement::new(format!(
         "select {HEAD}, t.source, t.imported_at, p.document \
@@ -20,7 +20,7 @@ pub(crate) fn stored() -> Statement {
     ))
 }
 
-/// Appends which page of traces is meant.
+/// Appends the conditions for a page of traces.
 pub(crate) fn push_page(statement: &mut Statement, after: Option<&str>, limit: u64) {
     if let Some(after) = after {
         statement.push(" and t.trace_id > ?");

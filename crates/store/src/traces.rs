@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use karat_core::port::{StoreError, Stored, TraceStore};
-use karat_core::stored::{Expected, NewTrace, Put, StoredTrace, TraceFilter, TraceHead, TraceListed};
+use karat_core::port::{StoreError, StoreFuture, TraceStore};
+use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, StoredTrace, TraceFilter, TraceHead, TraceListItem};
 use karat_json::hash::short_hash;
 
 use crate::Store;
@@ -17,18 +17,18 @@ use crate::statement::{Statement, parts};
 use crate::text::{check_key, findable, kept, time};
 use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
-/// How many rows one statement writes.
-const ROWS: usize = 128;
-/// How many ids one statement looks up.
-const LOOKED_UP: usize = 1000;
+/// Number of rows that one statement writes.
+const ROWS_PER_STATEMENT: usize = 128;
+/// Number of ids that one statement looks up.
+const IDS_PER_STATEMENT: usize = 1000;
 
-/// Returns the hash of a raw payload, by which `Expected::Raw` names what a writer has seen.
+/// Returns the hash of a raw payload for `ExpectedState::RawHash`.
 pub fn raw_hash(raw: &[u8]) -> String {
     short_hash(raw)
 }
 
 impl TraceStore for Store {
-    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, Vec<Put>> {
+    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> StoreFuture<'s, Vec<PutOutcome>> {
         Box::pin(async move {
             if traces.is_empty() {
                 return Ok(Vec::new());
@@ -41,7 +41,7 @@ impl TraceStore for Store {
         })
     }
 
-    fn trace<'s>(&'s self, id: &'s str) -> Stored<'s, Option<StoredTrace>> {
+    fn trace<'s>(&'s self, id: &'s str) -> StoreFuture<'s, Option<StoredTrace>> {
         Box::pin(async move {
             let mut statement = stored();
             statement.push("t.trace_id = ?");
@@ -50,7 +50,7 @@ impl TraceStore for Store {
         })
     }
 
-    fn raw<'s>(&'s self, id: &'s str) -> Stored<'s, Option<Vec<u8>>> {
+    fn raw<'s>(&'s self, id: &'s str) -> StoreFuture<'s, Option<Vec<u8>>> {
         Box::pin(async move {
             let statement = Statement::new("select coalesce(raw, document) from trace_payloads where trace_id = ?");
             let row = self.database.row(statement.bind(id)).await?;
@@ -58,22 +58,22 @@ impl TraceStore for Store {
         })
     }
 
-    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> Stored<'s, Vec<String>> {
+    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>> {
         Box::pin(async move {
             let statement =
                 "select trace_id from traces where trace_id >= ? and trace_id < ? order by trace_id limit ?";
-            // Nothing sorts after the last of all characters.
+            // The last code point sorts after all others.
             let end = format!("{beginning}\u{10ffff}");
             let rows = self.database.rows(Statement::new(statement).bind(beginning).bind(end).bind(limit)).await?;
             rows.into_iter().map(|mut row| row.text()).collect()
         })
     }
 
-    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> Stored<'s, Vec<String>> {
+    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> StoreFuture<'s, Vec<String>> {
         Box::pin(async move {
             let mut missing = Vec::new();
             let mut transaction = self.database.read().await?;
-            for some in ids.chunks(LOOKED_UP) {
+            for some in ids.chunks(IDS_PER_STATEMENT) {
                 let found = there(&mut transaction, some.to_vec()).await?;
                 missing.extend(some.iter().filter(|id| !found.contains(&*kept(id))).cloned());
             }
@@ -81,7 +81,7 @@ impl TraceStore for Store {
         })
     }
 
-    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, Vec<TraceListed>> {
+    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> StoreFuture<'s, Vec<TraceListItem>> {
         Box::pin(async move {
             let mut statement =
                 Statement::new(format!("select {HEAD}, t.source, t.imported_at, t.rating from traces t where "));
@@ -92,7 +92,7 @@ impl TraceStore for Store {
                 statement.add(limit);
             }
             let listed = |mut row: Row| {
-                Ok(TraceListed {
+                Ok(TraceListItem {
                     head: read_head(&mut row)?,
                     source: row.text()?,
                     imported_at: row.time()?,
@@ -103,7 +103,7 @@ impl TraceStore for Store {
         })
     }
 
-    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, u64> {
+    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> StoreFuture<'s, u64> {
         Box::pin(async move {
             let mut statement = Statement::new("select count(*) from traces t where ");
             statement.append(narrowed(filter));
@@ -117,7 +117,7 @@ impl TraceStore for Store {
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredTrace>> {
+    ) -> StoreFuture<'s, Vec<StoredTrace>> {
         Box::pin(async move {
             let mut statement = stored();
             statement.append(condition(filter));
@@ -127,7 +127,7 @@ impl TraceStore for Store {
     }
 }
 
-/// A trace as it is written: all that takes time is done before the writers' turn comes.
+/// A trace ready to be written. The slow work is done before the write transaction starts.
 pub(crate) struct Packed<'t> {
     trace: &'t NewTrace,
     id: String,
@@ -140,7 +140,7 @@ impl<'t> Packed<'t> {
     pub(crate) fn all(traces: &'t [NewTrace]) -> Result<Vec<Self>, StoreError> {
         let mut packer = Packer::new()?;
         let mut pack = |trace: &'t NewTrace| {
-            check_key("a trace's id", &trace.head.trace_id)?;
+            check_key("trace id", &trace.head.trace_id)?;
             let same = trace.raw == trace.document.as_bytes();
             Ok(Self {
                 trace,
@@ -154,7 +154,7 @@ impl<'t> Packed<'t> {
     }
 }
 
-/// What is there under an id.
+/// The stored state of a trace.
 struct There {
     hash: String,
     raw_hash: String,
@@ -162,11 +162,11 @@ struct There {
     imported_at: Timestamp,
 }
 
-/// A trace that will be written, and when it first came.
+/// A trace to write, with the time of its first import.
 struct Write<'p, 't> {
     packed: &'p Packed<'t>,
     imported_at: Timestamp,
-    /// The day that is kept with its executions, where there can be any.
+    /// The day that is stored with its executions, if the trace existed before.
     day_before: Option<String>,
 }
 
@@ -180,33 +180,33 @@ impl Write<'_, '_> {
     }
 }
 
-/// Returns the day of a time's text.
+/// Returns the date part of a formatted time.
 fn day(time: &str) -> String {
     time.get(..10).unwrap_or(time).to_owned()
 }
 
-/// Puts traces in, within a transaction of a writer.
+/// Writes traces in a write transaction.
 pub(crate) async fn put(
     transaction: &mut Transaction,
     packed: &[Packed<'_>],
     now: Timestamp,
-) -> Result<Vec<Put>, StoreError> {
+) -> Result<Vec<PutOutcome>, StoreError> {
     let mut there = look(transaction, packed).await?;
-    // The last one under an id is written, once.
+    // Of several traces with the same id, only the last is written.
     let mut writes: BTreeMap<&str, Write<'_, '_>> = BTreeMap::new();
     let mut puts = Vec::with_capacity(packed.len());
     for one in packed {
         let before = there.get(&one.id);
         let put = decide(one, before);
         puts.push(put);
-        if matches!(put, Put::Added | Put::Changed) {
+        if matches!(put, PutOutcome::Added | PutOutcome::Changed) {
             let imported_at = before.map_or(now, |before| before.imported_at);
             let day_before = before.map(|before| before.day.clone());
             let write = Write { packed: one, imported_at, day_before };
             let now_there = There {
                 hash: one.trace.head.hash.clone(),
                 raw_hash: one.raw_hash.clone(),
-                // What the executions have until they are told otherwise.
+                // The day that executions have until they are updated.
                 day: write.day_before.clone().unwrap_or_else(|| write.day()),
                 imported_at,
             };
@@ -215,13 +215,13 @@ pub(crate) async fn put(
         }
     }
     let writes: Vec<Write<'_, '_>> = writes.into_values().collect();
-    for some in parts(&writes, ROWS) {
+    for some in parts(&writes, ROWS_PER_STATEMENT) {
         write(transaction, some, now).await?;
     }
     Ok(puts)
 }
 
-/// Returns what is there under the ids.
+/// Returns the stored state of each id.
 async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<String, There>, StoreError> {
     let ids: Vec<String> = packed.iter().map(|one| one.id.clone()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
@@ -234,13 +234,13 @@ async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<Ha
     Ok(there)
 }
 
-fn decide(new: &Packed<'_>, before: Option<&There>) -> Put {
+fn decide(new: &Packed<'_>, before: Option<&There>) -> PutOutcome {
     match (before, &new.trace.expected) {
-        (None, Expected::Anything | Expected::Nothing) => Put::Added,
-        (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => Put::Unchanged,
-        (None, Expected::Raw(_)) | (Some(_), Expected::Nothing) => Put::Conflict,
-        (Some(before), Expected::Raw(seen)) if *seen != before.raw_hash => Put::Conflict,
-        (Some(_), Expected::Anything | Expected::Raw(_)) => Put::Changed,
+        (None, ExpectedState::Anything | ExpectedState::Absent) => PutOutcome::Added,
+        (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => PutOutcome::Unchanged,
+        (None, ExpectedState::RawHash(_)) | (Some(_), ExpectedState::Absent) => PutOutcome::Conflict,
+        (Some(before), ExpectedState::RawHash(seen)) if *seen != before.raw_hash => PutOutcome::Conflict,
+        (Some(_), ExpectedState::Anything | ExpectedState::RawHash(_)) => PutOutcome::Changed,
     }
 }
 
@@ -270,7 +270,7 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
     }
     tools.sort_unstable();
     tools.dedup();
-    for some in parts(&tools, ROWS) {
+    for some in parts(&tools, ROWS_PER_STATEMENT) {
         let mut statement = Statement::new("insert into trace_tools (tool, trace_id) values ");
         statement.push_rows(some.len(), 2);
         statement.push(" on conflict do nothing");
@@ -341,7 +341,7 @@ async fn write_heads(
     Ok(())
 }
 
-/// Returns what a text is looked for in: small letters, since the databases know only some letters' small ones.
+/// Returns the text for searching, in lower case, since the databases lower-case only some letters.
 fn searched(head: &TraceHead) -> String {
     let name = head.name.as_deref().unwrap_or_default();
     format!("{name}\n{}\n{}", head.input_preview, head.output_preview).to_lowercase()

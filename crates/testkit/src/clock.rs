@@ -1,21 +1,21 @@
-//! A clock that stands still.
+//! A fixed clock.
 
 use jiff::Timestamp;
 use karat_core::port::Clock;
 
-/// Tells the same time for ever.
+/// Always returns the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedClock(pub Timestamp);
 
 impl FixedClock {
-    /// Stands still at a time like `2026-01-02T03:04:05Z`.
+    /// Creates a clock with a time such as `2026-01-02T03:04:05Z`.
     pub fn at(time: &str) -> Self {
-        Self(time.parse().expect("a time that a test fixes is in RFC 3339 form"))
+        Self(time.parse().expect("valid RFC 3339 time"))
     }
 }
 
 impl Default for FixedClock {
-    /// Stands still at the second of January 2026.
+    /// 2026-01-02T03:04:05Z.
     fn default() -> Self {
         Self::at("2026-01-02T03:04:05Z")
     }

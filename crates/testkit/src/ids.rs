@@ -1,13 +1,13 @@
-//! Identifiers that are known beforehand.
+//! Predictable ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_core::port::Ids;
 
-/// Counts up: the first id ends in 1, the next in 2, each of the form that real ids have.
+/// Returns increasing ids in the form of real ones: the first ends in 1, the next in 2.
 #[derive(Debug, Default)]
 pub struct FixedIds {
-    given: AtomicU64,
+    issued: AtomicU64,
 }
 
 impl FixedIds {
@@ -15,7 +15,7 @@ impl FixedIds {
         Self::default()
     }
 
-    /// Returns the id that the `number`-th call gets, from 1.
+    /// Returns the id of the `number`-th call, counted from 1.
     pub fn nth(number: u64) -> String {
         format!("00000000-0000-7000-8000-{number:012}")
     }
@@ -23,6 +23,6 @@ impl FixedIds {
 
 impl Ids for FixedIds {
     fn run_id(&self) -> String {
-        Self::nth(self.given.fetch_add(1, Ordering::Relaxed) + 1)
+        Self::nth(self.issued.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }

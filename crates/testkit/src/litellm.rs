@@ -1,16 +1,16 @@
-//! litellm's proxy as a provider of models that only pretend.
+//! The litellm proxy as a provider of mock models.
 //!
-//! | model | answers |
+//! | model | reply |
 //! |---|---|
-//! | `says-hello` | with a text |
-//! | `calls-echo` | with one call of `echo`, whatever it was told before |
-//! | `calls-two` | with two calls at once, `get-sum` and `echo` |
-//! | `calls-badly` | with a call whose arguments are no JSON |
-//! | `obeys` | to `NAME {…}` with that call, then with what the tool said |
+//! | `says-hello` | a text |
+//! | `calls-echo` | one call of `echo`, regardless of the conversation |
+//! | `calls-two` | two parallel calls, `get-sum` and `echo` |
+//! | `calls-badly` | a call whose arguments are not valid JSON |
+//! | `obeys` | for `NAME {…}` that call, then the result of the tool |
 //! | `is-limited` | always HTTP 429 |
 //! | `is-broken` | always HTTP 500 |
 //!
-//! The mocked ones name `stop` as the reason of their end, also beside calls; `obeys` names the right one.
+//! The finish reason is always `stop`, even with calls, except for `obeys`, which returns the right one.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -20,30 +20,29 @@ use tempfile::TempDir;
 
 use crate::tools::{BackgroundServer, TestTool};
 
-/// The key that the proxy asks for; it refuses to start without one, and with one that is easy to guess.
+/// The key of the proxy, which refuses to start without one or with a weak one.
 pub const KEY: &str = "sk-karat-tests-0123456789abcdef";
 
-/// The proxy, which runs as long as this is there.
+/// The running proxy. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Litellm {
     server: BackgroundServer,
-    /// Where it reads its configuration, and writes what it likes.
+    /// Holds the configuration of the proxy and the files that it writes.
     _home: TempDir,
 }
 
 impl Litellm {
-    /// Returns the proxy that all tests of this process share, since it takes ten seconds to start. It ends with the
-    /// process.
+    /// Returns the proxy that all tests of this process share, because it takes ten seconds to start.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Litellm> = OnceLock::new();
         SHARED.get_or_init(Self::start)
     }
 
-    /// Starts a proxy of one's own on a free port.
+    /// Starts a separate proxy on a free port.
     pub fn start() -> Self {
         let program = TestTool::Litellm.command().remove(0);
-        let home = tempfile::tempdir().expect("a test machine has a temporary folder that can be written");
-        let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).expect("can be written");
+        let home = tempfile::tempdir().expect("create a temporary folder");
+        let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).expect("write a file");
         // JSON is YAML too.
         write("config.yaml", &configuration().to_string());
         write("models.py", include_str!("litellm_models.py"));
@@ -51,7 +50,7 @@ impl Litellm {
             let mut command = Command::new(&program);
             command.args(["--config", "config.yaml", "--host", "127.0.0.1", "--telemetry", "False"]);
             command.args(["--port", &port.to_string()]).current_dir(home.path()).env("HOME", home.path());
-            // It fetches lists from the network at its start unless it is told to use its own.
+            // Without these, it fetches lists from the network at startup.
             for name in ["MODEL_COST_MAP", "BLOG_POSTS", "ANTHROPIC_BETA_HEADERS", "POLICY_TEMPLATES"] {
                 command.env(format!("LITELLM_LOCAL_{name}"), "True");
             }
@@ -62,17 +61,17 @@ impl Litellm {
         Self { server, _home: home }
     }
 
-    /// Returns the base that `OPENAI_BASE_URL` takes: with `/v1`.
+    /// Returns the value of `OPENAI_BASE_URL`, with `/v1`.
     pub fn openai_base(&self) -> String {
         self.server.url("/v1")
     }
 
-    /// Returns the base that `ANTHROPIC_BASE_URL` takes: without `/v1`.
+    /// Returns the value of `ANTHROPIC_BASE_URL`, without `/v1`.
     pub fn anthropic_base(&self) -> String {
         self.server.url("")
     }
 
-    /// Returns what the proxy wrote so far.
+    /// Returns the output of the proxy so far.
     pub fn log(&self) -> String {
         self.server.log()
     }
@@ -100,7 +99,7 @@ fn configuration() -> Value {
             mock("is-broken", "litellm.InternalServerError", Value::Null),
         ],
         "general_settings": {"master_key": KEY},
-        // A failure is told at once: whoever asks does the retries.
+        // Report failures immediately: retries are up to the client.
         "router_settings": {"num_retries": 0, "disable_cooldowns": true},
         "litellm_settings": {
             "num_retries": 0,

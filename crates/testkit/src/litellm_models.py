@@ -1,6 +1,6 @@
-"""A model for litellm's proxy that calls a tool for each message, and says what the tool said.
+"""A mock model for the litellm proxy that calls a tool for each message and repeats its result.
 
-The message `get-sum {"a": 2, "b": 3}` makes it call get-sum with these arguments. Loaded by the tests' proxy.
+For the message `get-sum {"a": 2, "b": 3}` it calls get-sum with these arguments.
 """
 
 import litellm

@@ -1,4 +1,4 @@
-//! An MCP server in a few lines of shell, for what real servers do not do.
+//! A minimal MCP server in shell, for behaviour that real servers lack.
 
 /// Answers the handshake, lists its tools on two pages, and runs them.
 const SERVER: &str = r#"
@@ -18,9 +18,8 @@ const SERVER: &str = r#"
             esac
         done"#;
 
-/// Returns the command of a server with the tools `hello` (says hello), `die` (ends the server), `odd` (answers with a
-/// kind of content that nobody knows), `refuse` (answers with a protocol error) and `pid`; `before` is done at its
-/// start.
-pub fn shell_server(before: &str) -> Vec<String> {
-    vec!["sh".to_owned(), "-c".to_owned(), format!("{before}\n{SERVER}")]
+/// Returns the command of a server with the tools `hello` (returns hello), `die` (ends the server), `odd` (returns an
+/// unknown content type), `refuse` (returns a protocol error) and `pid`. The script `setup` runs first.
+pub fn shell_server(setup: &str) -> Vec<String> {
+    vec!["sh".to_owned(), "-c".to_owned(), format!("{setup}\n{SERVER}")]
 }

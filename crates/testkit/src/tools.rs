@@ -1,7 +1,6 @@
-//! Programs that nobody here wrote, which `scripts/test` sets up below `target/test-tools`.
+//! Third-party programs, which `scripts/test` installs in `target/test-tools`.
 //!
-//! `KARAT_TEST_TOOLS` names another folder. The tests that need a program are marked as ignored; they fail where it is
-//! missing.
+//! `KARAT_TEST_TOOLS` sets another folder. Tests that need a program are marked as ignored and fail if it is missing.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -12,35 +11,35 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-/// A program of another project.
+/// A third-party program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestTool {
-    /// An MCP server that has one of everything.
+    /// An MCP server with all protocol features.
     ServerEverything,
-    /// An MCP server that reads and writes files below the folders it is given.
+    /// An MCP server that reads and writes files in given folders.
     ServerFilesystem,
-    /// An MCP server that keeps a graph of what it is told.
+    /// An MCP server that stores a knowledge graph.
     ServerMemory,
-    /// An MCP server with one tool, which has a long description.
+    /// An MCP server with one tool that has a long description.
     ServerSequentialThinking,
-    /// A Python with the libraries that make tools of functions.
+    /// Python with the libraries that turn functions into tools.
     ToolLibraries,
-    /// A Node that runs TypeScript, in the folder of packages with the libraries that make tools, and with zod 4.
+    /// Node with TypeScript support, in a package folder with the tool libraries and zod 4.
     NodeToolLibraries,
-    /// The folder of packages with what makes tools of zod 3.
+    /// A package folder with the tool libraries and zod 3.
     Zod3Libraries,
-    /// A Python with Arrow, as data engines have it.
+    /// Python with Arrow.
     Pyarrow,
-    /// A Python with OpenTelemetry's SDK and its exporter, as agents have it.
+    /// Python with the OpenTelemetry SDK and exporter.
     OpenTelemetry,
-    /// Node, and the folder of packages in which OpenTelemetry's SDK for JavaScript is.
+    /// Node and a package folder with the OpenTelemetry SDK for JavaScript.
     OpenTelemetryJs,
-    /// A proxy that speaks the chat protocols of many providers, with models that only pretend.
+    /// A proxy that implements the chat protocols of many providers, with mock models.
     Litellm,
 }
 
 impl TestTool {
-    /// Returns the command that starts the program. Panics where it is missing.
+    /// Returns the command that starts the program. Panics if it is missing.
     pub fn command(self) -> Vec<String> {
         let (name, program, path) = match self {
             Self::ServerEverything => (
@@ -82,47 +81,46 @@ impl TestTool {
 
 fn folder() -> PathBuf {
     let target = || Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(|root| root.join("target/test-tools"));
-    let named = std::env::var_os("KARAT_TEST_TOOLS").filter(|named| !named.is_empty()).map(PathBuf::from);
-    named.or_else(target).expect("this crate lies in a workspace")
+    let configured = std::env::var_os("KARAT_TEST_TOOLS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    configured.or_else(target).expect("the crate is in a workspace")
 }
 
-/// Runs a program and ends it with all its children: when this is dropped, or when the test process ends in any way.
-const GUARD: &str = r#"("$@" </dev/null; kill -KILL 0) & cat >/dev/null; kill -KILL 0"#;
+/// Runs a program and kills it with all its children when standard input closes, so also when the test process dies.
+const GUARD_SCRIPT: &str = r#"("$@" </dev/null; kill -KILL 0) & cat >/dev/null; kill -KILL 0"#;
 
-/// How long a server may take until it answers.
-const PATIENCE: Duration = Duration::from_mins(3);
+const STARTUP_TIMEOUT: Duration = Duration::from_mins(3);
 
-/// A server that runs in the background on a port of its own.
+/// A server that runs in the background on a free port.
 #[derive(Debug)]
 pub struct BackgroundServer {
-    /// Its input stays open as long as the server shall run.
+    /// Closing its standard input stops the server.
     guard: Child,
     port: u16,
     log: NamedTempFile,
 }
 
 impl BackgroundServer {
-    /// Starts what `command` returns for a free port, with nothing in its environment but what the command sets, and
-    /// waits until it answers at this path.
+    /// Starts the command for a free port, with only the environment that the command sets, and waits until it responds
+    /// at this path.
     pub fn start(command: impl Fn(u16) -> Command, path: &str) -> Self {
-        // Somebody else may take the port in the meantime.
-        let mut said = String::new();
+        // Another process may take the port in the meantime.
+        let mut log = String::new();
         for _ in 0..3 {
             let port = free_port();
             let mut server = Self::spawn(&command(port), port);
-            if server.answers(path) {
+            if server.wait_until_ready(path) {
                 return server;
             }
-            said = server.log();
+            log = server.log();
         }
-        panic!("the server did not start:\n{said}");
+        panic!("the server did not start:\n{log}");
     }
 
     fn spawn(command: &Command, port: u16) -> Self {
-        let log = NamedTempFile::new().expect("a test machine has a temporary folder that can be written");
-        let output = || Stdio::from(log.as_file().try_clone().expect("an open file can be shared"));
+        let log = NamedTempFile::new().expect("create a temporary file");
+        let output = || Stdio::from(log.as_file().try_clone().expect("clone a file handle"));
         let mut guard = Command::new("sh");
-        guard.args(["-c", GUARD, "sh"]).arg(command.get_program()).args(command.get_args());
+        guard.args(["-c", GUARD_SCRIPT, "sh"]).arg(command.get_program()).args(command.get_args());
         guard.env_clear().stdin(Stdio::piped()).stdout(output()).stderr(output());
         guard.envs(["PATH", "HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         guard.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -131,26 +129,26 @@ impl BackgroundServer {
         }
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut guard, 0);
-        Self { guard: guard.spawn().expect("a shell can be started"), port, log }
+        Self { guard: guard.spawn().expect("start a shell"), port, log }
     }
 
-    /// Waits until the server answers; false when it ended instead.
-    fn answers(&mut self, path: &str) -> bool {
-        let deadline = Instant::now() + PATIENCE;
+    /// Waits until the server responds. Returns false if it exited.
+    fn wait_until_ready(&mut self, path: &str) -> bool {
+        let deadline = Instant::now() + STARTUP_TIMEOUT;
         while Instant::now() < deadline {
-            if self.guard.try_wait().expect("the state of a child can be asked for").is_some() {
+            if self.guard.try_wait().expect("query a child process").is_some() {
                 return false;
             }
-            // Whatever it answers, it is there.
-            if self.ask(path).is_ok() {
+            // Any response will do.
+            if self.request(path).is_ok() {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("no answer at {} within {PATIENCE:?}\n{}", self.url(path), self.log());
+        panic!("no response from {} within {STARTUP_TIMEOUT:?}\n{}", self.url(path), self.log());
     }
 
-    fn ask(&self, path: &str) -> io::Result<()> {
+    fn request(&self, path: &str) -> io::Result<()> {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port))?;
         socket.set_read_timeout(Some(Duration::from_secs(5)))?;
         write!(socket, "GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")?;
@@ -161,29 +159,29 @@ impl BackgroundServer {
         self.port
     }
 
-    /// Returns the address of a path that begins with `/`.
+    /// Returns the URL of a path that starts with `/`.
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Returns what the server wrote so far.
+    /// Returns the output of the server so far.
     pub fn log(&self) -> String {
         let mut text = Vec::new();
         let read = File::open(self.log.path()).and_then(|mut file| file.read_to_end(&mut text));
-        read.expect("a temporary file can be read");
+        read.expect("read a temporary file");
         String::from_utf8_lossy(&text).into_owned()
     }
 }
 
 impl Drop for BackgroundServer {
     fn drop(&mut self) {
-        // The guard ends the whole group, itself with it.
+        // The guard kills the whole process group, including itself.
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
     }
 }
 
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a test machine has free ports");
-    listener.local_addr().expect("a bound socket has an address").port()
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bind a free port");
+    listener.local_addr().expect("local address").port()
 }

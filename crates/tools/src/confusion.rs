@@ -1,4 +1,4 @@
-//! Which tool was called where another was expected, counted over many answers.
+//! Confusion counts: which tool was called where another was expected.
 
 mod measured;
 
@@ -12,24 +12,24 @@ pub use measured::{LeftOut, MeasuredConfusion};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confusion {
     counts: BTreeMap<(String, String), u64>,
-    /// In how many answers each tool was expected.
+    /// Number of answers that expected each tool.
     expected: BTreeMap<String, u64>,
     answers: u64,
 }
 
 impl Confusion {
-    /// Counts one answer; tells whether the case expects anything of the tools.
+    /// Counts one answer, and returns whether the case expects anything of the tools.
     ///
-    /// A tool that was expected and called counts for itself. Where expected tools were not called and others were
-    /// called in their place, each missing one counts against each extra one. Of several acceptable sets, the one that
-    /// is nearest to the calls is taken, the first of equals.
+    /// A tool that was expected and called counts for itself. If expected tools were not called and others were, each
+    /// missing one counts against each extra one. Of several acceptable sets, the nearest to the calls is used, or the
+    /// first of equally near ones.
     pub fn add(&mut self, expect: &Expectation, called: &[String]) -> bool {
         let called: BTreeSet<&str> = called.iter().map(String::as_str).collect();
         let Some((expected, extras_allowed)) = expected_set(expect, &called) else {
             return false;
         };
         self.answers += 1;
-        if expected.is_empty() && expects_a_choice(expect) {
+        if expected.is_empty() && specifies_calls(expect) {
             *self.expected.entry(NO_TOOL.to_owned()).or_default() += 1;
         }
         for tool in &expected {
@@ -45,7 +45,7 @@ impl Confusion {
             self.count(tool, tool);
         }
         match (missing.is_empty(), extra.is_empty()) {
-            (true, true) if expected.is_empty() && expects_a_choice(expect) => self.count(NO_TOOL, NO_TOOL),
+            (true, true) if expected.is_empty() && specifies_calls(expect) => self.count(NO_TOOL, NO_TOOL),
             (true, _) => extra.iter().for_each(|tool| self.count(NO_TOOL, tool)),
             (false, true) => missing.iter().for_each(|tool| self.count(tool, NO_TOOL)),
             (false, false) => {
@@ -63,29 +63,29 @@ impl Confusion {
         *self.counts.entry((expected.to_owned(), called.to_owned())).or_default() += 1;
     }
 
-    /// Returns how often a tool was called where a tool was expected.
+    /// Returns how often `called` was called where `expected` was expected.
     pub fn of(&self, expected: &str, called: &str) -> u64 {
         self.counts.get(&(expected.to_owned(), called.to_owned())).copied().unwrap_or_default()
     }
 
-    /// Returns how many answers were counted.
+    /// Returns the number of counted answers.
     pub fn answers(&self) -> u64 {
         self.answers
     }
 
-    /// Returns in how many answers a tool was expected; that nothing more was expected is so in every answer.
+    /// Returns the number of answers that expected a tool; for [`NO_TOOL`], of all answers.
     pub fn answers_of(&self, expected: &str) -> u64 {
         if expected == NO_TOOL { self.answers } else { self.expected.get(expected).copied().unwrap_or_default() }
     }
 
-    /// Lists the tools that were expected, each with the number of answers that expected it.
+    /// Lists the expected tools with the number of answers that expected each.
     pub fn expected(&self) -> impl Iterator<Item = (&str, u64)> {
         self.expected.iter().map(|(tool, answers)| (tool.as_str(), *answers))
     }
 
-    /// Returns in which share of the answers that expected a tool another was called in its place.
+    /// Returns the share of the answers expecting `expected` in which `called` was called.
     pub fn rate(&self, expected: &str, called: &str) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "nobody stores that many answers")]
+        #[expect(clippy::cast_precision_loss, reason = "answer counts are far below 2^52")]
         let share = |part: u64, whole: u64| part as f64 / whole as f64;
         let answers = self.answers_of(expected);
         (answers > 0).then(|| share(self.of(expected, called), answers))
@@ -96,16 +96,16 @@ impl Confusion {
         self.counts.iter().map(|((expected, called), count)| (expected.as_str(), called.as_str(), *count))
     }
 
-    /// Lists what was called in place of something else, the most frequent first.
+    /// Lists calls in place of another tool, most frequent first.
     pub fn worst(&self) -> Vec<(&str, &str, u64)> {
         let mut pairs: Vec<_> = self.counts().filter(|(expected, called, _)| expected != called).collect();
-        // Sorting is stable, so that equals stay in the order of their names.
+        // The sort is stable: ties stay ordered by name.
         pairs.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
         pairs
     }
 }
 
-/// Returns the tools that should have been called, and whether others may have been called as well.
+/// Returns the tools that should have been called, and whether extra calls are allowed.
 fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<(BTreeSet<&'e str>, bool)> {
     if let Some(tools) = &expect.tools_called {
         let matching = expect.tools_called_match.unwrap_or_default();
@@ -113,7 +113,7 @@ fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<
         return Some((tools.iter().map(String::as_str).collect(), extras_allowed));
     }
     let Some(sets) = &expect.tools_acceptable else {
-        // Nothing is said of what should be called, but what is forbidden was called in place of nothing.
+        // No expected tools, but a forbidden call counts as called in place of none.
         return expect.tools_not_called.is_some().then(|| (BTreeSet::new(), true));
     };
     let set = |set: &'e Vec<String>| -> BTreeSet<&'e str> {
@@ -123,8 +123,8 @@ fn expected_set<'e>(expect: &'e Expectation, called: &BTreeSet<&str>) -> Option<
     Some((nearest, false))
 }
 
-/// Tells whether a case says what is to be called, be it nothing.
-fn expects_a_choice(expect: &Expectation) -> bool {
+/// Whether a case specifies the calls, possibly none.
+fn specifies_calls(expect: &Expectation) -> bool {
     expect.tools_called.is_some() || expect.tools_acceptable.is_some()
 }
 
@@ -160,7 +160,7 @@ mod tests {
     #[case(forbids(Expectation::default()), &["a", "d"], &[(NO_TOOL, "d", 1)])]
     #[case(forbids(Expectation::default()), &["a"], &[])]
     #[case(sets(&[&[NO_TOOL], &["a"]]), &["b"], &[(NO_TOOL, "b", 1)])]
-    fn counts(#[case] expect: Expectation, #[case] called: &[&str], #[case] counted: &[(&str, &str, u64)]) {
+    fn counts_expected_and_called_tools(#[case] expect: Expectation, #[case] called: &[&str], #[case] counted: &[(&str, &str, u64)]) {
         let called: Vec<String> = called.iter().map(|&tool| tool.to_owned()).collect();
         let mut confusion = Confusion::default();
         assert!(confusion.add(&expect, &called));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_share_of_the_answers_that_expected_the_tool() {
+    fn rates_are_relative_to_answers_expecting_the_tool() {
         let mut confusion = Confusion::default();
         let called = |tools: &[&str]| tools.iter().map(|&tool| tool.to_owned()).collect::<Vec<_>>();
         confusion.add(&exactly(&["a"]), &called(&["b", "c"]));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn extras_count_only_where_they_are_not_allowed() {
+    fn counts_extra_calls_only_if_not_allowed() {
         let mut confusion = Confusion::default();
         let expect = Expectation { tools_called_match: Some(ToolsCalledMatch::Includes), ..exactly(&["a"]) };
         confusion.add(&expect, &["a".to_owned(), "b".to_owned()]);

@@ -1,7 +1,7 @@
-//! What is known of an agent's tools: the contract of their descriptions, overlaps, the lock, coverage by cases, and
-//! which tools are confused with each other.
+//! Analyses of an agent's tools: the contract of their descriptions, overlaps, the lock, coverage by cases, and
+//! confusion.
 //!
-//! Pure: reads no sources and touches no files. Which tools there are is told by a registry (`karat_core::registry`).
+//! Pure: reads no sources and does no I/O. The tools come from a registry (`karat_core::registry`).
 
 pub mod confusion;
 pub mod contract;

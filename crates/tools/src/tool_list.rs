@@ -1,4 +1,4 @@
-//! The agent's tools as `karat tools` lists them: what is known of each, and what it costs to offer it.
+//! The tool list of `karat tools`, with token costs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,51 +7,51 @@ use serde_json::Value;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
 use karat_core::tokenizer::Tokenizer;
 
-/// All tools, or those that were asked for.
+/// All or selected tools.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat tools")]
 pub struct ToolList {
-    /// In the order of the source.
+    /// In source order.
     pub tools: Vec<ListedTool>,
-    /// Parts of the registry that could not be read and may hold more tools.
+    /// Parts of the registry that could not be read and may contain more tools.
     pub gaps: Vec<ListedGap>,
     pub totals: ToolTotals,
-    /// The vocabulary that tokens are counted with.
+    /// The tokenizer that tokens are counted with.
     pub tokenizer: Tokenizer,
 }
 
-/// A tool; what is null is absent, or else among `unknown`.
+/// A tool. A null field is absent, or listed in `unknown`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
     pub name: String,
     pub version: Option<String>,
     pub description: Option<String>,
-    /// The first twelve hex digits of the description's SHA-256.
+    /// First twelve hex digits of the description's SHA-256.
     pub description_hash: Option<String>,
-    /// What the description costs whenever the tool is offered to a model.
+    /// Tokens of the description, spent whenever the tool is offered to a model.
     pub description_tokens: Option<usize>,
-    /// The JSON Schema of the arguments; where a part of it is unknown, that part allows everything.
+    /// JSON Schema of the arguments; unknown parts allow everything.
     pub input_schema: Option<Value>,
-    /// The first twelve hex digits of the SHA-256 of the schema's canonical JSON.
+    /// First twelve hex digits of the SHA-256 of the schema's canonical JSON.
     pub schema_hash: Option<String>,
-    /// What the schema costs, as JSON without white space.
+    /// Tokens of the schema as compact JSON.
     pub schema_tokens: Option<usize>,
-    /// What kind of tool it is, as its authors say.
+    /// Declared category.
     pub category: Option<String>,
-    /// Whether somebody has to agree before it runs, as its authors say.
+    /// Whether the tool declares that a person must confirm calls.
     pub requires_confirmation: Option<bool>,
-    /// Where it is in its life, as its authors say.
+    /// Declared lifecycle status.
     pub status: Option<String>,
-    /// What a person says who means this tool.
+    /// Example requests for this tool.
     pub trigger_phrases: Vec<String>,
-    /// Where it was read.
+    /// Source location.
     pub place: Option<ToolPlace>,
     pub unknown: Vec<ListedUnknown>,
 }
 
-/// A field that is there, but whose value shows only when the source is run.
+/// A field whose value is only known when the source is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedUnknown {
@@ -69,7 +69,7 @@ pub struct ListedGap {
     pub what: String,
 }
 
-/// Sums over the listed tools, as far as they are known.
+/// Totals of the listed tools, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolTotals {
@@ -79,10 +79,10 @@ pub struct ToolTotals {
 }
 
 impl ToolList {
-    /// Lists the tools of a registry that are meant, and all its gaps.
-    pub fn of(registry: &Registry, is_meant: impl Fn(&Tool) -> bool, tokenizer: Tokenizer) -> Self {
-        let meant: Vec<&Tool> = registry.tools().iter().filter(|tool| is_meant(tool)).collect();
-        let tools = listed(&meant, tokenizer);
+    /// Lists the selected tools of a registry, and all its gaps.
+    pub fn of(registry: &Registry, is_selected: impl Fn(&Tool) -> bool, tokenizer: Tokenizer) -> Self {
+        let selected: Vec<&Tool> = registry.tools().iter().filter(|tool| is_selected(tool)).collect();
+        let tools = list_tools(&selected, tokenizer);
         let sum = |tokens: fn(&ListedTool) -> Option<usize>| tools.iter().filter_map(tokens).sum();
         let totals = ToolTotals {
             tools: tools.len(),
@@ -93,7 +93,7 @@ impl ToolList {
     }
 }
 
-fn listed(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ListedTool> {
+fn list_tools(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ListedTool> {
     tools.iter().map(|tool| ListedTool::of(tool, tokenizer)).collect()
 }
 
@@ -117,7 +117,7 @@ impl ListedTool {
         }
     }
 
-    /// Tells whether a field is there, but not known.
+    /// Whether a field exists but its value is unknown.
     pub fn is_unknown(&self, field: ToolField) -> bool {
         self.unknown.iter().any(|unknown| unknown.field == field)
     }
@@ -143,7 +143,7 @@ mod tests {
     use karat_core::registry::Known;
 
     #[test]
-    fn what_is_unknown_costs_nothing_that_is_known() {
+    fn unknown_fields_are_not_counted() {
         let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
         let unknown = Unknown { place, why: "a call".to_owned() };
         let known = Tool {
@@ -153,7 +153,7 @@ mod tests {
             ..Tool::default()
         };
         let partly = Tool { name: "partly".to_owned(), input_schema: Known::Unknown(unknown), ..known.clone() };
-        let list = ToolList::of(&Registry::of([known, partly]), |_| true, Tokenizer::O200kBase);
+        let list = ToolList::of(&Registry::from_tools([known, partly]), |_| true, Tokenizer::O200kBase);
         let [known, partly] = &list.tools[..] else { panic!("two tools") };
         assert_eq!((known.description_tokens, known.schema_tokens), (Some(4), Some(5)));
         assert_eq!((partly.schema_hash.as_ref(), partly.schema_tokens), (None, None));

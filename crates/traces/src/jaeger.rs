@@ -1,68 +1,68 @@
-//! Jaeger's JSON, as its API and its page give it: times in microseconds, attributes as tags, events as logs.
+//! Jaeger JSON, as exported by its API and UI: times in microseconds, attributes as tags, events as logs.
 
 use serde_json::{Map, Value};
 
-use crate::identifier;
-use crate::json::why_and_where_no_json;
-use crate::kind::Kind;
-use crate::otlp::{Gathered, SpansRead, Unreadable};
+use crate::format::TraceFormat;
+use crate::json::json_error_with_position;
+use crate::otel_ids;
+use crate::otlp::{ParseError, ParsedSpans, SpanCollector};
 use crate::parts::{Span, SpanEvent};
 use crate::time::{self, Unit};
 
 /// Reads one JSON document.
-pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let value = serde_json::from_slice(bytes).map_err(|error| Unreadable(why_and_where_no_json(bytes, &error)))?;
+pub fn read_json(bytes: &[u8]) -> Result<ParsedSpans, ParseError> {
+    let value = serde_json::from_slice(bytes).map_err(|error| ParseError(json_error_with_position(bytes, &error)))?;
     read_value(value)
 }
 
-/// Reads one JSON value: the API's answer, a list of traces, or one trace.
-pub fn read_value(value: Value) -> Result<SpansRead, Unreadable> {
-    let mut gathered = Gathered::new(Kind::Jaeger);
+/// Reads one JSON value: an API response, a list of traces, or one trace.
+pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
+    let mut collector = SpanCollector::new(TraceFormat::Jaeger);
     let traces = match value {
         Value::Object(mut map) => match map.get_mut("data").map(Value::take) {
             Some(Value::Array(traces)) => traces,
             Some(one @ Value::Object(_)) => vec![one],
             _ if map.contains_key("spans") => vec![Value::Object(map)],
-            _ => return Err(Unreadable("no Jaeger export: neither `data` nor `spans`".to_owned())),
+            _ => return Err(ParseError("not a Jaeger export: expected `data` or `spans`".to_owned())),
         },
         Value::Array(traces) => traces,
-        _ => return Err(Unreadable("no Jaeger export: not an object".to_owned())),
+        _ => return Err(ParseError("not a Jaeger export: expected an object".to_owned())),
     };
     for (at, trace) in traces.into_iter().enumerate() {
-        read_trace(trace, at, &mut gathered);
+        read_trace(trace, at, &mut collector);
     }
-    Ok(gathered.finish())
+    Ok(collector.finish())
 }
 
-fn read_trace(value: Value, at: usize, gathered: &mut Gathered) {
+fn read_trace(value: Value, at: usize, collector: &mut SpanCollector) {
     let place = format!("data[{at}]");
     let Value::Object(mut trace) = value else {
-        gathered.refuse(place, "a trace is not an object");
+        collector.refuse(place, "expected an object");
         return;
     };
-    let own_id = trace.get("traceID").and_then(Value::as_str).and_then(|id| identifier::padded(id, 32));
+    let trace_id = trace.get("traceID").and_then(Value::as_str).and_then(|id| otel_ids::parse_padded(id, 32));
     let processes = match trace.get_mut("processes").map(Value::take) {
         Some(Value::Object(processes)) => processes.into_iter().map(|(id, process)| (id, resource(process))).collect(),
         _ => Map::new(),
     };
     let Some(Value::Array(spans)) = trace.get_mut("spans").map(Value::take) else {
-        gathered.refuse(place, "`spans` is missing or not a list");
+        collector.refuse(place, "missing list `spans`");
         return;
     };
     for (index, value) in spans.into_iter().enumerate() {
         let place = format!("{place}.spans[{index}]");
         let Value::Object(map) = value else {
-            gathered.refuse(place, "a span is not an object");
+            collector.refuse(place, "expected an object");
             continue;
         };
-        match read_span(map, own_id.as_deref(), &processes) {
-            Ok((trace_id, span)) => gathered.span(trace_id, span),
-            Err(message) => gathered.refuse(place, message),
+        match read_span(map, trace_id.as_deref(), &processes) {
+            Ok((trace_id, span)) => collector.add_span(trace_id, span),
+            Err(message) => collector.refuse(place, message),
         }
     }
 }
 
-/// Returns a process as a resource: its tags, and its name by the name that it has in OpenTelemetry.
+/// Converts a process into resource attributes: its tags, and its name as `service.name`.
 fn resource(process: Value) -> Value {
     let Value::Object(mut process) = process else { return Value::Null };
     let mut tags = process.get_mut("tags").map(Value::take).map(tags).unwrap_or_default();
@@ -79,13 +79,13 @@ fn read_span(
 ) -> Result<(String, Span), String> {
     let text = |map: &Map<String, Value>, name: &str| map.get(name).and_then(Value::as_str).map(str::to_owned);
     let trace_id = text(&map, "traceID")
-        .and_then(|id| identifier::padded(&id, 32))
+        .and_then(|id| otel_ids::parse_padded(&id, 32))
         .or_else(|| trace_id.map(str::to_owned))
-        .ok_or("`traceID` is missing")?;
-    let id = text(&map, "spanID").and_then(|id| identifier::padded(&id, 16)).ok_or("`spanID` is missing")?;
+        .ok_or("missing `traceID`")?;
+    let id = text(&map, "spanID").and_then(|id| otel_ids::parse_padded(&id, 16)).ok_or("missing `spanID`")?;
     let start = match map.get("startTime") {
         None => None,
-        Some(value) => time::read(value, Unit::Microseconds).map_err(|error| format!("`startTime` is {error}"))?,
+        Some(value) => time::parse_with_unit(value, Unit::Microseconds).map_err(|error| format!("`startTime`: {error}"))?,
     };
     let duration = map.get("duration").and_then(Value::as_i64);
     let end = match (start, duration) {
@@ -101,7 +101,7 @@ fn read_span(
         Some(process @ Value::Object(_)) => resource(process),
         _ => text(&map, "processID").and_then(|id| processes.get(&id).cloned()).unwrap_or_default(),
     };
-    let error = failed(&mut attributes);
+    let error = take_status_error(&mut attributes);
     let scope = match attributes.shift_remove("otel.scope.name") {
         Some(Value::String(scope)) => Some(scope),
         _ => None,
@@ -125,30 +125,30 @@ fn read_span(
     Ok((trace_id, span))
 }
 
-/// Returns the parent: the first reference to one, else the span that it follows.
+/// Returns the parent: the first `CHILD_OF` reference, else the first `FOLLOWS_FROM` reference.
 fn parent(map: &Map<String, Value>, trace_id: &str) -> Option<String> {
     if let Some(parent) = map.get("parentSpanID").and_then(Value::as_str) {
-        return identifier::padded(parent, 16);
+        return otel_ids::parse_padded(parent, 16);
     }
     let references = map.get("references")?.as_array()?;
-    let of_kind = |kind: &str| {
+    let find_reference = |kind: &str| {
         references.iter().find(|reference| {
-            let of_this = reference.get("traceID").and_then(Value::as_str).and_then(|id| identifier::padded(id, 32));
-            reference.get("refType").and_then(Value::as_str) == Some(kind) && of_this.is_none_or(|id| id == trace_id)
+            let referenced_trace = reference.get("traceID").and_then(Value::as_str).and_then(|id| otel_ids::parse_padded(id, 32));
+            reference.get("refType").and_then(Value::as_str) == Some(kind) && referenced_trace.is_none_or(|id| id == trace_id)
         })
     };
-    let reference = of_kind("CHILD_OF").or_else(|| of_kind("FOLLOWS_FROM"))?;
-    identifier::padded(reference.get("spanID")?.as_str()?, 16)
+    let reference = find_reference("CHILD_OF").or_else(|| find_reference("FOLLOWS_FROM"))?;
+    otel_ids::parse_padded(reference.get("spanID")?.as_str()?, 16)
 }
 
-/// Takes the status out of the tags: Jaeger writes it there.
-fn failed(tags: &mut Map<String, Value>) -> Option<String> {
+/// Removes the status from the tags and returns its message if it is an error.
+fn take_status_error(tags: &mut Map<String, Value>) -> Option<String> {
     let code = tags.shift_remove("otel.status_code");
     let description = tags.shift_remove("otel.status_description");
-    let marked = tags.shift_remove("error");
+    let error_tag = tags.shift_remove("error");
     let failed = code.as_ref().and_then(Value::as_str) == Some("ERROR")
-        || matches!(marked, Some(Value::Bool(true)))
-        || marked.as_ref().and_then(Value::as_str) == Some("true");
+        || matches!(error_tag, Some(Value::Bool(true)))
+        || error_tag.as_ref().and_then(Value::as_str) == Some("true");
     failed.then(|| match description {
         Some(Value::String(text)) => text,
         _ => String::new(),
@@ -157,7 +157,7 @@ fn failed(tags: &mut Map<String, Value>) -> Option<String> {
 
 fn read_log(value: Value) -> Option<SpanEvent> {
     let Value::Object(mut map) = value else { return None };
-    let time = map.get("timestamp").and_then(|value| time::read(value, Unit::Microseconds).ok().flatten());
+    let time = map.get("timestamp").and_then(|value| time::parse_with_unit(value, Unit::Microseconds).ok().flatten());
     let mut attributes = map.get_mut("fields").map(Value::take).map(tags).unwrap_or_default();
     let name = match attributes.shift_remove("event") {
         Some(Value::String(name)) => name,
@@ -166,7 +166,7 @@ fn read_log(value: Value) -> Option<SpanEvent> {
     Some(SpanEvent { name, time, attributes })
 }
 
-/// Reads tags: a list of keys with a type and a value. Numbers may be written as text.
+/// Reads tags: a list of keys with a type and a value. Numbers may be strings.
 fn tags(value: Value) -> Map<String, Value> {
     let Value::Array(items) = value else { return Map::new() };
     let mut tags = Map::with_capacity(items.len());

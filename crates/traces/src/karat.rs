@@ -1,51 +1,51 @@
-//! Documents that have the shape already.
+//! Input that already consists of trace documents.
 
 use std::borrow::Cow;
 
 use karat_core::document::TraceDocument;
 use serde_json::Value;
 
-use crate::identity::checked_id;
-use crate::kind::Kind;
-use crate::piece::Imported;
+use crate::format::TraceFormat;
+use crate::piece::ImportedTrace;
+use crate::trace_ids::validate_id;
 
-/// Checks a document, which stays byte for byte where it is on one line.
-pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
+/// Validates a document. A document on one line is kept byte for byte.
+pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> {
     TraceDocument::check(value).map_err(|error| error.to_string())?;
     let trace_id = match value.get("trace_id") {
-        None | Some(Value::Null) => return Err("there is no 'trace_id'".to_owned()),
-        Some(Value::String(id)) => checked_id(id)?,
-        Some(_) => return Err("'trace_id' is not a text".to_owned()),
+        None | Some(Value::Null) => return Err("missing 'trace_id'".to_owned()),
+        Some(Value::String(id)) => validate_id(id)?,
+        Some(_) => return Err("'trace_id' is not a string".to_owned()),
     };
-    // Eval functions rely on it.
+    // Eval functions rely on this.
     let is_valid = |step: &Value| step.get("error").is_none_or(|error| error.is_null() || error.is_string());
     let mut steps = value.get("steps").and_then(Value::as_array).into_iter().flatten();
     if let Some(at) = steps.position(|step| !is_valid(step)) {
-        return Err(format!("steps[{at}].error is neither a text nor null"));
+        return Err(format!("steps[{at}].error is neither a string nor null"));
     }
-    let document = std::str::from_utf8(text).map_err(|_| "not UTF-8".to_owned())?;
+    let document = std::str::from_utf8(text).map_err(|_| "not valid UTF-8".to_owned())?;
     let document = one_line(document.trim()).into_owned();
-    Ok(Imported { kind: Kind::Karat, trace_id, document, raw: text.to_vec(), feedback: Vec::new() })
+    Ok(ImportedTrace { format: TraceFormat::Karat, trace_id, document, raw: text.to_vec(), feedback: Vec::new() })
 }
 
-/// Takes the line breaks out of a document that is laid out over several lines; numbers keep their form.
+/// Removes whitespace from a document on several lines. Numbers keep their notation.
 fn one_line(text: &str) -> Cow<'_, str> {
     if !text.contains(['\n', '\r']) {
         return Cow::Borrowed(text);
     }
     let mut line = String::with_capacity(text.len());
-    let (mut in_text, mut escaped) = (false, false);
+    let (mut in_string, mut escaped) = (false, false);
     for character in text.chars() {
-        if in_text {
+        if in_string {
             line.push(character);
             match character {
                 _ if escaped => escaped = false,
                 '\\' => escaped = true,
-                '"' => in_text = false,
+                '"' => in_string = false,
                 _ => {}
             }
         } else if !matches!(character, ' ' | '\t' | '\n' | '\r') {
-            in_text = character == '"';
+            in_string = character == '"';
             line.push(character);
         }
     }
@@ -58,19 +58,19 @@ mod tests {
 
     use super::*;
 
-    fn read_text(text: &str) -> Result<Imported, String> {
+    fn read_text(text: &str) -> Result<ImportedTrace, String> {
         read(&serde_json::from_str(text).expect("JSON"), text.as_bytes())
     }
 
     #[test]
-    fn a_document_stays_byte_for_byte() {
+    fn keeps_a_document_byte_for_byte() {
         let text = r#"{"trace_id": "t-1",  "steps": [{"x": 1.50, "tool_calls": [{"name": "a"}], "error": null}], "mine": 1e2}"#;
         let imported = read_text(text).expect("a trace");
         assert_eq!((imported.trace_id.as_str(), imported.document.as_str()), ("t-1", text));
     }
 
     #[test]
-    fn several_lines_become_one() {
+    fn joins_a_document_on_several_lines() {
         let imported =
             read_text("{\n \"trace_id\": \"a b\\\" c\",\r\n \"steps\": [ ],\n\"n\": 1.50\n}").expect("a trace");
         assert_eq!(imported.document, r#"{"trace_id":"a b\" c","steps":[],"n":1.50}"#);
@@ -78,23 +78,23 @@ mod tests {
 
     #[rstest]
     #[case("[]", "the trace is not an object")]
-    #[case("{\"steps\": []}", "there is no 'trace_id'")]
-    #[case("{\"trace_id\": null, \"steps\": []}", "there is no 'trace_id'")]
-    #[case("{\"trace_id\": 7, \"steps\": []}", "'trace_id' is not a text")]
-    #[case("{\"trace_id\": \" \", \"steps\": []}", "the trace's id is empty")]
-    #[case("{\"trace_id\": \"a\\u0000\", \"steps\": []}", "the trace's id has control characters")]
-    #[case("{\"trace_id\": \"a\"}", "the trace has no list 'steps'")]
-    #[case("{\"trace_id\": \"a\", \"steps\": {}}", "the trace has no list 'steps'")]
+    #[case("{\"steps\": []}", "missing 'trace_id'")]
+    #[case("{\"trace_id\": null, \"steps\": []}", "missing 'trace_id'")]
+    #[case("{\"trace_id\": 7, \"steps\": []}", "'trace_id' is not a string")]
+    #[case("{\"trace_id\": \" \", \"steps\": []}", "the trace id is empty")]
+    #[case("{\"trace_id\": \"a\\u0000\", \"steps\": []}", "the trace id contains control characters")]
+    #[case("{\"trace_id\": \"a\"}", "the trace has no 'steps' list")]
+    #[case("{\"trace_id\": \"a\", \"steps\": {}}", "the trace has no 'steps' list")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{}, 3]}", "steps[1] is not an object")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": {}}]}", "steps[0].tool_calls is not a list")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [1]}]}", "steps[0].tool_calls[0] is not an object")]
     #[case("{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [{}]}]}", "steps[0].tool_calls[0] has no 'name'")]
     #[case(
         "{\"trace_id\": \"a\", \"steps\": [{\"tool_calls\": [{\"name\": 1}]}]}",
-        "steps[0].tool_calls[0].name is not a text"
+        "steps[0].tool_calls[0].name is not a string"
     )]
-    #[case("{\"trace_id\": \"a\", \"steps\": [{\"error\": 3}]}", "steps[0].error is neither a text nor null")]
-    fn a_wrong_shape_is_refused(#[case] text: &str, #[case] why: &str) {
-        assert_eq!(read_text(text).expect_err("refused"), why);
+    #[case("{\"trace_id\": \"a\", \"steps\": [{\"error\": 3}]}", "steps[0].error is neither a string nor null")]
+    fn rejects_invalid_documents(#[case] text: &str, #[case] reason: &str) {
+        assert_eq!(read_text(text).expect_err("refused"), reason);
     }
 }

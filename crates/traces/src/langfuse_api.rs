@@ -1,4 +1,4 @@
-//! Reads traces from a Langfuse server, page by page.
+//! Reads traces from a Langfuse server in pages.
 
 mod transport;
 
@@ -13,23 +13,22 @@ use tokio::task::JoinSet;
 
 use crate::json::first_text;
 use crate::langfuse;
-use crate::piece::{Piece, Refused};
-use crate::time::guessed;
+use crate::piece::{Piece, RefusedItem};
+use crate::time::parse_any_unit;
 use transport::{Reply, Transport};
 
 pub use transport::LangfuseError;
 
-/// How many traces are on a page.
-const PAGE: usize = 50;
+const TRACES_PER_PAGE: usize = 50;
 
-/// How many observations are asked for at once; the server gives no more.
-const OBSERVATIONS: usize = 1000;
+/// The maximum that the server allows.
+const OBSERVATIONS_PER_PAGE: usize = 1000;
 
-/// How many traces are fetched at the same time. Servers count requests by the minute, so that more would only wait.
-const AT_ONCE: usize = 4;
+/// Servers limit requests per minute, so more concurrency would only add waiting.
+const MAX_CONCURRENT_FETCHES: usize = 4;
 
-/// A server shows what it was sent up to this much later.
-const DELAY: SignedDuration = SignedDuration::from_mins(15);
+/// The maximum delay until a server shows the data it received.
+const INGESTION_DELAY: SignedDuration = SignedDuration::from_mins(15);
 
 /// The keys of a Langfuse project.
 #[derive(Clone)]
@@ -48,24 +47,24 @@ impl std::fmt::Debug for LangfuseKeys {
 #[derive(Debug)]
 pub struct LangfuseApi {
     transport: Transport,
-    /// The server knows the second version of the observations' interface, as far as is known.
-    has_version_2: AtomicBool,
+    /// Assumed until a request shows that the server is too old.
+    has_observations_v2: AtomicBool,
 }
 
 impl LangfuseApi {
-    /// Takes the server's address: `https://cloud.langfuse.com`, or one's own.
+    /// `url` is `https://cloud.langfuse.com` or the URL of a self-hosted server.
     pub fn new(url: &str, keys: LangfuseKeys) -> Result<Self, LangfuseError> {
-        Ok(Self { transport: Transport::new(url, keys)?, has_version_2: AtomicBool::new(true) })
+        Ok(Self { transport: Transport::new(url, keys)?, has_observations_v2: AtomicBool::new(true) })
     }
 
-    /// Waits this long before the second try of a request, and twice as long before each further one.
+    /// Sets the delay before the first retry of a request. It doubles with each further retry.
     #[must_use]
-    pub fn with_pause(mut self, pause: Duration) -> Self {
-        self.transport.pause = pause;
+    pub fn with_retry_delay(mut self, delay: Duration) -> Self {
+        self.transport.retry_delay = delay;
         self
     }
 
-    /// Reads the traces that began in this time, oldest first, and then those that people scored in it.
+    /// Reads the traces that began in this time range, oldest first, then those that people scored in it.
     pub fn pages(self, since: Option<Timestamp>, until: Option<Timestamp>) -> LangfusePages {
         LangfusePages {
             api: Arc::new(self),
@@ -79,7 +78,7 @@ impl LangfuseApi {
         }
     }
 
-    /// Reads all observations of a trace; nothing where the server has no such interface.
+    /// Reads all observations of a trace. Returns `None` if the server does not support the v2 endpoint.
     async fn observations(&self, trace: &str) -> Result<Option<Vec<Value>>, LangfuseError> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
@@ -87,52 +86,52 @@ impl LangfuseApi {
             let mut query = vec![
                 ("traceId", trace.to_owned()),
                 ("fields", "core,basic,time,io,metadata,model,usage".to_owned()),
-                ("limit", OBSERVATIONS.to_string()),
+                ("limit", OBSERVATIONS_PER_PAGE.to_string()),
             ];
             query.extend(cursor.iter().map(|cursor| ("cursor", cursor.clone())));
             let Reply::Found(mut page) = self.transport.get_page(&["v2", "observations"], &query).await? else {
                 return Ok(None);
             };
-            all.extend(take_list(&mut page));
+            all.extend(take_data(&mut page));
             let next = page.get("meta").and_then(|meta| meta.get("cursor")).and_then(Value::as_str).map(str::to_owned);
             match next.filter(|next| !next.is_empty()) {
                 None => return Ok(Some(all)),
                 Some(next) if cursor.as_ref() == Some(&next) => {
-                    let why = "the same page follows itself".to_owned();
-                    return Err(LangfuseError::Broken { path: "v2/observations".to_owned(), why });
+                    let reason = "the cursor does not advance".to_owned();
+                    return Err(LangfuseError::InvalidResponse { path: "v2/observations".to_owned(), reason });
                 }
                 next => cursor = next,
             }
         }
     }
 
-    /// Reads a trace whole. `listed` is what the list says of it.
-    async fn trace(&self, id: &str, listed: Option<Map<String, Value>>) -> Result<Option<Value>, LangfuseError> {
+    /// Reads a full trace. `listed` is its entry in the list of traces.
+    async fn fetch_trace(&self, id: &str, listed: Option<Map<String, Value>>) -> Result<Option<Value>, LangfuseError> {
         if let Some(trace) = listed
-            && self.has_version_2.load(Ordering::Relaxed)
+            && self.has_observations_v2.load(Ordering::Relaxed)
         {
             if let Some(observations) = self.observations(id).await? {
                 return Ok(Some(json!({"trace": trace, "observations": observations})));
             }
-            // Servers of one's own may be older.
-            self.has_version_2.store(false, Ordering::Relaxed);
+            // Self-hosted servers may be older.
+            self.has_observations_v2.store(false, Ordering::Relaxed);
         }
         Ok(match self.transport.get(&["traces", id], &[]).await? {
             Reply::Found(trace) => Some(json!({"trace": trace})),
-            Reply::Missing => None,
+            Reply::NotFound => None,
         })
     }
 
-    /// Reads a trace and makes a piece of it, with what people said.
-    async fn piece(
+    /// Reads a trace with its scores.
+    async fn read_trace(
         &self,
         id: &str,
         listed: Option<Map<String, Value>>,
         scores: Vec<Value>,
-    ) -> Result<Result<Piece, Refused>, LangfuseError> {
-        let refused = |message: String| Refused { place: format!("trace {id}"), message };
-        let Some(mut export) = self.trace(id, listed).await? else {
-            return Ok(Err(refused("the server has it no more".to_owned())));
+    ) -> Result<Result<Piece, RefusedItem>, LangfuseError> {
+        let refused = |message: String| RefusedItem { place: format!("trace {id}"), message };
+        let Some(mut export) = self.fetch_trace(id, listed).await? else {
+            return Ok(Err(refused("the trace no longer exists on the server".to_owned())));
         };
         if !scores.is_empty() {
             export["scores"] = Value::Array(scores);
@@ -143,20 +142,20 @@ impl LangfuseApi {
     }
 }
 
-/// Some of a server's traces.
+/// One page of a server's traces.
 #[derive(Debug)]
 pub struct LangfusePage {
-    pub pieces: Vec<Result<Piece, Refused>>,
-    /// All traces that began before this were seen; nothing where that is not known yet. See [`resume_from`].
+    pub pieces: Vec<Result<Piece, RefusedItem>>,
+    /// All traces that began before this time were read. `None` if unknown. See [`resume_from`].
     pub seen_until: Option<Timestamp>,
-    /// How many traces there are in all, by the server's word.
+    /// The total number of traces according to the server.
     pub total: Option<u64>,
 }
 
-/// Returns from when on to read the next time, so that traces that reached the server late are not missed. Those that are
-/// read again change nothing.
+/// Returns the start of the next import, with an overlap for traces that reached the server late. Reading a trace again
+/// is harmless.
 pub fn resume_from(seen_until: Timestamp) -> Timestamp {
-    seen_until.checked_sub(DELAY).unwrap_or(seen_until)
+    seen_until.checked_sub(INGESTION_DELAY).unwrap_or(seen_until)
 }
 
 /// Pages of a server's traces.
@@ -166,31 +165,31 @@ pub struct LangfusePages {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     stage: Stage,
-    /// What people said, by trace.
+    /// Scores of people, by trace.
     scores: BTreeMap<String, Vec<Value>>,
     read: BTreeSet<String>,
     newest: Option<Timestamp>,
-    /// The server keeps the order that it is asked for.
+    /// The server honours the requested order.
     ascending: bool,
 }
 
 #[derive(Debug)]
 enum Stage {
     Scores,
-    /// The page that comes next.
+    /// The number of the next page.
     Traces(u64),
-    /// Traces that began earlier and were scored since.
+    /// Earlier traces that were scored in the time range.
     Scored(VecDeque<String>),
 }
 
-/// A trace that is to be fetched.
-struct Wanted {
+/// A trace to fetch.
+struct PendingTrace {
     id: String,
     listed: Option<Map<String, Value>>,
 }
 
 impl LangfusePages {
-    /// Reads the next page; nothing after the last. After an error the same page is tried again.
+    /// Reads the next page, or `None` after the last one. After an error, the next call retries the same page.
     pub async fn next(&mut self) -> Result<Option<LangfusePage>, LangfuseError> {
         loop {
             match &mut self.stage {
@@ -205,13 +204,13 @@ impl LangfusePages {
                     }
                 }
                 Stage::Scored(ids) => {
-                    let wanted: Vec<Wanted> =
-                        ids.iter().take(PAGE).map(|id| Wanted { id: id.clone(), listed: None }).collect();
-                    if wanted.is_empty() {
+                    let pending: Vec<PendingTrace> =
+                        ids.iter().take(TRACES_PER_PAGE).map(|id| PendingTrace { id: id.clone(), listed: None }).collect();
+                    if pending.is_empty() {
                         return Ok(None);
                     }
-                    let count = wanted.len();
-                    let pieces = self.fetch(wanted).await?;
+                    let count = pending.len();
+                    let pieces = self.fetch(pending).await?;
                     if let Stage::Scored(ids) = &mut self.stage {
                         ids.drain(..count);
                     }
@@ -221,124 +220,123 @@ impl LangfusePages {
         }
     }
 
-    /// Reads a page of the list and its traces; nothing where the list has ended.
+    /// Reads a page of the list and its traces. Returns `None` at the end of the list.
     async fn read_page(&mut self, number: u64) -> Result<Option<LangfusePage>, LangfuseError> {
-        let mut query = self.times();
+        let mut query = self.time_range();
         query.push(("page", number.to_string()));
-        query.push(("limit", PAGE.to_string()));
+        query.push(("limit", TRACES_PER_PAGE.to_string()));
         query.push(("orderBy", "timestamp.asc".to_owned()));
         query.push(("fields", "core,io".to_owned()));
         let mut page = self.api.transport.get_page(&["traces"], &query).await?.found("traces")?;
-        let traces = take_list(&mut page);
+        let traces = take_data(&mut page);
         let count = |name: &str| page.get("meta").and_then(|meta| meta.get(name)).and_then(Value::as_u64);
-        let last = match count("totalPages") {
+        let is_last = match count("totalPages") {
             Some(pages) => number >= pages,
-            None => traces.len() < PAGE,
+            None => traces.len() < TRACES_PER_PAGE,
         };
         let total = count("totalItems");
-        let empty = traces.is_empty();
-        if empty && !last {
-            return Err(ends_early("traces", number));
+        let is_empty = traces.is_empty();
+        if is_empty && !is_last {
+            return Err(unexpected_end("traces", number));
         }
         let (mut newest, mut ascending) = (self.newest, self.ascending);
-        let (mut wanted, mut pieces) = (Vec::new(), Vec::new());
+        let (mut pending, mut pieces) = (Vec::new(), Vec::new());
         for (item, trace) in (1_u64..).zip(traces) {
             let Some(id) = trace.as_object().and_then(|trace| first_text(trace, &["id"])).map(str::to_owned) else {
                 let place = format!("page {number}, item {item}");
-                pieces.push(Err(Refused { place, message: "the trace has no 'id'".to_owned() }));
+                pieces.push(Err(RefusedItem { place, message: "the trace has no 'id'".to_owned() }));
                 continue;
             };
-            let began = trace.get("timestamp").and_then(guessed);
+            let began = trace.get("timestamp").and_then(parse_any_unit);
             ascending &= began >= newest || began.is_none();
             newest = newest.max(began);
             if let Value::Object(listed) = trace
                 && !self.read.contains(&id)
             {
-                wanted.push(Wanted { id, listed: Some(listed) });
+                pending.push(PendingTrace { id, listed: Some(listed) });
             }
         }
-        pieces.splice(0..0, self.fetch(wanted).await?);
+        pieces.splice(0..0, self.fetch(pending).await?);
         (self.newest, self.ascending) = (newest, ascending);
-        if last || empty {
-            let left = self.scores.keys().filter(|id| !self.read.contains(*id)).cloned().collect();
-            self.stage = Stage::Scored(left);
-            if empty {
+        if is_last || is_empty {
+            let remaining = self.scores.keys().filter(|id| !self.read.contains(*id)).cloned().collect();
+            self.stage = Stage::Scored(remaining);
+            if is_empty {
                 return Ok(None);
             }
         } else {
             self.stage = Stage::Traces(number + 1);
         }
-        let seen_until = self.newest.filter(|_| self.ascending || last);
+        let seen_until = self.newest.filter(|_| self.ascending || is_last);
         Ok(Some(LangfusePage { pieces, seen_until, total }))
     }
 
-    /// Fetches traces, some at the same time; they keep their order.
-    async fn fetch(&mut self, wanted: Vec<Wanted>) -> Result<Vec<Result<Piece, Refused>>, LangfuseError> {
-        let ids: Vec<String> = wanted.iter().map(|one| one.id.clone()).collect();
-        let mut pieces: BTreeMap<usize, Result<Piece, Refused>> = BTreeMap::new();
-        let mut waiting = wanted.into_iter().enumerate();
+    /// Fetches traces concurrently and returns them in order.
+    async fn fetch(&mut self, pending: Vec<PendingTrace>) -> Result<Vec<Result<Piece, RefusedItem>>, LangfuseError> {
+        let ids: Vec<String> = pending.iter().map(|one| one.id.clone()).collect();
+        let mut pieces: BTreeMap<usize, Result<Piece, RefusedItem>> = BTreeMap::new();
+        let mut waiting = pending.into_iter().enumerate();
         let mut running = JoinSet::new();
         loop {
-            while running.len() < AT_ONCE
+            while running.len() < MAX_CONCURRENT_FETCHES
                 && let Some((place, one)) = waiting.next()
             {
                 let api = Arc::clone(&self.api);
                 let scores = self.scores.get(&one.id).cloned().unwrap_or_default();
-                running.spawn(async move { (place, api.piece(&one.id, one.listed, scores).await) });
+                running.spawn(async move { (place, api.read_trace(&one.id, one.listed, scores).await) });
             }
             match running.join_next().await {
                 None => break,
                 Some(Ok((place, piece))) => {
                     pieces.insert(place, piece?);
                 }
-                Some(Err(error)) => return Err(LangfuseError::Unreached(error.to_string())),
+                Some(Err(error)) => return Err(LangfuseError::Unreachable(error.to_string())),
             }
         }
         self.read.extend(ids);
         Ok(pieces.into_values().collect())
     }
 
-    /// Reads what people said in the time, by trace.
+    /// Reads the scores of people in the time range, by trace.
     async fn read_scores(&self) -> Result<BTreeMap<String, Vec<Value>>, LangfuseError> {
         let mut scores: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for number in 1_u64.. {
-            let mut query = self.times();
+            let mut query = self.time_range();
             query.push(("source", "ANNOTATION".to_owned()));
             query.push(("page", number.to_string()));
             query.push(("limit", "100".to_owned()));
             let Reply::Found(mut page) = self.api.transport.get_page(&["v2", "scores"], &query).await? else { break };
-            let listed = take_list(&mut page);
+            let listed = take_data(&mut page);
             let pages = page.get("meta").and_then(|meta| meta.get("totalPages")).and_then(Value::as_u64);
-            let last = pages.map_or(listed.len() < 100, |pages| number >= pages);
-            if listed.is_empty() && !last {
-                return Err(ends_early("v2/scores", number));
+            let is_last = pages.map_or(listed.len() < 100, |pages| number >= pages);
+            if listed.is_empty() && !is_last {
+                return Err(unexpected_end("v2/scores", number));
             }
             for score in listed {
                 if let Some(trace) = score.get("traceId").and_then(Value::as_str).map(str::to_owned) {
                     scores.entry(trace).or_default().push(score);
                 }
             }
-            if last {
+            if is_last {
                 break;
             }
         }
         Ok(scores)
     }
 
-    fn times(&self) -> Vec<(&'static str, String)> {
+    fn time_range(&self) -> Vec<(&'static str, String)> {
         let since = self.since.map(|since| ("fromTimestamp", since.to_string()));
         let until = self.until.map(|until| ("toTimestamp", until.to_string()));
         since.into_iter().chain(until).collect()
     }
 }
 
-/// Tells of a list that is said to go on, and does not.
-fn ends_early(path: &str, page: u64) -> LangfuseError {
-    let why = format!("page {page} is empty, though more are said to follow");
-    LangfuseError::Broken { path: format!("api/public/{path}"), why }
+fn unexpected_end(path: &str, page: u64) -> LangfuseError {
+    let reason = format!("page {page} is empty but not the last one");
+    LangfuseError::InvalidResponse { path: format!("api/public/{path}"), reason }
 }
 
-fn take_list(page: &mut Value) -> Vec<Value> {
+fn take_data(page: &mut Value) -> Vec<Value> {
     match page.get_mut("data").map(Value::take) {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),

@@ -1,83 +1,82 @@
-//! LangSmith's runs: one by one, in lists, or with their children within.
+//! LangSmith runs: single, in lists, or nested with their children.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::identity::checked_id;
-use crate::json::{first, first_count, first_number, first_text, is_blank, unpacked_copy};
-use crate::kind::Kind;
-use crate::otlp::SpansRead;
+use crate::format::TraceFormat;
+use crate::json::{first, first_count, first_number, first_text, is_blank, unpack_owned};
+use crate::otlp::ParsedSpans;
 use crate::parts::{Role, Span, TraceParts};
-use crate::piece::Refused;
-use crate::time::guessed;
+use crate::piece::RefusedItem;
+use crate::time::parse_any_unit;
+use crate::trace_ids::validate_id;
 
-/// How many runs may be within each other.
-const DEEPEST: usize = 64;
+const MAX_RUN_DEPTH: usize = 64;
 
-/// Reads a run and its children. A trace's runs may be spread over a file, so that each is a part of it.
-pub(crate) fn read(value: &Value) -> SpansRead {
-    let mut reading = Reading::default();
-    reading.run(value, None, 0);
-    SpansRead { traces: reading.parts.into_values().collect(), refused: reading.refused }
+/// Reads a run and its children as parts of traces, because the runs of a trace may be spread over a file.
+pub(crate) fn read(value: &Value) -> ParsedSpans {
+    let mut reader = RunReader::default();
+    reader.run(value, None, 0);
+    ParsedSpans { traces: reader.parts.into_values().collect(), refused: reader.refused }
 }
 
 #[derive(Default)]
-struct Reading {
+struct RunReader {
     parts: BTreeMap<String, TraceParts>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedItem>,
 }
 
-impl Reading {
-    /// Reads a run; `within` is the trace and the run that it stands in.
-    fn run(&mut self, value: &Value, within: Option<(&str, &str)>, depth: usize) {
-        match self.read_run(value, within) {
+impl RunReader {
+    /// Reads a run and its children. `enclosing` is the id of its trace and of its parent run.
+    fn run(&mut self, value: &Value, enclosing: Option<(&str, &str)>, depth: usize) {
+        match self.read_run(value, enclosing) {
             Ok((trace, id)) => {
                 let children = value.get("child_runs").and_then(Value::as_array).into_iter().flatten();
-                if depth == DEEPEST {
-                    self.refuse(value, "its children are too deep within each other".to_owned());
+                if depth == MAX_RUN_DEPTH {
+                    self.refuse(value, "child runs are nested too deeply".to_owned());
                     return;
                 }
                 for child in children {
                     self.run(child, Some((&trace, &id)), depth + 1);
                 }
             }
-            Err(why) => self.refuse(value, why),
+            Err(reason) => self.refuse(value, reason),
         }
     }
 
     fn refuse(&mut self, run: &Value, message: String) {
         let id = run.get("id").and_then(Value::as_str).unwrap_or("without an id");
-        self.refused.push(Refused { place: format!("run {id}"), message });
+        self.refused.push(RefusedItem { place: format!("run {id}"), message });
     }
 
-    fn read_run(&mut self, value: &Value, within: Option<(&str, &str)>) -> Result<(String, String), String> {
-        let run = value.as_object().ok_or("a run is an object")?;
+    fn read_run(&mut self, value: &Value, enclosing: Option<(&str, &str)>) -> Result<(String, String), String> {
+        let run = value.as_object().ok_or("a run must be an object")?;
         let id = first_text(run, &["id"]).ok_or("the run has no 'id'")?.to_owned();
-        let parent = first_text(run, &["parent_run_id"]).or_else(|| within.map(|(_, parent)| parent));
+        let parent = first_text(run, &["parent_run_id"]).or_else(|| enclosing.map(|(_, parent)| parent));
         let parent = parent.filter(|parent| *parent != id).map(str::to_owned);
-        let trace = match first_text(run, &["trace_id"]).or_else(|| within.map(|(trace, _)| trace)) {
+        let trace = match first_text(run, &["trace_id"]).or_else(|| enclosing.map(|(trace, _)| trace)) {
             Some(trace) => trace,
-            // The first run of a trace gives it its id.
+            // The id of the root run is the trace id.
             None if parent.is_none() => &id,
-            None => root(run).ok_or("the run has a parent and no 'trace_id'")?,
+            None => root_id(run).ok_or("the run has a parent but no 'trace_id'")?,
         };
-        let trace = checked_id(trace)?;
-        let parts = self.parts.entry(trace.clone()).or_insert_with(|| TraceParts::new(Kind::LangSmith, &trace));
+        let trace = validate_id(trace)?;
+        let parts = self.parts.entry(trace.clone()).or_insert_with(|| TraceParts::new(TraceFormat::LangSmith, &trace));
         parts.spans.insert(id.clone(), span(run, id.clone(), parent));
         Ok((trace, id))
     }
 }
 
-/// Returns the trace's first run by the order, which has all runs above this one: `TIMEZID.TIMEZID`.
-fn root(run: &Map<String, Value>) -> Option<&str> {
+/// Returns the id of the root run from the dotted order, which lists all ancestors: `TIMEZID.TIMEZID`.
+fn root_id(run: &Map<String, Value>) -> Option<&str> {
     let first = first_text(run, &["dotted_order"])?.split('.').next()?;
     first.split_once('Z').map(|(_, id)| id).filter(|id| !id.is_empty())
 }
 
-/// Returns when a run began, by its place in the order.
-fn ordered_at(run: &Map<String, Value>) -> Option<Timestamp> {
+/// Returns the start time from the dotted order.
+fn start_from_order(run: &Map<String, Value>) -> Option<Timestamp> {
     let last = first_text(run, &["dotted_order"])?.split('.').next_back()?;
     let (time, _) = last.split_once('Z')?;
     let digits = time.get(..15)?;
@@ -93,14 +92,14 @@ fn span(run: &Map<String, Value>, id: String, parent: Option<String>) -> Span {
         _ => None,
     };
     let error = first(run, &["error"]).map(crate::json::text_of).filter(|error| !error.is_empty());
-    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpacked_copy);
+    let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpack_owned);
     Span {
         id,
         parent,
         name: first_text(run, &["name"]).unwrap_or_default().to_owned(),
         role,
-        start: run.get("start_time").and_then(guessed).or_else(|| ordered_at(run)),
-        end: run.get("end_time").and_then(guessed),
+        start: run.get("start_time").and_then(parse_any_unit).or_else(|| start_from_order(run)),
+        end: run.get("end_time").and_then(parse_any_unit),
         attributes: attributes(run, role),
         error,
         input: field("inputs"),
@@ -109,11 +108,11 @@ fn span(run: &Map<String, Value>, id: String, parent: Option<String>) -> Span {
     }
 }
 
-/// Returns what a run says beside what went in and out, by the names that spans have for it.
+/// Returns the fields of a run other than input and output as span attributes.
 fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value> {
-    let nothing = Map::new();
-    let extra = run.get("extra").and_then(Value::as_object).unwrap_or(&nothing);
-    let part = |name: &str| extra.get(name).and_then(Value::as_object).unwrap_or(&nothing);
+    let empty = Map::new();
+    let extra = run.get("extra").and_then(Value::as_object).unwrap_or(&empty);
+    let part = |name: &str| extra.get(name).and_then(Value::as_object).unwrap_or(&empty);
     let (metadata, parameters) = (part("metadata"), part("invocation_params"));
     let mut attributes = Map::new();
     let mut set = |name: &str, value: Option<Value>| {
@@ -122,10 +121,10 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
         }
     };
     let text = |text: Option<&str>| text.map(Value::from);
-    let within = |part: &str| run.get(part).and_then(Value::as_object).unwrap_or(&nothing);
-    let (inputs, outputs) = (within("inputs"), within("outputs"));
-    let used = outputs.get("usage_metadata").and_then(Value::as_object).unwrap_or(&nothing);
-    let cached = used.get("input_token_details").and_then(Value::as_object).unwrap_or(&nothing);
+    let object = |part: &str| run.get(part).and_then(Value::as_object).unwrap_or(&empty);
+    let (inputs, outputs) = (object("inputs"), object("outputs"));
+    let usage = outputs.get("usage_metadata").and_then(Value::as_object).unwrap_or(&empty);
+    let cached = usage.get("input_token_details").and_then(Value::as_object).unwrap_or(&empty);
     if role == Some(Role::Model) {
         let model = first_text(metadata, &["ls_model_name"])
             .or_else(|| first_text(parameters, &["model", "model_name"]))
@@ -133,13 +132,15 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
         set("gen_ai.request.model", text(model));
         set("gen_ai.response.model", text(first_text(outputs, &["model"])));
         set("gen_ai.provider.name", text(first_text(metadata, &["ls_provider"])));
-        let count = |here: &str, there: &str| first_count(run, &[here]).or_else(|| first_count(used, &[there]));
+        let count = |run_key: &str, usage_key: &str| {
+            first_count(run, &[run_key]).or_else(|| first_count(usage, &[usage_key]))
+        };
         set("gen_ai.usage.input_tokens", count("prompt_tokens", "input_tokens").map(Value::from));
         set("gen_ai.usage.output_tokens", count("completion_tokens", "output_tokens").map(Value::from));
         set("gen_ai.usage.cache_read.input_tokens", first_count(cached, &["cache_read"]).map(Value::from));
         set("gen_ai.usage.cost", first_number(run, &["total_cost"]).map(Value::from));
     }
-    // A run's own `session_id` is the project that it is kept in.
+    // A run's own `session_id` is the id of its project.
     set("session.id", text(first_text(metadata, &["session_id", "thread_id", "conversation_id"])));
     set("user.id", text(first_text(metadata, &["user_id"])));
     set("tag.tags", run.get("tags").filter(|tags| !is_blank(tags)).cloned());
@@ -156,15 +157,15 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
     attributes
 }
 
-/// Returns what people said. LangSmith counts feedback by its key; it is a person's where all of it came from `app`,
-/// LangSmith's own pages. What came by `api` may be anybody's.
+/// Returns the feedback of people as annotations. LangSmith aggregates feedback by key. A key counts as human if all
+/// of its feedback came from `app`, the LangSmith UI; feedback from `api` may be automated.
 fn annotations(run: &Map<String, Value>) -> Vec<Map<String, Value>> {
     let stats = run.get("feedback_stats").and_then(Value::as_object);
-    let mut said = Vec::new();
+    let mut annotations = Vec::new();
     for (key, stat) in stats.into_iter().flatten() {
         let Some(stat) = stat.as_object() else { continue };
         let sources = stat.get("sources").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        if sources.is_empty() || !sources.iter().all(is_person) {
+        if sources.is_empty() || !sources.iter().all(is_human) {
             continue;
         }
         let values = stat.get("values").and_then(Value::as_object);
@@ -183,13 +184,13 @@ fn annotations(run: &Map<String, Value>) -> Vec<Map<String, Value>> {
         if !comments.is_empty() {
             annotation.insert("explanation".to_owned(), json!(comments.join("; ")));
         }
-        said.push(annotation);
+        annotations.push(annotation);
     }
-    said
+    annotations
 }
 
-/// A source is a word, an object with its type, or the JSON text of such an object.
-fn is_person(source: &Value) -> bool {
-    let source = unpacked_copy(source);
+/// A source is a string, an object with a type, or the JSON text of such an object.
+fn is_human(source: &Value) -> bool {
+    let source = unpack_owned(source);
     source.as_str().or_else(|| source.get("type").and_then(Value::as_str)) == Some("app")
 }

@@ -1,24 +1,23 @@
-//! Reads traces that other programs wrote into the one trace shape, `karat_core::document`.
+//! Converts traces of other programs into trace documents, `karat_core::document`.
 //!
-//! A source gives whole traces (message logs, exports) or spans, of which more may come later. Spans of one trace are
-//! gathered in [`TraceParts`], which can be merged in any order and any number of times, and are assembled to a document
-//! anew whenever there are more.
+//! A source yields whole traces (message logs, exports) or spans, and more spans may arrive later. The spans of a trace
+//! are collected in [`TraceParts`], which can be merged in any order and any number of times. The document is assembled
+//! again whenever spans are added.
 
 mod assemble;
 mod chat;
 mod conversation;
 mod detect;
+mod format;
 mod gzip;
-mod identifier;
-mod identity;
 pub mod jaeger;
 mod json;
 mod karat;
-mod kind;
 mod langfuse;
 mod langfuse_api;
 mod langsmith;
 mod messages;
+mod otel_ids;
 pub mod otlp;
 mod parts;
 mod piece;
@@ -26,13 +25,14 @@ mod rating;
 mod read;
 mod tau_bench;
 mod time;
+mod trace_ids;
 mod values;
 mod vocabulary;
 
 pub use assemble::{Assembled, assemble};
-pub use detect::LOOKED_FOR;
-pub use kind::Kind;
+pub use detect::EXPECTED_CONTENT;
+pub use format::TraceFormat;
 pub use langfuse_api::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, LangfusePages, resume_from};
 pub use parts::{LogEvent, Role, Span, SpanEvent, TraceParts};
-pub use piece::{Imported, Piece, Refused, SourceFeedback};
-pub use read::{ReadError, Reading, read};
+pub use piece::{ImportedTrace, Piece, RefusedItem, SourceFeedback};
+pub use read::{ReadError, TraceReader, read};

@@ -1,28 +1,28 @@
-//! Logs of conversations with a model's API: lists of messages, requests, and requests with their responses.
+//! Logs of model API conversations: lists of messages, requests, and requests with their responses.
 
 use karat_core::document::{Step, StepUsage, TraceContent};
 use serde_json::{Map, Value, json};
 
 use crate::conversation::Conversation;
-use crate::identity::{checked_id, id_by_content, id_of_entry};
+use crate::format::TraceFormat;
 use crate::json::{first, first_count, first_text};
-use crate::kind::Kind;
-use crate::piece::Imported;
-use crate::time::guessed;
+use crate::piece::ImportedTrace;
+use crate::time::parse_any_unit;
+use crate::trace_ids::{content_id, entry_id, validate_id};
 
-/// Names that a log may have for what is one trace. A conversation's id is none of them: each of its requests is one.
-const IDS: [&str; 3] = ["trace_id", "traceId", "request_id"];
+/// Keys of a trace id. Conversation ids are excluded: each request of a conversation is a trace.
+const TRACE_ID_KEYS: [&str; 3] = ["trace_id", "traceId", "request_id"];
 
-/// Names of what tells one entry from another within a file only: other files count from one, too.
-const ENTRIES: [&str; 2] = ["id", "custom_id"];
+/// Keys of an id that is unique only within its file.
+const ENTRY_ID_KEYS: [&str; 2] = ["id", "custom_id"];
 
-/// Names of what several traces have in common.
-const SESSIONS: [&str; 5] = ["session_id", "sessionId", "conversation_id", "thread_id", "chat_id"];
+/// Keys of an id that several traces share.
+const SESSION_ID_KEYS: [&str; 5] = ["session_id", "sessionId", "conversation_id", "thread_id", "chat_id"];
 
 /// Reads one entry of a log.
-pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, String> {
-    let nothing = Map::new();
-    let entry = value.as_object().unwrap_or(&nothing);
+pub(crate) fn read(format: TraceFormat, value: &Value, text: &[u8]) -> Result<ImportedTrace, String> {
+    let empty = Map::new();
+    let entry = value.as_object().unwrap_or(&empty);
     let request = ["request", "body"].iter().find_map(|name| entry.get(*name)?.as_object()).unwrap_or(entry);
     let response = response(entry);
 
@@ -33,10 +33,10 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     let messages = value.as_array().or_else(|| request.get("messages").and_then(Value::as_array));
     match (messages, request.get("input")) {
         (Some(messages), _) => conversation.extend(messages)?,
-        // OpenAI's Responses.
+        // OpenAI Responses API.
         (None, Some(Value::Array(items))) => conversation.push_items(items, "user"),
         (None, Some(Value::String(text))) => conversation.push(&json!({"role": "user", "content": text}), "user")?,
-        _ => return Err("there is no list of 'messages'".to_owned()),
+        _ => return Err("missing list 'messages'".to_owned()),
     }
     let answered = match response {
         Some(Response::Text(text)) => {
@@ -46,58 +46,58 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
         Some(Response::Object(response)) => push_response(&mut conversation, response)?,
         None => false,
     };
-    let mut taken = conversation.into_steps();
+    let mut split = conversation.into_steps();
     let error = error_text(entry, response);
     if let Some(error) = &error
         && !answered
     {
-        if !taken.unanswered.is_empty() {
-            let message = taken.unanswered.iter().rev().find(|message| message.role == "user");
+        if !split.unanswered.is_empty() {
+            let message = split.unanswered.iter().rev().find(|message| message.role == "user");
             let message = message.map(|message| message.content.clone());
             let mut step = Step::default();
             step.input.message = message;
-            step.input.messages = std::mem::take(&mut taken.unanswered);
-            taken.steps.push(step);
+            step.input.messages = std::mem::take(&mut split.unanswered);
+            split.steps.push(step);
         }
-        if let Some(last) = taken.steps.last_mut() {
+        if let Some(last) = split.steps.last_mut() {
             last.error = Some(error.clone());
         }
     }
-    if taken.steps.is_empty() {
+    if split.steps.is_empty() {
         return Err("the conversation is empty".to_owned());
     }
 
-    let responded = match response {
+    let response_body = match response {
         Some(Response::Object(response)) => response,
-        _ => &nothing,
+        _ => &empty,
     };
-    let mut document = TraceContent { steps: std::mem::take(&mut taken.steps), ..TraceContent::default() };
-    let model = [responded, request, entry].iter().find_map(|part| first_text(part, &["model"]));
+    let mut document = TraceContent { steps: std::mem::take(&mut split.steps), ..TraceContent::default() };
+    let model = [response_body, request, entry].iter().find_map(|part| first_text(part, &["model"]));
     document.model = model.map(str::to_owned);
-    document.usage = responded.get("usage").or_else(|| entry.get("usage")).and_then(Value::as_object).and_then(usage);
+    document.usage = response_body.get("usage").or_else(|| entry.get("usage")).and_then(Value::as_object).and_then(usage);
     if let Some(last) = document.steps.last_mut().filter(|_| answered || error.is_some()) {
         last.model.clone_from(&document.model);
         last.usage = document.usage;
     }
     describe(&mut document, entry, request);
     document.started_at = first(entry, &["started_at", "start_time", "timestamp", "created_at", "time", "created"])
-        .or_else(|| first(responded, &["created", "created_at"]))
-        .and_then(guessed);
-    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(guessed);
-    if !taken.unanswered.is_empty() {
-        let unanswered = serde_json::to_value(&taken.unanswered).unwrap_or_default();
+        .or_else(|| first(response_body, &["created", "created_at"]))
+        .and_then(parse_any_unit);
+    document.ended_at = first(entry, &["ended_at", "end_time"]).and_then(parse_any_unit);
+    if !split.unanswered.is_empty() {
+        let unanswered = serde_json::to_value(&split.unanswered).unwrap_or_default();
         document.metadata.insert("unanswered".to_owned(), unanswered);
     }
 
-    // Servers that run models at home draw the ids of their answers from a few hundred.
-    let within = first_text(entry, &ENTRIES).or_else(|| first_text(responded, &["id"]));
-    document.trace_id = match (first_text(entry, &IDS), within) {
-        (Some(id), _) => checked_id(id)?,
-        (None, Some(entry)) => id_of_entry(entry, value)?,
-        (None, None) => id_by_content(kind, value),
+    // Local model servers reuse response ids, so they are unique only within a file.
+    let file_local_id = first_text(entry, &ENTRY_ID_KEYS).or_else(|| first_text(response_body, &["id"]));
+    document.trace_id = match (first_text(entry, &TRACE_ID_KEYS), file_local_id) {
+        (Some(id), _) => validate_id(id)?,
+        (None, Some(entry)) => entry_id(entry, value)?,
+        (None, None) => content_id(format, value),
     };
-    Ok(Imported {
-        kind,
+    Ok(ImportedTrace {
+        format,
         trace_id: document.trace_id.clone(),
         document: document.to_text(),
         raw: text.to_vec(),
@@ -105,19 +105,18 @@ pub(crate) fn read(kind: Kind, value: &Value, text: &[u8]) -> Result<Imported, S
     })
 }
 
-/// What came back.
 #[derive(Clone, Copy)]
 enum Response<'v> {
     Text(&'v str),
     Object(&'v Map<String, Value>),
 }
 
-/// Returns what came back, wherever the log has it.
+/// Finds the response in a log entry.
 fn response(entry: &Map<String, Value>) -> Option<Response<'_>> {
     for name in ["response", "completion", "output"] {
         match entry.get(name) {
             Some(Value::String(text)) => return Some(Response::Text(text)),
-            // A batch's results have the response's body beside its status.
+            // In batch results, the response has a status and a body.
             Some(Value::Object(object)) => {
                 return Some(Response::Object(object.get("body").and_then(Value::as_object).unwrap_or(object)));
             }
@@ -127,7 +126,7 @@ fn response(entry: &Map<String, Value>) -> Option<Response<'_>> {
     entry.get("choices").is_some_and(Value::is_array).then_some(Response::Object(entry))
 }
 
-/// Adds the model's answer; tells whether there is one. Of several choices the first is the answer.
+/// Adds the model's answer, the first of several choices. Returns whether there is one.
 fn push_response(conversation: &mut Conversation, response: &Map<String, Value>) -> Result<bool, String> {
     if let Some(choices) = response.get("choices").and_then(Value::as_array) {
         let Some(choice) = choices.first() else { return Ok(false) };
@@ -135,7 +134,7 @@ fn push_response(conversation: &mut Conversation, response: &Map<String, Value>)
         if let (Some(message), Some(reason)) = (message.as_object_mut(), choice.get("finish_reason")) {
             message.insert("finish_reason".to_owned(), reason.clone());
         }
-        conversation.push(&message, "assistant").map_err(|why| format!("choices[0].message: {why}"))?;
+        conversation.push(&message, "assistant").map_err(|reason| format!("choices[0].message: {reason}"))?;
         return Ok(true);
     }
     if let Some(output) = response.get("output").and_then(Value::as_array) {
@@ -150,17 +149,17 @@ fn push_response(conversation: &mut Conversation, response: &Map<String, Value>)
 }
 
 fn error_text(entry: &Map<String, Value>, response: Option<Response<'_>>) -> Option<String> {
-    let within = match response {
+    let response_error = match response {
         Some(Response::Object(response)) => response.get("error"),
         _ => None,
     };
-    let error = entry.get("error").filter(|error| !error.is_null()).or(within).filter(|error| !error.is_null())?;
+    let error = entry.get("error").filter(|error| !error.is_null()).or(response_error).filter(|error| !error.is_null())?;
     let message = error.get("message").and_then(Value::as_str).or_else(|| error.as_str());
     Some(message.map_or_else(|| error.to_string(), str::to_owned))
 }
 
-/// Reads what a request used up. Anthropic counts what its cache had and what was written there apart; here `input_tokens`
-/// is all that went in, as with the others.
+/// Reads the usage. Anthropic counts cache reads and writes separately; here `input_tokens` includes them, as in other
+/// APIs.
 fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
     let cached = usage
         .get("prompt_tokens_details")
@@ -169,9 +168,9 @@ fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
         .and_then(|details| first_count(details, &["cached_tokens"]));
     let read = first_count(usage, &["cache_read_input_tokens"]);
     let written = first_count(usage, &["cache_creation_input_tokens"]);
-    let apart = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let cache_tokens = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
     let input = first_count(usage, &["prompt_tokens"])
-        .or_else(|| first_count(usage, &["input_tokens"]).map(|input| input.saturating_add(apart)));
+        .or_else(|| first_count(usage, &["input_tokens"]).map(|input| input.saturating_add(cache_tokens)));
     let usage = StepUsage {
         input_tokens: input,
         output_tokens: first_count(usage, &["completion_tokens", "output_tokens"]),
@@ -181,10 +180,10 @@ fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
     (!usage.is_empty()).then_some(usage)
 }
 
-/// Adds what the log says around the messages.
+/// Adds name, session, user, tags and metadata.
 fn describe(document: &mut TraceContent, entry: &Map<String, Value>, request: &Map<String, Value>) {
     document.name = first_text(entry, &["name"]).map(str::to_owned);
-    document.session_id = first_text(entry, &SESSIONS).or_else(|| first_text(request, &SESSIONS)).map(str::to_owned);
+    document.session_id = first_text(entry, &SESSION_ID_KEYS).or_else(|| first_text(request, &SESSION_ID_KEYS)).map(str::to_owned);
     let user = first_text(entry, &["user_id", "userId", "user"]).or_else(|| first_text(request, &["user"]));
     document.user_id = user.map(str::to_owned);
     if let Some(tags) = entry.get("tags").and_then(Value::as_array) {
@@ -195,8 +194,8 @@ fn describe(document: &mut TraceContent, entry: &Map<String, Value>, request: &M
             document.metadata.extend(metadata.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
     }
-    // A number is a row's, not a trace's: other files have the same ones.
-    for name in IDS.iter().chain(&ENTRIES) {
+    // A numeric id is a row number, which repeats in other files.
+    for name in TRACE_ID_KEYS.iter().chain(&ENTRY_ID_KEYS) {
         if let Some(number @ Value::Number(_)) = entry.get(*name) {
             document.metadata.insert((*name).to_owned(), number.clone());
         }

@@ -1,4 +1,4 @@
-//! Spans of one trace, as far as they are known.
+//! The spans of one trace that are known so far.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,57 +7,57 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::kind::Kind;
+use crate::format::TraceFormat;
 
-/// All that is known of a trace that comes in spans. This is also the raw payload that is kept.
+/// The spans and log records of one trace. Also the raw payload that is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TraceParts {
-    /// The source's kind, by its name.
+    /// The name of the source's format.
     pub source: String,
     pub trace_id: String,
-    /// By their ids.
+    /// By span id.
     pub spans: BTreeMap<String, Span>,
-    /// Log records that belong to the trace; each once.
+    /// Log records of the trace, without duplicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub logs: Vec<LogEvent>,
 }
 
-/// One piece of work.
+/// One unit of work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     pub name: String,
-    /// What the source itself calls it, where its own words say more than attributes.
+    /// The role that the source assigns, where it is more specific than the attributes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// By name; a structured value stays one.
+    /// By name. Structured values are not flattened.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub attributes: Map<String, Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<SpanEvent>,
-    /// Why it failed: of its status, or the source's own field.
+    /// Why the span failed, from its status or a field of the source. Empty if the source gives no message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What went in and came out, where the source has fields of their own for it.
+    /// Input and output, where the source has separate fields for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// Of the process that wrote it.
+    /// Attributes of the process that emitted the span.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub resource: Map<String, Value>,
-    /// The instrumentation that wrote it.
+    /// The instrumentation library that emitted the span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
 
-/// What a span is.
+/// The role of a span in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -77,7 +77,7 @@ pub struct SpanEvent {
     pub attributes: Map<String, Value>,
 }
 
-/// A log record that names a trace.
+/// A log record that belongs to a trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,11 +88,11 @@ pub struct LogEvent {
 }
 
 impl TraceParts {
-    pub fn new(kind: Kind, trace_id: impl Into<String>) -> Self {
-        Self { source: kind.name().to_owned(), trace_id: trace_id.into(), spans: BTreeMap::new(), logs: Vec::new() }
+    pub fn new(format: TraceFormat, trace_id: impl Into<String>) -> Self {
+        Self { source: format.name().to_owned(), trace_id: trace_id.into(), spans: BTreeMap::new(), logs: Vec::new() }
     }
 
-    /// Takes in what another part knows of the same trace. The order in which parts come makes no difference.
+    /// Merges other parts of the same trace. The result does not depend on the order.
     pub fn merge(&mut self, other: Self) {
         for span in other.spans.into_values() {
             self.add_span(span);
@@ -106,22 +106,22 @@ impl TraceParts {
         }
     }
 
-    /// Takes in a span. Sources send one again when it has ended: of two with the same id, the one that ended later stays,
-    /// then the one that says more.
+    /// Adds a span. Sources may send a span again when it ends: of two spans with the same id, the one that ended later
+    /// wins, then the one with more content.
     pub fn add_span(&mut self, span: Span) {
         match self.spans.entry(span.id.clone()) {
-            Entry::Vacant(place) => {
-                place.insert(span);
+            Entry::Vacant(entry) => {
+                entry.insert(span);
             }
-            Entry::Occupied(mut place) => {
-                if place.get().precedes(&span) {
-                    place.insert(span);
+            Entry::Occupied(mut entry) => {
+                if entry.get().precedes(&span) {
+                    entry.insert(span);
                 }
             }
         }
     }
 
-    /// Puts the log records into the one order that they have however they came, each once.
+    /// Sorts the log records into a canonical order and removes duplicates.
     pub(crate) fn order_logs(&mut self) {
         self.logs.sort_by_cached_key(|log| (log.event.time, serde_json::to_string(log).unwrap_or_default()));
         self.logs.dedup();
@@ -133,13 +133,13 @@ impl Span {
         if self == other {
             return false;
         }
-        let says = |span: &Self| {
-            let given = [span.input.is_some(), span.output.is_some(), span.scope.is_some(), span.parent.is_some()];
-            let given = given.into_iter().filter(|is_given| *is_given).count();
-            (span.end, span.attributes.len() + span.events.len() + span.resource.len() + given)
+        let rank = |span: &Self| {
+            let present = [span.input.is_some(), span.output.is_some(), span.scope.is_some(), span.parent.is_some()];
+            let present = present.into_iter().filter(|is_present| *is_present).count();
+            (span.end, span.attributes.len() + span.events.len() + span.resource.len() + present)
         };
         let text = |span: &Self| serde_json::to_string(span).unwrap_or_default();
-        says(self).cmp(&says(other)).then_with(|| text(self).cmp(&text(other))).is_lt()
+        rank(self).cmp(&rank(other)).then_with(|| text(self).cmp(&text(other))).is_lt()
     }
 }
 
@@ -150,21 +150,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_poorer_copy_does_not_replace_a_span() {
-        let rich = Span {
+    fn a_sparser_copy_does_not_replace_a_span() {
+        let full = Span {
             id: "s".to_owned(),
             resource: Map::from_iter([("service.name".to_owned(), json!("shop"))]),
             scope: Some("sdk".to_owned()),
             ..Span::default()
         };
-        // By its text alone it would come later.
-        let poor = Span { id: "s".to_owned(), name: "z".to_owned(), ..Span::default() };
-        for spans in [[&rich, &poor], [&poor, &rich]] {
-            let mut parts = TraceParts::new(Kind::Otlp, "t");
+        // Its text alone would rank it higher.
+        let sparse = Span { id: "s".to_owned(), name: "z".to_owned(), ..Span::default() };
+        for spans in [[&full, &sparse], [&sparse, &full]] {
+            let mut parts = TraceParts::new(TraceFormat::Otlp, "t");
             for span in spans {
                 parts.add_span(span.clone());
             }
-            assert_eq!(parts.spans["s"], rich);
+            assert_eq!(parts.spans["s"], full);
         }
     }
 }

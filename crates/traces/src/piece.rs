@@ -1,46 +1,46 @@
-//! What comes out of a source.
+//! The items that a source yields.
 
 use jiff::Timestamp;
 use karat_core::rating::Rating;
 
-use crate::kind::Kind;
+use crate::format::TraceFormat;
 use crate::parts::TraceParts;
 
-/// A trace, or a part of one.
+/// A whole trace or some spans of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
-    Whole(Box<Imported>),
-    /// More of the same trace may come, from here or from elsewhere.
+    Whole(Box<ImportedTrace>),
+    /// More spans of the same trace may follow, from this or another source.
     Parts(Box<TraceParts>),
 }
 
 /// A whole trace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
-    pub kind: Kind,
+pub struct ImportedTrace {
+    pub format: TraceFormat,
     pub trace_id: String,
-    /// The document's JSON text; a document that was one already stays byte for byte.
+    /// The document as JSON text. A trace document in the input is kept byte for byte.
     pub document: String,
-    /// What the source said, as it said it.
+    /// The unmodified input.
     pub raw: Vec<u8>,
     pub feedback: Vec<SourceFeedback>,
 }
 
-/// What a person said, by the source: an annotation, or a reward.
+/// Feedback recorded in the source: an annotation or a reward.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceFeedback {
-    /// Who, where the source says; else the source's name.
+    /// The author if the source names one, else the name of the source's format.
     pub author: String,
     pub rating: Rating,
     pub note: Option<String>,
-    /// When, where the source says.
+    /// The time, if the source records it.
     pub created_at: Option<Timestamp>,
 }
 
-/// What could not be read, and where it is.
+/// An item that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Within the file: `line 3`, `item 12`, `trace 4bf9…, span 00f0…`.
+pub struct RefusedItem {
+    /// The place within the file: `line 3`, `item 12`, `trace 4bf9…, span 00f0…`.
     pub place: String,
     /// A lower-case fragment.
     pub message: String,

@@ -1,9 +1,9 @@
-//! What scores and labels of other programs mean.
+//! Converts scores and labels of other programs into ratings.
 
 use karat_core::rating::Rating;
 
-/// Words that are good, and words that are bad, in lower case.
-const GOOD: [&str; 14] = [
+/// In lower case.
+const POSITIVE_LABELS: [&str; 14] = [
     "positive",
     "good",
     "great",
@@ -19,7 +19,8 @@ const GOOD: [&str; 14] = [
     "up",
     "👍",
 ];
-const BAD: [&str; 15] = [
+/// In lower case.
+const NEGATIVE_LABELS: [&str; 15] = [
     "negative",
     "bad",
     "poor",
@@ -37,21 +38,21 @@ const BAD: [&str; 15] = [
     "terrible",
 ];
 
-/// Returns the rating that a word means, if it is known.
-pub(crate) fn rating_of_label(label: &str) -> Option<Rating> {
+/// Returns the rating of a label, if the label is known.
+pub(crate) fn rating_from_label(label: &str) -> Option<Rating> {
     let label = label.trim().to_lowercase();
-    let is = |words: &[&str]| words.contains(&label.as_str());
+    let is_in = |labels: &[&str]| labels.contains(&label.as_str());
     match label.as_str() {
-        _ if is(&GOOD) => Some(Rating::Positive),
-        _ if is(&BAD) => Some(Rating::Negative),
+        _ if is_in(&POSITIVE_LABELS) => Some(Rating::Positive),
+        _ if is_in(&NEGATIVE_LABELS) => Some(Rating::Negative),
         "neutral" => Some(Rating::Neutral),
         _ => None,
     }
 }
 
-/// Returns the rating that a number means: 1 is good, 0 and less is bad. What is between says neither, and neither does
-/// more than 1, which is of a scale that nobody names.
-pub(crate) fn rating_of_score(score: f64) -> Rating {
+/// Returns the rating of a score: 1 is positive, 0 or less is negative. Anything else is neutral: between 0 and 1 it is
+/// ambiguous, and above 1 the scale is unknown.
+pub(crate) fn rating_from_score(score: f64) -> Rating {
     if score <= 0.0 {
         Rating::Negative
     } else if (score - 1.0).abs() < 1e-9 {
@@ -72,8 +73,8 @@ mod tests {
     #[case(" False ", Some(Rating::Negative))]
     #[case("neutral", Some(Rating::Neutral))]
     #[case("blue", None)]
-    fn words_mean_something(#[case] label: &str, #[case] expected: Option<Rating>) {
-        assert_eq!(rating_of_label(label), expected);
+    fn converts_labels(#[case] label: &str, #[case] expected: Option<Rating>) {
+        assert_eq!(rating_from_label(label), expected);
     }
 
     #[rstest]
@@ -83,7 +84,7 @@ mod tests {
     #[case(0.7, Rating::Neutral)]
     #[case(4.0, Rating::Neutral)]
     #[case(f64::NAN, Rating::Neutral)]
-    fn numbers_mean_something(#[case] score: f64, #[case] expected: Rating) {
-        assert_eq!(rating_of_score(score), expected);
+    fn converts_scores(#[case] score: f64, #[case] expected: Rating) {
+        assert_eq!(rating_from_score(score), expected);
     }
 }

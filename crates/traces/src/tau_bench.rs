@@ -1,4 +1,4 @@
-//! τ-bench's trajectories: a conversation with a simulated user, and the reward that it earned.
+//! τ-bench trajectories: a conversation with a simulated user, and its reward.
 
 use karat_core::document::TraceContent;
 use karat_core::rating::Rating;
@@ -7,27 +7,26 @@ use karat_json::hash::short_hash;
 use serde_json::{Map, Value};
 
 use crate::conversation::Conversation;
-use crate::kind::Kind;
-use crate::piece::{Imported, SourceFeedback};
+use crate::format::TraceFormat;
+use crate::piece::{ImportedTrace, SourceFeedback};
 
-/// A tool of the benchmark that fails says so in its result.
-const FAILURE: &str = "Error:";
+/// The prefix of failed tool results.
+const ERROR_PREFIX: &str = "Error:";
 
 /// Reads one trajectory.
 ///
-/// Its id names the task and the trial, and ends in a hash of the whole: files of other models and other domains have
-/// the same tasks' numbers. The reward is feedback and nowhere in the document, so that no eval function can read the
-/// answer off it.
-pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
+/// The id consists of the task, the trial and a hash of the content, because files of other models and domains use the
+/// same task numbers. The reward becomes feedback and is not part of the document, so eval functions cannot see it.
+pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> {
     let Some(trajectory) = value.get("traj").and_then(Value::as_array) else {
         return Err("'traj' is not a list of messages".to_owned());
     };
     let mut conversation = Conversation::default();
     for (index, message) in trajectory.iter().enumerate() {
-        conversation.push(message, "user").map_err(|why| format!("traj[{index}]: {why}"))?;
+        conversation.push(message, "user").map_err(|reason| format!("traj[{index}]: {reason}"))?;
     }
-    conversation.mark_failures(|result| result.starts_with(FAILURE));
-    let taken = conversation.into_steps();
+    conversation.mark_failures(|result| result.starts_with(ERROR_PREFIX));
+    let split = conversation.into_steps();
     let number = |name: &str| value.get(name).filter(|value| value.is_u64() || value.is_string());
     let hash = short_hash(sorted(value).to_string().as_bytes());
     let part = |name: &str| number(name).map_or_else(|| "x".to_owned(), |value| value.to_string().replace('"', ""));
@@ -35,30 +34,30 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
 
     let task = value.get("info").and_then(|info| info.get("task"));
     let mut metadata = Map::new();
-    let mut tell = |name: &str, value: Option<&Value>| {
+    let mut set = |name: &str, value: Option<&Value>| {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             metadata.insert(name.to_owned(), value.clone());
         }
     };
-    tell("task_id", value.get("task_id"));
-    tell("trial", value.get("trial"));
-    tell("expected_actions", task.and_then(|task| task.get("actions")));
-    tell("expected_outputs", task.and_then(|task| task.get("outputs")));
-    tell("instruction", task.and_then(|task| task.get("instruction")));
-    if !taken.unanswered.is_empty() {
-        metadata.insert("unanswered".to_owned(), serde_json::to_value(&taken.unanswered).unwrap_or_default());
+    set("task_id", value.get("task_id"));
+    set("trial", value.get("trial"));
+    set("expected_actions", task.and_then(|task| task.get("actions")));
+    set("expected_outputs", task.and_then(|task| task.get("outputs")));
+    set("instruction", task.and_then(|task| task.get("instruction")));
+    if !split.unanswered.is_empty() {
+        metadata.insert("unanswered".to_owned(), serde_json::to_value(&split.unanswered).unwrap_or_default());
     }
     let user = task.and_then(|task| task.get("user_id")).and_then(Value::as_str);
     let document = TraceContent {
         trace_id: trace_id.clone(),
-        steps: taken.steps,
+        steps: split.steps,
         name: Some(format!("task {}, trial {}", part("task_id"), part("trial"))),
         user_id: user.map(str::to_owned),
         metadata,
         ..TraceContent::default()
     };
-    Ok(Imported {
-        kind: Kind::TauBench,
+    Ok(ImportedTrace {
+        format: TraceFormat::TauBench,
         trace_id,
         document: document.to_text(),
         raw: text.to_vec(),
@@ -66,12 +65,12 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<Imported, String> {
     })
 }
 
-/// Keeps what may stand in an id.
+/// Replaces the characters that are not allowed in an id.
 fn id_part(text: &str) -> String {
     text.chars().take(64).map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
 }
 
-/// A whole reward is good and none is bad; what is between says neither.
+/// Converts a reward: 1 is positive, 0 is negative, values between are neutral.
 fn feedback(reward: f64) -> SourceFeedback {
     let rating = match reward {
         reward if reward >= 1.0 => Rating::Positive,
@@ -79,5 +78,5 @@ fn feedback(reward: f64) -> SourceFeedback {
         _ => Rating::Neutral,
     };
     let note = Some(format!("reward {reward}"));
-    SourceFeedback { author: Kind::TauBench.name().to_owned(), rating, note, created_at: None }
+    SourceFeedback { author: TraceFormat::TauBench.name().to_owned(), rating, note, created_at: None }
 }

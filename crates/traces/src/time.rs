@@ -1,23 +1,23 @@
-//! Times as sources write them.
+//! Parses the time formats of trace sources.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-/// What a number counts, by what its field is called.
+/// The unit of a number, according to the name of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Nanoseconds,
     Microseconds,
 }
 
-/// The years in which traces are made.
-const PLAUSIBLE: std::ops::Range<i128> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
+/// Plausible times of traces, in nanoseconds since the epoch: 2000 to 2100.
+const PLAUSIBLE_NANOSECONDS: std::ops::Range<i128> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
 
-/// Returns the time that a number of units since 1970 says; zero says none. A number that gives no year of this century, but
-/// does in a larger unit, is meant in that unit: exporters have written milliseconds under a name that says nanoseconds.
-pub(crate) fn since_1970(count: i128, unit: Unit) -> Option<Timestamp> {
+/// Converts a number of units since the epoch; zero means no time. If the time is implausible, but plausible in another
+/// unit, that unit is used: some exporters write milliseconds into fields named after nanoseconds.
+pub(crate) fn from_epoch(count: i128, unit: Unit) -> Option<Timestamp> {
     if count == 0 {
         return None;
     }
@@ -26,36 +26,36 @@ pub(crate) fn since_1970(count: i128, unit: Unit) -> Option<Timestamp> {
         Unit::Microseconds => &[1_000, 1, 1_000_000, 1_000_000_000],
     };
     let nanoseconds = |factor: &i128| count.checked_mul(*factor);
-    let meant = factors.iter().filter_map(nanoseconds).find(|time| PLAUSIBLE.contains(time));
-    Timestamp::from_nanosecond(meant.or_else(|| nanoseconds(&factors[0]))?).ok()
+    let plausible = factors.iter().filter_map(nanoseconds).find(|time| PLAUSIBLE_NANOSECONDS.contains(time));
+    Timestamp::from_nanosecond(plausible.or_else(|| nanoseconds(&factors[0]))?).ok()
 }
 
-/// Reads a time: a number, the text of one, or ISO 8601. Returns an error where it is none of these.
-pub(crate) fn read(value: &Value, unit: Unit) -> Result<Option<Timestamp>, String> {
-    let unreadable = || format!("no time: {}", shortened(&value.to_string()));
+/// Parses a number, a numeric string or an ISO 8601 string.
+pub(crate) fn parse_with_unit(value: &Value, unit: Unit) -> Result<Option<Timestamp>, String> {
+    let invalid = || format!("invalid time: {}", truncate(&value.to_string()));
     match value {
         Value::Null => Ok(None),
         Value::Number(number) => {
-            let count = number.as_i128().or_else(|| number.as_f64().and_then(whole)).ok_or_else(unreadable)?;
-            if count < 0 { Err(unreadable()) } else { Ok(since_1970(count, unit)) }
+            let count = number.as_i128().or_else(|| number.as_f64().and_then(float_to_i128)).ok_or_else(invalid)?;
+            if count < 0 { Err(invalid()) } else { Ok(from_epoch(count, unit)) }
         }
         Value::String(text) if text.trim().is_empty() => Ok(None),
         Value::String(text) => {
             let text = text.trim();
             if let Ok(count) = text.parse::<i128>() {
-                return if count < 0 { Err(unreadable()) } else { Ok(since_1970(count, unit)) };
+                return if count < 0 { Err(invalid()) } else { Ok(from_epoch(count, unit)) };
             }
-            iso(text).map(Some).ok_or_else(unreadable)
+            parse_iso(text).map(Some).ok_or_else(invalid)
         }
-        _ => Err(unreadable()),
+        _ => Err(invalid()),
     }
 }
 
-/// Reads a time: a text in ISO 8601, which is UTC where it names no zone, or a number of seconds, milliseconds,
-/// microseconds or nanoseconds since 1970. Which of these a number is shows by its size.
-pub(crate) fn guessed(value: &Value) -> Option<Timestamp> {
+/// Parses an ISO 8601 string, in UTC if it has no zone, or a number of seconds, milliseconds, microseconds or
+/// nanoseconds since the epoch. The unit is inferred from the size of the number.
+pub(crate) fn parse_any_unit(value: &Value) -> Option<Timestamp> {
     match value {
-        Value::String(text) => iso(text),
+        Value::String(text) => parse_iso(text),
         Value::Number(number) => {
             let whole = number.as_i64();
             let size = number.as_f64()?;
@@ -66,7 +66,7 @@ pub(crate) fn guessed(value: &Value) -> Option<Timestamp> {
                 size if size < 1e17 => 1.0,
                 _ => return Timestamp::from_nanosecond(i128::from(whole?)).ok(),
             };
-            #[expect(clippy::cast_possible_truncation, reason = "the bounds above keep it within what i64 holds")]
+            #[expect(clippy::cast_possible_truncation, reason = "the bounds above keep it within i64")]
             let microseconds = (size * scale).round() as i64;
             Timestamp::from_microsecond(microseconds).ok()
         }
@@ -74,8 +74,8 @@ pub(crate) fn guessed(value: &Value) -> Option<Timestamp> {
     }
 }
 
-/// Reads a time in ISO 8601, which is UTC where it names no zone.
-fn iso(text: &str) -> Option<Timestamp> {
+/// Parses an ISO 8601 string, in UTC if it has no zone.
+fn parse_iso(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     text.parse().ok().or_else(|| {
         let civil: DateTime = text.parse().ok()?;
@@ -85,16 +85,16 @@ fn iso(text: &str) -> Option<Timestamp> {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "casts of floats saturate, and what is out of range is refused later"
+    reason = "float casts saturate, and values out of range are rejected later"
 )]
-fn whole(number: f64) -> Option<i128> {
+fn float_to_i128(number: f64) -> Option<i128> {
     number.is_finite().then_some(number as i128)
 }
 
-/// Returns the beginning of a text, for a message about it.
-pub(crate) fn shortened(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
+/// Truncates a text for use in a message.
+fn truncate(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match text.char_indices().nth(MAX_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -116,22 +116,22 @@ mod tests {
     #[case::iso(json!("2026-02-16T11:25:34+01:00"), Unit::Nanoseconds, Some("2026-02-16T10:25:34Z"))]
     #[case::zero(json!("0"), Unit::Nanoseconds, None)]
     #[case::empty(json!(""), Unit::Nanoseconds, None)]
-    #[case::small_stays_as_it_is_called(json!(1000), Unit::Nanoseconds, Some("1970-01-01T00:00:00.000001Z"))]
-    fn times(#[case] value: Value, #[case] unit: Unit, #[case] expected: Option<&str>) {
-        assert_eq!(read(&value, unit).unwrap(), expected.map(|time| time.parse().unwrap()));
+    #[case::implausible_in_any_unit(json!(1000), Unit::Nanoseconds, Some("1970-01-01T00:00:00.000001Z"))]
+    fn parses_times_with_a_unit(#[case] value: Value, #[case] unit: Unit, #[case] expected: Option<&str>) {
+        assert_eq!(parse_with_unit(&value, unit).unwrap(), expected.map(|time| time.parse().unwrap()));
     }
 
     #[rstest]
     #[case(json!("yesterday"))]
     #[case(json!(-1))]
     #[case(json!([]))]
-    fn what_is_no_time(#[case] value: Value) {
-        assert!(read(&value, Unit::Nanoseconds).unwrap_err().starts_with("no time: "));
+    fn rejects_invalid_times(#[case] value: Value) {
+        assert!(parse_with_unit(&value, Unit::Nanoseconds).unwrap_err().starts_with("invalid time: "));
     }
 
     #[test]
-    fn a_number_past_all_calendars_is_no_time() {
-        assert_eq!(read(&json!(1e300), Unit::Nanoseconds), Ok(None));
+    fn a_number_beyond_the_calendar_is_not_a_time() {
+        assert_eq!(parse_with_unit(&json!(1e300), Unit::Nanoseconds), Ok(None));
     }
 
     #[rstest]
@@ -148,7 +148,7 @@ mod tests {
     #[case(json!(-5e30), None)]
     #[case(json!("yesterday"), None)]
     #[case(json!(null), None)]
-    fn times_have_many_forms(#[case] value: Value, #[case] expected: Option<&str>) {
-        assert_eq!(guessed(&value), expected.map(|text| text.parse().expect("a time")));
+    fn parses_times_in_any_unit(#[case] value: Value, #[case] expected: Option<&str>) {
+        assert_eq!(parse_any_unit(&value), expected.map(|text| text.parse().expect("a time")));
     }
 }

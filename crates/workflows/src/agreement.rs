@@ -1,4 +1,4 @@
-//! How far verdicts agree with what people say: for evals as they are, and between two versions of one.
+//! Measures the agreement of verdicts with ratings, and compares two versions of an eval.
 
 use karat_evals::agreement::{
     AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement, VersionComparison,
@@ -10,17 +10,17 @@ use karat_store::Store;
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
-use crate::stored_eval::{find_eval, version_among, versions_of};
+use crate::stored_eval::{find_eval, select_version, versions_of};
 
 #[derive(Debug, Clone)]
 pub struct MeasureRequest {
-    /// One eval, by its name with or without `eval_`; else all.
+    /// An eval, by name with or without `eval_`; default: all.
     pub eval: Option<String>,
-    /// The newest where none is given.
+    /// Default: the newest.
     pub version: Option<u64>,
 }
 
-/// Measures by the thresholds of the settings.
+/// Measures agreement and applies the thresholds of the settings.
 pub async fn measure(request: MeasureRequest, context: &Context<'_>) -> Result<AgreementReport, Error> {
     let thresholds = context.settings.agreement;
     context
@@ -50,7 +50,7 @@ async fn measure_eval(
     thresholds: &Thresholds,
 ) -> Result<Option<EvalAgreement>, Error> {
     let versions = versions_of(store, eval).await?;
-    let shown = version_among(&versions, version)?.version;
+    let shown = select_version(&versions, version)?.version;
     let mut lines = Vec::with_capacity(versions.len());
     for version in &versions {
         let counts = store.agreement(&eval.eval_id, version.version).await?;
@@ -62,9 +62,9 @@ async fn measure_eval(
 
 #[derive(Debug, Clone)]
 pub struct CompareRequest {
-    /// The eval's name with or without `eval_`.
+    /// The eval's name, with or without `eval_`.
     pub eval: String,
-    /// Two versions; one to compare with the newest; none for the newest two.
+    /// Two versions, one to compare with the newest, or none for the newest two.
     pub versions: Vec<u64>,
 }
 
@@ -82,20 +82,20 @@ pub async fn compare(request: CompareRequest, context: &Context<'_>) -> Result<V
 
 fn versions_to_compare(wanted: &[u64], versions: &[EvalVersion]) -> Result<(u64, u64), Error> {
     for wanted in wanted {
-        version_among(versions, Some(*wanted))?;
+        select_version(versions, Some(*wanted))?;
     }
-    let newest = version_among(versions, None)?;
+    let newest = select_version(versions, None)?;
     let (before, now) = match (wanted, versions) {
         ([before, now], _) => (*before, *now),
         ([one], _) => (*one, newest.version),
         ([], [.., second, newest]) => (second.version, newest.version),
         ([], _) => {
-            return Err(Error::invalid(format!("{} has one version only", newest.eval_id)).hint(Hint::AddEvalVersion));
+            return Err(Error::invalid(format!("{} has only one version", newest.eval_id)).hint(Hint::AddEvalVersion));
         }
-        _ => return Err(Error::invalid("two versions are compared, not three")),
+        _ => return Err(Error::invalid("cannot compare more than two versions")),
     };
     if before == now {
-        return Err(Error::invalid(format!("version {before} is compared with itself")));
+        return Err(Error::invalid(format!("cannot compare version {before} with itself")));
     }
     Ok((before, now))
 }
@@ -111,11 +111,11 @@ mod tests {
     #[case(&[], 3, Ok((2, 3)))]
     #[case(&[1], 3, Ok((1, 3)))]
     #[case(&[3, 1], 3, Ok((3, 1)))]
-    #[case(&[3], 3, Err("version 3 is compared with itself"))]
-    #[case(&[], 1, Err("eval_tone has one version only"))]
+    #[case(&[3], 3, Err("cannot compare version 3 with itself"))]
+    #[case(&[], 1, Err("eval_tone has only one version"))]
     #[case(&[1, 4], 3, Err("there is no version 4 of eval_tone in the store"))]
-    #[case(&[1, 2, 3], 3, Err("two versions are compared, not three"))]
-    fn chooses_two_versions(#[case] wanted: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
+    #[case(&[1, 2, 3], 3, Err("cannot compare more than two versions"))]
+    fn selects_two_versions(#[case] wanted: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
         let versions: Vec<EvalVersion> = (1..=newest)
             .map(|version| EvalVersion {
                 eval_id: "eval_tone".to_owned(),

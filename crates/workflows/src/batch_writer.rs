@@ -1,6 +1,6 @@
 //! Writes many items in few transactions.
 //!
-//! The owner pushes items and waits for batches, both on its own task, so no item takes a lock:
+//! The owner pushes items and awaits batches on one task, so that pushing needs no lock:
 //!
 //! ```ignore
 //! let mut writer = BatchWriter::new(|batch: Arc<Vec<_>>| async move { store.put_executions(&batch).await });
@@ -18,7 +18,7 @@
 //! }
 //! ```
 //!
-//! [`BatchWriter::drain`] is this loop for a channel; [`BatchWriter::poll`] is for code that never waits.
+//! [`BatchWriter::drain`] runs this loop for a channel; [`BatchWriter::poll`] is for code that must not wait.
 
 use std::future::poll_fn;
 use std::ops::ControlFlow;
@@ -32,22 +32,22 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tracing::{Instrument as _, debug, debug_span};
 
-/// How many items one batch has at most.
+/// Default maximum number of items in a batch.
 pub const MAX_BATCH_ROWS: usize = 500;
 
-/// How long an item waits for others to be written with it.
+/// Default maximum time that an item waits for its batch to fill.
 pub const MAX_BATCH_DELAY: Duration = Duration::from_millis(200);
 
-/// How long items of a failed batch are tried one by one while none of them is taken. Bad items fail at once; a store that
-/// takes this long takes nothing.
+/// How long items of a failed batch are retried one by one without a success. Invalid items fail immediately; after
+/// this time the store itself is considered down.
 const MAX_FAILING: Duration = Duration::from_secs(10);
 
 type Pending<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
 type Write<'w, T, R, E> = dyn Fn(Arc<Vec<T>>) -> Pending<'w, Result<R, E>> + Send + Sync + 'w;
 
-/// Collects items and writes them in batches, one batch at a time, while others are collected.
+/// Collects items and writes them in batches, one batch at a time, while collecting more.
 ///
-/// A batch that fails is written again item by item, so that a bad item costs no other.
+/// A batch that fails is retried item by item, so that an invalid item does not affect the others.
 pub struct BatchWriter<'w, T, R = (), E = StoreError> {
     write: Arc<Write<'w, T, R, E>>,
     max_rows: usize,
@@ -56,23 +56,23 @@ pub struct BatchWriter<'w, T, R = (), E = StoreError> {
     weight: fn(&T) -> usize,
     waiting: Vec<T>,
     waiting_weight: usize,
-    /// When the first of the waiting items has waited long enough.
+    /// When the oldest waiting item must be written.
     due: Instant,
     timer: Option<Pin<Box<Sleep>>>,
     running: Option<Pending<'w, Written<T, R, E>>>,
 }
 
-/// The outcome of one batch. Every item that was pushed is in exactly one of these, in order.
+/// The outcome of one batch. Every pushed item is in exactly one of `committed` and `failed`, in order.
 #[derive(Debug)]
 pub struct Written<T, R = (), E = StoreError> {
     pub committed: Vec<T>,
-    /// Results of the write function: one for a whole batch, or one for each item that was committed by itself.
+    /// Results of the write function: one for the whole batch, or one per item that was committed separately.
     pub results: Vec<R>,
     pub failed: Vec<(T, E)>,
 }
 
 impl<T, R, E> Written<T, R, E> {
-    /// Returns the committed items, or the first error where an item failed.
+    /// Returns the committed items, or the first error if any item failed.
     pub fn into_result(self) -> Result<Vec<T>, E> {
         match self.failed.into_iter().next() {
             Some((_, error)) => Err(error),
@@ -87,8 +87,8 @@ where
     R: Send + 'w,
     E: Clone + Send + 'w,
 {
-    /// Makes a writer of a function that writes a batch as a whole, or for which writing an item again changes nothing. Let
-    /// it spawn a task where the owner is too busy to drive the write.
+    /// Creates a writer. `write` must be atomic, or idempotent for each item. It should spawn a task if the owner is
+    /// too busy to drive the write.
     pub fn new<F: Future<Output = Result<R, E>> + Send + 'w>(
         write: impl Fn(Arc<Vec<T>>) -> F + Send + Sync + 'w,
     ) -> Self {
@@ -116,13 +116,13 @@ where
         Self { max_delay, ..self }
     }
 
-    /// Also limits the sum of the items' weights in one batch, such as their bytes.
+    /// Also limits the total weight of a batch, for example its bytes.
     #[must_use]
     pub fn max_weight(self, max_weight: usize, weight: fn(&T) -> usize) -> Self {
         Self { max_weight, weight, ..self }
     }
 
-    /// Takes an item. Does not write; [`Self::next`], [`Self::poll`] and [`Self::flush`] do.
+    /// Adds an item without writing; [`Self::next`], [`Self::poll`] and [`Self::flush`] write.
     pub fn push(&mut self, item: T) {
         if self.waiting.is_empty() {
             self.due = Instant::now() + self.max_delay;
@@ -131,18 +131,18 @@ where
         self.waiting.push(item);
     }
 
-    /// Whether a whole batch waits: push more only after [`Self::next`], else memory grows as long as the store is slow.
+    /// Whether a full batch is waiting. Push more only after [`Self::next`], else memory grows while the store is slow.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.max_rows || self.waiting_weight >= self.max_weight
     }
 
-    /// Waits for the next batch that is full or due to be written. Never returns while there is none, and can be dropped at
-    /// any time: a write that began goes on with the next call.
+    /// Waits until the next full or due batch is written; never returns without one. Cancel safe: a started write
+    /// continues with the next call.
     pub async fn next(&mut self) -> Written<T, R, E> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// Returns a batch that was written in the meantime, without waiting, and begins the next one where it is time.
+    /// Returns a batch that was written in the meantime, without waiting, and starts the next one if it is full or due.
     pub fn poll(&mut self) -> Option<Written<T, R, E>> {
         if self.running.is_none() && (self.is_full() || self.is_due()) {
             self.begin();
@@ -154,7 +154,7 @@ where
         }
     }
 
-    /// Writes what is left without delay; to be called until it returns `None`.
+    /// Writes the remaining items without delay. Call it until it returns `None`.
     pub async fn flush(&mut self) -> Option<Written<T, R, E>> {
         if self.running.is_none() && !self.waiting.is_empty() {
             self.begin();
@@ -162,7 +162,8 @@ where
         poll_fn(|context| self.poll_running(context)).await
     }
 
-    /// Writes what comes over a channel until it is closed or the receiver of the outcomes wants no more; then what is left.
+    /// Writes the items of a channel until it is closed or `on_written` breaks. When the channel is closed, the
+    /// remaining items are written.
     pub async fn drain(
         mut self,
         mut items: Receiver<T>,
@@ -190,7 +191,7 @@ where
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Written<T, R, E>> {
         if self.running.is_none() {
             if self.waiting.is_empty() {
-                // The next push is on this task too, and this is called again after it.
+                // No waker is needed: the next push happens on this task, which then polls again.
                 return Poll::Pending;
             }
             if !self.is_full() && !self.is_due() {
@@ -227,7 +228,7 @@ where
     fn begin(&mut self) {
         let rest = self.waiting.split_off(self.waiting.len().min(self.max_rows));
         let batch = std::mem::replace(&mut self.waiting, rest);
-        // What is left has waited already.
+        // `due` is unchanged: the remaining items have already waited.
         self.waiting_weight = self.waiting.iter().map(self.weight).sum();
         let write = Arc::clone(&self.write);
         let span = debug_span!("batch", rows = batch.len());
@@ -287,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// A store of numbers that does not take 13.
+    /// A store of numbers that rejects 13.
     #[derive(Default)]
     struct Numbers {
         batches: Mutex<Vec<Vec<u32>>>,
@@ -297,7 +298,7 @@ mod tests {
         async fn put(&self, batch: &[u32]) -> Result<usize, String> {
             sleep(Duration::from_millis(5)).await;
             if batch.contains(&13) {
-                return Err("13 is not taken".to_owned());
+                return Err("13 is rejected".to_owned());
             }
             self.batches.lock().unwrap().push(batch.to_vec());
             Ok(batch.len())
@@ -329,7 +330,7 @@ mod tests {
     async fn writes_a_few_items_after_the_delay() {
         let numbers = Numbers::default();
         let mut writer = numbers.writer();
-        assert!(timeout(Duration::from_mins(1), writer.next()).await.is_err(), "there is nothing to write");
+        assert!(timeout(Duration::from_mins(1), writer.next()).await.is_err(), "nothing to write");
         let started = Instant::now();
         writer.push(1);
         sleep(MAX_BATCH_DELAY / 2).await;
@@ -357,7 +358,7 @@ mod tests {
         (11..=15).for_each(|number| writer.push(number));
         let written = writer.next().await;
         assert_eq!((&written.committed, &written.results), (&vec![11, 12, 14, 15], &vec![1; 4]));
-        assert_eq!(written.failed, [(13, "13 is not taken".to_owned())]);
+        assert_eq!(written.failed, [(13, "13 is rejected".to_owned())]);
         assert!(written.into_result().is_err());
         writer.push(13);
         let written = writer.next().await;
@@ -402,7 +403,7 @@ mod tests {
         writer.push(1);
         assert!(writer.poll().is_none() && numbers.sizes().is_empty());
         sleep(MAX_BATCH_DELAY).await;
-        assert!(writer.poll().is_none(), "it is being written");
+        assert!(writer.poll().is_none(), "still being written");
         writer.push(2);
         sleep(Duration::from_millis(6)).await;
         assert_eq!(writer.poll().expect("written").committed, [1]);
@@ -415,7 +416,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel(64);
         let send = async move {
             for number in 0..20_000 {
-                sender.send(number).await.expect("somebody receives");
+                sender.send(number).await.expect("receiver is open");
             }
         };
         let (mut committed, mut failed) = (Vec::new(), Vec::new());
@@ -435,7 +436,7 @@ mod tests {
     async fn drain_ends_when_nobody_wants_more() {
         let numbers = Numbers::default();
         let (sender, receiver) = mpsc::channel(4);
-        sender.send(1).await.expect("there is room");
+        sender.send(1).await.expect("channel has room");
         let ended = numbers.writer().drain(receiver, |_| ControlFlow::Break(())).await;
         assert!(ended.is_break() && sender.is_closed());
     }

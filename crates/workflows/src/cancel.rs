@@ -1,10 +1,10 @@
-//! Work that ends when it is cancelled.
+//! Cancellable futures.
 
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 
-pub(crate) async fn unless_cancelled<T>(
+pub(crate) async fn run_until_cancelled<T>(
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {

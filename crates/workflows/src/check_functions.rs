@@ -1,4 +1,4 @@
-//! What eval functions may not do or have wrong, without running them.
+//! Validates eval functions without running them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,63 +12,63 @@ use crate::error::Error;
 use crate::functions::{FoundFile, find_function_files, no_functions};
 use crate::hint::Hint;
 
-/// The longest line, in characters, that a finding quotes: a file can be a single line.
+/// Maximum length of a quoted source line, in characters.
 const MAX_LINE_CHARS: usize = 1000;
 
 pub struct Request {
-    /// Files, folders and names of functions; without any, all functions of the project.
+    /// Files, folders and names of functions; all functions of the project if empty.
     pub functions: Vec<String>,
 }
 
-/// What `karat eval check --format json` prints.
+/// The output of `karat eval check --format json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat eval check report")]
 pub struct EvalCheckReport {
-    /// The files in the order of the arguments, those of a folder by name.
+    /// The files in the order of the arguments; files of a folder are sorted by name.
     pub files: Vec<CheckedFile>,
 }
 
-/// An eval function's file.
+/// The file of an eval function.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedFile {
     pub path: String,
-    /// The name of its eval function; null where something is wrong.
+    /// The name of the eval function; null if the file is invalid.
     pub function: Option<String>,
-    /// The first twelve hex digits of the source's SHA-256; null where something is wrong.
+    /// The first twelve hex digits of the source's SHA-256; null if the file is invalid.
     pub code_hash: Option<String>,
-    /// Why the file could not be read; null where it could.
+    /// The error if the file could not be read, else null.
     pub error: Option<String>,
-    /// How to fix that.
+    /// Hints for the error.
     #[serde(skip)]
     pub hints: Vec<Hint>,
-    /// What is wrong, in the order of the source.
+    /// The problems, in source order.
     pub findings: Vec<FileFinding>,
-    /// The text that findings are places in.
+    /// The source text that findings refer to.
     #[serde(skip)]
     pub text: Arc<str>,
 }
 
-/// Something that is wrong in an eval function's source.
+/// A problem in the source of an eval function.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileFinding {
     /// The rule's name: syntax, import, name, dunder, function or size.
     pub rule: String,
     pub message: String,
-    /// What to do about it; null where there is nothing to say.
+    /// How to fix it, or null.
     pub help: Option<String>,
     /// From 1.
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
     pub end_line: usize,
-    /// From 1, in characters; behind the last one.
+    /// From 1, in characters; exclusive.
     pub end_column: usize,
-    /// The line that it begins in; null where that has more than 1000 characters.
+    /// The line in which the finding starts; null if it has more than 1000 characters.
     pub source_line: Option<String>,
-    /// The place in the file's text, in bytes.
+    /// The byte range in the file's text.
     #[serde(skip)]
     pub range: Range<usize>,
 }

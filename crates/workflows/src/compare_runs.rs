@@ -1,4 +1,4 @@
-//! What changed between two results.
+//! Compares two results or runs.
 
 use std::path::Path;
 
@@ -21,16 +21,16 @@ pub struct Request {
 
 pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunComparison, Error> {
     let layout = &context.settings.layout;
-    let before = results(&request.before, &layout.output_dir, &layout.here)?;
-    let now = results(&request.now, &layout.output_dir, &layout.here)?;
-    // Two files that a person names are meant for each other, whatever they are about.
-    let are_files = layout.here.join(&request.before).is_file() && layout.here.join(&request.now).is_file();
+    let before = results(&request.before, &layout.output_dir, &layout.current_dir)?;
+    let now = results(&request.now, &layout.output_dir, &layout.current_dir)?;
+    // Two explicitly named files are compared even if their suites differ.
+    let are_files = layout.current_dir.join(&request.before).is_file() && layout.current_dir.join(&request.now).is_file();
     Ok(RunComparison::of(&before, &now, are_files))
 }
 
 /// Reads a result file, or all results of a run.
-fn results(name: &str, folder: &Path, here: &Path) -> Result<Vec<EarlierResult>, Error> {
-    let path = here.join(name);
+fn results(name: &str, folder: &Path, current_dir: &Path) -> Result<Vec<EarlierResult>, Error> {
+    let path = current_dir.join(name);
     if path.is_file() {
         return Ok(vec![read_result(&path, "the result")?]);
     }
@@ -57,20 +57,20 @@ pub struct RunComparison {
 pub struct SuiteDiff {
     pub tool_name: String,
     pub tier: Tier,
-    /// Who answered before and now, where it is known.
+    /// The agents of both runs, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now_agent: Option<String>,
-    /// The eval file changed between the runs, so that a change may come from it.
+    /// The eval file changed between the runs, which may explain a difference.
     pub eval_file_changed: bool,
-    /// Where the suite went as a whole.
+    /// The change of the suite as a whole.
     pub overall: Movement,
     pub cases: Vec<CaseDiff>,
 }
 
 impl SuiteDiff {
-    /// Compares results of one suite, of which at least one is there.
+    /// Compares two results of one suite. Returns `None` if both are missing.
     fn of(before: Option<&EarlierResult>, now: Option<&EarlierResult>) -> Option<Self> {
         let shown = now.or(before)?;
         let cases = |side: Option<&EarlierResult>| side.map_or_else(Vec::new, |side| side.cases.clone());
@@ -87,7 +87,7 @@ impl SuiteDiff {
         })
     }
 
-    /// The agent that answered, where it is known.
+    /// The newer agent, if known.
     pub fn agent(&self) -> Option<&String> {
         self.now_agent.as_ref().or(self.before_agent.as_ref())
     }
@@ -114,8 +114,8 @@ impl RunComparison {
             }
             suites.extend(SuiteDiff::of(old.map(|(_, old)| old), Some(result)));
         }
-        let gone = before.iter().zip(compared).filter(|(_, compared)| !compared);
-        suites.extend(gone.filter_map(|(old, _)| SuiteDiff::of(Some(old), None)));
+        let removed = before.iter().zip(compared).filter(|(_, compared)| !compared);
+        suites.extend(removed.filter_map(|(old, _)| SuiteDiff::of(Some(old), None)));
         let count = |change| suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.change == change).count();
         let id = |results: &[EarlierResult]| results.first().map(|result| result.run_id.clone()).unwrap_or_default();
         Self {

@@ -1,4 +1,4 @@
-//! Which tools were called in place of others, by the results of earlier runs.
+//! Measures confusion from the results of earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 
 use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
-use karat_project::{Loaded, result_paths};
+use karat_project::{LoadedSuite, result_paths};
 use karat_tools::confusion::MeasuredConfusion;
 
 use crate::context::Context;
 use crate::error::Error;
 
-/// Where the cases begin in almost every result.
+/// Number of bytes that include everything before the cases in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
 
-/// Names the newest run, whichever it is.
+/// The name of the newest run.
 const LATEST: &str = "latest";
 
-/// Which of the stored results count.
+/// The results to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunChoice {
-    /// The newest answers of each agent to each case.
+    /// The newest answer of each agent to each case.
     Newest,
-    /// The answers of one run, by its id; `latest` is the newest.
+    /// The answers of one run, by id; `latest` is the newest.
     Run(String),
     /// All answers.
     All,
 }
 
-/// Counts which tools the stored results called, against what the eval files expect now.
+/// Compares the tools called in results with those that the eval files expect.
 ///
-/// A result counts only when it was made with the eval file as it is: nobody knows what another version expected.
+/// Uses only results of the current version of an eval file: the expectations of other versions are unknown.
 pub(crate) fn read_confusion(
-    suites: &[Loaded],
+    suites: &[LoadedSuite],
     choice: RunChoice,
     context: &Context<'_>,
 ) -> Result<MeasuredConfusion, Error> {
@@ -45,28 +45,28 @@ pub(crate) fn read_confusion(
     if let Err(error) = std::fs::read_dir(&settings.layout.output_dir)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        let folder = settings.shown(&settings.layout.output_dir);
+        let folder = settings.display_path(&settings.layout.output_dir);
         context.notices.warn(&format!("cannot read the results in {folder}: {error}"));
     }
     if let RunChoice::Run(id) = choice {
-        // The results come with the newest first.
+        // Results are sorted newest first.
         let newest = results.first().filter(|_| id == LATEST).map(|result| result.head.run_id.clone());
         let id = newest.unwrap_or(id);
         results.retain(|result| result.head.run_id == id);
         if results.is_empty() {
             let folder = settings.layout.output_dir.display();
-            return Err(Error::not_found(format!("the run '{id}' is not in {folder}"))
-                .hint("a run's id is in its result files' names"));
+            return Err(Error::not_found(format!("there is no run '{id}' in {folder}"))
+                .hint("result file names contain the run id"));
         }
     }
     let suites = Suites::new(suites);
-    // Of each suite and agent, the cases that have their answer.
+    // The answered cases, by suite and agent.
     let mut answered: HashMap<(usize, Option<String>), HashSet<String>> = HashMap::new();
     for Listed { path, head } in results {
-        let suite = match suites.of(&head) {
+        let suite = match suites.find(&head) {
             Match::Suite(suite) => suite,
             Match::Changed(suite) => {
-                // An older result is out of date for a good reason where there is a newer one.
+                // Do not report an outdated result if there is a newer one.
                 if !newest_only || !answered.contains_key(&(suite, head.agent.clone())) {
                     measured.left_out.changed_results += 1;
                 }
@@ -90,7 +90,7 @@ pub(crate) fn read_confusion(
             measured.left_out.unreadable_results += 1;
             continue;
         };
-        let mut counts = false;
+        let mut is_used = false;
         for answer in answers {
             let Some(case) = cases.get(answer.case_id.as_str()) else {
                 continue;
@@ -98,10 +98,10 @@ pub(crate) fn read_confusion(
             if newest_only && !seen.insert(answer.case_id) {
                 continue;
             }
-            counts = true;
-            count(case, answer.tries, &mut measured);
+            is_used = true;
+            count(case, answer.trials, &mut measured);
         }
-        if counts {
+        if is_used {
             measured.results += 1;
             measured.run_ids.insert(head.run_id);
             measured.agents.extend(head.agent);
@@ -129,7 +129,7 @@ struct Listed {
     head: ResultHead,
 }
 
-/// Lists the results of a folder, the newest first; rubrics' are of another form, and are passed over.
+/// Lists the results of a folder, newest first. Skips results of rubrics.
 fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<Listed> {
     let mut results = Vec::new();
     for path in result_paths(folder) {
@@ -139,7 +139,7 @@ fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<Listed> 
             None => measured.left_out.unreadable_results += 1,
         }
     }
-    // Run ids grow with time, so that they decide between equal times.
+    // Run ids are ordered by time, so they break ties of timestamps.
     results.sort_by(|left, right| {
         let key = |result: &Listed| (result.head.timestamp.clone(), result.head.run_id.clone(), result.path.clone());
         key(right).cmp(&key(left))
@@ -147,47 +147,47 @@ fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<Listed> 
     results
 }
 
-/// Reads what stands before the cases, which can be long.
+/// Reads the head of a result without parsing its cases, which can be large.
 fn read_head(path: &Path) -> Option<ResultHead> {
     let mut start = Vec::new();
     File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut start).ok()?;
     ResultHead::read_start(&start).or_else(|| ResultHead::read(&std::fs::read(path).ok()?))
 }
 
-/// The eval files as they are now.
+/// The current eval files, indexed.
 struct Suites<'s> {
-    loaded: &'s [Loaded],
+    loaded: &'s [LoadedSuite],
     by_hash: HashMap<&'s str, Vec<usize>>,
     by_path: HashMap<&'s str, usize>,
     cases: Vec<HashMap<&'s str, &'s Case>>,
 }
 
-/// Which eval file a result is of.
+/// The eval file of a result.
 enum Match {
     Suite(usize),
-    /// Another version of this one.
+    /// Another version of this file.
     Changed(usize),
     Unhashed,
     Other,
 }
 
 impl<'s> Suites<'s> {
-    fn new(loaded: &'s [Loaded]) -> Self {
+    fn new(loaded: &'s [LoadedSuite]) -> Self {
         let mut by_hash: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, suite) in loaded.iter().enumerate() {
-            by_hash.entry(&suite.file.hash).or_default().push(place);
+        for (index, suite) in loaded.iter().enumerate() {
+            by_hash.entry(&suite.file.hash).or_default().push(index);
         }
-        let by_path = loaded.iter().enumerate().map(|(place, suite)| (suite.path.in_project.as_str(), place)).collect();
-        let by_id = |suite: &'s Loaded| suite.file.cases.iter().map(|case| (case.id.as_str(), case)).collect();
+        let by_path = loaded.iter().enumerate().map(|(index, suite)| (suite.path.in_project.as_str(), index)).collect();
+        let by_id = |suite: &'s LoadedSuite| suite.file.cases.iter().map(|case| (case.id.as_str(), case)).collect();
         Self { loaded, by_hash, by_path, cases: loaded.iter().map(by_id).collect() }
     }
 
-    /// Finds a result's eval file by its hash, since it may have been moved; among equal files by its path.
-    fn of(&self, head: &ResultHead) -> Match {
+    /// Finds the eval file of a result by hash, since it may have been moved; among equal files by path.
+    fn find(&self, head: &ResultHead) -> Match {
         let path = head.metadata.eval_file.as_str();
         let same = self.by_hash.get(head.metadata.eval_file_hash.as_str()).map_or(&[][..], Vec::as_slice);
-        let named = same.iter().find(|place| self.loaded[**place].path.in_project == path);
-        match (named.or(same.first()), self.by_path.get(path)) {
+        let at_path = same.iter().find(|index| self.loaded[**index].path.in_project == path);
+        match (at_path.or(same.first()), self.by_path.get(path)) {
             (Some(suite), _) => Match::Suite(*suite),
             (None, Some(suite)) if !head.metadata.eval_file_hash.is_empty() => Match::Changed(*suite),
             (None, _) if head.metadata.eval_file_hash.is_empty() => Match::Unhashed,

@@ -1,4 +1,4 @@
-//! Verdicts that people disagree with: list them, and record how one was settled.
+//! Lists contradictions between verdicts and ratings, and resolves them.
 
 use karat_evals::agreement::{ContradictionList, ResolvedContradiction};
 use karat_evals::contradiction::{Contradiction, ContradictionFilter, Resolution, ResolutionKind};
@@ -11,9 +11,9 @@ use crate::stored_eval::find_eval;
 use crate::trace_id::resolve_trace_id;
 
 pub struct ListRequest {
-    /// One eval, by its name with or without `eval_`; else all.
+    /// An eval, by name with or without `eval_`; default: all.
     pub eval: Option<String>,
-    /// Also those that were settled.
+    /// Also list resolved contradictions.
     pub all: bool,
     pub limit: Option<u64>,
 }
@@ -27,11 +27,11 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Contrad
                 None => None,
             };
             let open = ContradictionFilter { eval_id, trace_id: None, resolved: false, limit: None };
-            let every = ContradictionFilter { resolved: true, ..open.clone() };
+            let any = ContradictionFilter { resolved: true, ..open.clone() };
             let count_open = store.count_contradictions(&open).await?;
-            let count_all = store.count_contradictions(&every).await?;
+            let count_all = store.count_contradictions(&any).await?;
             let (filter, total, resolved) =
-                if all { (every, count_all, 0) } else { (open, count_open, count_all.saturating_sub(count_open)) };
+                if all { (any, count_all, 0) } else { (open, count_open, count_all.saturating_sub(count_open)) };
             let filter = ContradictionFilter { limit, ..filter };
             Ok(ContradictionList { contradictions: store.contradictions(&filter).await?, total, resolved })
         })
@@ -40,7 +40,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Contrad
 
 pub struct ResolveRequest {
     pub eval: String,
-    /// The trace's id or its beginning.
+    /// A trace id or its prefix.
     pub trace: String,
     pub kind: ResolutionKind,
     pub note: Option<String>,
@@ -62,14 +62,14 @@ pub async fn resolve(request: ResolveRequest, context: &Context<'_>) -> Result<R
                 limit: Some(1),
             };
             let no_contradiction = || {
-                Error::nothing_selected(format!("people do not contradict {eval_id} on trace {trace_id}"))
+                Error::nothing_selected(format!("{eval_id} has no contradiction on trace {trace_id}"))
                     .hint(Hint::ListContradictions { eval: eval_id.clone() })
             };
             let found = store.contradictions(&filter).await?;
             let contradiction = found.into_iter().next().ok_or_else(no_contradiction)?;
             let before = contradiction.resolution.as_ref().map(|resolution| resolution.kind);
             if !store.resolve(&eval_id, &trace_id, &resolution).await? {
-                // It was judged or rated again in the meantime.
+                // The trace was judged or rated again in the meantime.
                 return Err(no_contradiction());
             }
             let contradiction = Contradiction { resolution: Some(resolution), ..contradiction };

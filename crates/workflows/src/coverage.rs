@@ -1,10 +1,10 @@
-//! What is tested of each tool, and which tools are taken for others.
+//! Measures coverage and confusion of the tools.
 
 use std::path::PathBuf;
 
 use karat_core::case::EvalFile;
 use karat_core::registry::Registry;
-use karat_project::{discover_any, load_all, lock_path, read_lock, read_overlap_map};
+use karat_project::{discover_or_empty, load_all, lock_path, read_lock, read_overlap_map};
 use karat_tools::coverage::{Coverage, Requirement, Suite};
 use karat_tools::lock::{LockDiff, ToolsLock};
 use karat_tools::overlap::OverlapMap;
@@ -17,19 +17,19 @@ use crate::error::Error;
 use crate::hint::Hint;
 
 pub struct Request {
-    /// Eval files, folders or globs; without any, all of the project.
+    /// Eval files, folders or globs; all eval files of the project if empty.
     pub paths: Vec<PathBuf>,
     pub required: Required,
-    /// The runs that confusion is measured by.
+    /// The runs from which confusion is measured.
     pub runs: RunChoice,
-    /// Else the project's own, if there is one.
+    /// Default: the project's lock, if it exists.
     pub lock_file: Option<PathBuf>,
 }
 
-/// What must be covered.
+/// The requirements on coverage.
 pub enum Required {
     Nothing,
-    These(Vec<Requirement>),
+    Listed(Vec<Requirement>),
     /// Everything that the project declares.
     All,
 }
@@ -42,22 +42,22 @@ impl Required {
     fn list(&self) -> &[Requirement] {
         match self {
             Self::Nothing => &[],
-            Self::These(these) => these,
+            Self::Listed(listed) => listed,
             Self::All => &Requirement::ALL,
         }
     }
 }
 
-/// Measures coverage, and judges what is required.
+/// Measures coverage and checks the requirements.
 pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage, Error> {
     let Request { paths, required, runs, lock_file } = request;
     let settings = &context.settings;
-    let paths = discover_any(&paths, &settings.layout, &settings.layout.here)?;
+    let paths = discover_or_empty(&paths, &settings.layout, &settings.layout.current_dir)?;
     let registry = read_registry(&required, context).await?;
     let overlaps = read_map(&required, context)?;
     let (loaded, rubrics) = load_all(paths)?;
     if loaded.is_empty() && rubrics.is_empty() {
-        context.notices.warn("no eval files found, so nothing is tested");
+        context.notices.warn("no eval files found: nothing is tested");
     }
     let measured = read_confusion(&loaded, runs, context)?;
     let has_results = measured.results > 0 || !measured.left_out.is_empty();
@@ -76,13 +76,13 @@ async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Reg
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
         let path = settings.tool_registry.path.display();
-        Error::invalid(format!("there is no tool registry to cover: {path} is not there"))
-            .hint("name one with --tool-registry-path, or 'toolRegistryPath' in karat.json")
+        Error::invalid(format!("there is no tool registry: {path} does not exist"))
+            .hint("set --tool-registry-path, or 'toolRegistryPath' in karat.json")
     })?;
     if is_empty(&registry) {
         let empty = "the tool registry has no tools";
         if !required.is_nothing() {
-            return Err(Error::invalid(empty).hint("of no tools everything holds, so nothing can be required"));
+            return Err(Error::invalid(empty).hint("any requirement holds trivially without tools"));
         }
         context.notices.warn(empty);
     }
@@ -93,27 +93,27 @@ fn read_map(required: &Required, context: &Context<'_>) -> Result<Option<Overlap
     let setting = &context.settings.overlap_map;
     let map = read_overlap_map(setting)?;
     let needs_map = match required {
-        Required::These(these) => these.iter().find(|one| one.is_declared()),
+        Required::Listed(listed) => listed.iter().find(|requirement| requirement.concerns_overlap_map()),
         Required::Nothing | Required::All => None,
     };
     match needs_map {
         Some(requirement) if map.is_none() => {
             let (name, path) = (requirement.name(), setting.path.display());
-            let message = format!("the requirement '{name}' needs an overlap map: {path} is not there");
-            Err(Error::invalid(message).hint(Hint::NameOrMakeOverlapMap))
+            let message = format!("requirement '{name}' needs an overlap map: {path} does not exist");
+            Err(Error::invalid(message).hint(Hint::NameOrCreateOverlapMap))
         }
         _ => Ok(map),
     }
 }
 
-/// Returns what changed since the tools were locked, if they were.
+/// Returns the changes since the tools were locked; `None` without a lock.
 fn lock_diff(
     lock_file: Option<&PathBuf>,
     registry: &Registry,
     context: &Context<'_>,
 ) -> Result<Option<LockDiff>, Error> {
     let path = lock_path(lock_file, &context.settings.layout);
-    let shown = context.settings.shown(&path);
+    let shown = context.settings.display_path(&path);
     let lock = read_lock(&path, &shown)?;
     if lock.is_none() && lock_file.is_some() {
         return Err(Error::invalid(format!("there is no {shown}")).hint(Hint::WriteToolLock));

@@ -1,37 +1,37 @@
-//! Which Python runs eval functions, and whether the sandbox keeps its promises.
+//! Checks the sandbox: which guest runs eval functions, and whether its guarantees hold.
 
 use std::time::{Duration, Instant};
 
 use karat_core::judgement::Limits;
-use karat_sandbox::{Guest, Trial, try_promises};
+use karat_sandbox::{Guest, PromiseCheck, check_promises};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::sandbox::{find_guest, open_sandbox};
 use crate::error::{Error, ErrorKind};
 use crate::event::EventSink;
-use crate::settings::Surroundings;
+use crate::settings::ProcessEnv;
 
-/// How much of a function's output is kept, in KB.
+/// Maximum stored output of a function, in KB.
 const OUTPUT_KB: u64 = 64;
 
-/// What `karat eval doctor --format json` prints.
+/// The output of `karat eval doctor --format json`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat eval doctor report")]
 pub struct DoctorReport {
-    /// Whether functions can be run, and every promise held.
+    /// Whether functions can be run and every guarantee holds.
     pub is_healthy: bool,
-    /// Why functions cannot be run; null when they can.
+    /// Why functions cannot be run; null if they can.
     pub problem: Option<String>,
-    /// The Python that runs functions; null when there is none.
+    /// The guest that runs functions; null if there is none.
     pub guest: Option<GuestReport>,
-    /// How long it took to load the guest; null when it could not be loaded.
+    /// The time to load the guest; null if it could not be loaded.
     pub load_ms: Option<u64>,
     pub limits: LimitsReport,
-    /// How traces can be kept apart; the first is what happens unless another is asked for.
+    /// The isolation modes; the first is the default.
     pub isolation: [&'static str; 2],
-    /// What was tried for real.
+    /// The guarantees of the sandbox, each tested.
     pub promises: Vec<PromiseReport>,
     /// The error behind the problem.
     #[serde(skip)]
@@ -41,23 +41,23 @@ pub struct DoctorReport {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuestReport {
-    /// The first twelve hex digits of its SHA-256, as they stand in each execution.
+    /// The first twelve hex digits of its SHA-256, as recorded in each execution.
     pub hash: String,
-    /// Null when it cannot be told.
+    /// Null if unknown.
     pub python_version: Option<String>,
-    /// What the build made it with; null when it is a file.
+    /// The tool that built the guest; null if the guest is a file.
     pub made_by: Option<&'static str>,
-    /// The file that `KARAT_GUEST` names; null when it is part of the program.
+    /// The file from `KARAT_GUEST`; null for the built-in guest.
     pub file: Option<String>,
 }
 
-/// The most that a function may use for one trace.
+/// The limits of a function per trace.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsReport {
     pub time_ms: u64,
     pub memory_mb: u64,
-    /// Of stdout, and of stderr.
+    /// For stdout and stderr each.
     pub output_kb: u64,
 }
 
@@ -66,26 +66,26 @@ pub struct LimitsReport {
 pub struct PromiseReport {
     pub name: &'static str,
     pub held: bool,
-    /// What happened instead; null when it held.
+    /// What happened instead; null if the guarantee held.
     pub instead: Option<String>,
     pub elapsed_ms: u64,
 }
 
-/// A part of the report, as soon as it is known.
+/// A part of the report, emitted as soon as it is known.
 pub enum Event {
     Guest(GuestReport),
     Loaded { load_ms: u64, limits: LimitsReport },
     Tried(PromiseReport),
 }
 
-/// Looks at the guest, loads it and tries every promise. A sandbox that cannot be opened is a result too.
-pub fn doctor(surroundings: &Surroundings, events: &mut dyn EventSink<Event>) -> DoctorReport {
+/// Loads the guest and tests every guarantee. A sandbox that cannot be opened is reported, not an error.
+pub fn doctor(process_env: &ProcessEnv, events: &mut dyn EventSink<Event>) -> DoctorReport {
     let mut report = DoctorReport::new();
-    match examine(&mut report, surroundings, events) {
+    match examine(&mut report, process_env, events) {
         Ok(()) => report.is_healthy = report.promises.iter().all(|promise| promise.held),
         Err(error) => {
             report.problem = Some(error.message.clone());
-            // Also where the user named a wrong file: it is the sandbox that cannot be used.
+            // Unavailable even if `KARAT_GUEST` is invalid: the sandbox cannot be used.
             report.error = Some(Error { kind: ErrorKind::Unavailable, ..error });
         }
     }
@@ -94,34 +94,34 @@ pub fn doctor(surroundings: &Surroundings, events: &mut dyn EventSink<Event>) ->
 
 fn examine(
     report: &mut DoctorReport,
-    surroundings: &Surroundings,
+    process_env: &ProcessEnv,
     events: &mut dyn EventSink<Event>,
 ) -> Result<(), Error> {
     let mut emit = |event| {
         if events.emit(event).is_break() { Err(Error::cancelled()) } else { Ok(()) }
     };
-    let guest = GuestReport::of(&find_guest(surroundings.guest.as_deref())?);
+    let guest = GuestReport::of(&find_guest(process_env.guest.as_deref())?);
     report.guest = Some(guest.clone());
     emit(Event::Guest(guest))?;
     let start = Instant::now();
-    let sandbox = open_sandbox(surroundings.guest.as_deref())?;
+    let sandbox = open_sandbox(process_env.guest.as_deref())?;
     let load_ms = milliseconds(start.elapsed());
     report.load_ms = Some(load_ms);
     emit(Event::Loaded { load_ms, limits: report.limits })?;
     let mut emitted = Ok(());
-    let trials = try_promises(&sandbox, |trial| {
+    let checks = check_promises(&sandbox, |check| {
         if emitted.is_ok() {
-            emitted = emit(Event::Tried(PromiseReport::of(trial)));
+            emitted = emit(Event::Tried(PromiseReport::of(check)));
         }
     })?;
     emitted?;
-    report.promises = trials.iter().map(PromiseReport::of).collect();
+    report.promises = checks.iter().map(PromiseReport::of).collect();
     Ok(())
 }
 
 impl DoctorReport {
     fn new() -> Self {
-        let largest = Limits::LARGEST;
+        let largest = Limits::MAX;
         let limits = LimitsReport {
             time_ms: milliseconds(largest.time),
             memory_mb: largest.memory_bytes as u64 >> 20,
@@ -152,12 +152,12 @@ impl GuestReport {
 }
 
 impl PromiseReport {
-    fn of(trial: &Trial) -> Self {
+    fn of(check: &PromiseCheck) -> Self {
         Self {
-            name: trial.promise,
-            held: trial.broken.is_none(),
-            instead: trial.broken.clone(),
-            elapsed_ms: milliseconds(trial.elapsed),
+            name: check.promise,
+            held: check.violation.is_none(),
+            instead: check.violation.clone(),
+            elapsed_ms: milliseconds(check.elapsed),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a workflow could not do its work.
+//! The error type of all workflows.
 
 use karat_core::document::UnreadableTrace;
 use karat_core::port::StoreError;
@@ -14,12 +14,12 @@ use crate::hint::Hint;
 #[error("{message}")]
 pub struct Error {
     pub kind: ErrorKind,
-    /// A lower-case fragment; empty where the invalid files say everything.
+    /// A lower-case fragment; empty if `files` explains the error.
     pub message: String,
-    /// Output of another program that explains the error, in lines.
+    /// Output of another program that explains the error.
     pub quoted: String,
     pub hints: Vec<Hint>,
-    /// Files with invalid places, to be shown in their source.
+    /// Invalid files with their findings, shown as source excerpts.
     pub files: Vec<InvalidFile>,
 }
 
@@ -27,15 +27,15 @@ pub struct Error {
 pub enum ErrorKind {
     /// The request, the configuration or an input is invalid.
     Invalid,
-    /// The named thing does not exist.
+    /// The named item does not exist.
     NotFound,
-    /// Nothing fits the selection.
+    /// Nothing matches the selection.
     NothingSelected,
     /// No verdict could be reached.
     NoVerdict,
-    /// Another process changed or is changing the same thing.
+    /// Another process is changing the same item, or has changed it.
     Conflict,
-    /// Something outside does not work now: a retry may help.
+    /// An external system failed; a retry may help.
     Unavailable,
     /// The user asked to stop.
     Cancelled,
@@ -74,7 +74,7 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "")
     }
 
-    /// Files that cannot be read; their findings say everything.
+    /// An error for invalid files, without a message of its own.
     pub fn invalid_files(files: Vec<InvalidFile>) -> Self {
         Self { files, ..Self::invalid("") }
     }
@@ -123,7 +123,7 @@ impl From<UnreadableTrace> for Error {
 impl From<SandboxError> for Error {
     fn from(error: SandboxError) -> Self {
         let kind = match &error {
-            SandboxError::Unreadable { .. } | SandboxError::NotAGuest { .. } => ErrorKind::Invalid,
+            SandboxError::Unreadable { .. } | SandboxError::InvalidGuest { .. } => ErrorKind::Invalid,
             _ => ErrorKind::Unavailable,
         };
         Self { hints: error.hint().map(Hint::from).into_iter().collect(), ..Self::new(kind, error.to_string()) }

@@ -1,10 +1,10 @@
-//! How a workflow reports what happens while it runs.
+//! Events that a workflow emits while it runs.
 
 use std::ops::ControlFlow;
 
-/// Receives the events of a workflow, on the workflow's own task and in order.
+/// Receives the events of a workflow in order, on the workflow's task.
 pub trait EventSink<E>: Send {
-    /// Takes an event. `Break` means that the receiver wants no more: the workflow ends as if it were cancelled.
+    /// Handles an event. `Break` ends the workflow as if it were cancelled.
     fn emit(&mut self, event: E) -> ControlFlow<()>;
 }
 

@@ -1,116 +1,116 @@
-//! What a user can do about an error.
+//! Hints: what a user can do about an error.
 
-/// A hint. Those that name a command of the command line are typed, so that each surface says them in its own words.
+/// A hint. Hints that refer to a command are typed, so that each surface can phrase them in its own terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     Text(String),
-    /// List where people contradict an eval.
+    /// List the contradictions of an eval.
     ListContradictions {
         eval: String,
     },
-    /// Put an eval function into the store.
+    /// Add an eval function to the store.
     AddEval {
         file: Option<String>,
     },
-    /// Write a first eval function.
+    /// Create an eval function.
     NewEval,
-    /// Judge the cases that are kept beside an eval function.
+    /// Run the cases next to an eval function.
     TestEval {
         file: String,
     },
-    /// Fix the file of an eval, and add it as a new version.
+    /// Fix the file of an eval and add it as a new version.
     FixEval,
     /// Judge the stored traces with an eval.
     JudgeStored {
         eval: String,
     },
-    /// List traces by the same filter.
+    /// List traces with the same filter.
     FilterTraces,
-    /// Judge Arrow data as a filter.
+    /// Judge Arrow data in a pipeline.
     JudgeArrow {
         file: String,
     },
-    /// Turn a file into JSON lines with another program.
+    /// Convert a file to JSON lines with another program.
     ConvertTraces {
         program: &'static str,
         file: String,
     },
-    /// Put other code of an eval into the store.
+    /// Add a new version of an eval to the store.
     AddEvalVersion,
-    /// Name the overlap map, or make one.
-    NameOrMakeOverlapMap,
+    /// Specify the overlap map, or create one.
+    NameOrCreateOverlapMap,
     /// Write the tool lock.
     WriteToolLock,
     /// List the traces of the store.
     ListTraces,
-    /// Print what the source of a trace sent.
+    /// Print a trace as its source sent it.
     ShowRawTrace {
         trace: String,
     },
-    /// Put traces into the store.
+    /// Import traces into the store.
     ImportTraces,
     /// Run without a store.
     RunWithoutStore,
-    /// Put traces into the store from files, or while agents run.
+    /// Import traces into the store, or receive them from running agents.
     ImportOrReceiveTraces,
-    /// List who said what of which trace.
+    /// List feedback.
     ListFeedback,
-    /// List the ratings, and change one.
+    /// List the ratings and change one.
     ChangeFeedback,
     /// Rate traces.
     RateTraces,
-    /// Rewrite the newest version of an eval; the candidate for an older one is in this file.
+    /// Refine the newest version of an eval; the candidate for an older version is in this file.
     RefineNewest {
         eval: String,
         file: String,
     },
     /// Import the valid rows only.
     SkipInvalidRows,
-    /// Create the store by using it, or name another.
+    /// Create the store by using it, or specify another one.
     CreateStore,
     /// Check the eval files to see what is wrong with one.
     CheckFiles,
-    /// Check the file in the place of a new regression file, or name another.
+    /// Check the existing file at the path of a new regression file, or specify another path.
     CheckOrNameRegressionFile,
     /// Run the eval files, or describe the regression case.
     RunEvalsOrDescribeCase,
-    /// Give a key of `expect` a stable value.
+    /// Replace the value of a key of `expect` with a stable one.
     ReplaceExpectation {
         key: String,
     },
-    /// Name the tool under test, for example one that the trace calls.
+    /// Specify the tool under test, for example one that the trace calls.
     NameToolUnderTest {
         tool: Option<String>,
         trace: String,
     },
     /// List the tools of the registry.
     ListTools,
-    /// Read what the drafts of a tool look like.
+    /// Print the brief for the drafts of a tool.
     ForgeBrief {
         tool: String,
     },
-    /// Begin to draft for a tool.
+    /// Start a forge session for a tool.
     StartForge {
         tool: Option<String>,
     },
-    /// Resume the session of a tool.
+    /// Resume the forge session of a tool.
     ResumeForge {
         tool: String,
     },
-    /// Resume the session that is kept in a file.
-    ResumeKeptForge {
+    /// Resume the forge session that is saved in a file.
+    ResumeSavedForge {
         tool: String,
         file: String,
     },
-    /// Resume the session of a tool, or forget it.
+    /// Resume the forge session of a tool, or discard it.
     ResumeOrRestartForge {
         tool: String,
     },
-    /// Forget the session of a tool.
+    /// Discard the forge session of a tool.
     RestartForge {
         tool: String,
     },
-    /// Forget the session of a tool, and take drafts from a file.
+    /// Discard the forge session of a tool and read drafts from a file.
     RestartForgeWithDrafts {
         tool: String,
     },

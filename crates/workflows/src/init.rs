@@ -1,5 +1,5 @@
-//! A first configuration and a first eval file, as a conversation that a terminal, a page or a script can drive. Never
-//! overwrites.
+//! Creates a configuration and an eval file, as a conversation that a terminal, a page or a script can drive. Never
+//! overwrites files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::error::Error;
 const CONFIG_FILE: &str = "karat.json";
 /// The tools that a model is offered.
 pub const TOOLS_FILE: &str = "tools.json";
-/// Where tools are looked for by default.
+/// The default tool registry.
 const DEFAULT_REGISTRY: &str = "tools/tools.exports.ts";
 
-/// A question, in the order in which they are asked.
+/// The questions, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Question {
@@ -24,7 +24,7 @@ pub enum Question {
     Agent,
     /// The first tool to test.
     Tool,
-    /// A message that should make the agent call it.
+    /// A message that should make the agent call the tool.
     Message,
 }
 
@@ -40,7 +40,7 @@ impl Question {
     }
 }
 
-/// What has to happen next.
+/// The next step of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
@@ -48,7 +48,7 @@ pub enum Step {
         question: Question,
         default: String,
     },
-    /// Everything is answered: [`Command::Write`] writes the files.
+    /// All questions are answered: [`Command::Write`] writes the files.
     Write,
     Done(Written),
 }
@@ -61,37 +61,38 @@ pub enum Command {
     Write,
 }
 
-/// What was written, and what is left to do.
+/// The written files, and what is left to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
     pub files: Vec<String>,
-    /// The project's folder, where it is not the current one.
+    /// The project's folder, if it is not the current one.
     pub folder: Option<String>,
-    /// The agent is a model, which is offered the tools of [`TOOLS_FILE`] and answered by stubs.
+    /// The agent is a model, which is offered the tools of [`TOOLS_FILE`]; stubs answer its calls.
     pub is_model: bool,
-    /// The variables that the model's provider needs.
+    /// Environment variables that the model's provider requires.
     pub variables: Vec<String>,
-    /// The project has a description of its tools.
+    /// The project has a tool registry.
     pub has_tools: bool,
 }
 
-/// The conversation so far.
+/// The state of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Init {
     folder: PathBuf,
-    /// What shown paths are relative to.
-    here: PathBuf,
+    /// The current directory: displayed paths are relative to it.
+    #[serde(rename = "here")]
+    current_dir: PathBuf,
     answers: Vec<String>,
     written: Option<Written>,
 }
 
 impl Init {
-    /// Begins a project in a folder that has none.
-    pub fn begin(folder: Option<&Path>, here: &Path) -> Result<Self, Error> {
-        let folder = folder.map_or_else(|| here.to_path_buf(), |folder| here.join(folder));
-        let init = Self { folder, here: here.to_path_buf(), answers: Vec::new(), written: None };
+    /// Starts a project in a folder without one.
+    pub fn begin(folder: Option<&Path>, current_dir: &Path) -> Result<Self, Error> {
+        let folder = folder.map_or_else(|| current_dir.to_path_buf(), |folder| current_dir.join(folder));
+        let init = Self { folder, current_dir: current_dir.to_path_buf(), answers: Vec::new(), written: None };
         init.check_missing(&init.folder.join(CONFIG_FILE))?;
         Ok(init)
     }
@@ -104,20 +105,20 @@ impl Init {
         }
     }
 
-    /// Goes on; after an error, the step is the same as before.
+    /// Applies a command. After an error, the step is unchanged.
     pub fn apply(&mut self, command: Command) -> Result<(), Error> {
         match command {
             Command::Answer(answer) => {
-                let question = self.question().ok_or_else(|| Error::invalid("everything is answered already"))?;
+                let question = self.question().ok_or_else(|| Error::invalid("all questions are already answered"))?;
                 self.check_answer(question, &answer)?;
                 self.answers.push(answer);
             }
             Command::Write => {
                 let [agent, tool, message] = &self.answers[..] else {
-                    return Err(Error::invalid("not everything is answered yet"));
+                    return Err(Error::invalid("not all questions are answered yet"));
                 };
                 if self.written.is_some() {
-                    return Err(Error::invalid("the files are written already"));
+                    return Err(Error::invalid("the files are already written"));
                 }
                 self.written = Some(self.write(agent, tool, message)?);
             }
@@ -125,7 +126,7 @@ impl Init {
         Ok(())
     }
 
-    /// The question without an answer.
+    /// The next unanswered question.
     fn question(&self) -> Option<Question> {
         Question::ALL.get(self.answers.len()).copied()
     }
@@ -134,7 +135,7 @@ impl Init {
         match question {
             Question::Agent => provider_of(answer).map(|_| ()),
             Question::Tool if answer.is_empty() || answer.contains(['/', '\\']) || answer.starts_with('.') => {
-                Err(Error::invalid(format!("'{answer}' cannot be a tool's name")))
+                Err(Error::invalid(format!("invalid tool name '{answer}'")))
             }
             Question::Tool => self.check_missing(&self.eval_path(answer)),
             Question::Message => Ok(()),
@@ -143,13 +144,13 @@ impl Init {
 
     fn check_missing(&self, path: &Path) -> Result<(), Error> {
         if path.exists() {
-            return Err(Error::invalid(format!("{} is there already, and is left as it is", self.shown(path))));
+            return Err(Error::invalid(format!("{} already exists", self.shown(path))));
         }
         Ok(())
     }
 
     fn eval_path(&self, tool: &str) -> PathBuf {
-        self.folder.join("evals").join(format!("{}.golden.json", stem(tool)))
+        self.folder.join("evals").join(format!("{}.golden.json", file_stem(tool)))
     }
 
     fn write(&self, agent: &str, tool: &str, message: &str) -> Result<Written, Error> {
@@ -160,44 +161,47 @@ impl Init {
         let tools_path = self.folder.join(TOOLS_FILE);
         let default_registry = self.folder.join(DEFAULT_REGISTRY);
         let mut suite = first_case(tool, message, is_model);
-        stamp(&mut suite["metadata"], tool, if is_model { &tools_path } else { &default_registry }, &self.here);
+        let registry = if is_model { &tools_path } else { &default_registry };
+        record_tool_version(&mut suite["metadata"], tool, registry, &self.current_dir);
         write_new(&eval_path, &suite)?;
         let mut files = vec![self.shown(&config_path), self.shown(&eval_path)];
-        // Tools that exist are better than an example.
+        // Do not replace existing tools with an example.
         if is_model && !tools_path.exists() {
             write_new(&tools_path, &first_tools(tool))?;
             files.push(self.shown(&tools_path));
         }
         write_new(&config_path, &config(agent, is_model))?;
-        let folder = (self.folder != self.here).then(|| self.shown(&self.folder));
+        let folder = (self.folder != self.current_dir).then(|| self.shown(&self.folder));
         let variables = provider.map(needed_variables).unwrap_or_default();
         Ok(Written { files, folder, is_model, variables, has_tools: is_model || default_registry.exists() })
     }
 
     fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.here).unwrap_or(path).display().to_string()
+        path.strip_prefix(&self.current_dir).unwrap_or(path).display().to_string()
     }
 }
 
-/// Returns the provider of a model; none for an agent that is not a model.
+/// Returns the provider of a model; `None` if the agent is not a model.
 fn provider_of(agent: &str) -> Result<Option<KnownProvider>, Error> {
     let Some((kind, model)) = agent.split_once(':') else {
         return Ok(None);
     };
-    match KnownProvider::named(kind) {
-        Some(_) if model.is_empty() => Err(Error::invalid(format!("'{agent}' names no model: expected {kind}:MODEL"))),
+    match KnownProvider::by_name(kind) {
+        Some(_) if model.is_empty() => {
+            Err(Error::invalid(format!("missing model in '{agent}': expected {kind}:MODEL")))
+        }
         provider => Ok(provider),
     }
 }
 
 fn needed_variables(provider: KnownProvider) -> Vec<String> {
-    let base = provider.base_url.is_none().then_some(provider.base_variable);
+    let base = provider.base_url.is_none().then_some(provider.base_url_variable);
     let key = provider.needs_key.then_some(provider.key_variable);
     base.into_iter().chain(key).map(str::to_owned).collect()
 }
 
-/// Returns a tool's name as it stands in file names and ids.
-fn stem(tool: &str) -> String {
+/// Returns a tool's name for file names and ids.
+fn file_stem(tool: &str) -> String {
     tool.replace('_', "-")
 }
 
@@ -212,7 +216,7 @@ fn config(agent: &str, is_model: bool) -> Value {
     config
 }
 
-/// Returns a tool that takes anything.
+/// Returns a tool list with one tool that accepts any arguments.
 fn first_tools(tool: &str) -> Value {
     json!({
         "tools": [{
@@ -223,15 +227,15 @@ fn first_tools(tool: &str) -> Value {
     })
 }
 
-/// Returns a case; a model has no tools of its own, so stubs answer its calls.
+/// Returns an eval file with one case. A model cannot execute tools, so stubs answer its calls.
 fn first_case(tool: &str, message: &str, is_model: bool) -> Value {
     let mut case = json!({
-        "id": format!("gs-{}-001", stem(tool)),
+        "id": format!("gs-{}-001", file_stem(tool)),
         "description": "trigger phrase",
         "input": {"message": message},
     });
     if is_model {
-        case["stubs"] = json!({tool: {"result": "replace this by what the tool answers"}});
+        case["stubs"] = json!({tool: {"result": "replace this with the tool's result"}});
     }
     case["expect"] = json!({
         "toolsCalled": [tool],
@@ -242,9 +246,9 @@ fn first_case(tool: &str, message: &str, is_model: bool) -> Value {
     json!({"metadata": {"toolName": tool, "tier": "golden"}, "cases": [case]})
 }
 
-/// Records the version of the tool that the case is written for, where it can be read; an example will change.
-fn stamp(metadata: &mut Value, name: &str, registry: &Path, here: &Path) {
-    let Ok(registry) = karat_registry::read_path(registry, here) else {
+/// Records the current version of the tool in the eval file, if the registry can be read.
+fn record_tool_version(metadata: &mut Value, name: &str, registry: &Path, current_dir: &Path) {
+    let Ok(registry) = karat_registry::read_path(registry, current_dir) else {
         return;
     };
     let Some(tool) = registry.find(name) else {
@@ -256,13 +260,13 @@ fn stamp(metadata: &mut Value, name: &str, registry: &Path, here: &Path) {
     if let Some(hash) = tool.description_hash() {
         metadata["descriptionHash"] = json!(hash);
     }
-    // With gaps there may be more tools than are known.
+    // With gaps, the number of tools is unknown.
     if registry.gaps().is_empty() {
         metadata["registrySize"] = json!(registry.tools().len());
     }
 }
 
-/// Creates a file; one that appeared in the meantime is not overwritten.
+/// Creates a file; fails if it exists.
 fn write_new(path: &Path, value: &Value) -> Result<(), Error> {
     let text = format!("{value:#}\n");
     create_file(path, text.as_bytes())

@@ -1,8 +1,8 @@
-//! The use cases of karat, one module each: a typed request and the context in, typed events on the way, a typed result or
-//! error out.
+//! The use cases of karat, one module each: each takes a typed request and a context, emits typed events and returns a
+//! typed result or error.
 //!
-//! Joins the capabilities, so that the command line, the server and workers share one implementation. Knows no argument
-//! parser, no terminal and no HTTP framework, and never prints.
+//! The command line, the server and workers share this implementation. It does not depend on an argument parser, a
+//! terminal or an HTTP framework, and never prints.
 
 pub mod agreement;
 pub mod batch_writer;

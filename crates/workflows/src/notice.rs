@@ -1,13 +1,13 @@
-//! What a workflow says beside its result.
+//! Warnings and notes of a workflow.
 
 use karat_core::registry::Gap;
 
-/// Takes warnings and notes as they come. A surface shows them; a test collects them.
+/// Receives warnings and notes as they occur. A surface prints them; a test collects them.
 pub trait Notices: Send + Sync {
     fn warn(&self, text: &str);
 
     fn note(&self, text: &str);
 
-    /// A part of the tools that could not be read.
+    /// Reports a part of the tool registry that could not be read.
     fn gap(&self, gap: &Gap);
 }

@@ -1,7 +1,7 @@
-//! Stores traces that others send while agents run.
+//! Stores traces that agents send while they run.
 //!
-//! A server hands what it gets to a [`TraceReceiver`]; the use case stores what several requests brought in one go, answers
-//! each, and reports what is in the store.
+//! A server passes its requests to a [`TraceReceiver`]; the workflow stores several requests in one transaction,
+//! answers each, and reports the stored traces.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -23,49 +23,49 @@ use crate::event::EventSink;
 pub use crate::ingest::RefusedTrace;
 use crate::ingest::{Ingest, Ingested, Totals};
 
-/// How many traces are stored together.
+/// Maximum number of traces in a batch.
 const MAX_BATCH_TRACES: usize = 1000;
 
-/// How many requests wait to be stored; further senders wait for their turn.
-const MAX_WAITING: usize = 256;
+/// Maximum number of queued requests; further senders wait.
+const MAX_QUEUED_REQUESTS: usize = 256;
 
 pub struct Request {
-    /// Also store the ratings that spans have of people.
+    /// Also store ratings by people that are part of the spans.
     pub feedback: bool,
 }
 
 pub enum Event {
-    /// The store is open, and serving begins.
+    /// The store is open and the server starts.
     Ready,
-    /// A trace is in the store with all that has come of it so far.
+    /// A trace is stored with all its spans so far.
     Stored { change: Change, head: Box<TraceHead> },
-    /// A request was not taken, or not all of it. Of many in a short time some are not reported.
+    /// A request was refused, in whole or in part. Under load some refusals are not reported.
     Refused(RefusedRequest),
-    /// What there is by now; how many traces are new is counted at the end.
+    /// The totals so far; new traces are counted only at the end.
     Progress(ReceiveTotals),
-    /// Nothing new is taken; what has begun is stored.
+    /// New requests are refused; pending ones are still stored.
     Stopping,
 }
 
-/// A request that was not taken, or not all of it.
+/// A request that was refused, in whole or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRequest {
-    /// The status of the answer: 200 where only a part was refused.
+    /// The HTTP status of the response: 200 if only a part was refused.
     pub status: u16,
-    /// How many spans or log records were refused, where the others were taken.
+    /// The number of refused spans or log records, if the others were accepted.
     pub rejected: u64,
-    /// A lower-case fragment, as it was sent; it can quote the request.
+    /// The message of the response, a lower-case fragment; it can quote the request.
     pub message: String,
 }
 
 impl RefusedRequest {
-    /// Whether nothing at all was taken.
-    pub fn is_whole(&self) -> bool {
+    /// Whether the whole request was refused.
+    pub fn is_fully_refused(&self) -> bool {
         self.status != 200
     }
 }
 
-/// Takes in traces for the store; made by [`receive_traces`].
+/// Accepts traces for the store; created by [`receive_traces`].
 #[derive(Debug, Clone)]
 pub struct TraceReceiver {
     submissions: mpsc::Sender<Arc<Submission>>,
@@ -74,20 +74,19 @@ pub struct TraceReceiver {
 }
 
 impl TraceReceiver {
-    /// Returns when all of these are on disk, with those that cannot be stored however often they are sent. After an error
-    /// a retry may help.
+    /// Waits until the traces are on disk. Returns those that are refused permanently; after an error a retry may help.
     pub async fn store(&self, parts: Vec<TraceParts>) -> Result<Vec<RefusedTrace>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let submission = Arc::new(Submission { parts, reply: Mutex::new(Some(reply)) });
-        let gone = |()| StoreError { message: "traces are not stored any more".to_owned(), hint: None };
-        self.submissions.send(submission).await.map_err(|_| gone(()))?;
-        answer.await.unwrap_or_else(|_| Err(gone(())))
+        let stopped = |()| StoreError { message: "the receiver has stopped".to_owned(), hint: None };
+        self.submissions.send(submission).await.map_err(|_| stopped(()))?;
+        answer.await.unwrap_or_else(|_| Err(stopped(())))
     }
 
-    /// Counts and reports a request that was not taken, or not all of it.
+    /// Counts and reports a refused request.
     pub fn refuse(&self, refused: &RefusedRequest) {
         self.refused.add(refused);
-        // Nonsense may come faster than it can be reported.
+        // Invalid requests may arrive faster than they can be reported.
         let _ = self.refusals.try_send(refused.clone());
     }
 }
@@ -100,7 +99,7 @@ struct RefusedCounts {
 
 impl RefusedCounts {
     fn add(&self, refused: &RefusedRequest) {
-        if refused.is_whole() {
+        if refused.is_fully_refused() {
             self.requests.fetch_add(1, Ordering::Relaxed);
         } else {
             self.rejected.fetch_add(refused.rejected, Ordering::Relaxed);
@@ -108,7 +107,7 @@ impl RefusedCounts {
     }
 }
 
-/// The traces of a request that were refused, or why none is stored.
+/// The refused traces of a request, or the error of the store.
 type StoreResult = Result<Vec<RefusedTrace>, StoreError>;
 
 /// The traces of one request.
@@ -121,21 +120,21 @@ struct Submission {
 impl Submission {
     fn answer(&self, result: StoreResult) {
         if let Some(reply) = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // The sender may have gone away.
+            // The sender may be gone.
             let _ = reply.send(result);
         }
     }
 
-    /// Returns those of its traces that were refused, each once: a batch refuses an invalid id as often as it comes.
+    /// Returns the refused traces of this submission, each once: a batch can refuse the same id several times.
     fn refused_of(&self, refused: &[RefusedTrace]) -> Vec<RefusedTrace> {
         let mut ids: HashSet<&str> = self.parts.iter().map(|part| part.trace_id.as_str()).collect();
         refused.iter().filter(|one| ids.remove(one.trace_id.as_str())).cloned().collect()
     }
 }
 
-/// Stores what the server passes to its receiver, until serving ends.
+/// Stores what the server passes to its receiver, until the server stops.
 ///
-/// `serve` starts the server; its token is cancelled when serving shall end. Returns the totals, and what serving returned.
+/// `serve` starts the server; its token is cancelled to stop it. Returns the totals and the output of `serve`.
 pub async fn receive_traces<S: Future>(
     request: Request,
     context: &Context<'_>,
@@ -148,8 +147,8 @@ pub async fn receive_traces<S: Future>(
         () = cancel.cancelled() => return Err(Error::cancelled()),
         store = context.open_store() => store?,
     };
-    let (submissions, submitted) = mpsc::channel(MAX_WAITING);
-    let (refusals, refused) = mpsc::channel(MAX_WAITING);
+    let (submissions, submitted) = mpsc::channel(MAX_QUEUED_REQUESTS);
+    let (refusals, refused) = mpsc::channel(MAX_QUEUED_REQUESTS);
     let receiver = TraceReceiver { submissions, refusals, refused: Arc::default() };
     let receiving = Receiving {
         writer: submission_writer(&store, context.clock, request.feedback),
@@ -169,14 +168,14 @@ pub async fn receive_traces<S: Future>(
 
 type SubmissionWriter<'r> = BatchWriter<'r, Arc<Submission>, Ingested>;
 
-/// Stores at once what waits: while one batch is written, the next one gathers.
+/// Writes queued submissions without delay: the next batch collects while one is written.
 fn submission_writer<'r>(store: &'r Store, clock: &'r dyn Clock, with_feedback: bool) -> SubmissionWriter<'r> {
     let write = move |batch: Arc<Vec<Arc<Submission>>>| {
         let (store, now) = (store.clone(), clock.now());
         async move {
             let parts = batch.iter().flat_map(|one| &one.parts);
             let pieces: Vec<Piece> = parts.map(|part| Piece::Parts(Box::new(part.clone()))).collect();
-            // On a task of its own: a panic fails this batch only.
+            // Spawned so that a panic fails only this batch.
             let writing = tokio::spawn(async move { Ingest { store: &store, now, with_feedback }.write(pieces).await });
             writing.await.unwrap_or_else(|error| {
                 Err(StoreError { message: format!("cannot store traces: {error}"), hint: None })
@@ -184,7 +183,7 @@ fn submission_writer<'r>(store: &'r Store, clock: &'r dyn Clock, with_feedback: 
         }
     };
     BatchWriter::new(write)
-        .max_rows(MAX_WAITING)
+        .max_rows(MAX_QUEUED_REQUESTS)
         .max_delay(Duration::ZERO)
         .max_weight(MAX_BATCH_TRACES, |submission| submission.parts.len())
 }
@@ -195,7 +194,7 @@ struct Receiving<'r> {
     refused: mpsc::Receiver<RefusedRequest>,
     refused_counts: Arc<RefusedCounts>,
     totals: Totals,
-    /// Spans and log records that were stored.
+    /// Stored spans and log records.
     spans: u64,
     log_records: u64,
     events: &'r mut dyn EventSink<Event>,
@@ -230,13 +229,13 @@ impl Receiving<'_> {
         while let Ok(refused) = self.refused.try_recv() {
             self.report_refused(refused);
         }
-        let sums = self.sums();
+        let totals = self.totals_so_far();
         let report = self.totals.into_report();
         let (added, changed, unchanged) = (report.added, report.changed, report.unchanged);
-        (ReceiveTotals { traces: report.traces(), added, changed, unchanged, ..sums }, served)
+        (ReceiveTotals { traces: report.traces(), added, changed, unchanged, ..totals }, served)
     }
 
-    /// Answers the senders of a batch, and reports what is in the store.
+    /// Answers the senders of a batch and reports the stored traces.
     fn record(&mut self, written: Written<Arc<Submission>, Ingested>) {
         let Written { committed, results, failed } = written;
         for (submission, error) in failed {
@@ -257,15 +256,15 @@ impl Receiving<'_> {
             }
             self.totals.add(ingested);
         }
-        self.emit(Event::Progress(self.sums()));
+        self.emit(Event::Progress(self.totals_so_far()));
     }
 
     fn report_refused(&mut self, refused: RefusedRequest) {
         self.emit(Event::Refused(refused));
-        self.emit(Event::Progress(self.sums()));
+        self.emit(Event::Progress(self.totals_so_far()));
     }
 
-    fn sums(&self) -> ReceiveTotals {
+    fn totals_so_far(&self) -> ReceiveTotals {
         ReceiveTotals {
             traces: self.totals.traces() as u64,
             spans: self.spans,

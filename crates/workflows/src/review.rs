@@ -1,6 +1,6 @@
-//! A person rates traces, the most informative first.
+//! Reviews: a person rates traces, the most informative first.
 //!
-//! [`Review`] is the whole state and can be serialised: a terminal, a page or a script shows what [`Review::next`] returns
+//! [`Review`] is the complete, serialisable state. A terminal, a page or a script shows the step of [`Review::next`]
 //! and applies commands. Every rating is on disk when [`ReviewSession::apply`] returns.
 
 use std::collections::BTreeMap;
@@ -16,61 +16,61 @@ use karat_store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::context::store::{keep_store, open_store_to_read};
+use crate::context::store::{with_open_store, open_existing_store};
 use crate::error::Error;
-use crate::feedback::{RateRequest, add_statement};
+use crate::feedback::{RateRequest, add_feedback};
 use crate::hint::Hint;
 use crate::stored_eval::find_eval;
-use crate::trace_filter::nothing_fits;
+use crate::trace_filter::no_match_error;
 
-/// The source of ratings that are given in a review.
+/// The source of ratings from a review.
 const SOURCE: &str = "review";
 
 #[derive(Debug, Clone)]
 pub struct Request {
     pub author: String,
-    /// Only traces that this eval has judged; its verdicts decide the order.
+    /// Only traces that this eval has judged; its verdicts determine the order.
     pub eval: Option<String>,
     pub filter: TraceFilter,
     pub limit: Option<u64>,
-    /// Show verdicts of evals before a trace is rated.
+    /// Show verdicts before a trace is rated.
     pub show_verdicts: bool,
 }
 
-/// A review: the traces, what was decided so far, and notes that wait for a rating.
+/// A review: the traces, the decisions so far, and notes of unrated traces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Review {
     pub queue: ReviewQueue,
     pub author: String,
     show_verdicts: bool,
-    /// By trace. A note stays when its rating is taken back.
+    /// By trace id. A note is preserved when its rating is undone.
     notes: BTreeMap<String, String>,
 }
 
-/// What the reviewer has to do.
+/// The next step of the reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step<'r> {
     /// Rate or skip this trace; the note is stored with the rating.
     Rate { trace_id: &'r str, note: Option<&'r str> },
-    /// All traces are decided; the last decision can be taken back.
+    /// All traces are decided; the last decision can be undone.
     End,
 }
 
-/// What a reviewer can do.
+/// A command of the reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     Rate(Rating),
     /// Leaves the trace for another review.
     Skip,
-    /// Takes the last decision back.
+    /// Undoes the last decision.
     Undo,
-    /// Sets the note of the current trace; an empty one removes it.
+    /// Sets the note of the current trace; an empty note removes it.
     Note(String),
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Applied {
@@ -79,7 +79,7 @@ pub enum Applied {
         rating: Rating,
     },
     Skipped,
-    /// A rating was taken back; both stay in the history.
+    /// A rating was withdrawn; the history has both entries.
     RatingUndone(Rating),
     SkipUndone,
     Noted,
@@ -87,12 +87,12 @@ pub enum Applied {
     Nothing,
 }
 
-/// What a reviewer sees of a trace.
+/// The trace that the reviewer sees.
 #[derive(Debug, Clone)]
 pub struct ReviewedTrace {
     pub trace_id: String,
     pub document: TraceDocument,
-    /// The newest verdict of each eval, where the review shows them.
+    /// The newest verdict of each eval, if the review shows verdicts.
     pub verdicts: Vec<StoredExecution>,
 }
 
@@ -127,41 +127,41 @@ pub struct ReviewSession<'c> {
 }
 
 impl<'c> ReviewSession<'c> {
-    /// Finds the traces to rate. There is at least one.
+    /// Finds the traces to rate. Returns an error if there are none.
     pub async fn start(request: Request, context: &Context<'c>) -> Result<Self, Error> {
-        let opening = open_store_to_read(&context.settings);
-        let (store, review) = keep_store(opening, async |store| find_traces(request, store).await).await?;
+        let opening = open_existing_store(&context.settings);
+        let (store, review) = with_open_store(opening, async |store| find_traces(request, store).await).await?;
         Ok(Self { review, store, clock: context.clock })
     }
 
-    /// Goes on with a review that was serialised.
+    /// Resumes a serialised review.
     pub async fn resume(review: Review, context: &Context<'c>) -> Result<Self, Error> {
-        Ok(Self { review, store: open_store_to_read(&context.settings).await?, clock: context.clock })
+        Ok(Self { review, store: open_existing_store(&context.settings).await?, clock: context.clock })
     }
 
     pub fn review(&self) -> &Review {
         &self.review
     }
 
-    /// Closes the store, and returns the state.
+    /// Closes the store and returns the state.
     pub async fn close(self) -> Review {
         self.store.close().await;
         self.review
     }
 
-    /// Reads the current trace; none when all are decided.
+    /// Reads the current trace; `None` if all are decided.
     pub async fn current(&self) -> Result<Option<ReviewedTrace>, Error> {
         let Step::Rate { trace_id, .. } = self.review.next() else { return Ok(None) };
-        let gone = || Error::conflict(format!("trace '{trace_id}' is not in the store any more"));
-        let trace = self.store.trace(trace_id).await?.ok_or_else(gone)?;
+        let removed = || Error::conflict(format!("trace '{trace_id}' is no longer in the store"));
+        let trace = self.store.trace(trace_id).await?.ok_or_else(removed)?;
         let document = trace.document()?;
         let mut verdicts: Vec<StoredExecution> = Vec::new();
         if self.review.show_verdicts {
             let mut executions = self.store.executions_of_trace(trace_id).await?;
-            // A verdict on another document is no help.
+            // Skip verdicts on earlier states of the trace.
             executions.retain(|execution| execution.trace_hash == trace.head.hash);
             for execution in executions {
-                // By name and version: the newest is the last of its name.
+                // Executions are sorted by eval and version: keep the last of each eval.
                 verdicts.pop_if(|before| before.eval_id == execution.eval_id);
                 verdicts.push(execution);
             }
@@ -169,7 +169,7 @@ impl<'c> ReviewSession<'c> {
         Ok(Some(ReviewedTrace { trace_id: trace_id.to_owned(), document, verdicts }))
     }
 
-    /// Does what the reviewer wants. A rating is on disk when this returns.
+    /// Applies a command. A rating is on disk when this returns.
     pub async fn apply(&mut self, command: Command) -> Result<Applied, Error> {
         match command {
             Command::Rate(rating) => self.rate(rating).await,
@@ -186,7 +186,7 @@ impl<'c> ReviewSession<'c> {
     async fn rate(&mut self, rating: Rating) -> Result<Applied, Error> {
         let Step::Rate { trace_id, note } = self.review.next() else { return Ok(Applied::Nothing) };
         let (trace_id, note) = (trace_id.to_owned(), note.map(str::to_owned));
-        self.add_statement(&trace_id, Some(rating), note).await?;
+        self.add_feedback(&trace_id, Some(rating), note).await?;
         self.review.queue.decide(Decision::Rated(rating));
         Ok(Applied::Rated { trace_id, rating })
     }
@@ -195,7 +195,7 @@ impl<'c> ReviewSession<'c> {
         let Some((candidate, decision)) = self.review.queue.last() else { return Ok(Applied::Nothing) };
         let applied = match decision {
             Decision::Rated(rating) => {
-                self.add_statement(&candidate.trace_id, None, None).await?;
+                self.add_feedback(&candidate.trace_id, None, None).await?;
                 Applied::RatingUndone(rating)
             }
             Decision::Skipped => Applied::SkipUndone,
@@ -204,10 +204,10 @@ impl<'c> ReviewSession<'c> {
         Ok(applied)
     }
 
-    async fn add_statement(&self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Error> {
+    async fn add_feedback(&self, trace_id: &str, rating: Option<Rating>, note: Option<String>) -> Result<(), Error> {
         let author = self.review.author.clone();
         let request = RateRequest { trace: trace_id.to_owned(), rating, note, author, source: SOURCE };
-        add_statement(request, &self.store, self.clock.now()).await?;
+        add_feedback(request, &self.store, self.clock.now()).await?;
         Ok(())
     }
 }
@@ -236,10 +236,10 @@ async fn find_traces(request: Request, store: &Store) -> Result<Review, Error> {
 async fn nothing_to_review(request: &Request, store: &Store) -> Result<Error, Error> {
     let Request { author, filter, .. } = request;
     let all = store.count_traces(&TraceFilter::default()).await?;
-    let fitting = store.count_traces(filter).await?;
-    Ok(match (all, fitting, &request.eval) {
+    let matching = store.count_traces(filter).await?;
+    Ok(match (all, matching, &request.eval) {
         (0, _, _) => Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces),
-        (_, 0, _) => nothing_fits(filter, store).await?,
+        (_, 0, _) => no_match_error(filter, store).await?,
         (_, _, Some(eval)) => Error::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
             .hint(Hint::JudgeStored { eval: eval.clone() }),
         (_, _, None) => Error::nothing_selected(format!("{author} has rated every trace")).hint(Hint::ChangeFeedback),

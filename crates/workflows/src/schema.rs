@@ -1,4 +1,4 @@
-//! JSON Schemas of the formats that capabilities own.
+//! JSON Schemas of formats that other crates define.
 
 use schemars::{Schema, schema_for};
 
@@ -12,7 +12,7 @@ pub fn model_script() -> Schema {
     schema_for!(karat_agents::ChatScript)
 }
 
-/// What a drafter is told about a tool.
+/// The brief that a drafter gets for a tool.
 pub fn forge_brief() -> Schema {
     schema_for!(karat_forge::BriefDocument)
 }

@@ -1,4 +1,4 @@
-//! Which eval of the store a person means.
+//! Finds evals and versions in the store.
 
 use karat_evals::port::EvalStore;
 use karat_evals::version::{EvalSummary, EvalVersion};
@@ -7,40 +7,41 @@ use karat_json::nearest;
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// How many names a hint lists.
-const MAX_NAMED: usize = 10;
+/// Maximum number of names in a hint.
+const MAX_LISTED_NAMES: usize = 10;
 
-/// Finds the eval of this name, with or without its `eval_`.
+/// Finds an eval by name, with or without the prefix `eval_`.
 pub async fn find_eval(store: &impl EvalStore, name: &str) -> Result<EvalSummary, Error> {
     let evals = store.evals().await?;
-    named(evals, name)
+    select_eval(evals, name)
 }
 
-/// Takes the eval of this name out of all.
-pub fn named(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Error> {
+/// Selects an eval by name, with or without the prefix `eval_`.
+pub fn select_eval(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Error> {
     let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
-    if let Some(place) = evals.iter().position(|eval| eval.eval_id == wanted) {
-        return Ok(evals.swap_remove(place));
+    if let Some(index) = evals.iter().position(|eval| eval.eval_id == wanted) {
+        return Ok(evals.swap_remove(index));
     }
     let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
     let error = Error::not_found(format!("there is no eval '{wanted}' in the store"));
     Err(match nearest(&wanted, &names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None if names.is_empty() => error.hint(Hint::AddEval { file: None }),
-        None if names.len() > MAX_NAMED => {
-            error.hint(format!("there are {} and {} more", names[..MAX_NAMED].join(", "), names.len() - MAX_NAMED))
+        None if names.len() > MAX_LISTED_NAMES => {
+            let (listed, rest) = names.split_at(MAX_LISTED_NAMES);
+            error.hint(format!("known evals: {} and {} more", listed.join(", "), rest.len()))
         }
-        None => error.hint(format!("there are: {}", names.join(", "))),
+        None => error.hint(format!("known evals: {}", names.join(", "))),
     })
 }
 
-/// Returns an eval's versions, the oldest first.
+/// Returns an eval's versions, oldest first.
 pub async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<Vec<EvalVersion>, Error> {
     store.versions(&eval.eval_id).await.map_err(Error::from)
 }
 
-/// Takes the version that is meant out of all, which are not empty: the newest where nobody says.
-pub fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Result<EvalVersion, Error> {
+/// Selects a version; the newest by default. `versions` must not be empty.
+pub fn select_version(versions: &[EvalVersion], wanted: Option<u64>) -> Result<EvalVersion, Error> {
     let found = match wanted {
         Some(wanted) => versions.iter().find(|version| version.version == wanted),
         None => versions.last(),
@@ -50,7 +51,11 @@ pub fn version_among(versions: &[EvalVersion], wanted: Option<u64>) -> Result<Ev
         let newest = versions.last().map_or(0, |version| version.version);
         let error =
             Error::not_found(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
-        error.hint(if newest == 1 { "there is version 1".to_owned() } else { format!("there are 1 to {newest}") })
+        error.hint(if newest == 1 {
+            "the only version is 1".to_owned()
+        } else {
+            format!("the versions are 1 to {newest}")
+        })
     })
 }
 
@@ -77,9 +82,9 @@ mod tests {
     #[case("tone", Ok("eval_tone"))]
     #[case("eval_tone", Ok("eval_tone"))]
     #[case("tones", Err("did you mean 'eval_tone'?"))]
-    #[case("quite_else", Err("there are: eval_length, eval_tone"))]
-    fn an_eval_is_found_by_its_name(#[case] name: &str, #[case] expected: Result<&str, &str>) {
-        let found = named(vec![summary("eval_length"), summary("eval_tone")], name);
+    #[case("unrelated", Err("known evals: eval_length, eval_tone"))]
+    fn selects_an_eval_by_name(#[case] name: &str, #[case] expected: Result<&str, &str>) {
+        let found = select_eval(vec![summary("eval_length"), summary("eval_tone")], name);
         match (found, expected) {
             (Ok(eval), Ok(name)) => assert_eq!(eval.eval_id, name),
             (Err(error), Err(hint)) => assert_eq!(error.hints, [Hint::from(hint)]),
@@ -88,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_store_says_how_to_fill_it() {
-        assert_eq!(named(Vec::new(), "tone").expect_err("there is none").hints, [Hint::AddEval { file: None }]);
+    fn suggests_adding_an_eval_to_an_empty_store() {
+        assert_eq!(select_eval(Vec::new(), "tone").expect_err("no evals").hints, [Hint::AddEval { file: None }]);
     }
 }

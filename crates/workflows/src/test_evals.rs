@@ -1,4 +1,4 @@
-//! The cases that are kept beside eval functions, judged in the sandbox.
+//! Runs the cases of eval functions in the sandbox.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use crate::functions::{LoadedFunction, load_functions, no_functions};
 use crate::settings::Settings;
 
 pub struct Request {
-    /// Files, folders and names of functions; without any, all functions of the project.
+    /// Files, folders and names of functions; all functions of the project if empty.
     pub functions: Vec<String>,
     pub options: SandboxOptions,
 }
 
-/// Judges the cases of each function. Where a function or a case is invalid, nothing is run.
+/// Judges the cases of each function. Runs nothing if any function or case is invalid.
 pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<EvalTestReport, Error> {
     let settings = &context.settings;
     let functions = load_functions(&request.functions, settings)?;
@@ -38,7 +38,7 @@ pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<Eval
         tested.push(TestedFunction {
             eval_id: suite.loaded.function.name.clone(),
             file: suite.loaded.shown,
-            cases_file: settings.shown(&suite.cases_file),
+            cases_file: settings.display_path(&suite.cases_file),
             has_cases_file: suite.has_cases_file,
             cases,
         });
@@ -54,13 +54,13 @@ struct Suite {
     cases: Vec<FunctionCase>,
 }
 
-/// Reads the cases of all functions; where any is invalid, the error has the findings of all.
+/// Reads the cases of all functions. The error has the findings of all invalid files.
 fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings) -> Result<Vec<Suite>, Error> {
     let mut suites = Vec::with_capacity(functions.len());
     let mut invalid = Vec::new();
     for loaded in functions {
         let cases_file = loaded.path.with_extension("cases.jsonl");
-        let shown = settings.shown(&cases_file);
+        let shown = settings.display_path(&cases_file);
         let (has_cases_file, bytes) = match std::fs::read(&cases_file) {
             Ok(bytes) => (true, bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (false, Vec::new()),

@@ -1,4 +1,4 @@
-//! What is known of the agent's tools, the lock of them, and what changed since.
+//! Lists the agent's tools, locks them and compares them with the lock.
 
 use std::path::PathBuf;
 
@@ -15,30 +15,30 @@ use crate::context::tools::{is_empty, list_tools};
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// Lists the tools of these names or globs; without any, all.
+/// Lists the tools that match these names or globs; all tools if empty.
 pub async fn list(names: &[String], context: &Context<'_>) -> Result<ToolList, Error> {
     let registry = read_registry(context).await?;
     let selection = Selection::read(names)?;
-    if let Some(error) = selection.without_match(&registry) {
+    if let Some(error) = selection.unmatched_name_error(&registry) {
         report_gaps(&registry, context);
         return Err(error);
     }
-    Ok(ToolList::of(&registry, |tool| selection.holds(tool), context.settings.tokenizer))
+    Ok(ToolList::of(&registry, |tool| selection.matches(tool), context.settings.tokenizer))
 }
 
 pub struct LockRequest {
-    /// Write nothing.
+    /// Only compare, write nothing.
     pub check: bool,
-    /// Else the project's own.
+    /// Default: the project's lock.
     pub lock_file: Option<PathBuf>,
 }
 
-/// What came of locking the tools.
+/// The result of [`lock`].
 #[derive(Debug)]
 pub struct Locked {
-    /// The lock's file.
+    /// The path of the lock, for display.
     pub file: String,
-    /// How many tools there are.
+    /// The number of locked tools.
     pub tools: usize,
     pub outcome: LockOutcome,
 }
@@ -48,34 +48,34 @@ pub enum LockOutcome {
     Created,
     Updated(LockDiff),
     Unchanged,
-    /// There is no lock, and this is a check.
+    /// With `check`: the lock does not exist.
     Missing,
-    /// The lock would be updated, but this is a check.
+    /// With `check`: the lock would be updated.
     OutOfDate(LockDiff),
 }
 
-/// Writes the tools' hashes and versions to the lock.
+/// Writes the hashes and versions of all tools to the lock.
 pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<Locked, Error> {
     let registry = read_registry(context).await?;
     let path = lock_path(request.lock_file.as_ref(), &context.settings.layout);
-    let file = context.settings.shown(&path);
+    let file = context.settings.display_path(&path);
     if report_gaps(&registry, context) {
-        return Err(Error::unavailable(format!("{file} is left as it is: a part of the tool registry is broken"))
-            .hint("fix what the warnings name, so that the lock holds all tools"));
+        return Err(Error::unavailable(format!("{file} cannot be updated: a part of the tool registry is broken"))
+            .hint("fix the reported problems, so that the lock has all tools"));
     }
     let before = read_lock(&path, &file)?;
     let mut now = ToolsLock::of(&registry);
     if is_empty(&registry) && before.as_ref().is_some_and(|before| !before.tools.is_empty()) {
-        return Err(Error::invalid(format!("{file} is left as it is: the tool registry has no tools"))
-            .hint("if that is right, remove the lock"));
+        return Err(Error::invalid(format!("{file} cannot be updated: the tool registry has no tools"))
+            .hint("if this is intended, remove the lock"));
     }
     let outcome = match before {
         None if request.check => LockOutcome::Missing,
         None => LockOutcome::Created,
         Some(before) => {
             let diff = LockDiff::of(&before, &now, registry.gaps().is_empty());
-            keep_hidden(&mut now, &before, &diff, context);
-            if now.locks_the_same(&before) {
+            preserve_unreadable(&mut now, &before, &diff, context);
+            if now.has_same_tools(&before) {
                 LockOutcome::Unchanged
             } else if request.check {
                 LockOutcome::OutOfDate(diff)
@@ -92,32 +92,33 @@ pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<Locked,
     Ok(Locked { file, tools: now.tools.len(), outcome })
 }
 
-/// Keeps what was locked of tools that cannot be read wholly now.
-fn keep_hidden(now: &mut ToolsLock, before: &ToolsLock, diff: &LockDiff, context: &Context<'_>) {
-    let kept = now.keep_hidden(before, diff);
-    if kept > 0 {
-        let tools = if kept == 1 { "1 tool is".to_owned() } else { format!("{kept} tools are") };
-        context.notices.warn(&format!("{tools} not wholly known any more; what was locked of them is kept"));
+/// Preserves the lock entries of tools that can no longer be read completely.
+fn preserve_unreadable(now: &mut ToolsLock, before: &ToolsLock, diff: &LockDiff, context: &Context<'_>) {
+    let preserved = now.keep_unknown(before, diff);
+    if preserved > 0 {
+        let tools = if preserved == 1 { "1 tool".to_owned() } else { format!("{preserved} tools") };
+        let warning = format!("{tools} can no longer be read completely; the existing lock entries are preserved");
+        context.notices.warn(&warning);
     }
 }
 
 pub struct DiffRequest {
-    /// Eval files, folders or globs that may be stale; without any, all of the project.
+    /// Eval files, folders or globs that may be stale; all eval files of the project if empty.
     pub paths: Vec<PathBuf>,
-    /// Else the project's own.
+    /// Default: the project's lock.
     pub lock_file: Option<PathBuf>,
 }
 
-/// Compares the tools with their lock, and finds the eval files that the changes make stale.
+/// Compares the tools with the lock and finds the eval files that are stale because of the changes.
 pub async fn diff(request: DiffRequest, context: &Context<'_>) -> Result<ToolsDiff, Error> {
     let registry = read_registry(context).await?;
     let path = lock_path(request.lock_file.as_ref(), &context.settings.layout);
-    let lock = context.settings.shown(&path);
+    let lock = context.settings.display_path(&path);
     let before = read_lock(&path, &lock)?
         .ok_or_else(|| Error::invalid(format!("there is no {lock} to compare with")).hint(Hint::WriteToolLock))?;
     if report_gaps(&registry, context) {
-        return Err(Error::unavailable("a part of the tool registry is broken, so what changed is not known")
-            .hint("fix what the warnings name"));
+        return Err(Error::unavailable("cannot determine changes: a part of the tool registry is broken")
+            .hint("fix the reported problems"));
     }
     let tools = LockDiff::of(&before, &ToolsLock::of(&registry), registry.gaps().is_empty());
     let mut diff = ToolsDiff { lock, tools, stale_files: Vec::new(), invalid_files: Vec::new() };
@@ -139,14 +140,14 @@ pub async fn diff(request: DiffRequest, context: &Context<'_>) -> Result<ToolsDi
     Ok(diff)
 }
 
-/// Reads the tools, which must be configured.
+/// Reads the tool registry; an error if none is configured.
 async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
-        let default = settings.shown(&settings.tool_registry.path);
-        Error::invalid("nothing says what the agent's tools are")
-            .hint(format!("the default, {default}, is not there"))
-            .hint("name a source with --tool-registry-path, or as 'toolRegistryPath' in karat.json: docs/tools.md lists the kinds")
+        let default = settings.display_path(&settings.tool_registry.path);
+        Error::invalid("no tool registry is configured")
+            .hint(format!("the default {default} does not exist"))
+            .hint("set --tool-registry-path, or 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the formats")
     })?;
     if is_empty(&registry) {
         context.notices.warn("the tool registry has no tools");
@@ -154,25 +155,25 @@ async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
     Ok(registry)
 }
 
-/// Reports what could not be read, and tells whether any of it is broken.
+/// Reports the gaps of the registry. Returns whether any part is broken.
 fn report_gaps(registry: &Registry, context: &Context<'_>) -> bool {
     registry.gaps().iter().for_each(|gap| context.notices.gap(gap));
     registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken)
 }
 
-/// Finds the eval files; where no path is named, there may be none.
+/// Finds the eval files. Without paths, the result may be empty.
 fn eval_paths(paths: &[PathBuf], context: &Context<'_>) -> Result<Vec<EvalPath>, Error> {
     let layout = &context.settings.layout;
     if paths.is_empty() && !layout.root.join("evals").is_dir() {
         return Ok(Vec::new());
     }
-    match discover(paths, layout, &layout.here) {
+    match discover(paths, layout, &layout.current_dir) {
         Err(error) if paths.is_empty() && error.kind == karat_project::ErrorKind::NothingSelected => Ok(Vec::new()),
         found => Ok(found?),
     }
 }
 
-/// The tools to list; without a name, all.
+/// The tools to list; all if empty.
 struct Selection<'s> {
     names: Vec<(&'s str, Pattern)>,
 }
@@ -180,25 +181,25 @@ struct Selection<'s> {
 impl<'s> Selection<'s> {
     fn read(names: &'s [String]) -> Result<Self, Error> {
         let read = |name: &'s String| {
-            // A name that is not a glob can still be a tool's.
+            // A name that is not a valid glob may still be the name of a tool.
             let pattern = Pattern::new(name).or_else(|_| Pattern::new(&Pattern::escape(name)));
             pattern
                 .map(|pattern| (name.as_str(), pattern))
-                .map_err(|error| Error::invalid(format!("'{name}' is not a glob: {error}")))
+                .map_err(|error| Error::invalid(format!("invalid glob '{name}': {error}")))
         };
         Ok(Self { names: names.iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    fn holds(&self, tool: &Tool) -> bool {
+    fn matches(&self, tool: &Tool) -> bool {
         self.names.is_empty() || self.names.iter().any(|(name, pattern)| is_named(tool, name, pattern))
     }
 
-    /// Returns an error for a name that no tool has: a misspelt one must not look like an empty registry.
-    fn without_match(&self, registry: &Registry) -> Option<Error> {
+    /// Returns an error if a name matches no tool: a misspelt name must not look like an empty registry.
+    fn unmatched_name_error(&self, registry: &Registry) -> Option<Error> {
         let is_unknown =
             |(name, pattern): &&(&str, Pattern)| !registry.tools().iter().any(|tool| is_named(tool, name, pattern));
         let (name, _) = self.names.iter().find(is_unknown)?;
-        let error = Error::nothing_selected(format!("no tool of the registry is '{name}'"));
+        let error = Error::nothing_selected(format!("no tool matches '{name}'"));
         Some(match nearest(name, &registry.names()) {
             Some(near) => error.hint(format!("did you mean '{near}'?")),
             None => error,

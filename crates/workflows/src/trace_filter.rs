@@ -1,4 +1,4 @@
-//! Which stored traces a request is about.
+//! Filters for stored traces.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,26 @@ use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_json::nearest;
-use karat_traces::Kind;
+use karat_traces::TraceFormat;
 
 use crate::error::Error;
 
 /// The source of traces that `karat run` stores.
 pub const RUN_SOURCE: &str = "run";
 
-/// How many of the newest traces are asked for the tools they call, and how many tools a hint names.
-const MAX_SAMPLED: u64 = 1000;
-const MAX_NAMED: usize = 10;
+/// Number of traces to sample for tool names.
+const MAX_SAMPLED_TRACES: u64 = 1000;
 
-/// A filter as a user gives it, with times in words.
+/// Maximum number of tools in a hint.
+const MAX_LISTED_TOOLS: usize = 10;
+
+/// A filter as given by the user, with unparsed times.
 #[derive(Debug, Clone, Default)]
 pub struct TraceFilterRequest {
-    /// A date, a time, or how long ago: `2026-11-16`, `2026-11-16T12:00Z`, `7d`.
+    /// A date, a time or an age: `2026-11-16`, `2026-11-16T12:00Z`, `7d`.
     pub since: Option<String>,
     pub until: Option<String>,
-    /// The names of kinds of sources, or [`RUN_SOURCE`].
+    /// Names of source formats, or [`RUN_SOURCE`].
     pub sources: Vec<String>,
     pub tools: Vec<String>,
     pub model: Option<String>,
@@ -38,7 +40,7 @@ pub struct TraceFilterRequest {
 }
 
 impl TraceFilterRequest {
-    /// Checks the names of sources and reads the times.
+    /// Validates the sources and parses the times.
     pub fn resolve(self, now: Timestamp) -> Result<TraceFilter, Error> {
         let time = |name: &str, text: Option<String>| {
             text.map(|text| parse_time(&format!("--{name}"), &text, now)).transpose()
@@ -63,15 +65,15 @@ impl TraceFilterRequest {
     }
 }
 
-/// Explains that no trace fits, and suggests a tool where no trace calls the one that is named.
-pub async fn nothing_fits(filter: &TraceFilter, store: &impl TraceStore) -> Result<Error, Error> {
-    let error = Error::nothing_selected("no trace is as the filters say");
+/// Returns the error for a filter without matches. Suggests a tool if no trace calls one of the filter's tools.
+pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Result<Error, Error> {
+    let error = Error::nothing_selected("no trace matches the filters");
     if filter.tools.is_empty() {
         return Ok(error);
     }
-    let newest = TraceFilter { limit: Some(MAX_SAMPLED), ..TraceFilter::default() };
+    let newest = TraceFilter { limit: Some(MAX_SAMPLED_TRACES), ..TraceFilter::default() };
     let listed = store.list_traces(&newest).await?;
-    let known: BTreeSet<&str> = listed.iter().flat_map(|one| one.head.tools.iter().map(String::as_str)).collect();
+    let known: BTreeSet<&str> = listed.iter().flat_map(|trace| trace.head.tools.iter().map(String::as_str)).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let Some(unknown) = filter.tools.iter().find(|tool| !known.contains(&tool.as_str())) else {
         return Ok(error);
@@ -80,59 +82,57 @@ pub async fn nothing_fits(filter: &TraceFilter, store: &impl TraceStore) -> Resu
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None if known.is_empty() => error.hint("no stored trace calls a tool"),
         None => {
-            let some = known.iter().take(MAX_NAMED).copied().collect::<Vec<&str>>().join(", ");
+            let some = known.iter().take(MAX_LISTED_TOOLS).copied().collect::<Vec<&str>>().join(", ");
             error.hint(format!("stored traces call: {some}"))
         }
     })
 }
 
 fn check_source(name: &str) -> Result<(), Error> {
-    let mut names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    let mut names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
     names.push(RUN_SOURCE);
     if names.contains(&name) { Ok(()) } else { Err(unknown_source(name, &names)) }
 }
 
-/// Finds a kind of source by its name.
-pub fn source_kind(name: &str) -> Result<Kind, Error> {
-    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    Kind::from_name(name).ok_or_else(|| unknown_source(name, &names))
+/// Returns the source format with this name.
+pub fn source_kind(name: &str) -> Result<TraceFormat, Error> {
+    let names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
+    TraceFormat::from_name(name).ok_or_else(|| unknown_source(name, &names))
 }
 
 fn unknown_source(name: &str, names: &[&str]) -> Error {
-    let error = Error::invalid(format!("there is no kind of source called '{name}'"));
+    let error = Error::invalid(format!("unknown source '{name}'"));
     match nearest(name, names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
-        None => error.hint(format!("one of: {}", names.join(", "))),
+        None => error.hint(format!("expected one of: {}", names.join(", "))),
     }
 }
 
-/// Reads a time that a user gives: a moment, a day or a time of one in UTC, or how long ago. `name` is the option it is
-/// for.
+/// Parses a time: a timestamp, a date, a date and time in UTC, or an age. `name` is the option, for errors.
 pub fn parse_time(name: &str, text: &str, now: Timestamp) -> Result<Timestamp, Error> {
-    moment(text, now).ok_or_else(|| {
-        Error::invalid(format!("{name} is no time: '{text}'"))
-            .hint("a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m, 12h, 7d, 2w)")
+    parse_timestamp(text, now).ok_or_else(|| {
+        Error::invalid(format!("invalid time '{text}' for {name}"))
+            .hint("expected a date (2026-11-16), a time (2026-11-16T12:00Z) or an age (30m, 12h, 7d, 2w)")
     })
 }
 
-fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
+fn parse_timestamp(text: &str, now: Timestamp) -> Option<Timestamp> {
     let text = text.trim();
-    if let Some(ago) = ago(text) {
-        return now.checked_sub(ago).ok();
+    if let Some(age) = parse_age(text) {
+        return now.checked_sub(age).ok();
     }
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        return Some(moment);
+    if let Ok(timestamp) = text.parse::<Timestamp>() {
+        return Some(timestamp);
     }
     let local = match text.parse::<DateTime>() {
         Ok(local) => local,
-        // Minutes are enough for a person, with or without a zone.
         Err(_) => text.parse::<Date>().ok()?.to_datetime(jiff::civil::Time::midnight()),
     };
     Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// Reads a number with its unit.
-fn ago(text: &str) -> Option<SignedDuration> {
+/// Parses a number with a unit, such as `7d`.
+fn parse_age(text: &str) -> Option<SignedDuration> {
     let unit = text.chars().last()?;
     let number = &text[..text.len() - unit.len_utf8()];
     if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -176,20 +176,20 @@ mod tests {
     #[case("999999999999d", None)]
     #[case("日", None)]
     #[case("", None)]
-    fn reads_times(#[case] text: &str, #[case] expected: Option<&str>) {
-        let now: Timestamp = "2026-11-16T12:00:00Z".parse().expect("a time");
-        assert_eq!(moment(text, now), expected.map(|time| time.parse().expect("a time")), "{text}");
+    fn parses_times(#[case] text: &str, #[case] expected: Option<&str>) {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().expect("valid time");
+        assert_eq!(parse_timestamp(text, now), expected.map(|time| time.parse().expect("valid time")), "{text}");
     }
 
     #[test]
     fn resolves_sources_and_empty_text() {
         let request = TraceFilterRequest { text: Some(String::new()), ..TraceFilterRequest::default() };
-        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("a filter"), TraceFilter::default());
+        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("valid filter"), TraceFilter::default());
         let sources = vec![RUN_SOURCE.to_owned(), "otlp".to_owned()];
         let request = TraceFilterRequest { sources: sources.clone(), ..TraceFilterRequest::default() };
-        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("a filter").sources, sources);
+        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("valid filter").sources, sources);
         let request = TraceFilterRequest { sources: vec!["langfuze".to_owned()], ..TraceFilterRequest::default() };
-        let error = request.resolve(Timestamp::UNIX_EPOCH).expect_err("no such source");
+        let error = request.resolve(Timestamp::UNIX_EPOCH).expect_err("unknown source");
         assert_eq!(error.hints, ["did you mean 'langfuse'?".into()]);
     }
 }

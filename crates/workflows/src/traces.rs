@@ -1,34 +1,34 @@
-//! The traces of the store: list them, and show one with what evals and people say of it.
+//! Lists stored traces, and shows one with its executions and feedback.
 
 use karat_core::port::TraceStore;
 use karat_core::stored::TraceFilter;
 use karat_evals::port::{EvalStore, FeedbackStore};
-use karat_evals::shown::{ShownTrace, TraceList};
+use karat_evals::traces::{TraceDetails, TraceList};
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
-use crate::trace_filter::nothing_fits;
-use crate::trace_id::{resolve_trace_id, shortest_ids};
+use crate::trace_filter::no_match_error;
+use crate::trace_id::{resolve_trace_id, unique_prefixes};
 
 #[derive(Debug, Clone)]
 pub struct ListRequest {
     pub filter: TraceFilter,
     pub limit: Option<u64>,
-    /// Also shorten the ids, for a person who types them.
+    /// Also return shortened ids.
     pub short_ids: bool,
 }
 
 #[derive(Debug)]
 pub struct Listed {
     pub list: TraceList,
-    /// The ids of the listed traces, shortened; empty where nobody asked for them.
+    /// The shortened ids of the traces; empty if not requested.
     pub short_ids: Vec<String>,
-    /// Why nothing is listed, where nothing is.
+    /// The explanation if no trace is listed.
     pub nothing: Option<Error>,
 }
 
-/// Lists traces, the newest first.
+/// Lists traces, newest first.
 pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Listed, Error> {
     let ListRequest { filter, limit, short_ids } = request;
     context
@@ -38,13 +38,13 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Listed,
                 0 if filter == TraceFilter::default() => {
                     Some(Error::nothing_selected("there are no traces in the store").hint(Hint::ImportOrReceiveTraces))
                 }
-                0 => Some(nothing_fits(&filter, store).await?),
+                0 => Some(no_match_error(&filter, store).await?),
                 _ => None,
             };
             let traces = store.list_traces(&TraceFilter { limit, ..filter }).await?;
             let short_ids = if short_ids {
                 let ids: Vec<&str> = traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
-                shortest_ids(store, &ids).await?
+                unique_prefixes(store, &ids).await?
             } else {
                 Vec::new()
             };
@@ -53,16 +53,16 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Listed,
         .await
 }
 
-/// Reads all that is known of a trace, by its id or the beginning of it.
-pub async fn show(trace: &str, context: &Context<'_>) -> Result<ShownTrace, Error> {
+/// Reads a trace with its executions and feedback, by its id or a prefix.
+pub async fn show(trace: &str, context: &Context<'_>) -> Result<TraceDetails, Error> {
     context
         .read_store(async |store| {
             let id = resolve_trace_id(store, trace).await?;
-            let gone = || gone(&id);
+            let removed = || removed(&id);
             let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
-            let listed = store.list_traces(&filter).await?.into_iter().next().ok_or_else(gone)?;
-            let stored = store.trace(&id).await?.ok_or_else(gone)?;
-            Ok(ShownTrace {
+            let listed = store.list_traces(&filter).await?.into_iter().next().ok_or_else(removed)?;
+            let stored = store.trace(&id).await?.ok_or_else(removed)?;
+            Ok(TraceDetails {
                 listed,
                 document: stored.document()?,
                 executions: store.executions_of_trace(&id).await?,
@@ -72,16 +72,16 @@ pub async fn show(trace: &str, context: &Context<'_>) -> Result<ShownTrace, Erro
         .await
 }
 
-/// Reads what the source of a trace sent, byte for byte.
+/// Reads the original payload of a trace.
 pub async fn raw(trace: &str, context: &Context<'_>) -> Result<Vec<u8>, Error> {
     context
         .read_store(async |store| {
             let id = resolve_trace_id(store, trace).await?;
-            store.raw(&id).await?.ok_or_else(|| gone(&id))
+            store.raw(&id).await?.ok_or_else(|| removed(&id))
         })
         .await
 }
 
-fn gone(id: &str) -> Error {
-    Error::conflict(format!("the trace '{id}' is not in the store any more"))
+fn removed(id: &str) -> Error {
+    Error::conflict(format!("trace '{id}' is no longer in the store"))
 }

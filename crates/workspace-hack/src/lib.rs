@@ -1,1 +1,1 @@
-//! Has no code: see Cargo.toml.
+//! Empty: see Cargo.toml.

@@ -1,4 +1,4 @@
-//! Messages, as Anthropic speaks them.
+//! The Messages API of Anthropic.
 
 use karat_core::chat::ChatPrompt;
 use karat_core::registry::Tool;
@@ -10,38 +10,36 @@ use serde_json::{Value, json};
 
 use super::client::Parameters;
 use super::openai::split_query;
-use super::turn::{Arguments, Call, CallResult, Turn, tokens};
+use super::turn::{Arguments, Call, CallResult, Turn, token_count};
 
-/// The version of the wire format that this file speaks.
-const VERSION: &str = "2023-06-01";
+const API_VERSION: &str = "2023-06-01";
 
-/// The provider wants to be told how long an answer may be.
-const MAX_OUTPUT_TOKENS: u64 = 4096;
+/// The API requires a limit.
+const DEFAULT_MAX_OUTPUT_TOKENS: u64 = 4096;
 
-/// Returns where a provider of this kind is asked; the base may hold the version or not.
-pub(super) fn url(base: &str) -> String {
+/// Returns the endpoint; the base URL may end with `/v1` or not.
+pub(super) fn endpoint_url(base: &str) -> String {
     let (path, query) = split_query(base);
     let path = path.trim_end_matches('/');
     format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
 }
 
 pub(super) fn headers(key: Option<&str>) -> Vec<(String, String)> {
-    let version = ("anthropic-version".to_owned(), VERSION.to_owned());
+    let version = ("anthropic-version".to_owned(), API_VERSION.to_owned());
     key.map(|key| ("x-api-key".to_owned(), key.to_owned())).into_iter().chain([version]).collect()
 }
 
-/// Returns the tools as they are offered.
-pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
+pub(super) fn tool_definitions(tools: &[Tool]) -> Vec<Value> {
     let empty = || json!({"type": "object", "properties": {}});
-    let offer = |tool: &Tool| {
-        let mut offered = json!({"name": tool.name});
+    let define = |tool: &Tool| {
+        let mut definition = json!({"name": tool.name});
         if let Some(description) = tool.description.get() {
-            offered["description"] = description.as_str().into();
+            definition["description"] = description.as_str().into();
         }
-        offered["input_schema"] = tool.input_schema.get().cloned().unwrap_or_else(empty);
-        offered
+        definition["input_schema"] = tool.input_schema.get().cloned().unwrap_or_else(empty);
+        definition
     };
-    tools.iter().map(offer).collect()
+    tools.iter().map(define).collect()
 }
 
 pub(super) fn first_messages(user: &str) -> Vec<Value> {
@@ -63,8 +61,8 @@ struct Body<'b> {
     temperature: Option<f64>,
 }
 
-/// Writes a request for the next turn.
-pub(super) fn body(
+/// Serialises a request for the next turn.
+pub(super) fn request_body(
     model: &str,
     parameters: Parameters,
     system: Option<&str>,
@@ -72,8 +70,8 @@ pub(super) fn body(
     tools: Option<&RawValue>,
     prompt: Option<&ChatPrompt>,
 ) -> serde_json::Result<Vec<u8>> {
-    // An answer of a given shape is asked for as the call of a tool with that shape.
-    let asked = prompt
+    // A structured answer is requested as the call of a tool with that schema.
+    let answer_tool = prompt
         .map(|prompt| {
             let tool =
                 json!([{"name": prompt.name, "description": "Gives the answer.", "input_schema": prompt.schema}]);
@@ -82,52 +80,51 @@ pub(super) fn body(
         .transpose()?;
     serde_json::to_vec(&Body {
         model,
-        max_tokens: parameters.max_output_tokens.unwrap_or(MAX_OUTPUT_TOKENS),
+        max_tokens: parameters.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS),
         system,
         messages,
-        tools: asked.as_deref().or(tools),
+        tools: answer_tool.as_deref().or(tools),
         tool_choice: prompt.map(|prompt| json!({"type": "tool", "name": prompt.name})),
         temperature: parameters.temperature,
     })
 }
 
-/// Reads a reply.
-pub(super) fn read(reply: &Value) -> Result<Turn, String> {
+pub(super) fn parse_reply(reply: &Value) -> Result<Turn, String> {
     let content = match reply.get("content") {
         Some(Value::Array(content)) => content,
         Some(other) => return Err(format!("the reply's 'content' is {}, not an array", type_name(other))),
         None => return Err(format!("the reply has no 'content': {reply}")),
     };
-    let of_kind = |kind: &'static str| {
+    let blocks_of_type = |kind: &'static str| {
         content.iter().filter(move |block| block.get("type").and_then(Value::as_str) == Some(kind))
     };
-    let calls = of_kind("tool_use").map(read_call).collect::<Result<Vec<_>, _>>()?;
-    let cut_off = match reply.get("stop_reason").and_then(Value::as_str) {
+    let calls = blocks_of_type("tool_use").map(read_call).collect::<Result<Vec<_>, _>>()?;
+    let incomplete_reason = match reply.get("stop_reason").and_then(Value::as_str) {
         Some("max_tokens" | "model_context_window_exceeded") => {
-            Some("the answer was cut off at its longest".to_owned())
+            Some("the answer was cut off at the token limit".to_owned())
         }
         Some("refusal") => Some("the model refused".to_owned()),
         Some("pause_turn") => Some("the provider paused the answer".to_owned()),
         _ => None,
     };
     Ok(Turn {
-        text: of_kind("text").filter_map(|block| block.get("text").and_then(Value::as_str)).collect(),
+        text: blocks_of_type("text").filter_map(|block| block.get("text").and_then(Value::as_str)).collect(),
         calls,
         usage: reply.get("usage").and_then(read_usage),
         model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
-        message: json!({"role": "assistant", "content": content.iter().filter(|block| !is_blank(block)).map(returned).collect::<Value>()}),
-        cut_off,
+        message: json!({"role": "assistant", "content": content.iter().filter(|block| !is_blank(block)).map(sanitise_block).collect::<Value>()}),
+        incomplete_reason,
     })
 }
 
-/// Tells whether a block is a text without any, which the provider would not take back.
+/// Whether a block is an empty text, which the provider rejects in a request.
 fn is_blank(block: &Value) -> bool {
     block.get("text").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty())
 }
 
-/// Returns a block as it goes back to the model: whole, since blocks of thinking must come back as they were, but for
-/// arguments that the provider would not take back.
-fn returned(block: &Value) -> Value {
+/// Returns a block as it is sent back to the model. Thinking blocks must be unchanged; arguments that are not an object
+/// are replaced, because the provider rejects them.
+fn sanitise_block(block: &Value) -> Value {
     let mut block = block.clone();
     if block.get("type").and_then(Value::as_str) == Some("tool_use")
         && !block.get("input").is_some_and(Value::is_object)
@@ -139,37 +136,37 @@ fn returned(block: &Value) -> Value {
 
 fn read_call(block: &Value) -> Result<Call, String> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-    let lacks = |what: &str| format!("the reply's tool call has no {what}: {block}");
+    let missing = |what: &str| format!("the reply's tool call has no {what}: {block}");
     let arguments = match block.get("input") {
         Some(Value::Object(map)) => Arguments::Object(map.clone()),
         None | Some(Value::Null) => Arguments::Object(serde_json::Map::new()),
-        // A text is what was meant to be JSON.
+        // A string may contain the object as JSON.
         Some(Value::String(text)) => Arguments::parse(text),
-        Some(other) => Arguments::Unreadable(other.to_string()),
+        Some(other) => Arguments::Invalid(other.to_string()),
     };
-    Ok(Call { id: text("id").ok_or_else(|| lacks("id"))?, name: text("name").ok_or_else(|| lacks("name"))?, arguments })
+    Ok(Call { id: text("id").ok_or_else(|| missing("id"))?, name: text("name").ok_or_else(|| missing("name"))?, arguments })
 }
 
 fn read_usage(usage: &Value) -> Option<Usage> {
     let usage = usage.as_object().map(|_| usage)?;
-    let cached = tokens(usage, "cache_read_input_tokens").filter(|cached| *cached > 0);
-    let written = tokens(usage, "cache_creation_input_tokens").unwrap_or(0);
-    // What came from the cache or went into it is not in the plain count.
+    let cached = token_count(usage, "cache_read_input_tokens").filter(|cached| *cached > 0);
+    let written = token_count(usage, "cache_creation_input_tokens").unwrap_or(0);
+    // `input_tokens` does not include cache reads and writes.
     let input =
-        tokens(usage, "input_tokens").map(|input| input.saturating_add(cached.unwrap_or(0)).saturating_add(written));
+        token_count(usage, "input_tokens").map(|input| input.saturating_add(cached.unwrap_or(0)).saturating_add(written));
     Some(Usage {
         input_tokens: input,
-        output_tokens: tokens(usage, "output_tokens"),
+        output_tokens: token_count(usage, "output_tokens"),
         cached_input_tokens: cached,
         cost_usd: None,
     })
 }
 
-/// Returns the message that answers a turn's calls.
-pub(super) fn results(results: &[CallResult]) -> Vec<Value> {
+/// Returns the message with the results of a turn's calls.
+pub(super) fn result_messages(results: &[CallResult]) -> Vec<Value> {
     let blocks = results.iter().map(|result| {
         let mut block = json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text});
-        if result.failed {
+        if result.is_error {
             block["is_error"] = true.into();
         }
         block
@@ -177,11 +174,11 @@ pub(super) fn results(results: &[CallResult]) -> Vec<Value> {
     vec![json!({"role": "user", "content": blocks.collect::<Value>()})]
 }
 
-/// Reads the answer to a prompt with a schema.
-pub(super) fn structured(turn: &Turn) -> Result<Value, String> {
+/// Returns the answer to a prompt with a schema.
+pub(super) fn parse_structured(turn: &Turn) -> Result<Value, String> {
     match turn.calls.first().map(|call| &call.arguments) {
         Some(Arguments::Object(map)) => Ok(Value::Object(map.clone())),
-        Some(Arguments::Unreadable(text)) => Err(format!("the answer is no JSON object: {text}")),
-        None => Err(format!("the model did not answer in the shape that it was asked for: {}", turn.text)),
+        Some(Arguments::Invalid(text)) => Err(format!("the answer is not a JSON object: {text}")),
+        None => Err(format!("the model did not answer in the requested format: {}", turn.text)),
     }
 }

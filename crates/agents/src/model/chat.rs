@@ -1,10 +1,10 @@
-//! Asks a model once, for an answer of a given shape.
+//! Requests a single answer that fits a schema.
 
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{AgentError, Pending, UnusableReply, Waiting};
+use karat_core::port::{AgentError, BoxFuture, UnusableReply, WaitObserver};
 use serde_json::{Map, Value};
 
-use super::client::{Answered, ModelClient};
+use super::client::{Completion, ModelClient};
 use super::provider::Api;
 use super::{anthropic, openai};
 
@@ -20,21 +20,23 @@ impl ChatModel for ModelClient {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let system = Some(prompt.system.as_str());
             let messages = self.first_messages(system, &prompt.user);
-            let answered = self.ask(system, &messages, None, Some(prompt), waiting).await?;
-            let Answered { mut turn, usage, latency } = answered;
-            let value = match (turn.cut_off.take(), self.api()) {
-                (Some(why), _) => Err(why),
-                (None, Api::Openai) => openai::structured(&turn),
-                (None, Api::Anthropic) => anthropic::structured(&turn),
+            let completion = self.next_turn(system, &messages, None, Some(prompt), waiting).await?;
+            let Completion { mut turn, usage, latency } = completion;
+            let value = match (turn.incomplete_reason.take(), self.api()) {
+                (Some(reason), _) => Err(reason),
+                (None, Api::Openai) => openai::parse_structured(&turn),
+                (None, Api::Anthropic) => anthropic::parse_structured(&turn),
             };
             match value {
                 Ok(value) => Ok(ChatReply { value, usage, latency_ms: latency.as_secs_f64() * 1000.0 }),
-                Err(why) => Err(AgentError::unusable(why, latency, UnusableReply { text: turn.said(), usage })),
+                Err(reason) => {
+                    Err(AgentError::unusable(reason, latency, UnusableReply { text: turn.into_raw_text(), usage }))
+                }
             }
         })
     }

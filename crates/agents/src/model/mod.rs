@@ -1,8 +1,8 @@
-//! Models that are driven directly, with the registry's tools: one turn to see how they route, or a loop in which
-//! stubs or real tools answer.
+//! Models called directly with the tools of the registry: one turn to check routing, or a loop in which stubs or real
+//! tools answer.
 //!
-//! `provider` says who is asked, `openai` and `anthropic` speak the two wire formats, `client` makes the calls,
-//! `agent` leads the conversation, `chat` asks once for an answer of a given shape.
+//! `provider` describes the endpoints, `openai` and `anthropic` implement the two wire formats, `client` makes the
+//! calls, `agent` runs the conversation, and `chat` requests a single answer that fits a schema.
 
 mod agent;
 mod anthropic;

@@ -1,4 +1,4 @@
-//! Chat completions, as `OpenAI` and many others speak them.
+//! The chat completions API of `OpenAI` and compatible servers.
 
 use karat_core::chat::ChatPrompt;
 use karat_core::registry::Tool;
@@ -11,15 +11,14 @@ use serde_json::{Value, json};
 
 use super::client::Parameters;
 use super::provider::Provider;
-use super::turn::{Arguments, Call, CallResult, Turn, tokens};
+use super::turn::{Arguments, Call, CallResult, Turn, token_count};
 
-/// Returns where a provider of this kind is asked.
-pub(super) fn url(base: &str) -> String {
+pub(super) fn endpoint_url(base: &str) -> String {
     let (path, query) = split_query(base);
     format!("{}/chat/completions{query}", path.trim_end_matches('/'))
 }
 
-/// Splits off a query, which some gateways want: the path goes before it.
+/// Splits off the query string, which some gateways require.
 pub(super) fn split_query(base: &str) -> (&str, &str) {
     base.split_at(base.find('?').unwrap_or(base.len()))
 }
@@ -28,10 +27,9 @@ pub(super) fn headers(key: &str) -> Vec<(String, String)> {
     vec![(AUTHORIZATION.to_string(), format!("Bearer {key}"))]
 }
 
-/// Returns the tools as they are offered.
-pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
+pub(super) fn tool_definitions(tools: &[Tool]) -> Vec<Value> {
     let empty = || json!({"type": "object", "properties": {}});
-    let offer = |tool: &Tool| {
+    let define = |tool: &Tool| {
         let mut function = json!({"name": tool.name});
         if let Some(description) = tool.description.get() {
             function["description"] = description.as_str().into();
@@ -39,7 +37,7 @@ pub(super) fn tools(tools: &[Tool]) -> Vec<Value> {
         function["parameters"] = tool.input_schema.get().cloned().unwrap_or_else(empty);
         json!({"type": "function", "function": function})
     };
-    tools.iter().map(offer).collect()
+    tools.iter().map(define).collect()
 }
 
 pub(super) fn first_messages(system: Option<&str>, user: &str) -> Vec<Value> {
@@ -65,8 +63,8 @@ struct Body<'b> {
     response_format: Option<Value>,
 }
 
-/// Writes a request for the next turn.
-pub(super) fn body(
+/// Serialises a request for the next turn.
+pub(super) fn request_body(
     provider: &Provider,
     model: &str,
     parameters: Parameters,
@@ -74,7 +72,7 @@ pub(super) fn body(
     tools: Option<&RawValue>,
     prompt: Option<&ChatPrompt>,
 ) -> serde_json::Result<Vec<u8>> {
-    // OpenAI's newer models refuse the old name, and other servers know only that.
+    // Newer OpenAI models reject `max_tokens`; other servers support nothing else.
     let is_openai = provider.name == "openai";
     let format = |prompt: &ChatPrompt| {
         json!({
@@ -94,38 +92,37 @@ pub(super) fn body(
     })
 }
 
-/// Reads a reply.
-pub(super) fn read(reply: &Value) -> Result<Turn, String> {
+pub(super) fn parse_reply(reply: &Value) -> Result<Turn, String> {
     let choice = reply.pointer("/choices/0").ok_or_else(|| missing("choices", reply))?;
     let message = choice.get("message").filter(|message| message.is_object());
     let message = message.ok_or_else(|| missing("choices[0].message", reply))?;
     let text = read_text(message.get("content"))?;
-    let written = match message.get("tool_calls") {
+    let tool_calls = match message.get("tool_calls") {
         None | Some(Value::Null) => &[][..],
         Some(Value::Array(calls)) => calls.as_slice(),
         Some(other) => return Err(format!("the reply's 'tool_calls' is {}, not an array", type_name(other))),
     };
-    let mut calls = written.iter().map(read_call).collect::<Result<Vec<_>, _>>()?;
-    name_nameless(&mut calls);
+    let mut calls = tool_calls.iter().map(read_call).collect::<Result<Vec<_>, _>>()?;
+    assign_missing_ids(&mut calls);
     let refusal = message.get("refusal").and_then(Value::as_str).filter(|refusal| !refusal.is_empty());
-    let cut_off = match choice.get("finish_reason").and_then(Value::as_str) {
-        Some("length") => Some("the answer was cut off at its longest".to_owned()),
+    let incomplete_reason = match choice.get("finish_reason").and_then(Value::as_str) {
+        Some("length") => Some("the answer was cut off at the token limit".to_owned()),
         Some("content_filter") => Some("the provider's content filter cut the answer off".to_owned()),
         _ => refusal.map(|refusal| format!("the model refused: {refusal}")),
     };
     Ok(Turn {
-        message: assistant(message, &calls),
-        // A refusal is what the user would read.
+        message: assistant_message(message, &calls),
+        // A refusal is shown to the user in place of the text.
         text: if text.is_empty() { refusal.unwrap_or_default().to_owned() } else { text },
         calls,
         usage: reply.get("usage").and_then(read_usage),
         model: reply.get("model").and_then(Value::as_str).map(str::to_owned),
-        cut_off,
+        incomplete_reason,
     })
 }
 
-fn missing(what: &str, reply: &Value) -> String {
-    format!("the reply has no '{what}': {reply}")
+fn missing(key: &str, reply: &Value) -> String {
+    format!("the reply has no '{key}': {reply}")
 }
 
 fn read_text(content: Option<&Value>) -> Result<String, String> {
@@ -136,12 +133,12 @@ fn read_text(content: Option<&Value>) -> Result<String, String> {
             let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
             Ok(texts.collect())
         }
-        Some(other) => Err(format!("the reply's 'content' is {}, not a text", type_name(other))),
+        Some(other) => Err(format!("the reply's 'content' is {}, not a string", type_name(other))),
     }
 }
 
-/// Gives an id to calls for which the server has none, so that their results can be told apart.
-fn name_nameless(calls: &mut [Call]) {
+/// Assigns ids to calls without one, so that results can be matched to calls.
+fn assign_missing_ids(calls: &mut [Call]) {
     let mut number = 0;
     for index in 0..calls.len() {
         while calls[index].id.is_empty() {
@@ -161,48 +158,48 @@ fn read_call(call: &Value) -> Result<Call, String> {
     let arguments = match function.get("arguments") {
         None | Some(Value::Null) => Arguments::Object(serde_json::Map::new()),
         Some(Value::String(text)) => Arguments::parse(text),
-        // Some servers send the object itself.
+        // Some servers send an object in place of a JSON string.
         Some(Value::Object(map)) => Arguments::Object(map.clone()),
-        Some(other) => Arguments::Unreadable(other.to_string()),
+        Some(other) => Arguments::Invalid(other.to_string()),
     };
     let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
     Ok(Call { id: id.to_owned(), name: name.to_owned(), arguments })
 }
 
-/// Returns the model's message with what every server takes back, and nothing else.
-fn assistant(message: &Value, calls: &[Call]) -> Value {
-    let mut back = json!({"role": "assistant", "content": message.get("content").cloned().unwrap_or(Value::Null)});
+/// Returns the model's message with only the keys that every server accepts in a request.
+fn assistant_message(message: &Value, calls: &[Call]) -> Value {
+    let mut sent = json!({"role": "assistant", "content": message.get("content").cloned().unwrap_or(Value::Null)});
     let arguments = |arguments: &Arguments| match arguments {
         Arguments::Object(map) => Value::Object(map.clone()).to_string(),
-        Arguments::Unreadable(text) => text.clone(),
+        Arguments::Invalid(text) => text.clone(),
     };
     if !calls.is_empty() {
         let calls = calls.iter().map(|call| {
             let function = json!({"name": call.name, "arguments": arguments(&call.arguments)});
             json!({"id": call.id, "type": "function", "function": function})
         });
-        back["tool_calls"] = calls.collect();
+        sent["tool_calls"] = calls.collect();
     }
-    back
+    sent
 }
 
 fn read_usage(usage: &Value) -> Option<Usage> {
     let usage = usage.as_object().map(|_| usage)?;
     Some(Usage {
-        input_tokens: tokens(usage, "prompt_tokens"),
-        output_tokens: tokens(usage, "completion_tokens"),
-        cached_input_tokens: usage.get("prompt_tokens_details").and_then(|details| tokens(details, "cached_tokens")),
+        input_tokens: token_count(usage, "prompt_tokens"),
+        output_tokens: token_count(usage, "completion_tokens"),
+        cached_input_tokens: usage.get("prompt_tokens_details").and_then(|details| token_count(details, "cached_tokens")),
         cost_usd: None,
     })
 }
 
-/// Returns the messages that answer a turn's calls.
-pub(super) fn results(results: &[CallResult]) -> Vec<Value> {
-    let answer = |result: &CallResult| json!({"role": "tool", "tool_call_id": result.id, "content": result.text});
-    results.iter().map(answer).collect()
+/// Returns the messages with the results of a turn's calls.
+pub(super) fn result_messages(results: &[CallResult]) -> Vec<Value> {
+    let message = |result: &CallResult| json!({"role": "tool", "tool_call_id": result.id, "content": result.text});
+    results.iter().map(message).collect()
 }
 
-/// Reads the answer to a prompt with a schema.
-pub(super) fn structured(turn: &Turn) -> Result<Value, String> {
-    serde_json::from_str(&turn.text).map_err(|error| format!("the answer is no JSON ({error}): {}", turn.text))
+/// Returns the answer to a prompt with a schema.
+pub(super) fn parse_structured(turn: &Turn) -> Result<Value, String> {
+    serde_json::from_str(&turn.text).map_err(|error| format!("the answer is not valid JSON ({error}): {}", turn.text))
 }

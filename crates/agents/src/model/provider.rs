@@ -1,4 +1,4 @@
-//! Who runs a model, and how it is reached.
+//! Model providers and their endpoints.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The wire format that a provider speaks.
+/// The wire format of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
-    /// Chat completions, as many others speak it too.
+    /// `OpenAI` chat completions, which many other providers support.
     Openai,
-    /// Messages.
+    /// Anthropic messages.
     Anthropic,
 }
 
@@ -32,35 +32,35 @@ impl Api {
     }
 }
 
-/// A provider that is ready to be asked.
+/// A resolved provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Provider {
     pub name: String,
     pub api: Api,
     pub base_url: String,
-    /// The configuration names the base, so that it belongs to what is recorded; one from the environment does not.
-    pub has_configured_base: bool,
+    /// Whether the base URL comes from the configuration. Recordings depend on it then; one from the environment is
+    /// ignored.
+    pub is_base_url_configured: bool,
     pub key: Option<String>,
     pub headers: Vec<(String, String)>,
 }
 
 impl std::fmt::Debug for Provider {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Not the key, and not the headers' values.
+        // Omits the key and the header values.
         write!(out, "Provider({} at {})", self.name, self.base_url)
     }
 }
 
-/// A provider that karat knows by name.
+/// A built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownProvider {
     pub name: &'static str,
     pub api: Api,
     pub base_url: Option<&'static str>,
-    /// The environment variable that names another base.
-    pub base_variable: &'static str,
+    /// The environment variable that overrides the base URL.
+    pub base_url_variable: &'static str,
     pub key_variable: &'static str,
-    /// Nobody is answered there without a key.
     pub needs_key: bool,
 }
 
@@ -70,7 +70,7 @@ impl KnownProvider {
             name: "openai",
             api: Api::Openai,
             base_url: Some("https://api.openai.com/v1"),
-            base_variable: "OPENAI_BASE_URL",
+            base_url_variable: "OPENAI_BASE_URL",
             key_variable: "OPENAI_API_KEY",
             needs_key: true,
         },
@@ -78,7 +78,7 @@ impl KnownProvider {
             name: "anthropic",
             api: Api::Anthropic,
             base_url: Some("https://api.anthropic.com"),
-            base_variable: "ANTHROPIC_BASE_URL",
+            base_url_variable: "ANTHROPIC_BASE_URL",
             key_variable: "ANTHROPIC_API_KEY",
             needs_key: true,
         },
@@ -86,7 +86,7 @@ impl KnownProvider {
             name: "openai-compatible",
             api: Api::Openai,
             base_url: None,
-            base_variable: "OPENAI_COMPATIBLE_BASE_URL",
+            base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
             key_variable: "OPENAI_COMPATIBLE_API_KEY",
             needs_key: false,
         },
@@ -94,7 +94,7 @@ impl KnownProvider {
             name: "ollama",
             api: Api::Openai,
             base_url: Some("http://localhost:11434/v1"),
-            base_variable: "OLLAMA_BASE_URL",
+            base_url_variable: "OLLAMA_BASE_URL",
             key_variable: "OLLAMA_API_KEY",
             needs_key: false,
         },
@@ -102,7 +102,7 @@ impl KnownProvider {
             name: "vllm",
             api: Api::Openai,
             base_url: Some("http://localhost:8000/v1"),
-            base_variable: "VLLM_BASE_URL",
+            base_url_variable: "VLLM_BASE_URL",
             key_variable: "VLLM_API_KEY",
             needs_key: false,
         },
@@ -110,7 +110,7 @@ impl KnownProvider {
             name: "gemini",
             api: Api::Openai,
             base_url: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
-            base_variable: "GEMINI_BASE_URL",
+            base_url_variable: "GEMINI_BASE_URL",
             key_variable: "GEMINI_API_KEY",
             needs_key: true,
         },
@@ -118,7 +118,7 @@ impl KnownProvider {
             name: "deepseek",
             api: Api::Openai,
             base_url: Some("https://api.deepseek.com/v1"),
-            base_variable: "DEEPSEEK_BASE_URL",
+            base_url_variable: "DEEPSEEK_BASE_URL",
             key_variable: "DEEPSEEK_API_KEY",
             needs_key: true,
         },
@@ -126,42 +126,42 @@ impl KnownProvider {
             name: "openrouter",
             api: Api::Openai,
             base_url: Some("https://openrouter.ai/api/v1"),
-            base_variable: "OPENROUTER_BASE_URL",
+            base_url_variable: "OPENROUTER_BASE_URL",
             key_variable: "OPENROUTER_API_KEY",
             needs_key: true,
         },
     ];
 
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.name == name)
     }
 }
 
-/// What a configuration says of a provider: of one that is known by name, or of another one.
+/// Settings of a built-in or custom provider.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProviderConfig {
-    /// The wire format; `openai` if not given.
+    /// The wire format; `openai` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
-    /// What comes before `/chat/completions` or `/v1/messages`.
+    /// The URL before `/chat/completions` or `/v1/messages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable that holds the key.
+    /// The environment variable with the API key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_variable: Option<String>,
-    /// Further headers; values may hold `${NAME}`, an environment variable.
+    /// Additional headers; values may contain `${NAME}`, an environment variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// How many calls may begin in a minute, evenly spread.
+    /// Maximum number of calls per minute, evenly spaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,
-    /// How many calls may be under way at once; `concurrency` if not given.
+    /// Maximum number of concurrent calls; `concurrency` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_concurrency: Option<u64>,
-    /// How often a call is tried again; in place of the run's `maxRetries`.
+    /// Maximum number of retries per call; overrides the `maxRetries` of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u64>,
 }
@@ -184,22 +184,22 @@ impl ProviderConfig {
         Some(config)
     }
 
-    /// Reads providers by name.
+    /// Reads a map of providers by name.
     pub fn read_all(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, Self>> {
         let map = read_object_map(value, path, problems)?;
         let mut providers = BTreeMap::new();
         for (name, provider) in &map {
             let path = path.key(name);
-            let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
-            if name.is_empty() || !name.bytes().all(is_name) || RESERVED.contains(&name.as_str()) {
-                problems.at(&path, format!("'{name}' cannot be a provider's name"));
+            let is_name_byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+            if name.is_empty() || !name.bytes().all(is_name_byte) || RESERVED_NAMES.contains(&name.as_str()) {
+                problems.at(&path, format!("'{name}' is not a valid provider name"));
             }
             let read = Self::read(provider, &path, problems);
             if let Some(read) = &read
-                && KnownProvider::named(name).is_none()
+                && KnownProvider::by_name(name).is_none()
                 && read.base_url.is_none()
             {
-                problems.at(&path, "'baseUrl' is missing: this provider is not known by name");
+                problems.at(&path, format!("'baseUrl' is missing: '{name}' is not a built-in provider"));
             }
             providers.extend(read.map(|read| (name.clone(), read)));
         }
@@ -207,5 +207,5 @@ impl ProviderConfig {
     }
 }
 
-/// Kinds of agents that are no providers.
-const RESERVED: [&str; 5] = ["http", "https", "scripted", "command", "mcp"];
+/// Kinds of agents other than models.
+const RESERVED_NAMES: [&str; 5] = ["http", "https", "scripted", "command", "mcp"];

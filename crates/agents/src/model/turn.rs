@@ -1,9 +1,8 @@
-//! What a model said in one turn, whichever wire format it came in.
+//! One turn of a model, independent of the wire format.
 
 use karat_core::trace::Usage;
 use serde_json::{Map, Value};
 
-/// A model's turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turn {
     pub(super) text: String,
@@ -11,24 +10,24 @@ pub(super) struct Turn {
     pub(super) calls: Vec<Call>,
     pub(super) usage: Option<Usage>,
     pub(super) model: Option<String>,
-    /// The model's message as it goes back to it.
+    /// The model's message as it is sent back in the next request.
     pub(super) message: Value,
-    /// Why the answer is not whole, if it is not.
-    pub(super) cut_off: Option<String>,
+    /// Why the answer is incomplete, if it is.
+    pub(super) incomplete_reason: Option<String>,
 }
 
 impl Turn {
-    /// Returns what the model said in words, or in place of a call's arguments.
-    pub(super) fn said(self) -> String {
-        let unreadable = self.calls.into_iter().find_map(|call| match call.arguments {
-            Arguments::Unreadable(text) => Some(text),
+    /// Returns the invalid arguments of a call, if any, and the text otherwise.
+    pub(super) fn into_raw_text(self) -> String {
+        let invalid = self.calls.into_iter().find_map(|call| match call.arguments {
+            Arguments::Invalid(text) => Some(text),
             Arguments::Object(_) => None,
         });
-        unreadable.unwrap_or(self.text)
+        invalid.unwrap_or(self.text)
     }
 }
 
-/// A call that the model wants made.
+/// A tool call that the model requests.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) id: String,
@@ -39,34 +38,34 @@ pub(super) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arguments {
     Object(Map<String, Value>),
-    /// What the model wrote is no JSON object.
-    Unreadable(String),
+    /// Not a JSON object.
+    Invalid(String),
 }
 
 impl Arguments {
-    /// Reads arguments that come as text.
+    /// Parses arguments that are sent as text.
     pub(super) fn parse(text: &str) -> Self {
-        // Some servers send nothing for a tool without parameters.
+        // Some servers send an empty string for a tool without parameters.
         if text.trim().is_empty() {
             return Self::Object(Map::new());
         }
         match serde_json::from_str(text) {
             Ok(Value::Object(map)) => Self::Object(map),
-            _ => Self::Unreadable(text.to_owned()),
+            _ => Self::Invalid(text.to_owned()),
         }
     }
 }
 
-/// What a call is answered with.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CallResult {
     pub(super) id: String,
-    /// What the model reads.
+    /// The text that is sent to the model.
     pub(super) text: String,
-    pub(super) failed: bool,
+    pub(super) is_error: bool,
 }
 
-/// Reads a count of tokens.
-pub(super) fn tokens(usage: &Value, name: &str) -> Option<u64> {
+/// Returns a token count by its name.
+pub(super) fn token_count(usage: &Value, name: &str) -> Option<u64> {
     usage.get(name).and_then(Value::as_u64)
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
 use super::folder::RecordingFolder;
 use super::key::{Key, MESSAGE, SAMPLE};
 
-/// Answers from the folder where it can, and else asks.
+/// Replays recorded answers; depending on the mode, calls the inner agent for the others.
 pub struct RecordingAgent {
     inner: Arc<dyn Agent>,
     folder: Arc<RecordingFolder>,
@@ -50,15 +50,15 @@ impl Agent for RecordingAgent {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let key = self.key(ask);
             self.folder.answer(&key, || self.inner.answer(ask)).await
         })
     }
 
-    fn given_up(&self, ask: Ask<'_>, error: &AgentError) {
-        self.inner.given_up(ask, error);
-        self.folder.give_up::<Trace>(&self.key(ask), error);
+    fn on_abandoned(&self, ask: Ask<'_>, error: &AgentError) {
+        self.inner.on_abandoned(ask, error);
+        self.folder.record_abandoned::<Trace>(&self.key(ask), error);
     }
 }

@@ -1,4 +1,4 @@
-//! What is recorded of an answer: all of it, but for secrets.
+//! The serialised form of answers, without secrets.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use serde_json::Value;
 
 use super::file::Text;
 
-/// An answer that can be written and read back as it was.
+/// An answer that can be recorded without loss.
 pub(super) trait Answer: Clone + PartialEq + Send {
-    type Written: Serialize + DeserializeOwned;
+    type Recorded: Serialize + DeserializeOwned;
 
-    /// Takes out what must not be on disk, or cannot be.
-    fn clean(&mut self, redactor: &Redactor);
-    fn write(&self) -> Self::Written;
-    fn read(written: Self::Written) -> Self;
+    /// Redacts secrets and replaces numbers that JSON cannot represent.
+    fn sanitise(&mut self, redactor: &Redactor);
+    fn to_recorded(&self) -> Self::Recorded;
+    fn from_recorded(recorded: Self::Recorded) -> Self;
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WrittenTrace {
+pub(super) struct RecordedTrace {
     response: Text,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall>,
@@ -41,17 +41,17 @@ pub(super) struct WrittenTrace {
     warnings: Vec<String>,
 }
 
-// Both are taken apart whole here, so that what is new in a trace cannot be forgotten.
+// Destructured without `..`, so that a new field cannot be forgotten.
 impl Answer for Trace {
-    type Written = WrittenTrace;
+    type Recorded = RecordedTrace;
 
-    fn clean(&mut self, redactor: &Redactor) {
+    fn sanitise(&mut self, redactor: &Redactor) {
         let Trace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = self;
         redactor.string(response);
         let optional = [model, stop_reason, stderr].into_iter().flatten();
         optional.chain(warnings).for_each(|text| redactor.string(text));
-        usage.iter_mut().for_each(clean_usage);
-        clean_number(latency_ms);
+        usage.iter_mut().for_each(sanitise_usage);
+        sanitise_number(latency_ms);
         for call in tool_calls {
             let ToolCall { name, success: _, duration_ms, params, raw_params, result, error } = call;
             redactor.string(name);
@@ -60,13 +60,13 @@ impl Answer for Trace {
                 redactor.value(value);
             }
             [raw_params, error].into_iter().flatten().for_each(|text| redactor.string(text));
-            duration_ms.iter_mut().for_each(clean_number);
+            duration_ms.iter_mut().for_each(sanitise_number);
         }
     }
 
-    fn write(&self) -> WrittenTrace {
+    fn to_recorded(&self) -> RecordedTrace {
         let Trace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = self.clone();
-        WrittenTrace {
+        RecordedTrace {
             response: response.into(),
             tool_calls,
             usage,
@@ -78,8 +78,8 @@ impl Answer for Trace {
         }
     }
 
-    fn read(written: WrittenTrace) -> Self {
-        let WrittenTrace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = written;
+    fn from_recorded(recorded: RecordedTrace) -> Self {
+        let RecordedTrace { response, tool_calls, usage, model, stop_reason, latency_ms, stderr, warnings } = recorded;
         Trace {
             response: response.into(),
             tool_calls,
@@ -95,7 +95,7 @@ impl Answer for Trace {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WrittenReply {
+pub(super) struct RecordedReply {
     value: Value,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
@@ -103,42 +103,40 @@ pub(super) struct WrittenReply {
 }
 
 impl Answer for ChatReply {
-    type Written = WrittenReply;
+    type Recorded = RecordedReply;
 
-    fn clean(&mut self, redactor: &Redactor) {
+    fn sanitise(&mut self, redactor: &Redactor) {
         let ChatReply { value, usage, latency_ms } = self;
         redactor.value(value);
-        usage.iter_mut().for_each(clean_usage);
-        clean_number(latency_ms);
+        usage.iter_mut().for_each(sanitise_usage);
+        sanitise_number(latency_ms);
     }
 
-    fn write(&self) -> WrittenReply {
+    fn to_recorded(&self) -> RecordedReply {
         let ChatReply { value, usage, latency_ms } = self.clone();
-        WrittenReply { value, usage, latency_ms }
+        RecordedReply { value, usage, latency_ms }
     }
 
-    fn read(written: WrittenReply) -> Self {
-        let WrittenReply { value, usage, latency_ms } = written;
+    fn from_recorded(recorded: RecordedReply) -> Self {
+        let RecordedReply { value, usage, latency_ms } = recorded;
         ChatReply { value, usage, latency_ms }
     }
 }
 
-/// Why there was no answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WrittenError {
+pub(super) struct RecordedError {
     message: Text,
     elapsed_ms: f64,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     timed_out: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    unusable: Option<WrittenUnusable>,
+    unusable: Option<RecordedUnusableReply>,
 }
 
-/// What a model said in place of an answer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct WrittenUnusable {
+struct RecordedUnusableReply {
     text: Text,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
@@ -146,34 +144,34 @@ struct WrittenUnusable {
 
 const NANOS_PER_MILLI: f64 = 1e6;
 
-impl WrittenError {
-    pub(super) fn of(error: &AgentError) -> Self {
+impl RecordedError {
+    pub(super) fn new(error: &AgentError) -> Self {
         let AgentError { message, elapsed, cause } = error.clone();
-        #[expect(clippy::cast_precision_loss, reason = "exact for some fifty days, as the way back is")]
+        #[expect(clippy::cast_precision_loss, reason = "exact up to about fifty days")]
         let elapsed_ms = elapsed.as_nanos() as f64 / NANOS_PER_MILLI;
         let (timed_out, unusable) = match cause {
             AgentErrorCause::Timeout => (true, None),
             AgentErrorCause::Unusable(reply) => {
                 let UnusableReply { text, usage } = *reply;
-                (false, Some(WrittenUnusable { text: text.into(), usage }))
+                (false, Some(RecordedUnusableReply { text: text.into(), usage }))
             }
-            // What ends a run is not recorded.
+            // Budget errors are not recorded.
             AgentErrorCause::NoAnswer | AgentErrorCause::Budget => (false, None),
         };
         Self { message: message.into(), elapsed_ms, timed_out, unusable }
     }
 
-    pub(super) fn read(self) -> AgentError {
+    pub(super) fn into_error(self) -> AgentError {
         let Self { message, elapsed_ms, timed_out, unusable } = self;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "what is out of range is cut to it"
+            reason = "the cast saturates"
         )]
         let nanos = (elapsed_ms * NANOS_PER_MILLI).round() as u64;
         let cause = match unusable {
             _ if timed_out => AgentErrorCause::Timeout,
-            Some(WrittenUnusable { text, usage }) => {
+            Some(RecordedUnusableReply { text, usage }) => {
                 AgentErrorCause::Unusable(Box::new(UnusableReply { text: text.into(), usage }))
             }
             None => AgentErrorCause::NoAnswer,
@@ -182,22 +180,22 @@ impl WrittenError {
     }
 }
 
-/// Takes out of an error what must not be on disk, or cannot be.
-pub(super) fn clean_error(error: &mut AgentError, redactor: &Redactor) {
+/// Redacts secrets in an error.
+pub(super) fn sanitise_error(error: &mut AgentError, redactor: &Redactor) {
     redactor.string(&mut error.message);
     if let AgentErrorCause::Unusable(reply) = &mut error.cause {
         redactor.string(&mut reply.text);
-        reply.usage.iter_mut().for_each(clean_usage);
+        reply.usage.iter_mut().for_each(sanitise_usage);
     }
 }
 
-fn clean_usage(usage: &mut Usage) {
+fn sanitise_usage(usage: &mut Usage) {
     let Usage { input_tokens: _, output_tokens: _, cached_input_tokens: _, cost_usd } = usage;
-    cost_usd.iter_mut().for_each(clean_number);
+    cost_usd.iter_mut().for_each(sanitise_number);
 }
 
-/// JSON has no word for a number that is none.
-fn clean_number(number: &mut f64) {
+/// Replaces numbers that JSON cannot represent.
+fn sanitise_number(number: &mut f64) {
     if !number.is_finite() {
         *number = 0.0;
     }

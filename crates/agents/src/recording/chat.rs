@@ -1,21 +1,21 @@
-//! A model that judges or drafts, whose replies are recorded and replayed.
+//! A chat model whose replies are recorded and replayed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{AgentError, Pending, Wait, Waiting};
+use karat_core::port::{AgentError, BoxFuture, WaitGuard, WaitObserver};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
 use super::folder::RecordingFolder;
 use super::key::{AGENT, Key, USER};
 
-/// Replies from the folder where it can, and else asks.
+/// Replays recorded replies; depending on the mode, calls the inner model for the others.
 pub struct RecordingChat {
     inner: Arc<dyn ChatModel>,
     folder: Arc<RecordingFolder>,
-    /// What was replied in this run. Nothing tells two equal prompts apart, so both get the reply that is recorded.
+    /// The replies of this run. Equal prompts share a recording, so they must get the same reply.
     replies: Mutex<HashMap<String, Arc<Reply>>>,
 }
 
@@ -56,25 +56,25 @@ impl ChatModel for RecordingChat {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let key = self.key(prompt);
             let reply = self.reply(&key);
-            let ask = || self.inner.complete(prompt, waiting);
-            // Until it asks itself, if it has to at all.
-            let wait = Wait::begin(waiting);
-            let begin = || {
+            let complete = || self.inner.complete(prompt, waiting);
+            // Waits while another task completes the same prompt.
+            let wait = WaitGuard::begin(waiting);
+            let init = || {
                 drop(wait);
-                self.folder.answer(&key, ask)
+                self.folder.answer(&key, complete)
             };
-            // Whoever is let go while asking leaves the cell empty for the next.
-            reply.get_or_init(begin).await.clone()
+            // If this future is dropped, the cell stays empty and the next task initialises it.
+            reply.get_or_init(init).await.clone()
         })
     }
 
-    fn given_up(&self, prompt: &ChatPrompt, error: &AgentError) {
-        self.inner.given_up(prompt, error);
-        self.folder.give_up::<ChatReply>(&self.key(prompt), error);
+    fn on_abandoned(&self, prompt: &ChatPrompt, error: &AgentError) {
+        self.inner.on_abandoned(prompt, error);
+        self.folder.record_abandoned::<ChatReply>(&self.key(prompt), error);
     }
 }

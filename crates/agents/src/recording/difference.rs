@@ -1,4 +1,4 @@
-//! What a question that was never recorded has changed against the nearest that was.
+//! Explains a missing recording by its differences from the most similar one.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,107 +7,110 @@ use std::path::{Path, PathBuf};
 use karat_json::canonical::sorted;
 use serde_json::{Map, Value};
 
-use super::file::read_asked;
+use super::file::parse_request;
 use super::key::{AGENT, Key, MESSAGE, SAMPLE, USER};
 
-/// How much of what changed is told.
-const MOST_CHANGES: usize = 6;
-const MOST_NAMES: usize = 3;
-/// A longer text is not quoted.
-const LONGEST_QUOTE: usize = 60;
+/// Maximum number of changes in a message.
+const MAX_CHANGES: usize = 6;
+/// Maximum number of names in a change.
+const MAX_NAMES: usize = 3;
+/// Maximum number of characters of a quoted text; longer texts are not quoted.
+const MAX_QUOTE_CHARS: usize = 60;
 
-/// What the folder's recordings were asked.
+/// The requests of all recordings in a folder.
 #[derive(Debug)]
-pub(super) struct Known {
-    questions: Vec<Question>,
-    /// Places in `questions`, by a part's name and value.
+pub(super) struct RecordingIndex {
+    requests: Vec<Request>,
+    /// Indices into `requests`, by a part's name and hash.
     by_part: HashMap<(&'static str, u64), Vec<usize>>,
 }
 
 #[derive(Debug)]
-struct Question {
-    asked: Map<String, Value>,
-    /// Of every part, so that comparing thousands with thousands costs little.
-    prints: HashMap<String, u64>,
+struct Request {
+    parts: Map<String, Value>,
+    /// Hashes of the parts, which make comparisons cheap.
+    hashes: HashMap<String, u64>,
 }
 
-impl Question {
-    fn new(asked: Map<String, Value>) -> Self {
-        let prints = asked.iter().map(|(name, part)| (name.clone(), print(part))).collect();
-        Self { asked, prints }
+impl Request {
+    fn new(parts: Map<String, Value>) -> Self {
+        let hashes = parts.iter().map(|(name, part)| (name.clone(), hash_part(part))).collect();
+        Self { parts, hashes }
     }
 
-    fn equal_parts(&self, other: &Question) -> usize {
-        self.prints.iter().filter(|(name, print)| other.prints.get(*name) == Some(print)).count()
+    fn count_equal_parts(&self, other: &Request) -> usize {
+        self.hashes.iter().filter(|(name, hash)| other.hashes.get(*name) == Some(hash)).count()
     }
 
-    fn differs_in_sample_only(&self, other: &Question) -> bool {
-        let without = |question: &Question| question.prints.keys().filter(|name| *name != SAMPLE).count();
-        let equal =
-            self.prints.iter().filter(|(name, print)| *name != SAMPLE && other.prints.get(*name) == Some(print));
-        without(self) == without(other) && equal.count() == without(self)
+    fn differs_in_sample_only(&self, other: &Request) -> bool {
+        let other_parts = |request: &Request| request.hashes.keys().filter(|name| *name != SAMPLE).count();
+        let equal = self.hashes.iter().filter(|(name, hash)| *name != SAMPLE && other.hashes.get(*name) == Some(hash));
+        other_parts(self) == other_parts(other) && equal.count() == other_parts(self)
     }
 }
 
-fn print(part: &Value) -> u64 {
+fn hash_part(part: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     sorted(part).to_string().hash(&mut hasher);
     hasher.finish()
 }
 
-/// The parts that recordings are looked up by.
-const LOOKED_UP: [&str; 3] = [AGENT, MESSAGE, USER];
+/// The parts by which recordings are indexed.
+const INDEXED_PARTS: [&str; 3] = [AGENT, MESSAGE, USER];
 
-impl Known {
-    /// Reads what every recording of a folder was asked, in the order of names; what cannot be read is none.
+impl RecordingIndex {
+    /// Reads all recordings in a folder, in the order of their names; skips invalid files.
     pub(super) fn scan(folder: &Path) -> Self {
         let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_recording(path)).collect();
         paths.sort();
-        Self::of(paths.iter().filter_map(|path| read_asked(&std::fs::read(path).ok()?)))
+        Self::new(paths.iter().filter_map(|path| parse_request(&std::fs::read(path).ok()?)))
     }
 
-    fn of(asked: impl Iterator<Item = Map<String, Value>>) -> Self {
-        let questions: Vec<Question> = asked.map(Question::new).collect();
+    fn new(parts: impl Iterator<Item = Map<String, Value>>) -> Self {
+        let requests: Vec<Request> = parts.map(Request::new).collect();
         let mut by_part: HashMap<(&'static str, u64), Vec<usize>> = HashMap::new();
-        for (place, question) in questions.iter().enumerate() {
-            for name in LOOKED_UP {
-                if let Some(print) = question.prints.get(name) {
-                    by_part.entry((name, *print)).or_default().push(place);
+        for (index, request) in requests.iter().enumerate() {
+            for name in INDEXED_PARTS {
+                if let Some(hash) = request.hashes.get(name) {
+                    by_part.entry((name, *hash)).or_default().push(index);
                 }
             }
         }
-        Self { questions, by_part }
+        Self { requests, by_part }
     }
 
-    /// Says what is different from the nearest recording; none where nothing is like it.
-    pub(super) fn why_missed(&self, key: &Key) -> Option<String> {
-        let question = Question::new(key.asked().clone());
+    /// Describes the differences from the most similar recording; `None` if there is no similar one.
+    pub(super) fn explain_miss(&self, key: &Key) -> Option<String> {
+        let request = Request::new(key.parts().clone());
         let with_same = |part: &'static str| {
-            let places = question.prints.get(part).and_then(|print| self.by_part.get(&(part, *print)));
-            places.into_iter().flatten().map(|place| &self.questions[*place])
+            let indices = request.hashes.get(part).and_then(|hash| self.by_part.get(&(part, *hash)));
+            indices.into_iter().flatten().map(|index| &self.requests[*index])
         };
-        let same_title = nearest(with_same(key.title()), |known| (known.equal_parts(&question), 0));
-        if let Some(near) = same_title {
-            if near.differs_in_sample_only(&question) {
-                let times = with_same(key.title()).filter(|known| known.differs_in_sample_only(&question)).count();
-                return Some(too_few_samples(&question, times));
+        let same_title = most_similar(with_same(key.title()), |recorded| (recorded.count_equal_parts(&request), 0));
+        if let Some(similar) = same_title {
+            if similar.differs_in_sample_only(&request) {
+                let with_title = with_same(key.title());
+                let times = with_title.filter(|recorded| recorded.differs_in_sample_only(&request)).count();
+                return Some(too_few_samples(&request, times));
             }
-            return Some(told(differences(&near.asked, &question.asked)));
+            return Some(join_changes(differences(&similar.parts, &request.parts)));
         }
-        let title = |question: &Question| plain_text(question.asked.get(key.title()));
-        let now = title(&question);
-        let of_this_kind = with_same(AGENT).filter(|known| known.asked.contains_key(key.title()));
-        let near = nearest(of_this_kind, |known| (known.equal_parts(&question), likeness(&title(known), &now)))?;
-        let mut changes = differences(&near.asked, &question.asked);
-        if !is_alike(&title(near), &now) {
-            // What was asked instead would be told of a case that has nothing to do with this one.
-            let mut others = near.asked.clone();
-            others.insert(key.title().to_owned(), key.asked().get(key.title()).cloned().unwrap_or_default());
-            changes = differences(&others, &question.asked);
+        let title = |request: &Request| plain_text(request.parts.get(key.title()));
+        let new_title = title(&request);
+        let same_agent = with_same(AGENT).filter(|recorded| recorded.parts.contains_key(key.title()));
+        let similar = most_similar(same_agent, |recorded| {
+            (recorded.count_equal_parts(&request), similarity(&title(recorded), &new_title))
+        })?;
+        let mut changes = differences(&similar.parts, &request.parts);
+        if !is_similar(&title(similar), &new_title) {
+            // Do not quote the message of an unrelated case.
+            let mut others = similar.parts.clone();
+            others.insert(key.title().to_owned(), key.parts().get(key.title()).cloned().unwrap_or_default());
+            changes = differences(&others, &request.parts);
             changes.insert(0, format!("{} is new", label(key.title())));
         }
-        Some(told(changes))
+        Some(join_changes(changes))
     }
 }
 
@@ -116,23 +119,23 @@ fn is_recording(path: &Path) -> bool {
     !is_hidden && path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// Returns the first of those that rank highest.
-fn nearest<'q>(
-    questions: impl Iterator<Item = &'q Question>,
-    rank: impl Fn(&Question) -> (usize, usize),
-) -> Option<&'q Question> {
-    let mut best: Option<((usize, usize), &Question)> = None;
-    for question in questions {
-        let rank = rank(question);
+/// Returns the first request with the highest rank.
+fn most_similar<'r>(
+    requests: impl Iterator<Item = &'r Request>,
+    rank: impl Fn(&Request) -> (usize, usize),
+) -> Option<&'r Request> {
+    let mut best: Option<((usize, usize), &Request)> = None;
+    for request in requests {
+        let rank = rank(request);
         if best.is_none_or(|(highest, _)| rank > highest) {
-            best = Some((rank, question));
+            best = Some((rank, request));
         }
     }
-    best.map(|(_, question)| question)
+    best.map(|(_, request)| request)
 }
 
-/// Counts the characters that two texts share at their beginnings and ends.
-fn likeness(left: &str, right: &str) -> usize {
+/// Returns the number of characters in the common prefix and suffix of two texts.
+fn similarity(left: &str, right: &str) -> usize {
     let (short, long) = if left.len() < right.len() { (left, right) } else { (right, left) };
     let start = short.chars().zip(long.chars()).take_while(|(left, right)| left == right).count();
     let rest = short.chars().count() - start;
@@ -140,8 +143,8 @@ fn likeness(left: &str, right: &str) -> usize {
     start + end
 }
 
-fn is_alike(left: &str, right: &str) -> bool {
-    likeness(left, right) * 2 >= left.chars().count().max(right.chars().count())
+fn is_similar(left: &str, right: &str) -> bool {
+    similarity(left, right) * 2 >= left.chars().count().max(right.chars().count())
 }
 
 fn plain_text(part: Option<&Value>) -> String {
@@ -152,48 +155,48 @@ fn plain_text(part: Option<&Value>) -> String {
     }
 }
 
-fn too_few_samples(question: &Question, times: usize) -> String {
-    let sample = question.asked.get(SAMPLE).and_then(Value::as_u64).unwrap_or_default();
+fn too_few_samples(request: &Request, times: usize) -> String {
+    let sample = request.parts.get(SAMPLE).and_then(Value::as_u64).unwrap_or_default();
     let recorded = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-    format!("the same is asked {} times in this run and was recorded {recorded}", sample + 1)
+    format!("the same request is made {} times in this run but was recorded {recorded}", sample + 1)
 }
 
-fn told(mut changes: Vec<String>) -> String {
-    if changes.len() > MOST_CHANGES {
-        let more = changes.len() - MOST_CHANGES;
-        changes.truncate(MOST_CHANGES);
+fn join_changes(mut changes: Vec<String>) -> String {
+    if changes.len() > MAX_CHANGES {
+        let more = changes.len() - MAX_CHANGES;
+        changes.truncate(MAX_CHANGES);
         changes.push(format!("and {more} more"));
     }
     changes.join(", ")
 }
 
-/// Lists what changed from one question to another, in words.
+/// Describes the differences between two requests.
 fn differences(before: &Map<String, Value>, now: &Map<String, Value>) -> Vec<String> {
     let mut changes = Vec::new();
     let names = now.keys().chain(before.keys().filter(|name| !now.contains_key(*name)));
     for name in names.filter(|name| *name != SAMPLE) {
-        let told = changes.len();
+        let previous_count = changes.len();
         match (before.get(name), now.get(name)) {
             (before, now) if before == now => continue,
-            (Some(Value::Object(before)), Some(Value::Object(now))) => members(name, before, now, &mut changes),
-            (None, Some(Value::Object(now))) => members(name, &Map::new(), now, &mut changes),
-            (Some(Value::Object(before)), None) => members(name, before, &Map::new(), &mut changes),
+            (Some(Value::Object(before)), Some(Value::Object(now))) => push_member_changes(name, before, now, &mut changes),
+            (None, Some(Value::Object(now))) => push_member_changes(name, &Map::new(), now, &mut changes),
+            (Some(Value::Object(before)), None) => push_member_changes(name, before, &Map::new(), &mut changes),
             (before, now) => changes.push(change(&label(name), before, now)),
         }
-        if changes.len() == told {
-            // An object that is empty has no members to tell of.
+        if changes.len() == previous_count {
+            // An empty object has no members to list.
             changes.push(format!("{} changed", label(name)));
         }
     }
     changes
 }
 
-fn members(name: &str, before: &Map<String, Value>, now: &Map<String, Value>, changes: &mut Vec<String>) {
+fn push_member_changes(name: &str, before: &Map<String, Value>, now: &Map<String, Value>, changes: &mut Vec<String>) {
     if name == "parameters" {
-        return leaves("", before, now, changes);
+        return push_leaf_changes("", before, now, changes);
     }
     let Some(one) = name.strip_suffix('s') else {
-        return leaves(&format!("{} ", words(name)), before, now, changes);
+        return push_leaf_changes(&format!("{} ", words(name)), before, now, changes);
     };
     let names_of = |test: &dyn Fn(&String) -> bool| -> Vec<&str> {
         let all: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -207,26 +210,26 @@ fn members(name: &str, before: &Map<String, Value>, now: &Map<String, Value>, ch
     ];
     for (verb, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
         let plural = if names.len() == 1 { "" } else { "s" };
-        changes.push(format!("{} {one}{plural} {verb} ({})", names.len(), listed(&names)));
+        changes.push(format!("{} {one}{plural} {verb} ({})", names.len(), join_names(&names)));
     }
 }
 
-fn listed(names: &[&str]) -> String {
-    let shown = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(MOST_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+fn join_names(names: &[&str]) -> String {
+    let listed = names.iter().take(MAX_NAMES).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 
-/// Tells each value of a tree that changed, by its path.
-fn leaves(path: &str, before: &Map<String, Value>, now: &Map<String, Value>, changes: &mut Vec<String>) {
+/// Adds each changed value of a tree with its path.
+fn push_leaf_changes(path: &str, before: &Map<String, Value>, now: &Map<String, Value>, changes: &mut Vec<String>) {
     let names = now.keys().chain(before.keys().filter(|name| !now.contains_key(*name)));
     for name in names {
         match (before.get(name), now.get(name)) {
             (before, now) if before == now => {}
             (Some(Value::Object(before)), Some(Value::Object(now))) => {
-                leaves(&format!("{path}{name}."), before, now, changes);
+                push_leaf_changes(&format!("{path}{name}."), before, now, changes);
             }
             (before, now) => changes.push(change(&format!("{path}{name}"), before, now)),
         }
@@ -239,19 +242,19 @@ fn change(label: &str, before: Option<&Value>, now: Option<&Value>) -> String {
         Some(value) => quote(value),
     };
     match (quoted(before), quoted(now)) {
-        (Some(before), Some(now)) => format!("{label} was {before} and is {now}"),
+        (Some(before), Some(now)) => format!("{label} was {before} and is now {now}"),
         _ if before.is_none() => format!("{label} was added"),
         _ if now.is_none() => format!("{label} was removed"),
         _ => format!("{label} changed"),
     }
 }
 
-/// Returns a value as a message shows it; none where that would tell nobody anything.
+/// Formats a value for a message; `None` for hashes, long texts and collections.
 fn quote(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {
             let is_hash = text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            (!is_hash && text.chars().count() <= LONGEST_QUOTE).then(|| format!("'{text}'"))
+            (!is_hash && text.chars().count() <= MAX_QUOTE_CHARS).then(|| format!("'{text}'"))
         }
         Value::Number(_) | Value::Bool(_) | Value::Null => Some(value.to_string()),
         Value::Array(_) | Value::Object(_) => None,
@@ -267,7 +270,7 @@ fn label(name: &str) -> String {
     }
 }
 
-/// Returns `systemPrompt` as `system prompt`.
+/// Splits camel case: `systemPrompt` becomes `system prompt`.
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 4);
     for character in name.chars() {
@@ -288,7 +291,7 @@ mod tests {
     use super::*;
 
     fn map(value: Value) -> Map<String, Value> {
-        let Value::Object(map) = value else { panic!("parts have names") };
+        let Value::Object(map) = value else { panic!("expected an object") };
         map
     }
 
@@ -300,7 +303,7 @@ mod tests {
         })
     }
 
-    fn why_missed(change: &[(&str, Value)]) -> String {
+    fn explain_miss(change: &[(&str, Value)]) -> String {
         let other = json!({"agent": "openai:m", "message": "something else entirely", "sample": 0});
         let mut now = map(recorded());
         for (name, part) in change {
@@ -310,18 +313,18 @@ mod tests {
                 now.insert((*name).to_owned(), part.clone())
             };
         }
-        let known = Known::of([map(other), map(recorded())].into_iter());
+        let index = RecordingIndex::new([map(other), map(recorded())].into_iter());
         let key = Key::new(now, MESSAGE, &Redactor::default());
-        known.why_missed(&key).unwrap_or_else(|| "nothing is like it".to_owned())
+        index.explain_miss(&key).unwrap_or_else(|| "no similar recording".to_owned())
     }
 
     #[rstest]
     #[case(&[("systemPrompt", json!("ba9876543210"))], "the system prompt changed")]
-    #[case(&[("model", json!("m-2"))], "the model was 'm-1' and is 'm-2'")]
-    #[case(&[("agent", json!("anthropic:n"))], "the agent was 'openai:m' and is 'anthropic:n'")]
+    #[case(&[("model", json!("m-2"))], "the model was 'm-1' and is now 'm-2'")]
+    #[case(&[("agent", json!("anthropic:n"))], "the agent was 'openai:m' and is now 'anthropic:n'")]
     #[case(
         &[("parameters", json!({"temperature": 0.7, "maxTokens": 9}))],
-        "maxTokens was not set and is 9, temperature was 0.2 and is 0.7, seed was 7 and is not set"
+        "maxTokens was not set and is now 9, temperature was 0.2 and is now 0.7, seed was 7 and is now not set"
     )]
     #[case(
         &[("tools", json!({"get_weather": "cccccccccccc", "get_time": "bbbbbbbbbbbb"}))],
@@ -333,27 +336,27 @@ mod tests {
     )]
     #[case(&[("stubs", json!({"get_weather": {"t": 19}}))], "1 stub changed (get_weather)")]
     #[case(&[("stubs", Value::Null)], "1 stub removed (get_weather)")]
-    #[case(&[("maxTurns", Value::Null)], "max turns was 5 and is not set")]
+    #[case(&[("maxTurns", Value::Null)], "max turns was 5 and is now not set")]
     #[case(&[("headers", json!({}))], "headers changed")]
     #[case(&[("script", json!("0123456789ab"))], "the script was added")]
-    #[case(&[("request", json!({"method": "PUT", "body": {"a": [1]}}))], "request body was added, request method was not set and is 'PUT'")]
-    #[case(&[("sample", json!(1))], "the same is asked 2 times in this run and was recorded once")]
-    #[case(&[("sample", json!(1)), ("model", json!("m-2"))], "the model was 'm-1' and is 'm-2'")]
+    #[case(&[("request", json!({"method": "PUT", "body": {"a": [1]}}))], "request body was added, request method was not set and is now 'PUT'")]
+    #[case(&[("sample", json!(1))], "the same request is made 2 times in this run but was recorded once")]
+    #[case(&[("sample", json!(1)), ("model", json!("m-2"))], "the model was 'm-1' and is now 'm-2'")]
     #[case(
         &[("message", json!("What's the weather in Rome?"))],
-        "the message was 'What's the weather in Paris?' and is 'What's the weather in Rome?'"
+        "the message was 'What's the weather in Paris?' and is now 'What's the weather in Rome?'"
     )]
     #[case(&[("message", json!("Play some jazz."))], "the message is new")]
-    #[case(&[("message", json!("Play some jazz.")), ("model", json!("m-2"))], "the message is new, the model was 'm-1' and is 'm-2'")]
-    #[case(&[("message", json!("Play some jazz.")), ("agent", json!("b"))], "nothing is like it")]
-    fn says_what_changed(#[case] change: &[(&str, Value)], #[case] expected: &str) {
-        assert_eq!(why_missed(change), expected);
+    #[case(&[("message", json!("Play some jazz.")), ("model", json!("m-2"))], "the message is new, the model was 'm-1' and is now 'm-2'")]
+    #[case(&[("message", json!("Play some jazz.")), ("agent", json!("b"))], "no similar recording")]
+    fn describes_changes(#[case] change: &[(&str, Value)], #[case] expected: &str) {
+        assert_eq!(explain_miss(change), expected);
     }
 
     #[test]
-    fn much_that_changed_is_not_all_told() {
+    fn truncates_long_lists_of_changes() {
         let parameters: Map<String, Value> = (0..9).map(|number| (format!("p{number}"), number.into())).collect();
-        let why = why_missed(&[("parameters", Value::Object(parameters))]);
-        assert!(why.ends_with("p5 was not set and is 5, and 5 more"), "{why}");
+        let reason = explain_miss(&[("parameters", Value::Object(parameters))]);
+        assert!(reason.ends_with("p5 was not set and is now 5, and 5 more"), "{reason}");
     }
 }

@@ -1,98 +1,97 @@
-//! A recording as a file: laid out so that a review shows what changed.
+//! The file format of a recording, laid out so that diffs are readable.
 
 use karat_core::port::AgentError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, WrittenError};
+use super::answer::{Answer, RecordedError};
 use super::key::Key;
 
-/// Which form of the file this program writes and reads.
-const VERSION: u64 = 1;
+const FORMAT_VERSION: u64 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written<A> {
+struct RecordingFile<A> {
     recording: u64,
     asked: Map<String, Value>,
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     answer: Option<A>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<WrittenError>,
+    error: Option<RecordedError>,
 }
 
-/// Why a file that is there cannot be replayed, as a fragment that fits after its name.
+/// Why a recording cannot be replayed; follows the file name in messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(super) enum RecordingError {
     #[error("cannot be read: {0}")]
     Io(String),
     #[error("is damaged: {0}")]
     Damaged(String),
-    #[error("is of another version ({0}): record it again")]
+    #[error("has unsupported version {0}: record it again")]
     Version(String),
-    #[error("holds the answer to another question: was it edited?")]
-    OtherQuestion,
+    #[error("belongs to another request: was it edited?")]
+    OtherRequest,
 }
 
-/// Returns the file's bytes.
+/// Serialises a recording.
 pub(super) fn write<A: Answer>(key: &Key, outcome: &Result<A, AgentError>) -> Result<Vec<u8>, String> {
-    let written = Written {
-        recording: VERSION,
-        asked: key.asked().clone(),
-        answer: outcome.as_ref().ok().map(Answer::write),
-        error: outcome.as_ref().err().map(WrittenError::of),
+    let file = RecordingFile {
+        recording: FORMAT_VERSION,
+        asked: key.parts().clone(),
+        answer: outcome.as_ref().ok().map(Answer::to_recorded),
+        error: outcome.as_ref().err().map(RecordedError::new),
     };
-    let mut bytes = serde_json::to_vec_pretty(&written).map_err(|error| error.to_string())?;
+    let mut bytes = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
     bytes.push(b'\n');
-    // An answer that nests deeper than any reader goes must be known of now, not when it is missed.
+    // For example, an answer that nests too deeply to be parsed must fail now, not at replay.
     match read::<A>(key, &bytes) {
         Ok(read) if read == *outcome => Ok(bytes),
-        Ok(_) => Err("it would not be read back as it is".to_owned()),
-        Err(unreadable) => Err(format!("the file would not be read back: it {unreadable}")),
+        Ok(_) => Err("it cannot be read back unchanged".to_owned()),
+        Err(error) => Err(format!("it cannot be read back: the file {error}")),
     }
 }
 
-/// Returns what was recorded, if it was recorded for this key.
-pub(super) fn read<A: Answer>(key: &Key, bytes: &[u8]) -> Result<Result<A, AgentError>, Unreadable> {
-    let written: Written<A::Written> = match serde_json::from_slice(bytes) {
-        Ok(written) => written,
-        Err(error) => return Err(other_version(bytes).unwrap_or(Unreadable::Damaged(error.to_string()))),
+/// Parses a recording and checks that it belongs to the key.
+pub(super) fn read<A: Answer>(key: &Key, bytes: &[u8]) -> Result<Result<A, AgentError>, RecordingError> {
+    let file: RecordingFile<A::Recorded> = match serde_json::from_slice(bytes) {
+        Ok(file) => file,
+        Err(error) => return Err(unsupported_version(bytes).unwrap_or(RecordingError::Damaged(error.to_string()))),
     };
-    if written.recording != VERSION {
-        return Err(Unreadable::Version(written.recording.to_string()));
+    if file.recording != FORMAT_VERSION {
+        return Err(RecordingError::Version(file.recording.to_string()));
     }
-    if written.asked != *key.asked() {
-        return Err(Unreadable::OtherQuestion);
+    if file.asked != *key.parts() {
+        return Err(RecordingError::OtherRequest);
     }
-    match (written.answer, written.error) {
-        (Some(answer), None) => Ok(Ok(A::read(answer))),
-        (None, Some(error)) => Ok(Err(error.read())),
-        _ => Err(Unreadable::Damaged("expected one of 'answer' and 'error'".to_owned())),
+    match (file.answer, file.error) {
+        (Some(answer), None) => Ok(Ok(A::from_recorded(answer))),
+        (None, Some(error)) => Ok(Err(error.into_error())),
+        _ => Err(RecordingError::Damaged("expected one of 'answer' and 'error'".to_owned())),
     }
 }
 
-/// A later version may look different in every other way.
-fn other_version(bytes: &[u8]) -> Option<Unreadable> {
+/// Returns an error if the version differs, whatever the rest of the file looks like.
+fn unsupported_version(bytes: &[u8]) -> Option<RecordingError> {
     #[derive(Deserialize)]
     struct Versioned {
         recording: Value,
     }
     let versioned: Versioned = serde_json::from_slice(bytes).ok()?;
-    (versioned.recording != VERSION).then(|| Unreadable::Version(versioned.recording.to_string()))
+    (versioned.recording != FORMAT_VERSION).then(|| RecordingError::Version(versioned.recording.to_string()))
 }
 
-/// Returns what a recording was asked, whatever came of it; none where it is no recording of this version.
-pub(super) fn read_asked(bytes: &[u8]) -> Option<Map<String, Value>> {
+/// Returns the request of a recording, or `None` if it is not a recording of this version.
+pub(super) fn parse_request(bytes: &[u8]) -> Option<Map<String, Value>> {
     #[derive(Deserialize)]
-    struct Asked {
+    struct RequestOnly {
         recording: u64,
         asked: Map<String, Value>,
     }
-    let Asked { recording, asked } = serde_json::from_slice(bytes).ok()?;
-    (recording == VERSION).then_some(asked)
+    let RequestOnly { recording, asked } = serde_json::from_slice(bytes).ok()?;
+    (recording == FORMAT_VERSION).then_some(asked)
 }
 
-/// A text, line by line where it has several: so a review shows the line that changed.
+/// A text; several lines are stored as an array, so that diffs are readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text {
@@ -102,7 +101,7 @@ pub(super) enum Text {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        // Only here: a carriage return is a character like any other and stays in its line.
+        // Not `lines()`: carriage returns must be preserved.
         if text.contains('\n') { Text::Lines(text.split('\n').map(str::to_owned).collect()) } else { Text::Line(text) }
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of recordings: reads, writes, counts.
+//! The folder of recordings.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write as _};
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use karat_core::port::{AgentError, Pending};
+use karat_core::port::{AgentError, BoxFuture};
 use karat_core::redact::Redactor;
 
-use super::answer::{Answer, clean_error};
-use super::difference::Known;
-use super::file::{self, Unreadable};
+use super::answer::{Answer, sanitise_error};
+use super::difference::RecordingIndex;
+use super::file::{self, RecordingError};
 use super::key::Key;
 
-/// What the recordings are for.
+/// How recordings are used in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordingMode {
-    /// Everything is asked and written.
+    /// Calls the agent for every request and records the answers.
     Record,
-    /// What is recorded is replayed; what is not is asked and written.
+    /// Replays recorded answers; calls the agent for the others and records them.
     Auto,
-    /// Nobody is asked and nothing is written; what is not recorded is an error.
+    /// Replays only; a request without a recording is an error.
     Strict,
 }
 
@@ -30,48 +30,48 @@ pub enum RecordingMode {
 #[derive(Debug)]
 pub struct RecordingFolder {
     path: PathBuf,
-    /// What messages call it.
-    shown: String,
+    /// The path as it appears in messages.
+    display_path: String,
     mode: RecordingMode,
     redactor: Redactor,
     replayed: AtomicUsize,
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     recorded: AtomicUsize,
     missed: AtomicUsize,
     warnings: Mutex<BTreeSet<String>>,
     failures: Mutex<BTreeSet<String>>,
-    /// What is in the folder; looked at once, and only to say what a miss is like.
-    known: OnceLock<Known>,
+    /// Built on the first miss, to find the most similar recording.
+    index: OnceLock<RecordingIndex>,
 }
 
-/// What the recordings were good for in a run.
+/// Counts of replayed and recorded answers in a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordingTally {
-    /// Answers and errors from the folder.
+    /// Replayed answers and errors.
     pub replayed: usize,
-    /// Answers and errors that somebody was asked for.
-    pub asked: usize,
-    /// How many of those were written.
+    /// Answers and errors that the agent was called for.
+    pub requested: usize,
+    /// Requested answers that were recorded.
     pub recorded: usize,
-    /// Questions that had no recording and were not asked.
+    /// Requests without a recording in strict mode.
     pub missed: usize,
 }
 
 impl RecordingFolder {
-    /// Opens a folder, which need not be there yet; messages call it `shown`.
-    pub fn new(path: PathBuf, shown: String, mode: RecordingMode, redactor: Redactor) -> Self {
+    /// Creates a handle to a folder, which need not exist; messages show it as `display_path`.
+    pub fn new(path: PathBuf, display_path: String, mode: RecordingMode, redactor: Redactor) -> Self {
         Self {
             path,
-            shown,
+            display_path,
             mode,
             redactor,
             replayed: AtomicUsize::new(0),
-            asked: AtomicUsize::new(0),
+            requested: AtomicUsize::new(0),
             recorded: AtomicUsize::new(0),
             missed: AtomicUsize::new(0),
             warnings: Mutex::default(),
             failures: Mutex::default(),
-            known: OnceLock::new(),
+            index: OnceLock::new(),
         }
     }
 
@@ -83,18 +83,18 @@ impl RecordingFolder {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         RecordingTally {
             replayed: count(&self.replayed),
-            asked: count(&self.asked),
+            requested: count(&self.requested),
             recorded: count(&self.recorded),
             missed: count(&self.missed),
         }
     }
 
-    /// Returns what is odd about recordings that were there.
+    /// Returns warnings about invalid recordings.
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Returns what could not be recorded.
+    /// Returns errors about answers that could not be recorded.
     pub fn failures(&self) -> Vec<String> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -103,38 +103,38 @@ impl RecordingFolder {
         &self.redactor
     }
 
-    /// Answers from the folder, or asks and writes: as the mode says.
+    /// Replays a recording or calls the agent and records its answer, depending on the mode.
     pub(super) async fn answer<'a, A: Answer>(
         &'a self,
         key: &Key,
-        ask: impl FnOnce() -> Pending<'a, Result<A, AgentError>>,
+        call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
     ) -> Result<A, AgentError> {
         if self.mode != RecordingMode::Record
             && let Some(replayed) = self.replay(key)
         {
             return replayed;
         }
-        let mut outcome = ask().await;
-        // Also for this run, which else could judge what no replay will see.
+        let mut outcome = call().await;
+        // The sanitised answer is also judged in this run, so that a replay has the same verdict.
         match &mut outcome {
-            Ok(answer) => answer.clean(&self.redactor),
-            Err(error) => clean_error(error, &self.redactor),
+            Ok(answer) => answer.sanitise(&self.redactor),
+            Err(error) => sanitise_error(error, &self.redactor),
         }
         self.record(key, &outcome);
         outcome
     }
 
-    /// Records that somebody was asked in vain, in place of an older answer too: it is not what this run came to.
-    pub(super) fn give_up<A: Answer>(&self, key: &Key, error: &AgentError) {
+    /// Records an abandoned call as an error. Replaces an earlier answer, which is not the outcome of this run.
+    pub(super) fn record_abandoned<A: Answer>(&self, key: &Key, error: &AgentError) {
         if self.mode == RecordingMode::Strict {
             return;
         }
         let mut error = error.clone();
-        clean_error(&mut error, &self.redactor);
+        sanitise_error(&mut error, &self.redactor);
         self.record::<A>(key, &Err(error));
     }
 
-    /// Returns none where somebody is to be asked.
+    /// Returns `None` if the agent must be called.
     fn replay<A: Answer>(&self, key: &Key) -> Option<Result<A, AgentError>> {
         let is_strict = self.mode == RecordingMode::Strict;
         let miss = |message: String| {
@@ -147,51 +147,51 @@ impl RecordingFolder {
                 Some(outcome)
             }
             Ok(None) if is_strict => {
-                let known = self.known.get_or_init(|| Known::scan(&self.path));
-                let why = known.why_missed(key);
-                let why = why.unwrap_or_else(|| format!("nothing in {} is like it", self.shown));
-                miss(format!("no recording of this answer: {why}"))
+                let index = self.index.get_or_init(|| RecordingIndex::scan(&self.path));
+                let reason = index.explain_miss(key);
+                let reason = reason.unwrap_or_else(|| format!("no similar recording in {}", self.display_path));
+                miss(format!("no recording for this request: {reason}"))
             }
-            Err(unreadable) if is_strict => miss(format!("the recording {} {unreadable}", self.shown_file(key))),
-            Err(unreadable) => {
-                let warning = format!("the recording {} {unreadable}; it was not replayed", self.shown_file(key));
+            Err(error) if is_strict => miss(format!("the recording {} {error}", self.display_file(key))),
+            Err(error) => {
+                let warning = format!("the recording {} {error}; it was not replayed", self.display_file(key));
                 self.warnings.lock().unwrap_or_else(PoisonError::into_inner).insert(warning);
                 None
             }
-            // An error is worth another try.
+            // Recorded errors are retried in auto mode.
             Ok(_) => None,
         }
     }
 
-    fn read<A: Answer>(&self, key: &Key) -> Result<Option<Result<A, AgentError>>, Unreadable> {
-        // Blocking, and still better for everybody: measured, a file is read in 7 µs and handed to a thread in 28 µs.
+    fn read<A: Answer>(&self, key: &Key) -> Result<Option<Result<A, AgentError>>, RecordingError> {
+        // Blocking on purpose: a read takes 7 µs, handing it to a blocking thread 28 µs.
         match std::fs::read(self.path.join(key.file_name())) {
             Ok(bytes) => file::read(key, &bytes).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Unreadable::Io(error.to_string())),
+            Err(error) => Err(RecordingError::Io(error.to_string())),
         }
     }
 
-    /// Without a point at which it could be let go: what is there is whole.
+    /// Synchronous, so that cancellation cannot leave a partial recording.
     fn record<A: Answer>(&self, key: &Key, outcome: &Result<A, AgentError>) {
-        // A budget that is used up says nothing about the question: what was answered earlier still stands.
+        // A budget error is unrelated to the request: keep an earlier recording.
         if outcome.as_ref().is_err_and(AgentError::ends_run) {
             return;
         }
-        increment(&self.asked);
+        increment(&self.requested);
         let written = file::write(key, outcome)
-            .and_then(|bytes| write_whole(&self.path, key.file_name(), &bytes).map_err(|error| error.to_string()));
+            .and_then(|bytes| write_atomically(&self.path, key.file_name(), &bytes).map_err(|error| error.to_string()));
         match written {
             Ok(()) => increment(&self.recorded),
             Err(reason) => {
-                let failure = format!("could not write the recording {}: {reason}", self.shown_file(key));
+                let failure = format!("cannot write the recording {}: {reason}", self.display_file(key));
                 self.failures.lock().unwrap_or_else(PoisonError::into_inner).insert(failure);
             }
         }
     }
 
-    fn shown_file(&self, key: &Key) -> String {
-        Path::new(&self.shown).join(key.file_name()).display().to_string()
+    fn display_file(&self, key: &Key) -> String {
+        Path::new(&self.display_path).join(key.file_name()).display().to_string()
     }
 }
 
@@ -199,15 +199,15 @@ fn increment(counter: &AtomicUsize) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Writes a file through a temporary one beside it. It is not forced to the disk: what a crash of the machine
-/// leaves behind is found to be damaged, and can be recorded again.
-fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// Writes a temporary file and renames it. There is no fsync: a recording that a system crash damages is detected and
+/// can be recorded again.
+fn write_atomically(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".karat-").suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As for any file a program makes: the umask decides. The default is for the owner's eyes only.
+        // Temporary files are private by default; use the umask as for ordinary files.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut temporary = match builder.tempfile_in(folder) {
@@ -215,7 +215,7 @@ fn write_whole(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
             std::fs::create_dir_all(folder)?;
             builder.tempfile_in(folder)?
         }
-        made => made?,
+        result => result?,
     };
     temporary.write_all(bytes)?;
     temporary.persist(folder.join(name)).map_err(|error| error.error)?;

@@ -1,4 +1,4 @@
-//! What determines an answer, as one name.
+//! Keys of recordings: everything that determines an answer.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +9,41 @@ use serde_json::{Map, Value};
 
 use super::file::Text;
 
-/// The parts that mean something here; agents name the others.
+/// Names of the parts that this module uses; agents define the others.
 pub(super) const AGENT: &str = "agent";
 pub(super) const MESSAGE: &str = "message";
 pub(super) const USER: &str = "user";
 pub(super) const SAMPLE: &str = "sample";
 
-/// How many characters of the message a file's name shows.
-const LONGEST_SLUG: usize = 40;
+/// Maximum number of characters of the message in a file name.
+const MAX_SLUG_LEN: usize = 40;
 
-/// A question that was asked, or is to be.
+/// The key of a recorded or new request.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// The parts as a file shows them.
-    asked: Map<String, Value>,
-    /// The part that a person knows the question by.
+    /// The parts in the form of the file.
+    parts: Map<String, Value>,
+    /// The name of the part that identifies the request to a person.
     title: &'static str,
     file_name: String,
 }
 
 impl Key {
-    /// Takes the secrets out first: a key that was rotated makes no other question.
+    /// Redacts secrets first, so that a rotated API key does not change the key.
     pub(super) fn new(mut parts: Map<String, Value>, title: &'static str, redactor: &Redactor) -> Self {
         redactor.map(&mut parts);
-        // In order, so that a file does not change with the registry's.
+        // Sorted, so that the file does not depend on the order of the registry.
         let parts: Map<String, Value> = parts.into_iter().map(|(name, part)| (name, sorted(&part))).collect();
         let by_name: BTreeMap<&String, &Value> = parts.iter().collect();
-        // Not the canonical form: that rounds large numbers, and to a model they are not the same.
+        // Not the canonical form: it rounds large numbers, which a model would distinguish.
         let hash = short_hash(&serde_json::to_vec(&by_name).unwrap_or_default());
         let slug = slug(parts.get(title).and_then(Value::as_str).unwrap_or_default());
         let file_name = if slug.is_empty() { format!("{hash}.json") } else { format!("{slug}-{hash}.json") };
-        Self { asked: parts.into_iter().map(|(name, part)| (name, shown(part))).collect(), title, file_name }
+        Self { parts: parts.into_iter().map(|(name, part)| (name, split_lines(part))).collect(), title, file_name }
     }
 
-    pub(super) fn asked(&self) -> &Map<String, Value> {
-        &self.asked
+    pub(super) fn parts(&self) -> &Map<String, Value> {
+        &self.parts
     }
 
     pub(super) fn title(&self) -> &'static str {
@@ -55,8 +55,8 @@ impl Key {
     }
 }
 
-/// Shows a text of several lines line by line.
-fn shown(part: Value) -> Value {
+/// Converts a text of several lines to an array of lines.
+fn split_lines(part: Value) -> Value {
     match part {
         Value::String(text) => Text::from(text).into(),
         other => other,
@@ -64,9 +64,9 @@ fn shown(part: Value) -> Value {
 }
 
 fn slug(message: &str) -> String {
-    let mut slug = String::with_capacity(LONGEST_SLUG);
+    let mut slug = String::with_capacity(MAX_SLUG_LEN);
     for character in message.chars() {
-        if slug.len() == LONGEST_SLUG {
+        if slug.len() == MAX_SLUG_LEN {
             break;
         }
         if character.is_ascii_alphanumeric() {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn key(parts: Value) -> Key {
-        let Value::Object(parts) = parts else { panic!("parts have names") };
+        let Value::Object(parts) = parts else { panic!("expected an object") };
         let redactor = Redactor::default();
         redactor.add("old-key");
         redactor.add("new-key");
@@ -98,7 +98,7 @@ mod tests {
     #[case("../../etc/passwd\n", "etc-passwd")]
     #[case("天気は?", "")]
     #[case("a b c d e f g h i j k l m n o p q r s t u v w", "a-b-c-d-e-f-g-h-i-j-k-l-m-n-o-p-q-r-s-t")]
-    fn a_slug_is_a_safe_short_name(#[case] message: &str, #[case] expected: &str) {
+    fn slugs_are_short_and_safe_in_file_names(#[case] message: &str, #[case] expected: &str) {
         assert_eq!(slug(message), expected);
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[case(json!({"agent": "a", "message": "m"}), json!({"message": "m", "agent": "a"}))]
     #[case(json!({"stubs": {"a": {"x": 1, "y": 2}, "b": 1}}), json!({"stubs": {"b": 1, "a": {"y": 2, "x": 1}}}))]
     #[case(json!({"agent": "http://x?key=old-key"}), json!({"agent": "http://x?key=new-key"}))]
-    fn the_same_question_has_one_name(#[case] left: Value, #[case] right: Value) {
+    fn equal_requests_have_the_same_file_name(#[case] left: Value, #[case] right: Value) {
         assert_eq!(key(left).file_name(), key(right).file_name());
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[case(json!({"message": "a\nb"}), json!({"message": ["a", "b"]}))]
     #[case(json!({"message": "a"}), json!({"user": "a"}))]
     #[case(json!({}), json!({"message": null}))]
-    fn another_question_has_another_name(#[case] left: Value, #[case] right: Value) {
+    fn different_requests_have_different_file_names(#[case] left: Value, #[case] right: Value) {
         assert_ne!(key(left).file_name(), key(right).file_name());
     }
 }

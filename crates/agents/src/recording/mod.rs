@@ -1,7 +1,7 @@
-//! Answers on disk: what was asked before need not be asked again.
+//! Records answers on disk and replays them.
 //!
-//! One file for each key, named by the key's hash, so that a hit is one read. The key is all that determines the
-//! answer; what a case asserts is not in it. What a run returns while it records is what a replay will return.
+//! There is one file per key, named by the key's hash, so that a hit takes one read. The key contains everything that
+//! determines the answer, but not the assertions of the case. A recording run returns exactly what a replay returns.
 
 mod agent;
 mod answer;

@@ -1,4 +1,4 @@
-//! Agents that are programs: well-behaved ones and others.
+//! Command agents with well-behaved and faulty programs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn agent_with(command: &str, value: &Value) -> CommandAgent {
     CommandAgent::new(command, Path::new("/"), config(value)).unwrap()
 }
 
-/// Makes an agent of a shell's script.
+/// Creates an agent that runs a shell script.
 fn shell(script: &str) -> CommandAgent {
     agent_with(&shell_line(script), &json!({}))
 }
@@ -33,7 +33,7 @@ async fn error_of(script: &str) -> String {
     answer(script).await.expect_err(script).message
 }
 
-/// Tells whether a process runs that has this word on its command line.
+/// Whether a process with this argument is running.
 fn is_running(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let has_word = |line: Vec<u8>| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes());
@@ -41,7 +41,7 @@ fn is_running(word: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_request_goes_in_and_the_answer_comes_out() {
+async fn sends_the_request_on_stdin_and_reads_the_reply_from_stdout() {
     let script = r#"import json, sys
 request = json.load(sys.stdin)
 assert sys.stdin.read() == ""
@@ -62,7 +62,7 @@ print(json.dumps({
 }
 
 #[tokio::test]
-async fn request_and_answer_can_have_another_shape() {
+async fn request_and_reply_formats_are_configurable() {
     let value = json!({
         "request": {"body": {"messages": [{"role": "user", "content": ""}]}, "message": "/messages/0/content", "query": "q"},
         "response": {"response": "/seen"},
@@ -77,16 +77,16 @@ async fn request_and_answer_can_have_another_shape() {
 }
 
 #[tokio::test]
-async fn a_program_need_not_listen() {
-    let answered = answer("exec 0<&-; printf '{\"response\": \"ok\"}'").await.unwrap();
-    assert_eq!((answered.response.as_str(), answered.stderr), ("ok", None));
-    // More than any pipe holds.
+async fn a_program_need_not_read_stdin() {
+    let trace = answer("exec 0<&-; printf '{\"response\": \"ok\"}'").await.unwrap();
+    assert_eq!((trace.response.as_str(), trace.stderr), ("ok", None));
+    // More than a pipe can buffer.
     let agent = shell("printf '{\"response\": \"ok\"}'");
     assert_eq!(ask(&agent, &"x".repeat(1_000_000)).await.unwrap().response, "ok");
 }
 
 #[tokio::test]
-async fn a_program_may_talk_before_it_listens() {
+async fn a_program_may_write_before_it_reads() {
     let script = "import sys; sys.stdout.write(\" \" * 500000); sys.stderr.write(\"e\" * 50000); \
                   sys.stdout.write(\"{\\\"response\\\": \\\"%d\\\"}\" % len(sys.stdin.read()))";
     let agent = agent_with(&format!("python3 -c '{script}'"), &json!({}));
@@ -100,14 +100,14 @@ async fn a_program_may_talk_before_it_listens() {
 #[case("kill -9 $$", "the program ended with signal 9 (SIGKILL)")]
 #[case("true", "the program wrote nothing to stdout")]
 #[case("echo why >&2; echo ' '", "the program wrote nothing to stdout; its stderr: why")]
-#[case("echo hello", "the program's answer is no JSON (expected value at line 1 column 1): hello")]
+#[case("echo hello", "the program's answer is not valid JSON (expected value at line 1 column 1): hello")]
 #[case(
     "echo oops >&2; printf '{\"response\": \"ok\"} x'",
-    "the program's answer is no JSON (trailing characters at line 1 column 20); its stderr: oops: {\"response\": \"ok\"} x"
+    "the program's answer is not valid JSON (trailing characters at line 1 column 20); its stderr: oops: {\"response\": \"ok\"} x"
 )]
 #[case("echo oops >&2; echo '{}'", "the reply has no text at '/response'; its stderr: oops")]
 #[tokio::test]
-async fn what_is_no_answer_says_why(#[case] script: &str, #[case] expected: &str) {
+async fn reports_why_there_is_no_answer(#[case] script: &str, #[case] expected: &str) {
     assert_eq!(error_of(script).await, expected);
 }
 
@@ -115,44 +115,44 @@ async fn what_is_no_answer_says_why(#[case] script: &str, #[case] expected: &str
 async fn the_last_lines_of_stderr_are_quoted() {
     let message = error_of("seq 1 100000 >&2; exit 1").await;
     assert!(message.ends_with("\n99999\n100000") && message.len() < 400, "{message}");
-    // A line is quoted whole or not at all, so that no secret is cut in two.
+    // Only whole lines are quoted, so that no secret is split.
     let message = error_of("printf 'first\\n%01000d\\n' 7 >&2; exit 1").await;
     assert_eq!(message, format!("the program ended with exit status 1; its stderr: {:01000}", 7));
 }
 
 #[tokio::test]
-async fn only_the_end_of_stderr_is_kept() {
+async fn only_the_end_of_stderr_is_captured() {
     let trace = answer("seq 1 100000 >&2; printf '{\"response\": \"ok\"}'").await.unwrap();
     let stderr = trace.stderr.unwrap();
     assert!(stderr.len() <= 64 * 1024 + 8 && stderr.len() > 60 * 1024, "{}", stderr.len());
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!((lines[0], lines.last()), ("…", Some(&"100000")));
     let (first, second): (u32, u32) = (lines[1].parse().unwrap(), lines[2].parse().unwrap());
-    assert_eq!(first + 1, second, "begins with a whole line");
+    assert_eq!(first + 1, second, "expected a whole first line");
 }
 
 #[tokio::test]
-async fn endless_output_is_cut_off() {
+async fn a_program_with_endless_output_is_killed() {
     let started = Instant::now();
     let agent = agent_with("yes karat-endless-7531", &json!({"maxResponseBytes": 1000}));
     let error = ask(&agent, "hi").await.expect_err("too much");
     assert_eq!(error.message, "the program's answer is larger than 1000 bytes ('maxResponseBytes')");
     assert!(started.elapsed() < Duration::from_secs(10));
-    wait_until("the program is ended", || !is_running("karat-endless-7531")).await;
-    // As many bytes as allowed are none too many.
+    wait_until("the program is killed", || !is_running("karat-endless-7531")).await;
+    // Exactly the limit is allowed.
     let exact = agent_with(&shell_line("printf '{\"response\": \"ok\"}'"), &json!({"maxResponseBytes": 18}));
     assert_eq!(ask(&exact, "hi").await.unwrap().response, "ok");
 }
 
 #[tokio::test]
-async fn a_program_that_is_given_up_ends_with_all_its_children() {
+async fn a_cancelled_program_is_killed_with_its_children() {
     let agent = shell("sleep 86001.5 & (sleep 86002.5 & wait) & sleep 86003.5; wait");
-    let asked = tokio::time::timeout(Duration::from_millis(700), ask(&agent, "hi"));
-    let watched = wait_until("children are started", || is_running("86001.5") && is_running("86002.5"));
-    let (given_up, ()) = tokio::join!(asked, watched);
-    assert!(given_up.is_err(), "no answer in time");
+    let call = tokio::time::timeout(Duration::from_millis(700), ask(&agent, "hi"));
+    let children = wait_until("the children are running", || is_running("86001.5") && is_running("86002.5"));
+    let (cancelled, ()) = tokio::join!(call, children);
+    assert!(cancelled.is_err(), "expected a timeout");
     for word in ["86001.5", "86002.5", "86003.5"] {
-        wait_until("nothing is left", || !is_running(word)).await;
+        wait_until("all processes are killed", || !is_running(word)).await;
     }
 }
 
@@ -169,21 +169,21 @@ async fn no_zombies_are_left() {
     let rename = "import ctypes, time; ctypes.CDLL(None).prctl(15, b\"karat-zombie\"); time.sleep(60)";
     let agent = agent_with(&format!("python3 -c '{rename}' 86010.5"), &json!({}));
     for _ in 0..3 {
-        let asked = tokio::time::timeout(Duration::from_millis(400), ask(&agent, "hi"));
-        assert!(asked.await.is_err());
+        let call = tokio::time::timeout(Duration::from_millis(400), ask(&agent, "hi"));
+        assert!(call.await.is_err());
     }
-    wait_until("all are taken leave of", || !is_running("86010.5") && children() == 0).await;
+    wait_until("all processes are reaped", || !is_running("86010.5") && children() == 0).await;
 }
 
 #[tokio::test]
-async fn children_that_hold_the_pipes_do_not_hold_the_case() {
+async fn children_that_hold_the_pipes_do_not_delay_the_case() {
     let started = Instant::now();
     let trace = answer("sleep 86004.5 & printf '{\"response\": \"ok\"}'; echo bye >&2").await.unwrap();
     assert_eq!((trace.response.as_str(), trace.stderr.as_deref()), ("ok", Some("bye\n")));
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
-    // The time is the program's, not that of its children.
+    // The latency does not include the children.
     assert!(trace.latency_ms < 250.0 + 1_000.0, "{}", trace.latency_ms);
-    wait_until("nothing is left behind", || !is_running("86004.5")).await;
+    wait_until("the child is killed", || !is_running("86004.5")).await;
 }
 
 #[tokio::test]
@@ -193,41 +193,41 @@ async fn a_program_may_close_its_pipes_early() {
 }
 
 #[rstest]
-#[case("", "'command:' names no program")]
-#[case("  ", "'command:' names no program")]
-#[case("''", "'command:' names no program")]
-#[case("sh -c 'x", "the command cannot be split into words: a quotation mark is not closed")]
-#[case("./nothing here", "there is no program './nothing'")]
-#[case("bin/", "there is no program 'bin/'")]
-fn what_names_no_program_is_refused(#[case] command: &str, #[case] expected: &str) {
+#[case("", "missing program after 'command:'")]
+#[case("  ", "missing program after 'command:'")]
+#[case("''", "missing program after 'command:'")]
+#[case("sh -c 'x", "invalid command: unclosed quotation mark")]
+#[case("./nothing here", "program './nothing' not found")]
+#[case("bin/", "program 'bin/' not found")]
+fn rejects_invalid_command_lines(#[case] command: &str, #[case] expected: &str) {
     let error = CommandAgent::new(command, Path::new("/karat-nowhere"), config(&json!({}))).expect_err(command);
     assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_an_error() {
-    let message = ask(&agent_with("karat-no-such-program", &json!({})), "hi").await.expect_err("none").message;
+async fn a_missing_program_is_an_error() {
+    let message = ask(&agent_with("karat-no-such-program", &json!({})), "hi").await.expect_err("expected an error").message;
     assert_eq!(message, "cannot start karat-no-such-program: No such file or directory (os error 2)");
 }
 
 #[tokio::test]
-async fn a_program_works_in_the_projects_folder() {
+async fn a_program_runs_in_the_project_folder() {
     let folder = std::env::temp_dir().join(format!("karat-command-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("bin")).unwrap();
     let script = "#!/bin/sh\nprintf '{\"response\": \"%s\"}' \"$(basename \"$PWD\")\"\n";
     std::fs::write(folder.join("bin/agent"), script).unwrap();
-    let words = "sh bin/agent";
-    let agent = CommandAgent::new(words, &folder, config(&json!({}))).unwrap();
+    let command = "sh bin/agent";
+    let agent = CommandAgent::new(command, &folder, config(&json!({}))).unwrap();
     let by_path = CommandAgent::new("bin/agent", &folder, config(&json!({})));
     let response = ask(&agent, "hi").await.map(|trace| trace.response);
-    let refused = ask(&by_path.unwrap(), "hi").await.expect_err("not executable").message;
+    let error = ask(&by_path.unwrap(), "hi").await.expect_err("not executable").message;
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(response, Ok(folder.file_name().unwrap().to_string_lossy().into_owned()));
-    assert!(refused.contains("Permission denied"), "{refused}");
+    assert!(error.contains("Permission denied"), "{error}");
 }
 
 #[tokio::test]
-async fn many_at_once_do_not_mix() {
+async fn concurrent_calls_get_their_own_answers() {
     let agent = agent_with("cat", &json!({"response": {"response": "/message"}}));
     let messages: Vec<String> = (0..50).map(|number| format!("message {number}")).collect();
     let answers = futures::future::join_all(messages.iter().map(|message| ask(&agent, message))).await;

@@ -1,17 +1,17 @@
-//! Agents against real servers on loopback, polite and rude, against programs and against scripts.
+//! Tests agents against real servers on loopback, programs and scripts, both well-behaved and faulty.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
-mod asking;
 #[cfg(target_os = "linux")]
 mod command;
-mod configuring;
-mod connecting;
-mod determining;
-mod failing;
-mod reading;
+mod connections;
+mod determinants;
+mod errors;
+mod http_config;
+mod invalid_settings;
 mod recording;
-mod refusing;
+mod replies;
+mod requests;
 mod scripted;
 mod structured;
 mod support;

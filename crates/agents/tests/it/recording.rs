@@ -1,4 +1,4 @@
-//! Answers that are recorded and replayed.
+//! Recording and replay of answers.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, Pending, UnusableReply, Unwatched, Waiting};
+use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, BoxFuture, UnusableReply, IgnoreWaits, WaitObserver};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
@@ -22,29 +22,29 @@ use crate::support::case;
 
 type Outcome = Result<Trace, AgentError>;
 
-/// Gives the answers it was handed, one after the other, and says what determines them.
-struct Fake {
+/// Returns the given outcomes one after the other, then never answers.
+struct FakeAgent {
     parts: Map<String, Value>,
     outcomes: Mutex<VecDeque<Outcome>>,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
 }
 
-impl Fake {
+impl FakeAgent {
     fn new(parts: Value, outcomes: impl IntoIterator<Item = Outcome>) -> Arc<Self> {
-        let Value::Object(parts) = parts else { panic!("parts have names") };
-        Arc::new(Self { parts, outcomes: Mutex::new(outcomes.into_iter().collect()), asked: AtomicUsize::new(0) })
+        let Value::Object(parts) = parts else { panic!("expected an object") };
+        Arc::new(Self { parts, outcomes: Mutex::new(outcomes.into_iter().collect()), calls: AtomicUsize::new(0) })
     }
 
-    fn saying(text: &str) -> Arc<Self> {
+    fn replying(text: &str) -> Arc<Self> {
         Self::new(json!({"agent": "fake"}), [Ok(trace(text))])
     }
 
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
     }
 }
 
-impl Agent for Fake {
+impl Agent for FakeAgent {
     fn identity(&self) -> String {
         "fake".to_owned()
     }
@@ -63,9 +63,9 @@ impl Agent for Fake {
         Mode::Stubbed
     }
 
-    fn answer<'a>(&'a self, _ask: Ask<'a>) -> Pending<'a, Outcome> {
+    fn answer<'a>(&'a self, _ask: Ask<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async {
-            self.asked.fetch_add(1, Ordering::Relaxed);
+            self.calls.fetch_add(1, Ordering::Relaxed);
             let next = self.outcomes.lock().unwrap().pop_front();
             match next {
                 Some(outcome) => outcome,
@@ -75,9 +75,9 @@ impl Agent for Fake {
     }
 }
 
-/// Whoever asks this one was wrong to ask at all.
-fn nobody(parts: Value) -> Arc<Fake> {
-    Fake::new(parts, [])
+/// Returns an agent that never answers, for requests that must be replayed.
+fn silent_agent(parts: Value) -> Arc<FakeAgent> {
+    FakeAgent::new(parts, [])
 }
 
 fn trace(response: &str) -> Trace {
@@ -85,10 +85,10 @@ fn trace(response: &str) -> Trace {
 }
 
 fn open(folder: &Path, mode: RecordingMode) -> Arc<RecordingFolder> {
-    open_secret(folder, mode, &[])
+    open_with_secrets(folder, mode, &[])
 }
 
-fn open_secret(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Arc<RecordingFolder> {
+fn open_with_secrets(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Arc<RecordingFolder> {
     let redactor = Redactor::default();
     for secret in secrets {
         redactor.add(secret);
@@ -96,17 +96,17 @@ fn open_secret(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Arc<Reco
     Arc::new(RecordingFolder::new(folder.to_path_buf(), "recordings".to_owned(), mode, redactor))
 }
 
-async fn ask(inner: &Arc<Fake>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
+async fn ask(inner: &Arc<FakeAgent>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
     let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
-    let asking = agent.answer(Ask { case, sample, waiting: &Unwatched });
-    tokio::time::timeout(Duration::from_secs(10), asking).await.expect("nobody was to be asked")
+    let answer = agent.answer(Ask { case, sample, waiting: &IgnoreWaits });
+    tokio::time::timeout(Duration::from_secs(10), answer).await.expect("the agent must not be called")
 }
 
-/// Asks the same again of a folder that replays only.
+/// Replays a request in strict mode.
 async fn replay(parts: Value, folder: &Path, case: &Case, sample: u32) -> Outcome {
-    let inner = nobody(parts);
+    let inner = silent_agent(parts);
     let outcome = ask(&inner, &open(folder, RecordingMode::Strict), case, sample).await;
-    assert_eq!(inner.asked(), 0);
+    assert_eq!(inner.calls(), 0);
     outcome
 }
 
@@ -122,8 +122,8 @@ fn only_file(folder: &Path) -> PathBuf {
     files[0].clone()
 }
 
-fn tally(replayed: usize, asked: usize, recorded: usize, missed: usize) -> RecordingTally {
-    RecordingTally { replayed, asked, recorded, missed }
+fn tally(replayed: usize, requested: usize, recorded: usize, missed: usize) -> RecordingTally {
+    RecordingTally { replayed, requested, recorded, missed }
 }
 
 fn model_parts() -> Value {
@@ -135,7 +135,7 @@ fn model_parts() -> Value {
 }
 
 #[tokio::test]
-async fn a_file_reads_well_in_a_review() {
+async fn file_format_is_readable() {
     let folder = TempDir::new().unwrap();
     let answer = Trace {
         response: "18 °C.\r\n\nTake a jacket.\n".to_owned(),
@@ -160,7 +160,7 @@ async fn a_file_reads_well_in_a_review() {
         stderr: Some("one line".to_owned()),
         warnings: vec!["the answer was cut off".to_owned()],
     };
-    let inner = Fake::new(model_parts(), [Ok(answer.clone())]);
+    let inner = FakeAgent::new(model_parts(), [Ok(answer.clone())]);
     let recorded = open(folder.path(), RecordingMode::Record);
     let case = case("What's the weather in Paris?\nAnd should I take a jacket?");
     assert_eq!(ask(&inner, &recorded, &case, 0).await.unwrap(), answer);
@@ -235,10 +235,10 @@ async fn a_file_reads_well_in_a_review() {
 }
 
 #[tokio::test]
-async fn only_what_determines_the_answer_is_in_the_key() {
+async fn the_key_contains_only_determinants() {
     let folder = TempDir::new().unwrap();
     let parts = json!({"agent": "fake"});
-    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    ask(&FakeAgent::replying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
     let mut other = case("hi");
     other.id = "other".to_owned();
     other.description = "other".to_owned();
@@ -248,9 +248,9 @@ async fn only_what_determines_the_answer_is_in_the_key() {
 }
 
 #[tokio::test]
-async fn every_sample_has_its_own_answer() {
+async fn each_sample_has_its_own_recording() {
     let folder = TempDir::new().unwrap();
-    let inner = Fake::new(json!({}), ["a", "b"].map(|text| Ok(trace(text))));
+    let inner = FakeAgent::new(json!({}), ["a", "b"].map(|text| Ok(trace(text))));
     let recorded = open(folder.path(), RecordingMode::Record);
     for sample in [0, 1] {
         ask(&inner, &recorded, &case("hi"), sample).await.unwrap();
@@ -258,37 +258,37 @@ async fn every_sample_has_its_own_answer() {
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 1).await.unwrap().response, "b");
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await.unwrap().response, "a");
     let missed = replay(json!({}), folder.path(), &case("hi"), 2).await.unwrap_err();
-    insta::assert_snapshot!(missed.message, @"no recording of this answer: the same is asked 3 times in this run and was recorded 2 times");
+    insta::assert_snapshot!(missed.message, @"no recording for this request: the same request is made 3 times in this run but was recorded 2 times");
 }
 
 #[tokio::test]
-async fn auto_asks_only_for_what_is_missing() {
+async fn auto_calls_the_agent_only_for_missing_recordings() {
     let folder = TempDir::new().unwrap();
     let first = open(folder.path(), RecordingMode::Auto);
-    ask(&Fake::saying("first"), &first, &case("hi"), 0).await.unwrap();
+    ask(&FakeAgent::replying("first"), &first, &case("hi"), 0).await.unwrap();
     assert_eq!(first.tally(), tally(0, 1, 1, 0));
     let second = open(folder.path(), RecordingMode::Auto);
-    let inner = Fake::saying("second");
+    let inner = FakeAgent::replying("second");
     assert_eq!(ask(&inner, &second, &case("hi"), 0).await.unwrap().response, "first");
-    assert_eq!((inner.asked(), second.tally()), (0, tally(1, 0, 0, 0)));
+    assert_eq!((inner.calls(), second.tally()), (0, tally(1, 0, 0, 0)));
     assert_eq!(ask(&inner, &second, &case("ho"), 0).await.unwrap().response, "second");
-    assert_eq!((inner.asked(), second.tally()), (1, tally(1, 1, 1, 0)));
+    assert_eq!((inner.calls(), second.tally()), (1, tally(1, 1, 1, 0)));
 }
 
 #[tokio::test]
-async fn record_asks_always_and_writes_over_what_is_there() {
+async fn record_overwrites_existing_recordings() {
     let folder = TempDir::new().unwrap();
     for text in ["first", "second"] {
-        ask(&Fake::saying(text), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+        ask(&FakeAgent::replying(text), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
     }
     only_file(folder.path());
     assert_eq!(replay(json!({"agent": "fake"}), folder.path(), &case("hi"), 0).await.unwrap().response, "second");
 }
 
 #[tokio::test]
-async fn what_else_an_agent_says_of_itself_is_passed_through() {
+async fn delegates_metadata_to_the_inner_agent() {
     let folder = TempDir::new().unwrap();
-    let inner = Fake::saying("hello");
+    let inner = FakeAgent::replying("hello");
     let agent = RecordingAgent::new(Arc::clone(&inner) as Arc<dyn Agent>, open(folder.path(), RecordingMode::Record));
     assert_eq!(agent.identity(), inner.identity());
     assert_eq!(agent.parameters(), inner.parameters());
@@ -297,13 +297,13 @@ async fn what_else_an_agent_says_of_itself_is_passed_through() {
 }
 
 #[tokio::test]
-async fn an_error_is_replayed_by_strict_and_asked_again_by_auto() {
+async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
     let folder = TempDir::new().unwrap();
     let error = AgentError::new("the agent answered HTTP 500:\nboom\r\n", Duration::from_nanos(1_234_567_891));
-    let inner = Fake::new(json!({}), [Ok(trace("good")), Err(error.clone()), Ok(trace("better"))]);
+    let inner = FakeAgent::new(json!({}), [Ok(trace("good")), Err(error.clone()), Ok(trace("better"))]);
     let recorded = open(folder.path(), RecordingMode::Record);
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(trace("good")));
-    // The newest run counts, for better or worse.
+    // The last outcome is recorded, even if it is worse.
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(error.clone()));
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Err(error));
     let auto = open(folder.path(), RecordingMode::Auto);
@@ -312,11 +312,11 @@ async fn an_error_is_replayed_by_strict_and_asked_again_by_auto() {
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("better")));
 }
 
-/// Asks somebody who never answers, for a moment.
-async fn interrupted(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
-    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(folder));
-    let asking = agent.answer(Ask { case, sample: 0, waiting: &Unwatched });
-    assert!(tokio::time::timeout(Duration::from_millis(20), asking).await.is_err());
+/// Starts a call that never completes and cancels it.
+async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
+    let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));
+    let answer = agent.answer(Ask { case, sample: 0, waiting: &IgnoreWaits });
+    assert!(tokio::time::timeout(Duration::from_millis(20), answer).await.is_err());
     agent
 }
 
@@ -324,37 +324,37 @@ async fn interrupted(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAge
 #[case(RecordingMode::Record)]
 #[case(RecordingMode::Auto)]
 #[tokio::test]
-async fn a_case_that_was_given_up_is_recorded_too(#[case] mode: RecordingMode) {
+async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) {
     let folder = TempDir::new().unwrap();
     let case = case("hi");
     if mode == RecordingMode::Record {
         let earlier = open(folder.path(), mode);
-        ask(&Fake::new(json!({}), [Ok(trace("good"))]), &earlier, &case, 0).await.unwrap();
+        ask(&FakeAgent::new(json!({}), [Ok(trace("good"))]), &earlier, &case, 0).await.unwrap();
     }
     let recorded = open(folder.path(), mode);
-    let agent = interrupted(&recorded, &case).await;
+    let agent = cancel_call(&recorded, &case).await;
     let timeout = AgentError::timeout(Duration::from_nanos(20_123_457));
-    agent.given_up(Ask { case: &case, sample: 0, waiting: &Unwatched }, &timeout);
+    agent.on_abandoned(Ask { case: &case, sample: 0, waiting: &IgnoreWaits }, &timeout);
     assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout.clone()));
 
-    // A replay is told of nothing that it would write.
+    // Strict mode records nothing.
     let strict = open(folder.path(), RecordingMode::Strict);
-    let agent = RecordingAgent::new(nobody(json!({})), Arc::clone(&strict));
+    let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(&strict));
     let panicked = AgentError::new("internal error", Duration::ZERO);
-    agent.given_up(Ask { case: &case, sample: 0, waiting: &Unwatched }, &panicked);
+    agent.on_abandoned(Ask { case: &case, sample: 0, waiting: &IgnoreWaits }, &panicked);
     assert_eq!(strict.tally(), tally(0, 0, 0, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout));
 }
 
 #[tokio::test]
-async fn an_interruption_leaves_what_is_there() {
+async fn a_cancelled_call_keeps_an_existing_recording() {
     let folder = TempDir::new().unwrap();
     let recorded = open(folder.path(), RecordingMode::Record);
-    interrupted(&recorded, &case("hi")).await;
+    cancel_call(&recorded, &case("hi")).await;
     assert_eq!((files(folder.path()), recorded.tally()), (Vec::new(), tally(0, 0, 0, 0)));
-    ask(&Fake::new(json!({}), [Ok(trace("good"))]), &recorded, &case("hi"), 0).await.unwrap();
-    interrupted(&recorded, &case("hi")).await;
+    ask(&FakeAgent::new(json!({}), [Ok(trace("good"))]), &recorded, &case("hi"), 0).await.unwrap();
+    cancel_call(&recorded, &case("hi")).await;
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("good")));
 }
 
@@ -362,23 +362,23 @@ async fn an_interruption_leaves_what_is_there() {
 #[case(RecordingMode::Record)]
 #[case(RecordingMode::Auto)]
 #[tokio::test]
-async fn what_ends_a_run_is_not_recorded(#[case] mode: RecordingMode) {
+async fn budget_errors_are_not_recorded(#[case] mode: RecordingMode) {
     let folder = TempDir::new().unwrap();
-    let used_up = AgentError::budget("the budget is used up");
-    let inner = Fake::new(json!({}), [Err(used_up.clone()), Ok(trace("good")), Err(used_up.clone())]);
+    let exceeded = AgentError::budget("the budget is exceeded");
+    let inner = FakeAgent::new(json!({}), [Err(exceeded.clone()), Ok(trace("good")), Err(exceeded.clone())]);
     let recorded = open(folder.path(), mode);
-    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(used_up.clone()));
+    assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Err(exceeded.clone()));
     assert_eq!((files(folder.path()), recorded.tally()), (Vec::new(), tally(0, 0, 0, 0)));
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(trace("good")));
     let again = ask(&inner, &recorded, &case("hi"), 0).await;
     let is_replayed = mode == RecordingMode::Auto;
-    assert_eq!(again, if is_replayed { Ok(trace("good")) } else { Err(used_up) });
+    assert_eq!(again, if is_replayed { Ok(trace("good")) } else { Err(exceeded) });
     assert_eq!(recorded.tally(), tally(usize::from(is_replayed), 1, 1, 0));
     assert_eq!(replay(json!({}), folder.path(), &case("hi"), 0).await, Ok(trace("good")));
 }
 
 #[tokio::test]
-async fn no_secret_reaches_the_disk_and_a_rotated_one_changes_nothing() {
+async fn secrets_are_not_recorded_and_can_be_rotated() {
     let folder = TempDir::new().unwrap();
     let leak = "s3cr3t-one";
     let answer = Trace {
@@ -400,122 +400,122 @@ async fn no_secret_reaches_the_disk_and_a_rotated_one_changes_nothing() {
     let parts = |secret: &str| json!({"agent": format!("http://x?key={secret}"), "tools": {secret: secret}});
     let message = |secret: &str| case(&format!("log in with {secret}"));
     let outcomes = [Ok(answer), Err(AgentError::new(format!("refused {leak}"), Duration::ZERO))];
-    let inner = Fake::new(parts(leak), outcomes);
-    let recorded = open_secret(folder.path(), RecordingMode::Record, &[leak]);
+    let inner = FakeAgent::new(parts(leak), outcomes);
+    let recorded = open_with_secrets(folder.path(), RecordingMode::Record, &[leak]);
     let returned = [ask(&inner, &recorded, &message(leak), 0).await, ask(&inner, &recorded, &message(leak), 1).await];
     for file in files(folder.path()) {
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains(leak) && !file.display().to_string().contains("s3cr3t"), "{}: {text}", file.display());
     }
     let rotated = "another-secret";
-    let replayed = open_secret(folder.path(), RecordingMode::Strict, &[rotated]);
+    let replayed = open_with_secrets(folder.path(), RecordingMode::Strict, &[rotated]);
     for (sample, returned) in [0, 1].into_iter().zip(returned) {
-        let inner = nobody(parts(rotated));
-        // What was judged while it was recorded is what is judged now.
+        let inner = silent_agent(parts(rotated));
+        // The recording run returned the redacted answer too.
         assert_eq!(ask(&inner, &replayed, &message(rotated), sample).await, returned);
     }
     assert_eq!(replayed.tally(), tally(2, 0, 0, 0));
 }
 
 #[tokio::test]
-async fn a_miss_says_what_changed() {
+async fn a_miss_reports_what_changed() {
     let folder = TempDir::new().unwrap();
     let strict = || open(folder.path(), RecordingMode::Strict);
     let empty = strict();
-    let missed = ask(&nobody(model_parts()), &empty, &case("What's the weather?"), 0).await.unwrap_err();
-    insta::assert_snapshot!(missed.message, @"no recording of this answer: nothing in recordings is like it");
+    let missed = ask(&silent_agent(model_parts()), &empty, &case("What's the weather?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording for this request: no similar recording in recordings");
     assert_eq!((missed.elapsed, missed.cause), (Duration::ZERO, AgentErrorCause::NoAnswer));
     assert_eq!(empty.tally(), tally(0, 0, 0, 1));
 
-    let inner = Fake::new(model_parts(), [Ok(trace("cloudy"))]);
+    let inner = FakeAgent::new(model_parts(), [Ok(trace("cloudy"))]);
     ask(&inner, &open(folder.path(), RecordingMode::Record), &case("What's the weather?"), 0).await.unwrap();
     let mut parts = model_parts();
     parts["systemPrompt"] = json!("000000000000");
     parts["tools"]["get_weather"] = json!("000000000000");
     parts["parameters"]["temperature"] = json!(0.7);
-    let missed = ask(&nobody(parts), &strict(), &case("What's the weather?"), 0).await.unwrap_err();
-    insta::assert_snapshot!(missed.message, @"no recording of this answer: temperature was 0.2 and is 0.7, the system prompt changed, 1 tool changed (get_weather)");
-    let missed = ask(&nobody(model_parts()), &strict(), &case("What's the weather now?"), 0).await.unwrap_err();
-    insta::assert_snapshot!(missed.message, @"no recording of this answer: the message was 'What's the weather?' and is 'What's the weather now?'");
-    let missed = ask(&nobody(json!({"agent": "b"})), &strict(), &case("Sing!"), 0).await.unwrap_err();
-    insta::assert_snapshot!(missed.message, @"no recording of this answer: nothing in recordings is like it");
+    let missed = ask(&silent_agent(parts), &strict(), &case("What's the weather?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording for this request: temperature was 0.2 and is now 0.7, the system prompt changed, 1 tool changed (get_weather)");
+    let missed = ask(&silent_agent(model_parts()), &strict(), &case("What's the weather now?"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording for this request: the message was 'What's the weather?' and is now 'What's the weather now?'");
+    let missed = ask(&silent_agent(json!({"agent": "b"})), &strict(), &case("Sing!"), 0).await.unwrap_err();
+    insta::assert_snapshot!(missed.message, @"no recording for this request: no similar recording in recordings");
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_replayed_is_told() {
+async fn reports_invalid_recordings() {
     let folder = TempDir::new().unwrap();
     let parts = json!({"agent": "fake"});
-    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    ask(&FakeAgent::replying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
     let file = only_file(folder.path());
     let good = std::fs::read_to_string(&file).unwrap();
     let broken = [
         ("cut off", good[..good.len() / 2].to_owned()),
         ("empty", String::new()),
         ("another version", r#"{"recording": 2, "question": "hi"}"#.to_owned()),
-        ("another question", good.replace("\"hi\"", "\"ho\"")),
+        ("another request", good.replace("\"hi\"", "\"ho\"")),
         ("another sample", good.replace("\"sample\": 0", "\"sample\": 1")),
         ("no answer", good.split("  \"answer\"").next().unwrap().trim_end().trim_end_matches(',').to_owned() + "}"),
         ("an unknown key", good.replace("\"latencyMs\"", "\"latency\": 1, \"latencyMs\"")),
     ];
     let mut messages = Vec::new();
-    for (what, text) in broken {
-        assert_ne!(text, good, "{what}");
+    for (name, text) in broken {
+        assert_ne!(text, good, "{name}");
         std::fs::write(&file, &text).unwrap();
         let missed = replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap_err();
         let auto = open(folder.path(), RecordingMode::Auto);
-        assert_eq!(ask(&Fake::saying("again"), &auto, &case("hi"), 0).await.unwrap().response, "again", "{what}");
+        assert_eq!(ask(&FakeAgent::replying("again"), &auto, &case("hi"), 0).await.unwrap().response, "again", "{name}");
         assert_eq!(auto.warnings(), [format!("{}; it was not replayed", missed.message)]);
-        assert_eq!(replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap().response, "again", "{what}");
-        messages.push(format!("{what}: {}", missed.message));
+        assert_eq!(replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap().response, "again", "{name}");
+        messages.push(format!("{name}: {}", missed.message));
     }
     insta::assert_snapshot!(messages.join("\n"), @"
     cut off: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a string at line 6 column 6
     empty: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a value at line 1 column 0
-    another version: the recording recordings/hi-da1b17deb0aa.json is of another version (2): record it again
-    another question: the recording recordings/hi-da1b17deb0aa.json holds the answer to another question: was it edited?
-    another sample: the recording recordings/hi-da1b17deb0aa.json holds the answer to another question: was it edited?
+    another version: the recording recordings/hi-da1b17deb0aa.json has unsupported version 2: record it again
+    another request: the recording recordings/hi-da1b17deb0aa.json belongs to another request: was it edited?
+    another sample: the recording recordings/hi-da1b17deb0aa.json belongs to another request: was it edited?
     no answer: the recording recordings/hi-da1b17deb0aa.json is damaged: expected one of 'answer' and 'error'
     an unknown key: the recording recordings/hi-da1b17deb0aa.json is damaged: unknown field `latency`, expected one of `response`, `toolCalls`, `usage`, `model`, `stopReason`, `latencyMs`, `stderr`, `warnings` at line 10 column 13
     ");
 }
 
 #[tokio::test]
-async fn a_damaged_neighbour_does_not_hide_what_a_miss_is_like() {
+async fn damaged_files_are_skipped_when_a_miss_is_explained() {
     let folder = TempDir::new().unwrap();
-    ask(&Fake::saying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
+    ask(&FakeAgent::replying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
     std::fs::write(folder.path().join("a.json"), "{").unwrap();
     std::fs::write(folder.path().join("b.json"), [0xff, 0xfe]).unwrap();
     std::fs::create_dir(folder.path().join("c.json")).unwrap();
     let missed = replay(json!({"agent": "other"}), folder.path(), &case("hi"), 0).await.unwrap_err();
-    assert_eq!(missed.message, "no recording of this answer: the agent was 'fake' and is 'other'");
+    assert_eq!(missed.message, "no recording for this request: the agent was 'fake' and is now 'other'");
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_recorded_is_still_an_answer() {
+async fn an_answer_that_cannot_be_recorded_is_still_returned() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("taken");
     std::fs::write(&path, "a file").unwrap();
     let recorded = open(&path, RecordingMode::Record);
-    assert_eq!(ask(&Fake::saying("hello"), &recorded, &case("hi"), 0).await, Ok(trace("hello")));
+    assert_eq!(ask(&FakeAgent::replying("hello"), &recorded, &case("hi"), 0).await, Ok(trace("hello")));
     assert_eq!(recorded.tally(), tally(0, 1, 0, 0));
     let failures = recorded.failures();
-    assert!(failures.len() == 1 && failures[0].starts_with("could not write the recording recordings"), "{failures:?}");
+    assert!(failures.len() == 1 && failures[0].starts_with("cannot write the recording recordings"), "{failures:?}");
 
-    // Deeper than a reader of JSON goes.
+    // Nested more deeply than the JSON parser allows.
     let deep = (0..130).fold(json!(1), |value, _| json!([value]));
     let call = ToolCall { params: Map::from_iter([("p".to_owned(), deep)]), ..ToolCall::default() };
     let answer = Trace { tool_calls: vec![call], ..trace("deep") };
     let recorded = open(folder.path(), RecordingMode::Record);
-    let inner = Fake::new(json!({}), [Ok(answer.clone())]);
+    let inner = FakeAgent::new(json!({}), [Ok(answer.clone())]);
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(answer));
     let failures = recorded.failures();
     assert!(failures.len() == 1 && failures[0].contains("recursion limit"), "{failures:?}");
     assert_eq!(files(folder.path()), [path]);
 }
 
-/// Many at once, as two processes would: each file is there whole, nothing else is left.
+/// As several processes would; no file is partial and no temporary file is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn several_can_record_into_one_folder() {
+async fn concurrent_runs_can_record_into_one_folder() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("deep/down");
     let mut tasks = tokio::task::JoinSet::new();
@@ -524,7 +524,7 @@ async fn several_can_record_into_one_folder() {
         tasks.spawn(async move {
             for number in 0..50 {
                 let text = format!("{writer} ").repeat(2_000);
-                let inner = Fake::saying(&text);
+                let inner = FakeAgent::replying(&text);
                 ask(&inner, &recorded, &case(&format!("message {number}")), 0).await.unwrap();
             }
             assert_eq!(recorded.failures(), Vec::<String>::new());
@@ -539,7 +539,7 @@ async fn several_can_record_into_one_folder() {
     }
 }
 
-/// In a release build; one that is not optimised is allowed more.
+/// Debug builds have a higher limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_takes_less_than_a_millisecond() {
     const CASES: usize = 2_000;
@@ -548,43 +548,43 @@ async fn a_replay_takes_less_than_a_millisecond() {
     let cases: Vec<Case> = (0..CASES).map(|number| case(&format!("What's the weather, wording {number}?"))).collect();
     let answer = Trace { response: "It is 18 °C and cloudy.\n".repeat(40), ..trace("") };
     let recorded = open(folder.path(), RecordingMode::Record);
-    let inner = Fake::new(model_parts(), (0..CASES).map(|_| Ok(answer.clone())));
+    let inner = FakeAgent::new(model_parts(), (0..CASES).map(|_| Ok(answer.clone())));
     for case in &cases {
         ask(&inner, &recorded, case, 0).await.unwrap();
     }
     let strict = open(folder.path(), RecordingMode::Strict);
-    let inner = nobody(model_parts());
-    let begun = Instant::now();
+    let inner = silent_agent(model_parts());
+    let start = Instant::now();
     for case in &cases {
         assert_eq!(ask(&inner, &strict, case, 0).await.unwrap(), answer);
     }
-    let each = begun.elapsed() / 2_000;
+    let each = start.elapsed() / 2_000;
     assert_eq!(strict.tally(), tally(CASES, 0, 0, 0));
-    assert!(each < limit, "{each:?} a case");
+    assert!(each < limit, "{each:?} per case");
 
-    // A change of the system prompt misses them all, and each says so.
+    // A changed system prompt makes every request miss.
     let mut parts = model_parts();
     parts["systemPrompt"] = json!("000000000000");
-    let inner = nobody(parts);
-    let begun = Instant::now();
+    let inner = silent_agent(parts);
+    let start = Instant::now();
     for case in &cases {
         let missed = ask(&inner, &strict, case, 0).await.unwrap_err();
-        assert_eq!(missed.message, "no recording of this answer: the system prompt changed");
+        assert_eq!(missed.message, "no recording for this request: the system prompt changed");
     }
-    let each = begun.elapsed() / 2_000;
-    assert!(each < limit * 4, "{each:?} a miss");
+    let each = start.elapsed() / 2_000;
+    assert!(each < limit * 4, "{each:?} per miss");
 }
 
-/// Replies with how often it was asked.
+/// Replies with the number of earlier calls.
 struct FakeChat {
-    asked: AtomicUsize,
+    calls: AtomicUsize,
     parameters: Map<String, Value>,
 }
 
 impl FakeChat {
     fn new(temperature: f64) -> Arc<Self> {
         let parameters = Map::from_iter([("temperature".to_owned(), json!(temperature))]);
-        Arc::new(Self { asked: AtomicUsize::new(0), parameters })
+        Arc::new(Self { calls: AtomicUsize::new(0), parameters })
     }
 }
 
@@ -600,13 +600,13 @@ impl ChatModel for FakeChat {
     fn complete<'a>(
         &'a self,
         _prompt: &'a ChatPrompt,
-        _waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
+        _waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async {
-            let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+            let calls = self.calls.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_millis(5)).await;
             let usage = Some(Usage { cost_usd: Some(1e-7), ..Usage::default() });
-            Ok(ChatReply { value: json!({"score": asked, "big": u64::MAX, "why": "key-1234"}), usage, latency_ms: 5.1 })
+            Ok(ChatReply { value: json!({"score": calls, "big": u64::MAX, "why": "key-1234"}), usage, latency_ms: 5.1 })
         })
     }
 }
@@ -621,54 +621,54 @@ fn prompt(user: &str) -> ChatPrompt {
 }
 
 #[tokio::test]
-async fn a_judge_is_recorded_and_replayed_too() {
+async fn a_chat_model_is_recorded_and_replayed() {
     let folder = TempDir::new().unwrap();
     let inner = FakeChat::new(0.0);
-    let recorded = open_secret(folder.path(), RecordingMode::Record, &["key-1234"]);
+    let recorded = open_with_secrets(folder.path(), RecordingMode::Record, &["key-1234"]);
     let chat = RecordingChat::new(Arc::clone(&inner) as Arc<dyn ChatModel>, Arc::clone(&recorded));
     assert_eq!((chat.identity(), chat.parameters()), (inner.identity(), inner.parameters()));
     let (first, same) = (prompt("How good is this?\nVery."), prompt("How good is this?\nVery."));
-    let (left, right) = tokio::join!(chat.complete(&first, &Unwatched), chat.complete(&same, &Unwatched));
-    // Nothing tells the two apart, and a replay has one reply for both.
+    let (left, right) = tokio::join!(chat.complete(&first, &IgnoreWaits), chat.complete(&same, &IgnoreWaits));
+    // Equal prompts share one recording.
     assert_eq!(left, right);
-    assert_eq!(inner.asked.load(Ordering::Relaxed), 1);
-    let other = chat.complete(&prompt("And this?"), &Unwatched).await.unwrap();
+    assert_eq!(inner.calls.load(Ordering::Relaxed), 1);
+    let other = chat.complete(&prompt("And this?"), &IgnoreWaits).await.unwrap();
     assert_eq!(other.value, json!({"score": 1, "big": u64::MAX, "why": "***"}));
     assert_eq!(recorded.tally(), tally(0, 2, 2, 0));
 
     let replayed = open(folder.path(), RecordingMode::Strict);
     let judge = FakeChat::new(0.0);
     let chat = RecordingChat::new(Arc::clone(&judge) as Arc<dyn ChatModel>, Arc::clone(&replayed));
-    assert_eq!(chat.complete(&first, &Unwatched).await, left);
-    assert_eq!(chat.complete(&prompt("And this?"), &Unwatched).await, Ok(other));
+    assert_eq!(chat.complete(&first, &IgnoreWaits).await, left);
+    assert_eq!(chat.complete(&prompt("And this?"), &IgnoreWaits).await, Ok(other));
     let changed = ChatPrompt { schema: json!({"type": "object", "required": ["score"]}), ..prompt("And this?") };
-    let missed = chat.complete(&changed, &Unwatched).await.unwrap_err();
-    assert_eq!(missed.message, "no recording of this answer: schema required was added");
+    let missed = chat.complete(&changed, &IgnoreWaits).await.unwrap_err();
+    assert_eq!(missed.message, "no recording for this request: schema required was added");
     let warmer = RecordingChat::new(FakeChat::new(0.7), Arc::clone(&replayed));
-    let missed = warmer.complete(&prompt("And this?"), &Unwatched).await.unwrap_err();
-    assert_eq!(missed.message, "no recording of this answer: temperature was 0.0 and is 0.7");
-    assert_eq!((judge.asked.load(Ordering::Relaxed), replayed.tally()), (0, tally(2, 0, 0, 2)));
+    let missed = warmer.complete(&prompt("And this?"), &IgnoreWaits).await.unwrap_err();
+    assert_eq!(missed.message, "no recording for this request: temperature was 0.0 and is now 0.7");
+    assert_eq!((judge.calls.load(Ordering::Relaxed), replayed.tally()), (0, tally(2, 0, 0, 2)));
 }
 
-/// Adds up what is waited for, in how many goes.
+/// The number of waits, their total time and the start of the current one.
 #[derive(Default)]
 struct Waits(Mutex<(usize, Duration, Option<Instant>)>);
 
-impl Waiting for Waits {
+impl WaitObserver for Waits {
     fn begin(&self) {
         self.0.lock().unwrap().2 = Some(Instant::now());
     }
 
     fn end(&self) {
         let mut waits = self.0.lock().unwrap();
-        let begun = waits.2.take().expect("a wait that began");
+        let start = waits.2.take().expect("a wait has begun");
         waits.0 += 1;
-        waits.1 += begun.elapsed();
+        waits.1 += start.elapsed();
     }
 }
 
 #[tokio::test]
-async fn to_wait_for_an_equal_prompt_is_no_time_of_ones_own() {
+async fn waiting_for_an_equal_prompt_counts_as_waiting() {
     let folder = TempDir::new().unwrap();
     let chat = RecordingChat::new(FakeChat::new(0.0), open(folder.path(), RecordingMode::Record));
     let (asks, waits, late) = (Waits::default(), Waits::default(), Waits::default());
@@ -683,17 +683,17 @@ async fn to_wait_for_an_equal_prompt_is_no_time_of_ones_own() {
 }
 
 #[tokio::test]
-async fn a_judge_that_was_given_up_is_recorded_too() {
+async fn an_abandoned_chat_call_is_recorded_as_an_error() {
     let folder = TempDir::new().unwrap();
     let recorded = open(folder.path(), RecordingMode::Record);
     let timeout = AgentError::timeout(Duration::from_millis(20));
-    RecordingChat::new(FakeChat::new(0.0), Arc::clone(&recorded)).given_up(&prompt("And this?"), &timeout);
+    RecordingChat::new(FakeChat::new(0.0), Arc::clone(&recorded)).on_abandoned(&prompt("And this?"), &timeout);
     assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
     let chat = RecordingChat::new(FakeChat::new(0.0), open(folder.path(), RecordingMode::Strict));
-    assert_eq!(chat.complete(&prompt("And this?"), &Unwatched).await, Err(timeout));
+    assert_eq!(chat.complete(&prompt("And this?"), &IgnoreWaits).await, Err(timeout));
 }
 
-/// Texts with all that could be lost on the way: line ends, control characters, what is not ASCII.
+/// Texts with line endings, control characters and non-ASCII characters.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-zA-Z \"\\\\/{}\\[\\]:,]{0,8}",
@@ -804,36 +804,36 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_replay_is_the_recorded_answer_to_the_bit(outcome in any_outcome(), parts in members(), message in text()) {
+    fn replays_are_identical_to_the_recorded_outcome(outcome in any_outcome(), parts in members(), message in text()) {
         let folder = TempDir::new().unwrap();
         let parts = Value::Object(parts);
         let case = case(&message);
-        let inner = Fake::new(parts.clone(), [outcome.clone()]);
+        let inner = FakeAgent::new(parts.clone(), [outcome.clone()]);
         let recorded = open(folder.path(), RecordingMode::Record);
         let returned = run(ask(&inner, &recorded, &case, 3));
         prop_assert_eq!(recorded.failures(), Vec::<String>::new());
         prop_assert_eq!(&returned, &outcome);
         let replayed = run(replay(parts, folder.path(), &case, 3));
         prop_assert_eq!(&replayed, &outcome);
-        // Equality does not tell -0.0 from 0.0, nor one order of keys from another: bytes do.
+        // Also distinguishes -0.0 from 0.0 and the order of keys.
         prop_assert_eq!(format!("{replayed:?}"), format!("{outcome:?}"));
     }
 
     #[test]
-    fn no_edit_of_a_file_replays_another_answer(place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn an_edited_request_is_not_replayed(index in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let folder = TempDir::new().unwrap();
-        let inner = Fake::new(model_parts(), [Ok(trace("hello"))]);
+        let inner = FakeAgent::new(model_parts(), [Ok(trace("hello"))]);
         run(ask(&inner, &open(folder.path(), RecordingMode::Record), &case("hi"), 0)).unwrap();
         let file = only_file(folder.path());
         let good = std::fs::read(&file).unwrap();
         let end = good.windows(8).position(|bytes| bytes == b"\"answer\"").unwrap();
         let mut bytes = good.clone();
-        let place = place.index(end);
-        bytes[place] = byte;
+        let index = index.index(end);
+        bytes[index] = byte;
         let before: Option<Value> = serde_json::from_slice(&good).ok();
         let after: Option<Value> = serde_json::from_slice(&bytes).ok();
         std::fs::write(&file, &bytes).unwrap();
         let replayed = run(replay(model_parts(), folder.path(), &case("hi"), 0));
-        prop_assert_eq!(replayed.is_ok(), before == after, "byte {} is {}", place, byte);
+        prop_assert_eq!(replayed.is_ok(), before == after, "byte {} is {}", index, byte);
     }
 }

@@ -1,4 +1,4 @@
-//! Agents that answer from a file.
+//! Scripted agents.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use crate::support::{ask, case};
 
 fn agent(script: &Value) -> ScriptedAgent {
-    ScriptedAgent::read(&script.to_string(), "scripted:a.json".to_owned()).unwrap()
+    ScriptedAgent::parse(&script.to_string(), "scripted:a.json".to_owned()).unwrap()
 }
 
 /// Returns each finding as `line:column message`.
 fn findings(text: &str) -> Vec<String> {
-    let error = ScriptedAgent::read(text, String::new()).expect_err(text);
+    let error = ScriptedAgent::parse(text, String::new()).expect_err(text);
     assert_eq!(error.to_string(), "the script is invalid");
     let line = |finding: karat_json::Finding| {
         let position = finding.place.position;
@@ -27,7 +27,7 @@ fn findings(text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_message_has_its_reply() {
+async fn replies_by_message() {
     let agent = agent(&json!({
         "$schema": "../script.schema.json",
         "replies": {
@@ -68,7 +68,7 @@ async fn each_message_has_its_reply() {
     for (message, response) in [("", "silence"), ("Full", "what?"), ("full ", "what?")] {
         assert_eq!(ask(&agent, message).await.unwrap().response, response);
     }
-    // As often as one likes.
+    // Replies can be used repeatedly.
     assert_eq!(ask(&agent, "full").await.unwrap().response, "18 °C");
     assert_eq!((agent.identity().as_str(), agent.mode(&case("full"))), ("scripted:a.json", Mode::Endpoint));
 }
@@ -81,7 +81,7 @@ async fn a_message_without_a_reply_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_agent_can_be_slow_and_break_down() {
+async fn replies_can_be_delayed_and_fail() {
     let agent = agent(&json!({
         "replies": {
             "slow": {"response": "ok", "delayMs": 60},
@@ -92,17 +92,17 @@ async fn an_agent_can_be_slow_and_break_down() {
     }));
     let slow = ask(&agent, "slow").await.unwrap();
     assert!((60.0..5_000.0).contains(&slow.latency_ms), "{}", slow.latency_ms);
-    let error = ask(&agent, "slow error").await.expect_err("broken");
+    let error = ask(&agent, "slow error").await.expect_err("the script has an error");
     assert_eq!(error.message, "out of cheese");
     assert!((Duration::from_millis(60)..Duration::from_secs(5)).contains(&error.elapsed), "{:?}", error.elapsed);
-    let error = ask(&agent, "error").await.expect_err("an error without words is one");
+    let error = ask(&agent, "error").await.expect_err("an empty message is still an error");
     assert_eq!(error.message, "");
     assert!(error.elapsed < Duration::from_millis(60), "{:?}", error.elapsed);
-    assert_eq!(ask(&agent, "else").await.expect_err("broken").message, "no idea");
+    assert_eq!(ask(&agent, "else").await.expect_err("the script has an error").message, "no idea");
 }
 
 #[tokio::test]
-async fn delays_pass_side_by_side() {
+async fn delays_run_concurrently() {
     let agent = agent(&json!({"replies": {}, "otherwise": {"delayMs": 100}}));
     let started = Instant::now();
     futures::future::join_all((0..50).map(|_| ask(&agent, "hi"))).await;
@@ -131,13 +131,13 @@ async fn delays_pass_side_by_side() {
     "{\"replies\": {},\n\"otherwise\": {\"toolCalls\": [{\"name\": \"t\"}, {}]}}",
     &["2:28 tool call 1 of the reply has no name at '/name'"]
 )]
-#[case("{\"replies\": {\"a\": {}, \"a\": {}}}", &["1:23 the key 'a' stands twice in one object"])]
-fn what_is_no_script_is_refused_with_its_place(#[case] text: &str, #[case] expected: &[&str]) {
+#[case("{\"replies\": {\"a\": {}, \"a\": {}}}", &["1:23 duplicate key 'a'"])]
+fn rejects_invalid_scripts_with_positions(#[case] text: &str, #[case] expected: &[&str]) {
     assert_eq!(findings(text), expected);
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
+fn reports_all_problems() {
     let text = "{\n \"replies\": {\n  \"a\": {\"error\": 1},\n  \"b\": 2,\n  \"c/d\": {\"toolCalls\": [1], \"x\": 0}\n },\n \"y\": 0\n}";
     let mut found = findings(text);
     found.sort();
@@ -153,9 +153,9 @@ fn everything_wrong_is_said_at_once() {
     );
 }
 
-/// A reply of null is none, as in a reply that comes over the wire.
+/// Null counts as absent, as in HTTP replies.
 #[tokio::test]
-async fn null_is_as_good_as_nothing() {
+async fn null_counts_as_absent() {
     let agent = agent(&json!({"replies": {"a": {"toolCalls": null, "usage": null, "model": null}}}));
     let trace = ask(&agent, "a").await.unwrap();
     assert_eq!((trace.tool_calls.len(), trace.usage, trace.model), (0, None, None));

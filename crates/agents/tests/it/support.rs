@@ -1,22 +1,22 @@
-//! How the tests ask.
+//! Helpers to call agents.
 
 use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
 use karat_core::case::{Case, Expectation, Input};
-use karat_core::port::{Agent, AgentError, Ask, Unwatched};
+use karat_core::port::{Agent, AgentError, Ask, IgnoreWaits};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
-use karat_testkit::server::{ScriptedServer, SecureServer};
+use karat_testkit::server::{ScriptedServer, HttpsServer};
 use serde_json::{Value, json};
 
-/// Starts a server from within a test's runtime, which it cannot share.
+/// Starts a server on its own thread, because it cannot share the test's runtime.
 pub(crate) fn serve(script: Value) -> ScriptedServer {
     std::thread::spawn(|| ScriptedServer::start(script)).join().unwrap()
 }
 
-pub(crate) fn serve_securely() -> SecureServer {
-    std::thread::spawn(SecureServer::start).join().unwrap()
+pub(crate) fn serve_securely() -> HttpsServer {
+    std::thread::spawn(HttpsServer::start).join().unwrap()
 }
 
 pub(crate) fn case(message: &str) -> Case {
@@ -34,7 +34,7 @@ pub(crate) fn case(message: &str) -> Case {
     }
 }
 
-/// Reads a configuration that has no fault.
+/// Reads a valid configuration.
 pub(crate) fn config(value: &Value) -> HttpConfig {
     let mut problems = Problems::default();
     let config = HttpConfig::read(value, &Path::Root, &mut problems);
@@ -42,7 +42,7 @@ pub(crate) fn config(value: &Value) -> HttpConfig {
     config.unwrap()
 }
 
-/// Makes an agent for a URL with this configuration, its headers as they are.
+/// Creates an agent for a URL without expanding variables in headers.
 pub(crate) fn agent_at(url: &str, value: &Value) -> HttpAgent {
     let config = config(value);
     let headers: Vec<(String, String)> = config.headers.clone().into_iter().collect();
@@ -54,25 +54,25 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(Ask { case: &case(message), sample: 0, waiting: &Unwatched }).await
+    agent.answer(Ask { case: &case(message), sample: 0, waiting: &IgnoreWaits }).await
 }
 
-/// Asks a server that has only one answer.
-pub(crate) async fn answered(entry: Value) -> Result<Trace, String> {
+/// Asks a server that always replies with `entry`.
+pub(crate) async fn ask_server(entry: Value) -> Result<Trace, String> {
     let server = serve(json!({"*": entry}));
     ask(&agent(&server), "hi").await.map_err(|error| error.message)
 }
 
-/// Returns why a server's only answer was none.
+/// Returns the error for a server that always replies with `entry`.
 pub(crate) async fn error_of(entry: Value) -> String {
-    answered(entry).await.expect_err("no answer to judge")
+    ask_server(entry).await.expect_err("expected an error")
 }
 
-/// Waits until something is so, but not for ever.
-pub(crate) async fn wait_until(what: &str, holds: impl Fn() -> bool) {
+/// Waits until a condition holds, with a timeout.
+pub(crate) async fn wait_until(description: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
+    while !condition() {
+        assert!(Instant::now() < deadline, "timed out waiting until {description}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -1,52 +1,51 @@
-//! Who says something, for all verbs that write down who it was.
+//! Author and approver flags.
 
 use clap::Args;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
 
-/// Says who it is where nobody is named.
-macro_rules! or_whoever_works_here {
-    ($who:literal) => {
-        concat!($who, " [default: GIT_AUTHOR_NAME, else who is logged in]")
+macro_rules! with_default_name {
+    ($help:literal) => {
+        concat!($help, " [default: GIT_AUTHOR_NAME or the login name]")
     };
 }
 
-/// For a file in which rows name their authors.
-pub(super) const IN_ROWS: &str = or_whoever_works_here!("Who says so in rows that name nobody");
+/// Help of `--author` for files whose rows may name an author.
+pub(super) const ROW_AUTHOR_HELP: &str = with_default_name!("Author of rows that name none");
 
 #[derive(Debug, Args)]
 pub(crate) struct AuthorArgs {
-    #[arg(long, value_name = "NAME", help = or_whoever_works_here!("Who says so"))]
+    #[arg(long, value_name = "NAME", help = with_default_name!("Your name"))]
     pub(crate) author: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproverArgs {
-    #[arg(long, value_name = "NAME", help = or_whoever_works_here!("Who approves"))]
+    #[arg(long, value_name = "NAME", help = with_default_name!("Name of the approver"))]
     pub(crate) approved_by: Option<String>,
 }
 
 impl AuthorArgs {
-    /// Returns who speaks: who is named, or else who works here.
+    /// Returns the author from the flag or the environment.
     pub(crate) fn name(&self, environment: &Environment) -> Result<String, Failure> {
-        said_by("--author", self.author.as_deref(), environment)
+        resolve_name("--author", self.author.as_deref(), environment)
     }
 }
 
 impl ApproverArgs {
-    /// Returns who approves: who is named, or else who works here.
+    /// Returns the approver from the flag or the environment.
     pub(crate) fn name(&self, environment: &Environment) -> Result<String, Failure> {
-        said_by("--approved-by", self.approved_by.as_deref(), environment)
+        resolve_name("--approved-by", self.approved_by.as_deref(), environment)
     }
 }
 
-fn said_by(flag: &str, named: Option<&str>, environment: &Environment) -> Result<String, Failure> {
-    let name = named.or(environment.process.user_name.as_deref()).map(str::trim);
+fn resolve_name(flag: &str, value: Option<&str>, environment: &Environment) -> Result<String, Failure> {
+    let name = value.or(environment.process.user_name.as_deref()).map(str::trim);
     match name {
-        Some("") if named.is_some() => Err(Failure::invalid(format!("{flag} is empty"))),
+        Some("") if value.is_some() => Err(Failure::invalid(format!("{flag} is empty"))),
         Some(name) if !name.is_empty() => Ok(name.to_owned()),
-        _ => Err(Failure::invalid("it is not known who you are")
-            .hint(format!("{flag} NAME says it, or the variable GIT_AUTHOR_NAME"))),
+        _ => Err(Failure::invalid("cannot determine your name")
+            .hint(format!("pass {flag} NAME, or set GIT_AUTHOR_NAME"))),
     }
 }

@@ -1,12 +1,18 @@
-//! What can be said to `karat contradictions`.
+//! Arguments of `karat contradictions`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use karat_evals::contradiction::ResolutionKind;
 
 use super::{AuthorArgs, OutputFormat, StoreArgs};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat contradictions             # List the open contradictions of all evals
+  karat contradictions tone --all  # Also list the resolved ones of one eval
+  karat contradictions --limit 0   # List all of them";
+
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub(crate) struct ContradictionsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<ContradictionsAction>,
@@ -16,57 +22,58 @@ pub(crate) struct ContradictionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContradictionsAction {
-    /// Note who is wrong: the eval, the people, or neither that matters
+    /// Resolve a contradiction: decide whether the eval or the rating is wrong
     Resolve(ContradictionsResolveArgs),
 }
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ContradictionsListArgs {
-    /// Only this eval's, with or without eval_
+    /// Only contradictions of this eval, with or without eval_
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Show those that were resolved too
+    /// Also list resolved contradictions
     #[arg(long)]
     pub(crate) all: bool,
-    /// Show at most so many; 0 for all [default: 20 for people, all for programs]
+    /// Maximum number to list; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-const RESOLVING: &str = "\
-A resolution holds as long as the same verdict stands against the same rating. It changes no figure:
-who finds a label wrong corrects it with 'karat feedback add', who finds the eval wrong writes a new
-version.
-
+const RESOLVE_AFTER_HELP: &str = "\
 Exit codes:
-  0    it is noted
-  2    there is no such eval or trace
-  3    the store did not answer
-  4    the eval and people do not contradict each other there";
+  0    the resolution was stored
+  2    the eval or the trace does not exist
+  3    the store failed
+  4    the eval and the ratings agree on the trace
+
+Examples:
+  karat contradictions resolve tone TRACE eval-wrong   # The eval is wrong
+  karat contradictions resolve tone TRACE label-wrong  # The rating is wrong
+  karat contradictions resolve tone TRACE dismissed    # Neither is wrong";
 
 #[derive(Debug, Args)]
-#[command(after_help = RESOLVING)]
+#[command(after_help = RESOLVE_AFTER_HELP)]
 pub(crate) struct ContradictionsResolveArgs {
-    /// The eval, with or without eval_
+    /// Name of the eval, with or without eval_
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The trace's id, or its beginning
+    /// Id of the trace, or a prefix of it
     #[arg(value_name = "TRACE")]
     pub(crate) trace: String,
-    /// Who is wrong
+    /// Which side is wrong
     #[arg(value_name = "WHO")]
     pub(crate) kind: ResolutionName,
-    /// Why
+    /// Reason for the resolution
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
@@ -75,11 +82,11 @@ pub(crate) struct ContradictionsResolveArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ResolutionName {
-    /// The eval judges wrongly
+    /// The verdict of the eval is wrong
     EvalWrong,
-    /// People rated wrongly
+    /// The rating is wrong
     LabelWrong,
-    /// It does not matter
+    /// Neither needs a change
     Dismissed,
 }
 

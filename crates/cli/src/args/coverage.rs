@@ -1,4 +1,4 @@
-//! What can be said to `karat coverage`.
+//! Arguments of `karat coverage`.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,26 @@ use karat_tools::coverage::Requirement;
 
 use super::{ConfigArgs, OutputFormat};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat coverage                          # Show what the eval files test
+  karat coverage --require                # Exit with 1 if anything is untested
+  karat coverage --require=tested,golden  # Require only these
+  karat coverage --report html=page.html  # Also write an HTML page";
+
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct CoverageArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Write a page too: html, to a file or to - (repeatable)
+    /// Also write an HTML page, to a file or - for stdout (repeatable)
     #[arg(long, value_name = "html=PATH")]
     pub(crate) report: Vec<String>,
-    /// Exit with 1 unless all of this holds, with commas between: tested, golden, labeled, overlaps, clusters, fresh,
-    /// known; no value: everything
+    /// Exit with 1 unless these hold, separated by commas: tested, golden, labeled, overlaps, clusters, fresh, known.
+    /// Without a value: all
     #[arg(
         long,
         value_name = "WHAT,WHAT",
@@ -29,14 +37,13 @@ pub(crate) struct CoverageArgs {
         hide_possible_values = true
     )]
     pub(crate) require: Vec<RequireName>,
-    /// Take the confusion of tools from this run only; 'latest' is the newest
+    /// Measure confusion in this run only; 'latest' is the newest
     #[arg(long, value_name = "RUN_ID", conflicts_with = "all_runs")]
     pub(crate) run: Option<String>,
-    /// Take the confusion of tools from all stored runs, not only from the newest answers to each case
+    /// Measure confusion in all stored runs, not only in the newest answer to each case
     #[arg(long)]
     pub(crate) all_runs: bool,
-    /// The lock that tells which files are fresh that do not say it themselves [default: evals/tools.lock.json in the
-    /// project]
+    /// Lock file, for eval files without a description hash [default: evals/tools.lock.json in the project]
     #[arg(long, value_name = "FILE")]
     pub(crate) lock_file: Option<PathBuf>,
     #[command(flatten)]
@@ -56,7 +63,7 @@ pub(crate) enum RequireName {
 }
 
 impl RequireName {
-    /// Returns the one thing that is required; none where everything is.
+    /// Returns the requirement, or `None` for all of them.
     pub(crate) fn requirement(self) -> Option<Requirement> {
         match self {
             RequireName::All => None,

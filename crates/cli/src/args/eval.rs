@@ -1,4 +1,4 @@
-//! What can be said to `karat eval`.
+//! Arguments of `karat eval`.
 
 mod agreement;
 mod batch;
@@ -20,7 +20,15 @@ pub(crate) use self::refine::EvalRefineArgs;
 pub(crate) use self::run::EvalRunArgs;
 pub(crate) use self::stored::{EvalAddArgs, EvalHistoryArgs, EvalListArgs, EvalShowArgs};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat eval new tone                        # Write a new eval function
+  karat eval test tone                       # Run its test cases
+  karat eval run tone --traces traces.jsonl  # Judge the traces in a file
+  karat eval run tone --stored               # Judge the traces in the store";
+
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct EvalArgs {
     #[command(subcommand)]
     pub(crate) action: EvalAction,
@@ -28,30 +36,30 @@ pub(crate) struct EvalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EvalAction {
-    /// Find what an eval function may not do or has wrong, without running it
+    /// Check eval functions without running them
     Check(EvalCheckArgs),
     /// Judge traces with eval functions
     Run(Box<EvalRunArgs>),
-    /// Write a first eval function with its test cases
+    /// Write a new eval function with test cases
     New(EvalNewArgs),
-    /// Judge the cases that are kept beside eval functions, and compare with what they expect
+    /// Run the test cases of eval functions
     Test(EvalTestArgs),
-    /// Put eval functions into the store; other code than the newest version's is a new version
+    /// Add eval functions to the store; changed code becomes a new version
     Add(EvalAddArgs),
-    /// List the evals in the store, with what their newest versions said
+    /// List the evals in the store
     List(EvalListArgs),
-    /// Show an eval's code, and what each version said
+    /// Show the code of an eval and the verdicts of each version
     Show(EvalShowArgs),
-    /// Show an eval's versions: when and why they were made, what changed, what they said
+    /// Show the versions of an eval
     History(EvalHistoryArgs),
-    /// Measure how far stored verdicts agree with what people said
+    /// Measure how often verdicts agree with ratings
     Agreement(EvalAgreementArgs),
-    /// Show which verdicts changed between two versions, and whether for the better
+    /// Compare the verdicts of two versions of an eval
     Compare(EvalCompareArgs),
-    /// Let a model rewrite an eval after what people said of its verdicts, for a person to adopt
+    /// Have a model improve an eval from its contradictions
     Refine(Box<EvalRefineArgs>),
-    /// Judge traces for another program: JSON lines or Arrow on stdin, rows of the same on stdout
+    /// Judge traces from stdin, as JSON lines or Arrow, and write rows to stdout
     Batch(EvalBatchArgs),
-    /// Show the Python that runs eval functions, and try whether the sandbox holds
+    /// Show the Python version and test the sandbox
     Doctor(EvalDoctorArgs),
 }

@@ -1,21 +1,20 @@
-//! What can be said to `karat feedback`.
+//! Arguments of `karat feedback`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::author::IN_ROWS;
+use super::author::ROW_AUTHOR_HELP;
 use super::{AuthorArgs, OutputFormat, RatingName, StoreArgs};
 
-const IMPORT_EXIT_CODES: &str = "\
-Exit codes:
-  0    imported, or all of it was there already
-  1    imported but for rows that are invalid (--skip-invalid)
-  2    a row, a flag or the file is invalid; nothing was written
-  3    the store did not do what it was asked
-  4    the file has no rows";
+const AFTER_HELP: &str = "\
+Examples:
+  karat feedback add TRACE positive  # Rate a trace
+  karat feedback import ratings.csv  # Import ratings from a table
+  karat feedback list                # List the newest ratings";
 
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct FeedbackArgs {
     #[command(subcommand)]
     pub(crate) action: FeedbackAction,
@@ -23,72 +22,96 @@ pub(crate) struct FeedbackArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeedbackAction {
-    /// Say what you think of a trace
+    /// Rate a trace
     Add(FeedbackAddArgs),
-    /// Take back what you said of a trace; that you said it stays in the history
+    /// Retract your rating of a trace; the history keeps it
     Retract(FeedbackRetractArgs),
-    /// Import what people said of traces, from a table or from JSON lines
+    /// Import ratings from a CSV or JSON Lines file
     Import(FeedbackImportArgs),
-    /// List what people said, the newest first
+    /// List ratings, newest first
     List(FeedbackListArgs),
 }
 
+const ADD_AFTER_HELP: &str = "\
+Examples:
+  karat feedback add TRACE positive                      # Rate a trace
+  karat feedback add TRACE negative --note \"wrong city\"  # Rate it with a reason";
+
 #[derive(Debug, Args)]
+#[command(after_help = ADD_AFTER_HELP)]
 pub(crate) struct FeedbackAddArgs {
-    /// The trace's id, or its beginning
+    /// Id of the trace, or a prefix of it
     pub(crate) trace: String,
-    /// How you find what the agent did
+    /// Your rating of the trace
     pub(crate) rating: RatingName,
-    /// Why
+    /// Reason for the rating
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
+const RETRACT_AFTER_HELP: &str = "\
+Examples:
+  karat feedback retract TRACE               # Retract your rating
+  karat feedback retract TRACE --author Ada  # Retract the rating of Ada";
+
 #[derive(Debug, Args)]
+#[command(after_help = RETRACT_AFTER_HELP)]
 pub(crate) struct FeedbackRetractArgs {
-    /// The trace's id, or its beginning
+    /// Id of the trace, or a prefix of it
     pub(crate) trace: String,
-    /// Why
+    /// Reason for the retraction
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
+const IMPORT_AFTER_HELP: &str = "\
+Exit codes:
+  0    all rows were imported, or already in the store
+  1    invalid rows were left out (--skip-invalid)
+  2    a row, a flag or the file is invalid; nothing was written
+  3    the store failed
+  4    the file has no rows
+
+Examples:
+  karat feedback import ratings.csv            # Import a table
+  karat feedback import ratings.csv --dry-run  # Check it without writing
+  karat feedback import - < ratings.jsonl      # Import JSON lines from stdin";
+
 #[derive(Debug, Args)]
-#[command(after_help = IMPORT_EXIT_CODES, mut_arg("author", |author| author.help(IN_ROWS)))]
+#[command(after_help = IMPORT_AFTER_HELP, mut_arg("author", |author| author.help(ROW_AUTHOR_HELP)))]
 pub(crate) struct FeedbackImportArgs {
-    /// A table with the columns `trace_id`, `rating`, and as you like `note`, `author`, `created_at`; or JSON lines with these
-    /// keys; - for stdin
+    /// CSV or JSON Lines file with `trace_id`, `rating` and optionally `note`, `author`, `created_at`; - for stdin
     #[arg(value_name = "FILE|-")]
     pub(crate) file: PathBuf,
-    /// How the file is written [default: by its first character]
+    /// Format of the file [default: detected from the first character]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<FeedbackKind>,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// Pass over columns and keys that are not known
+    /// Ignore unknown columns and keys
     #[arg(long)]
     pub(crate) ignore_unknown: bool,
-    /// Leave out rows that are invalid, and import the others
+    /// Import the valid rows and leave out the others
     #[arg(long)]
     pub(crate) skip_invalid: bool,
-    /// Check everything and write nothing
+    /// Check the file without writing to the store
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
@@ -97,27 +120,34 @@ pub(crate) struct FeedbackImportArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FeedbackKind {
-    /// A table with a header, with commas, semicolons or tabs
+    /// A table with a header, separated by commas, semicolons or tabs
     Csv,
     /// A JSON object on each line
     Jsonl,
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat feedback list                             # List the newest ratings
+  karat feedback list --trace TRACE --history     # Show all ratings of a trace
+  karat feedback list --format csv > ratings.csv  # Export the ratings";
+
 #[derive(Debug, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct FeedbackListArgs {
-    /// Only of this trace: its id, or the beginning of it
+    /// Only ratings of this trace, by its id or a prefix of it
     #[arg(long, value_name = "ID")]
     pub(crate) trace: Option<String>,
-    /// Only what this person said
+    /// Only ratings of this author
     #[arg(long, value_name = "NAME")]
     pub(crate) author: Option<String>,
-    /// What people said before they changed their minds too
+    /// Also list replaced and retracted ratings
     #[arg(long)]
     pub(crate) history: bool,
-    /// At most this many [default: 50 for people, all for programs]
+    /// Maximum number to list [default: 50, or all with another --format]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// What stdout is; csv and jsonl can be imported again
+    /// Output format; csv and jsonl can be imported again
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: FeedbackListFormat,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The arguments of `karat forge`.
+//! Arguments of `karat forge`.
 
 use std::path::PathBuf;
 
@@ -8,64 +8,70 @@ use karat_workflows::forge::{DrafterKind, Tiers};
 use super::trace_filter::RatingName;
 use super::{ApproverArgs, ConfigArgs, OutputFormat};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat forge get_weather --plan                # Show which cases are missing
+  karat forge get_weather --model openai:gpt-5  # Review drafts of a model
+  karat forge get_weather --drafts cases.json   # Review drafts in a file
+  karat forge --resume                          # Continue a saved session";
+
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+#[command(after_help = AFTER_HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct ForgeArgs {
-    /// The tool to draft cases for [default with --resume: that of the only kept session]
+    /// Tool to draft cases for [default with --resume: the tool of the only saved session]
     pub(crate) tool: Option<String>,
-    /// Which cases to draft
+    /// Tier of the cases to draft
     #[arg(long, value_name = "TIER", default_value = "both")]
     pub(crate) tier: ForgeTier,
-    /// What a person says who means this tool (repeatable, 3 to 5) [default: as the registry says]
+    /// Phrase that should trigger the tool (repeatable, 3 to 5) [default: from the registry]
     #[arg(long, value_name = "PHRASE")]
     pub(crate) trigger: Vec<String>,
-    /// Print what somebody needs to draft the missing cases: the tool, the open slots, the rules, the answer's schema
+    /// Print a brief for a coding agent or a person to draft the missing cases, and exit
     #[arg(long, conflicts_with_all = ["plan", "dry_run", "approve_all", "resume", "restart", "drafts"])]
     pub(crate) brief: bool,
-    /// Take drafts from a file: an eval file, a list of cases or {"cases": […]}; - is stdin
+    /// Read drafts from this file: an eval file, a list of cases or {"cases": […]}; - for stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["drafter", "model", "traces", "plan"])]
     pub(crate) drafts: Option<PathBuf>,
-    /// Who drafts [default: the model of --model or 'forge', else template]
+    /// Drafter to use [default: model if one is configured, else template]
     #[arg(long, value_name = "DRAFTER")]
     pub(crate) drafter: Option<DrafterName>,
-    /// The model that drafts, in place of that of 'forge' in karat.json
+    /// Model that drafts, in place of 'forge' in karat.json
     #[arg(long, value_name = "KIND:MODEL")]
     pub(crate) model: Option<String>,
-    /// Draft from the real messages of these traces, as JSON lines; - is stdin (repeatable) [default with --drafter
-    /// traces: the traces in the store]
+    /// Draft from the messages of these traces; - for stdin (repeatable) [default with --drafter traces: the store]
     #[arg(long, value_name = "FILE.jsonl")]
     pub(crate) traces: Vec<PathBuf>,
-    /// With --drafter traces and no --traces: traces of the store that began then or later, as 'karat trace list' takes it
+    /// With --drafter traces: use stored traces since this time, as in 'karat trace list'
     #[arg(long, value_name = "TIME", conflicts_with = "traces")]
     pub(crate) since: Option<String>,
-    /// With --drafter traces and no --traces: traces of the store that people together find so
+    /// With --drafter traces: use stored traces with this rating
     #[arg(long, value_name = "RATING", conflicts_with = "traces")]
     pub(crate) rating: Option<RatingName>,
-    /// Show how many cases there should be, and draft nothing
+    /// Show the planned cases, and exit
     #[arg(long, conflicts_with_all = ["dry_run", "approve_all", "resume", "restart"])]
     pub(crate) plan: bool,
-    /// Print the drafts, and write nothing, not even a session
+    /// Print the drafts without writing anything
     #[arg(long, conflicts_with_all = ["approve_all", "resume", "restart"])]
     pub(crate) dry_run: bool,
-    /// For scripts: write every draft that can be approved although nobody has looked at it. Those that cannot are
-    /// listed and left out, with exit code 1
+    /// Write all valid drafts without review, for scripts; exit with 1 if some are left out
     #[arg(long)]
     pub(crate) approve_all: bool,
     #[command(flatten)]
     pub(crate) approver: ApproverArgs,
-    /// Run each draft against the agent before it is shown, so that you approve with evidence
+    /// Run each draft against the agent before showing it
     #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
     pub(crate) verify: bool,
-    /// Go on although the description does not say when to use the tool
+    /// Continue even if the description does not say when to use the tool
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Go on with a session that was left
+    /// Continue a saved session
     #[arg(long, conflicts_with = "restart")]
     pub(crate) resume: bool,
-    /// Forget a session that was left, with what was approved in it and is not written yet
+    /// Discard the saved session, including approved cases that are not written yet
     #[arg(long)]
     pub(crate) restart: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
@@ -91,11 +97,11 @@ impl From<ForgeTier> for Tiers {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrafterName {
-    /// karat itself, without a model: trigger phrases and edge messages; other cases stay open
+    /// Built-in templates: trigger phrases and edge messages; other slots stay open
     Template,
     /// A model
     Model,
-    /// Real messages, from traces: of files, or of the store
+    /// Real messages from traces, in files or in the store
     Traces,
 }
 

@@ -1,13 +1,13 @@
-//! Limits of eval functions, from flags.
+//! Limits of eval functions from flags.
 
-use karat_core::judgement::{Limits, LowerLimits, TooLarge};
+use karat_core::judgement::{Limits, LowerLimits, LimitOutOfRange};
 use karat_sandbox::Isolation;
 use karat_workflows::context::sandbox::SandboxOptions;
 
 use super::{IsolationName, LimitArgs};
 use crate::failure::Failure;
 
-/// More threads than any machine has processors are a mistake.
+/// More jobs than any machine has processors.
 const MAX_JOBS: usize = 1024;
 
 impl LimitArgs {
@@ -15,13 +15,13 @@ impl LimitArgs {
         Ok(SandboxOptions { limits: self.limits(configured)?, isolation: self.isolation(), jobs: self.jobs()? })
     }
 
-    /// Returns what functions may use: flags rank above the configuration, and neither gives more than the largest.
+    /// Returns the limits of functions; flags override the configuration.
     pub(crate) fn limits(&self, configured: LowerLimits) -> Result<Limits, Failure> {
         let flags = LowerLimits { time_ms: self.limit_ms, memory_mb: self.limit_mb };
-        flags.or(configured).limits().map_err(|too_large| {
-            Failure::invalid(match too_large {
-                TooLarge::TimeMs(largest) => format!("--limit-ms must be from 1 to {largest}"),
-                TooLarge::MemoryMb(largest) => format!("--limit-mb must be from 1 to {largest}"),
+        flags.or(configured).limits().map_err(|error| {
+            Failure::invalid(match error {
+                LimitOutOfRange::TimeMs(max) => format!("--limit-ms must be from 1 to {max}"),
+                LimitOutOfRange::MemoryMb(max) => format!("--limit-mb must be from 1 to {max}"),
             })
         })
     }

@@ -1,4 +1,4 @@
-//! What can be said to `karat overlap`.
+//! Arguments of `karat overlap`.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,14 @@ use clap::{Args, Subcommand};
 
 use super::{ConfigArgs, OutputFormat};
 
-const MEASURE: &str = "\
-    Two tools are as alike as the words of their names and descriptions: the cosine of the words' weights, from 0 (no \
-    word in common) to 1 (all), where a word weighs ln(1 + N/n) if n of the N tools have it. A pair whose descriptions \
-    name each other, or that was confused in stored results, is proposed however unlike it is.";
+const AFTER_HELP: &str = "\
+Examples:
+  karat overlap                               # List the declared overlaps
+  karat overlap suggest                       # Suggest overlaps to declare
+  karat overlap add get_weather get_forecast  # Declare an overlap";
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub(crate) struct OverlapArgs {
     #[command(subcommand)]
     pub(crate) action: Option<OverlapAction>,
@@ -22,23 +23,23 @@ pub(crate) struct OverlapArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OverlapAction {
-    /// List which tools are declared to be easily taken for each other (the default)
+    /// List the declared overlaps (the default)
     List(OverlapListArgs),
-    /// Propose overlaps: tools with alike descriptions, that name each other, or that were called for each other
+    /// Suggest overlaps: tools with similar descriptions or that the agent confused
     Suggest(OverlapSuggestArgs),
-    /// Declare that tools are easily taken for each other
+    /// Declare an overlap or a cluster
     Add(OverlapAddArgs),
-    /// Take a declaration back
+    /// Remove an overlap or a cluster
     Remove(OverlapRemoveArgs),
 }
 
-/// Where the map is; the rest of the configuration comes from karat.json and variables.
+/// The overlap map; the rest of the configuration comes from karat.json and variables.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MapArgs {
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Which tools are easily taken for each other [default: evals/overlap-map.json]
+    /// Path to the overlap map [default: evals/overlap-map.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) overlap_map_path: Option<PathBuf>,
 }
@@ -53,16 +54,16 @@ impl MapArgs {
     }
 }
 
-/// Where the map and the tools are.
+/// The overlap map and the tool registry.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ToolSourceArgs {
     #[command(flatten)]
     pub(crate) map: MapArgs,
-    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
-    /// mcp:URL [default: tools/tools.exports.ts]
+    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
+    /// [default: tools/tools.exports.ts]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
-    /// A program of your own that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
+    /// Command that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
     #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
     pub(crate) tool_registry: Option<String>,
     /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
@@ -80,65 +81,92 @@ impl ToolSourceArgs {
     }
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat overlap list                # List the declared overlaps
+  karat overlap list --format json  # Print them as JSON";
+
 #[derive(Debug, Default, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct OverlapListArgs {
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) source: MapArgs,
 }
 
+const SUGGEST_AFTER_HELP: &str = "\
+The similarity is the cosine of the weighted words in the names and descriptions of two tools.
+Pairs that name each other or that were confused in stored results are always suggested.
+
+Examples:
+  karat overlap suggest                 # Suggest overlaps to declare
+  karat overlap suggest --at-least 0.5  # Suggest only very similar tools";
+
 #[derive(Debug, Args)]
-#[command(after_help = MEASURE)]
+#[command(after_help = SUGGEST_AFTER_HELP)]
 pub(crate) struct OverlapSuggestArgs {
-    /// How alike two tools are at least, from 0 to 1
-    #[arg(long, value_name = "0.NN", default_value_t = karat_tools::overlap::USUALLY_ALIKE)]
+    /// Minimum similarity of two tools, from 0 to 1
+    #[arg(long, value_name = "0.NN", default_value_t = karat_tools::overlap::DEFAULT_MIN_SIMILARITY)]
     pub(crate) at_least: f64,
-    /// Show at most so many [default: 20 for people, all for programs]
+    /// Maximum number to show [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Where results are looked for, to measure confusion [default: evals/results/]
+    /// Folder of results in which confusion is measured [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: ToolSourceArgs,
 }
 
+const ADD_AFTER_HELP: &str = "\
+Examples:
+  karat overlap add get_weather get_forecast       # Declare an overlap
+  karat overlap add a b c --cluster                # Declare a cluster
+  karat overlap add a b --reason \"both read mail\"  # Give a reason";
+
 #[derive(Debug, Args)]
+#[command(after_help = ADD_AFTER_HELP)]
 pub(crate) struct OverlapAddArgs {
-    /// A tool
+    /// Name of a tool
     pub(crate) tool: String,
-    /// The tools that are easily taken for it
+    /// Tools that overlap with it
     #[arg(required = true)]
     pub(crate) others: Vec<String>,
-    /// Declare that all of them belong together (three or more), instead of overlaps with the first
+    /// Declare one cluster of all tools (three or more) instead of overlaps with the first
     #[arg(long)]
     pub(crate) cluster: bool,
-    /// Why they are taken for each other; joined to what is said already
+    /// Why the tools overlap; added to an existing reason
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
-    /// Rewrite a map of the other shape (a list under 'tools') in the shape that karat edits
+    /// Convert a map with a list under 'tools' to the format that karat edits
     #[arg(long)]
     pub(crate) convert: bool,
     #[command(flatten)]
     pub(crate) source: ToolSourceArgs,
 }
 
+const REMOVE_AFTER_HELP: &str = "\
+Examples:
+  karat overlap remove get_weather get_forecast  # Remove an overlap
+  karat overlap remove a b c --cluster           # Remove a cluster";
+
 #[derive(Debug, Args)]
+#[command(after_help = REMOVE_AFTER_HELP)]
 pub(crate) struct OverlapRemoveArgs {
-    /// A tool
+    /// Name of a tool
     pub(crate) tool: String,
-    /// The tools that it does not overlap any more
+    /// Tools that no longer overlap with it
     #[arg(required = true)]
     pub(crate) others: Vec<String>,
-    /// Take back the cluster of all of them, instead of overlaps with the first
+    /// Remove the cluster of all tools instead of overlaps with the first
     #[arg(long)]
     pub(crate) cluster: bool,
-    /// Rewrite a map of the other shape (a list under 'tools') in the shape that karat edits
+    /// Convert a map with a list under 'tools' to the format that karat edits
     #[arg(long)]
     pub(crate) convert: bool,
     #[command(flatten)]

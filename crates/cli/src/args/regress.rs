@@ -1,4 +1,4 @@
-//! What can be said to `karat regress`.
+//! Arguments of `karat regress`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,14 @@ use clap::{Args, Subcommand};
 
 use super::{ConfigArgs, OutputFormat};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat regress add --from-run latest --case ID --bug-ref 12  # Add a case
+  karat regress archive ID --reason \"tool removed\"            # Archive a case
+  karat regress seal                                          # Add hashes";
+
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct RegressArgs {
     #[command(subcommand)]
     pub(crate) action: RegressAction,
@@ -14,28 +21,28 @@ pub(crate) struct RegressArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RegressAction {
-    /// Add a case that keeps a fixed bug fixed: from flags, from a case that failed in a run, or from a trace
+    /// Add a regression case from flags, a failed case or a trace
     Add(Box<RegressAddArgs>),
-    /// Take a case out of its eval file into the archive beside it
+    /// Move a case from its eval file to the archive
     Archive(RegressArchiveArgs),
-    /// Add the hashes of regression cases that have none; no hash is ever changed
+    /// Add missing hashes to regression cases; existing hashes never change
     Seal(RegressSealArgs),
 }
 
-/// The part of the configuration that these verbs need; the rest comes from karat.json and variables.
+/// The flags these verbs need; the rest of the configuration comes from karat.json and variables.
 #[derive(Debug, Default, Args)]
 pub(crate) struct RegressConfigArgs {
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The agent's tools: a JSON, TypeScript, JavaScript or Python file or a folder of them, mcp:stdio:COMMAND or
-    /// mcp:URL [default: tools/tools.exports.ts]
+    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
+    /// [default: tools/tools.exports.ts]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool_registry_path: Option<PathBuf>,
-    /// Where results are looked for [default: evals/results/]
+    /// Folder to look up runs in [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Where traces are kept: a file, or postgres://… [default: .karat/karat.db]
+    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
 }
@@ -52,46 +59,51 @@ impl RegressConfigArgs {
     }
 }
 
+const ADD_AFTER_HELP: &str = "\
+Examples:
+  karat regress add --from-run latest --case ID --bug-ref 12  # A failed case
+  karat regress add --from-trace TRACE --no-tool-errors       # A trace";
+
 #[derive(Debug, Args)]
+#[command(after_help = ADD_AFTER_HELP)]
 pub(crate) struct RegressAddArgs {
-    /// The tool under test [default with --from-run: the failed case's; with --from-trace: the only one that was called]
+    /// Tool under test [default: the tool of the failed case, or the only tool called in the trace]
     #[arg(required_unless_present_any = ["from_run", "from_trace"])]
     pub(crate) tool: Option<String>,
-    /// The issue or commit of the fix [default with --from-trace: the trace, which is noted beside it too]
+    /// Issue or commit of the fix [default with --from-trace: the trace id]
     #[arg(long, value_name = "TEXT", required_unless_present = "from_trace")]
     pub(crate) bug_ref: Option<String>,
-    /// What the user said [default: as in the failed case, or in the trace]
+    /// Message to the agent [default: from the failed case or the trace]
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["from_run", "from_trace"], allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// What went wrong [default: with --from-run the case's error, with --from-trace what a person noted, what failed or
-    /// what was done; else the bug]
+    /// What went wrong [default: from the failed case or the trace, else the value of --bug-ref]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Take message, stubs and expectation from a case that failed in this run; 'latest' is the newest
+    /// Copy message, stubs and expectation from a failed case of this run; 'latest' is the newest
     #[arg(long, value_name = "RUN_ID", requires = "case")]
     pub(crate) from_run: Option<String>,
-    /// The failed case's id
+    /// Id of the failed case
     #[arg(long, value_name = "ID", requires = "from_run")]
     pub(crate) case: Option<String>,
-    /// Take the case of --from-run even though it passed
+    /// Accept a case that passed
     #[arg(long, requires = "from_run")]
     pub(crate) even_if_passed: bool,
-    /// Take the message from this trace of the store, by its id or the beginning of it
+    /// Copy the message from this stored trace, by its id or a prefix of it
     #[arg(long, value_name = "TRACE", conflicts_with = "from_run")]
     pub(crate) from_trace: Option<String>,
-    /// Take the message that led to this step of the trace, as 'karat trace show' counts them [default: the first message]
+    /// Copy the message before this step of the trace, as numbered by 'karat trace show' [default: the first message]
     #[arg(long, value_name = "N", requires = "from_trace")]
     pub(crate) step: Option<usize>,
-    /// What tools answer where a model is driven without them, as JSON: {"TOOL": …}
+    /// Results of stubbed tools, as JSON: {"TOOL": …}
     #[arg(long, value_name = "JSON")]
     pub(crate) stubs: Option<String>,
-    /// The regression file [default: the tool's, or else a new evals/TOOL.regression.json]
+    /// Regression file [default: the tool's file, or a new evals/TOOL.regression.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Print the case and write nothing
+    /// Print the case without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
@@ -100,65 +112,77 @@ pub(crate) struct RegressAddArgs {
     pub(crate) expect: ExpectArgs,
 }
 
-/// What must be true of the answer; with --from-run, what is said here takes the place of the same key there.
+/// What the answer must satisfy; with --from-run, a flag replaces the same key of the failed case.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Expectation (with --from-run: in place of the same keys of the failed case)")]
+#[command(next_help_heading = "Expectation (with --from-run, replaces the same keys of the failed case)")]
 pub(crate) struct ExpectArgs {
-    /// The tools that must be called, in order, with commas between them; an empty text for none
+    /// Tools that must be called, in order, separated by commas; empty for none
     #[arg(long, value_name = "TOOL,TOOL", conflicts_with = "tools_acceptable")]
     pub(crate) tools_called: Option<String>,
-    /// A set of tools that may be called, with commas between them; __none__ for none (repeatable)
+    /// Acceptable set of tools, separated by commas; __none__ for none (repeatable)
     #[arg(long, value_name = "TOOL,TOOL")]
     pub(crate) tools_acceptable: Vec<String>,
-    /// The tools that must not be called, with commas between them
+    /// Tools that must not be called, separated by commas
     #[arg(long, value_name = "TOOL,TOOL")]
     pub(crate) tools_not_called: Option<String>,
-    /// A text that the response must hold (repeatable)
+    /// Text that the response must contain (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) response_contains: Vec<String>,
-    /// A text that the response must not hold (repeatable)
+    /// Text that the response must not contain (repeatable)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) response_not_contains: Vec<String>,
-    /// A regular expression that the response must match (repeatable)
+    /// Regular expression that the response must match (repeatable)
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) response_matches: Vec<String>,
-    /// The response must hold something
+    /// The response must not be empty
     #[arg(long)]
     pub(crate) response_non_empty: bool,
     /// No tool call may fail
     #[arg(long)]
     pub(crate) no_tool_errors: bool,
-    /// Any other keys of 'expect', as JSON
+    /// Other keys of 'expect', as JSON
     #[arg(long, value_name = "JSON")]
     pub(crate) expect: Option<String>,
 }
 
+const ARCHIVE_AFTER_HELP: &str = "\
+Examples:
+  karat regress archive ID --reason \"tool removed\"            # Archive a case
+  karat regress archive ID --file evals/mail.regression.json  # Name its file";
+
 #[derive(Debug, Args)]
+#[command(after_help = ARCHIVE_AFTER_HELP)]
 pub(crate) struct RegressArchiveArgs {
-    /// The case's id
+    /// Id of the case
     pub(crate) id: String,
-    /// Why it is not run any more
+    /// Why the case is archived
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
-    /// The eval file that holds it, where several do
+    /// Eval file of the case, if several contain it
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
+const SEAL_AFTER_HELP: &str = "\
+Examples:
+  karat regress seal                             # Seal all files below evals/
+  karat regress seal evals/mail.regression.json  # Seal one file";
+
 #[derive(Debug, Args)]
+#[command(after_help = SEAL_AFTER_HELP)]
 pub(crate) struct RegressSealArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

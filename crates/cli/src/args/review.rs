@@ -1,30 +1,35 @@
-//! What can be said to `karat review`.
+//! Arguments of `karat review`.
 
 use clap::Args;
 
 use super::{AuthorArgs, StoreArgs, TraceFilterArgs};
 
-const KEYS: &str = "\
+const AFTER_HELP: &str = "\
 Keys:
   g good   b bad   n neutral   s skip   u undo   t note   f full   ? help   q quit
-  Arrows, space and Enter scroll. Every rating is stored at once.";
+  Arrow keys, Space and Enter scroll. Ratings are saved immediately.
+
+Examples:
+  karat review                        # Rate the most informative traces first
+  karat review --since 7d --limit 40  # Rate up to 40 traces of the last week
+  karat review --eval tone            # Rate traces that the eval tone judged";
 
 #[derive(Debug, Args)]
-#[command(after_help = KEYS)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// Only traces that this eval has judged; what it says of them decides the order
+    /// Only traces that this eval has judged, in the order in which its verdicts need ratings
     #[arg(long, value_name = "NAME")]
     pub(crate) eval: Option<String>,
-    /// Show what evals say of a trace before it is rated, which may sway you
+    /// Show verdicts before you rate, which may bias you
     #[arg(long)]
     pub(crate) show_verdicts: bool,
-    /// At most this many, the most informative
+    /// Maximum number of traces
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
-    pub(crate) filter: TraceFilterArgs,
-    #[command(flatten)]
     pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) filter: TraceFilterArgs,
 }

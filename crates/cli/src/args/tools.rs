@@ -1,4 +1,4 @@
-//! The arguments of `karat tools`.
+//! Arguments of `karat tools`.
 
 use std::path::PathBuf;
 
@@ -7,8 +7,15 @@ use karat_registry::ScriptLanguage;
 
 use super::{ConfigArgs, OutputFormat};
 
+const AFTER_HELP: &str = "\
+Examples:
+  karat tools          # List all tools
+  karat tools 'get_*'  # List the tools that match a glob
+  karat tools lock     # Write evals/tools.lock.json
+  karat tools diff     # Show changes since the lock";
+
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
 pub(crate) struct ToolsArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<ToolsVerb>,
@@ -18,66 +25,90 @@ pub(crate) struct ToolsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsVerb {
-    /// List the agent's tools: hashes, versions, what their descriptions cost, where they were read
+    /// List the agent's tools with hashes, versions and token counts (the default)
     List(ToolsListArgs),
-    /// Write the tools' hashes and versions to a file, so that changes show
+    /// Write the hashes and versions of the tools to a lock file
     Lock(ToolsLockArgs),
-    /// Show what changed since the lock, and which eval files that makes stale
+    /// Show tools that changed since the lock, and stale eval files
     Diff(ToolsDiffArgs),
-    /// Print a script that writes the exact tools of a module as JSON; you run it with your own interpreter
+    /// Print a script that exports the tools of a module as JSON
     ExportScript(ToolsExportScriptArgs),
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat tools list                        # List all tools
+  karat tools list 'get_*' --format json  # Print matching tools as JSON";
+
 #[derive(Debug, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct ToolsListArgs {
-    /// Names of tools, or globs as 'get_*'; a folder that holds a karat.json is the project [default: all tools]
+    /// Tool names or globs, or a project folder [default: all tools]
     pub(crate) names: Vec<String>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
 
+const LOCK_AFTER_HELP: &str = "\
+Examples:
+  karat tools lock          # Write evals/tools.lock.json
+  karat tools lock --check  # Exit with 1 if the lock is out of date";
+
 #[derive(Debug, Args)]
+#[command(after_help = LOCK_AFTER_HELP)]
 pub(crate) struct ToolsLockArgs {
-    /// The project's folder [default: the one that holds the nearest karat.json]
+    /// Project folder [default: the folder of the nearest karat.json]
     pub(crate) folder: Option<PathBuf>,
-    /// Write nothing; exit 1 if the lock would change
+    /// Do not write; exit with 1 if the lock is out of date
     #[arg(long)]
     pub(crate) check: bool,
-    /// The lock [default: evals/tools.lock.json in the project]
+    /// Path to the lock file [default: evals/tools.lock.json in the project]
     #[arg(long, value_name = "FILE")]
     pub(crate) lock_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
 
+const DIFF_AFTER_HELP: &str = "\
+Examples:
+  karat tools diff                # Show changed tools and stale eval files
+  karat tools diff --format json  # Print them as JSON";
+
 #[derive(Debug, Args)]
+#[command(after_help = DIFF_AFTER_HELP)]
 pub(crate) struct ToolsDiffArgs {
-    /// Eval files, folders or globs that may be stale [default: evals]
+    /// Eval files, folders or globs to check for staleness [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    /// The lock [default: evals/tools.lock.json in the project]
+    /// Path to the lock file [default: evals/tools.lock.json in the project]
     #[arg(long, value_name = "FILE")]
     pub(crate) lock_file: Option<PathBuf>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
 
+const EXPORT_SCRIPT_AFTER_HELP: &str = "\
+Examples:
+  karat tools export-script python > export.py  # Write the script
+  python export.py tools.py > tools.json        # Export the tools of a module";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXPORT_SCRIPT_AFTER_HELP)]
 pub(crate) struct ToolsExportScriptArgs {
-    /// The interpreter that runs the script
+    /// Interpreter that runs the script
     pub(crate) interpreter: Interpreter,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Interpreter {
-    /// For modules in Python (3.9 or newer)
+    /// For Python modules (3.9 or newer)
     Python,
-    /// For modules in JavaScript, and in TypeScript where Node runs it (18 or newer)
+    /// For JavaScript modules, and TypeScript if Node supports it (18 or newer)
     Node,
 }
 

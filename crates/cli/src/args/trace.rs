@@ -1,4 +1,4 @@
-//! What can be said to `karat trace`.
+//! Arguments of `karat trace`.
 
 mod receive;
 
@@ -9,16 +9,15 @@ use clap::{Args, Subcommand};
 pub(crate) use self::receive::{ReceiveFormat, TraceReceiveArgs};
 use super::{OutputFormat, RunFormat, StoreArgs, TraceFilterArgs};
 
-const IMPORT_EXIT_CODES: &str = "\
-Exit codes:
-  0    everything was imported, or was there already
-  1    something was refused; everything else was imported
-  2    a flag or a path is invalid; nothing was imported
-  3    a file could not be read, or the store not be written; what is counted was imported
-  4    there are no traces
-  130  interrupted; what is counted was imported";
+const AFTER_HELP: &str = "\
+Examples:
+  karat trace import traces.jsonl  # Import traces from a file
+  karat trace receive              # Receive OpenTelemetry data over HTTP
+  karat trace list --since 7d      # List the traces of the last week
+  karat trace show ID              # Show one trace";
 
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
     pub(crate) action: TraceAction,
@@ -26,73 +25,102 @@ pub(crate) struct TraceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceAction {
-    /// Take traces of other programs into the store; what is there already stays as it is
+    /// Import traces from files or a server into the store
     Import(TraceImportArgs),
-    /// List the traces of the store, the newest first
+    /// List stored traces, newest first
     List(TraceListArgs),
-    /// Draw a trace's conversation, and what evals and people said of it
+    /// Show a trace with its verdicts and ratings
     Show(TraceShowArgs),
-    /// Take OpenTelemetry's spans and log events over HTTP while agents run; acknowledged means stored
+    /// Receive OpenTelemetry spans and log events over HTTP
     Receive(TraceReceiveArgs),
 }
 
+const IMPORT_AFTER_HELP: &str = "\
+Exit codes:
+  0    all traces were imported, or already in the store
+  1    some traces were refused; the others were imported
+  2    a flag or a path is invalid; nothing was imported
+  3    a file cannot be read or the store failed; the counted traces were imported
+  4    no traces found
+  130  interrupted; the counted traces were imported
+
+Examples:
+  karat trace import traces.jsonl               # Import a file
+  karat trace import exports/ --feedback        # Import a folder with ratings
+  zcat spans.json.gz | karat trace import -     # Import from stdin
+  karat trace import --from langfuse --url URL  # Import from a Langfuse server";
+
 #[derive(Debug, Args)]
-#[command(after_help = IMPORT_EXIT_CODES)]
+#[command(after_help = IMPORT_AFTER_HELP)]
 pub(crate) struct TraceImportArgs {
-    /// Files, folders, or - for stdin; of folders, what ends in .json, .jsonl, .ndjson, .pb or .binpb, with or without .gz
+    /// Files, folders, or - for stdin; folders are searched for .json, .jsonl, .ndjson, .pb and .binpb, also with .gz
     #[arg(required_unless_present = "url", value_name = "FILE|FOLDER|-")]
     pub(crate) paths: Vec<PathBuf>,
-    /// What wrote the traces: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: by content]
+    /// Trace format: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: detected]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
     #[arg(
-        help = "Read from this server in place of files, with --from langfuse; its keys are in LANGFUSE_PUBLIC_KEY \
-                  and LANGFUSE_SECRET_KEY. The next time it goes on where it ended"
+        help = "Import from this Langfuse server (with --from langfuse), authenticated by LANGFUSE_PUBLIC_KEY and \
+                LANGFUSE_SECRET_KEY; the next import continues where this one ended"
     )]
     #[arg(long, value_name = "URL", requires = "from", conflicts_with = "paths")]
     pub(crate) url: Option<String>,
-    /// Of a server: traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 12h, 7d, 2w ago
+    /// With --url: only traces since this time: 2026-11-16, 2026-11-16T12:00Z, or 12h, 7d, 2w ago
     #[arg(long, value_name = "TIME", requires = "url")]
     pub(crate) since: Option<String>,
-    /// Take what the source says people said (annotations, rewards) as feedback
+    /// Also import ratings (annotations, rewards) as feedback
     #[arg(long)]
     pub(crate) feedback: bool,
-    /// Read everything and keep nothing
+    /// Read the traces without writing to the store
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
+const LIST_AFTER_HELP: &str = "\
+Examples:
+  karat trace list                              # List the newest traces
+  karat trace list --tool get_weather --errors  # Failed traces of a tool
+  karat trace list --since 7d --format jsonl    # Export as JSON lines";
+
 #[derive(Debug, Args)]
+#[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct TraceListArgs {
-    #[command(flatten)]
-    pub(crate) filter: TraceFilterArgs,
-    /// Show at most this many, 0 for all [default: 20; all in JSON]
+    /// Maximum number to list; 0 for all [default: 20, or all with another --format]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// What stdout is: a table, one JSON document, or a JSON line for each trace
+    /// Output format: a table, one JSON document, or one JSON line per trace
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) filter: TraceFilterArgs,
 }
 
+const SHOW_AFTER_HELP: &str = "\
+Examples:
+  karat trace show ID         # Show a trace
+  karat trace show ID --full  # Do not shorten long texts
+  karat trace show ID --raw   # Print the data as received";
+
 #[derive(Debug, Args)]
+#[command(after_help = SHOW_AFTER_HELP)]
 pub(crate) struct TraceShowArgs {
-    /// The trace's id, or a beginning that no other trace has
+    /// Id of the trace, or a unique prefix of it
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     pub(crate) id: String,
-    /// Show long texts to their end
+    /// Do not shorten long texts
     #[arg(long)]
     pub(crate) full: bool,
-    /// Print what the source said, as it is kept, and nothing else
+    /// Print the original data from the source
     #[arg(long, conflicts_with_all = ["full", "format"])]
     pub(crate) raw: bool,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]

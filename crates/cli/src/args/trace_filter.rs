@@ -1,4 +1,4 @@
-//! Which stored traces are meant, for every verb that takes some of them.
+//! Flags that select stored traces.
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -8,18 +8,18 @@ use karat_workflows::trace_filter::TraceFilterRequest;
 
 use crate::failure::Failure;
 
-/// Which traces of the store; what is given narrows each other.
+/// Filters of stored traces; a trace must match all of them.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Which traces (these narrow each other)")]
+#[command(next_help_heading = "Trace filters (combined with AND)")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct TraceFilterArgs {
-    /// Traces that began then or later: 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago; UTC where no zone is said
+    /// Traces since this time: 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago (UTC without a time zone)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Traces that began before then
+    /// Traces before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Traces that called this tool (repeatable: all of them)
+    /// Traces that called this tool (repeatable: all must match)
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
     /// Traces of this model
@@ -28,33 +28,33 @@ pub(crate) struct TraceFilterArgs {
     /// Traces of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Traces from this kind of source (repeatable: any of them): karat, otlp, langfuse, run, …
+    /// Traces from this source (repeatable: any may match): karat, otlp, langfuse, run, …
     #[arg(long, value_name = "KIND")]
     pub(crate) source: Vec<String>,
-    /// Traces in which something failed
+    /// Traces with an error
     #[arg(long, conflicts_with = "no_errors")]
     pub(crate) errors: bool,
-    /// Traces in which nothing failed
+    /// Traces without errors
     #[arg(long)]
     pub(crate) no_errors: bool,
-    /// Traces that people together find so
+    /// Traces with this overall rating
     #[arg(long, value_name = "RATING", conflicts_with = "unrated")]
     pub(crate) rating: Option<RatingName>,
-    /// Traces that somebody rated
+    /// Rated traces
     #[arg(long, conflicts_with = "unrated")]
     pub(crate) rated: bool,
-    /// Traces that nobody rated
+    /// Unrated traces
     #[arg(long)]
     pub(crate) unrated: bool,
-    /// Traces whose name, or the beginning of whose first message or last answer, holds this text
+    /// Traces with this text in their name, or near the start of their first message or last answer
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) search: Option<String>,
 }
 
 impl TraceFilterArgs {
-    /// Returns the filter that the flags give, without ids and without a limit.
+    /// Returns the filter of the flags, without ids and limit.
     pub(crate) fn filter(&self, now: Timestamp) -> Result<TraceFilter, Failure> {
-        let either = |yes: bool, no: bool| (yes || no).then_some(yes);
+        let yes_or_no = |yes: bool, no: bool| (yes || no).then_some(yes);
         let request = TraceFilterRequest {
             since: self.since.clone(),
             until: self.until.clone(),
@@ -62,15 +62,15 @@ impl TraceFilterArgs {
             tools: self.tool.clone(),
             model: self.model.clone(),
             session: self.session.clone(),
-            errors: either(self.errors, self.no_errors),
+            errors: yes_or_no(self.errors, self.no_errors),
             rating: self.rating.map(Into::into),
-            rated: either(self.rated, self.unrated),
+            rated: yes_or_no(self.rated, self.unrated),
             text: self.search.clone(),
         };
         Ok(request.resolve(now)?)
     }
 
-    /// Whether any trace is left out.
+    /// Whether any flag restricts the traces.
     pub(crate) fn is_narrow(&self) -> bool {
         self.filter(Timestamp::UNIX_EPOCH).map_or(true, |filter| filter != TraceFilter::default())
     }

@@ -1,4 +1,4 @@
-//! `karat check`: what is invalid or likely wrong, without asking the agent.
+//! `karat check`: checks eval files, tools and the overlap map without calling the agent.
 
 mod issues;
 mod rules;

@@ -1,4 +1,4 @@
-//! `karat completions`: what a shell needs to complete our arguments.
+//! `karat completions`: prints shell completions.
 
 use clap::CommandFactory;
 use karat_core::exit::ExitStatus;

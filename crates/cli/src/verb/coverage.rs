@@ -1,4 +1,4 @@
-//! `karat coverage`: what is tested of each tool, and which tools are taken for others.
+//! `karat coverage`: what the eval files test, and which tools the agent confuses.
 
 use clap::ValueEnum as _;
 use karat_core::exit::ExitStatus;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
     let pages = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
     let to_stdout = pages.contains(&Destination::Stdout);
     if to_stdout && args.format == OutputFormat::Json {
-        return Err(Failure::invalid("stdout cannot hold both a page and the JSON output: give the page a file"));
+        return Err(Failure::invalid("cannot write both a page and JSON to stdout; write the page to a file"));
     }
     let context = surface.context(&args.config, &args.paths)?;
     let runs = match &args.run {
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
     };
     let request =
         Request { paths: args.paths.clone(), required: required(args), runs, lock_file: args.lock_file.clone() };
-    let coverage = surface.run(measure(request, &context)).map_err(|failure| match mistaken_path(args, surface) {
+    let coverage = surface.run(measure(request, &context)).map_err(|failure| match misplaced_requirement(args, surface) {
         Some(path) => failure.hint(format!("did you mean --require={path}?")),
         None => failure,
     })?;
@@ -42,39 +42,39 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
     Ok(status(&coverage))
 }
 
-/// Returns a path that does not exist and is a requirement: `--require tested` makes a path of the last word.
-fn mistaken_path<'a>(args: &'a CoverageArgs, surface: &Surface<'_>) -> Option<std::path::Display<'a>> {
-    let is_mistaken = |path: &&std::path::PathBuf| {
+/// Returns a missing path that is a requirement: in `--require tested`, clap parses `tested` as a path.
+fn misplaced_requirement<'a>(args: &'a CoverageArgs, surface: &Surface<'_>) -> Option<std::path::Display<'a>> {
+    let is_misplaced = |path: &&std::path::PathBuf| {
         let mut words = path.to_str().unwrap_or_default().split(',');
         words.all(|word| RequireName::from_str(word, false).is_ok())
             && !surface.environment.process.current_dir.join(path).exists()
     };
-    args.paths.iter().find(is_mistaken).map(|path| path.display())
+    args.paths.iter().find(is_misplaced).map(|path| path.display())
 }
 
 fn required(args: &CoverageArgs) -> Required {
     if args.require.is_empty() {
         return Required::Nothing;
     }
-    // A name that stands for everything makes the rest needless.
-    let these: Option<Vec<Requirement>> = args.require.iter().map(|name| name.requirement()).collect();
-    these.map_or(Required::All, Required::These)
+    // `all` maps to `None`, which makes the whole list `None`.
+    let listed: Option<Vec<Requirement>> = args.require.iter().map(|name| name.requirement()).collect();
+    listed.map_or(Required::All, Required::Listed)
 }
 
 fn parse_report(text: &str) -> Result<Destination, Failure> {
     match text.split_once('=') {
         Some(("html", path)) if !path.is_empty() => Ok(Destination::parse(path)),
         Some((kind, path)) if !path.is_empty() => {
-            Err(Failure::invalid(format!("there is no report of the kind '{kind}'")).hint("one of: html"))
+            Err(Failure::invalid(format!("unknown report format '{kind}'")).hint("expected html"))
         }
         _ => {
-            Err(Failure::invalid(format!("--report {text} names no path"))
+            Err(Failure::invalid(format!("missing path in --report {text}"))
                 .hint("for example --report html=coverage.html"))
         }
     }
 }
 
-/// What nobody can tell ranks above what is missing, since it hides it.
+/// An unknown result ranks above a failed requirement.
 fn status(coverage: &Coverage) -> ExitStatus {
     let any = |held: Option<bool>| coverage.requirements.iter().any(|result| result.held == held);
     if any(None) {

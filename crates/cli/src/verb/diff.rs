@@ -1,4 +1,4 @@
-//! `karat diff`: what changed between two results.
+//! `karat diff`: compares two results.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use karat_core::diff::{CaseDiff, Change, Movement, Verdict};
 use karat_core::exit::ExitStatus;
 use karat_core::result::Outcome;
 use karat_core::trials::TrialCounts;
-use karat_report::{cut, pad, printable, width};
+use karat_report::{truncate, pad, printable, width};
 use karat_workflows::compare_runs::{Request, RunComparison, SuiteDiff, compare_runs};
 
 use crate::args::{ConfigArgs, DiffArgs, OutputFormat};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     Ok(status(&comparison))
 }
 
-/// An error in the newer run hides whether something broke.
+/// An error in the later run ranks above a regression, which it may hide.
 fn status(comparison: &RunComparison) -> ExitStatus {
     let mut cases = comparison.suites.iter().flat_map(|suite| &suite.cases);
     if cases.any(|case| case.now == Some(Outcome::Errored)) {
@@ -48,8 +48,8 @@ fn text(comparison: &RunComparison, printer: &Printer) -> String {
     for suite in &comparison.suites {
         let dash = printer.symbols.dash;
         let agent = suite.agent().filter(|_| agents.len() > 1);
-        let of = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
-        let title = format!("{} {dash} {} evals{of}", printable(&suite.tool_name), suite.tier);
+        let agent_text = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
+        let title = format!("{} {dash} {} evals{agent_text}", printable(&suite.tool_name), suite.tier);
         let _ = writeln!(out, "{}", palette.bold(title));
         let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
         let parts = [
@@ -69,9 +69,9 @@ fn text(comparison: &RunComparison, printer: &Printer) -> String {
             }
         }
         let _ = writeln!(out, "  {} still passing", count(Change::StillPasses));
-        let _ = writeln!(out, "  {}", overall(&suite.overall, printer));
+        let _ = writeln!(out, "  {}", overall_text(&suite.overall, printer));
         if suite.eval_file_changed {
-            let warning = palette.doubtful(printer.symbols.warning);
+            let warning = palette.warning(printer.symbols.warning);
             let _ = writeln!(out, "  {warning} the eval file changed between the runs");
         }
         out.push('\n');
@@ -79,57 +79,57 @@ fn text(comparison: &RunComparison, printer: &Printer) -> String {
     out
 }
 
-/// Says where the suite went as a whole, and what that rests on.
-fn overall(movement: &Movement, printer: &Printer) -> String {
+/// Describes the change of the whole suite.
+fn overall_text(movement: &Movement, printer: &Printer) -> String {
     let palette = printer.stdout_palette;
-    let word = match movement.verdict {
+    let verdict = match movement.verdict {
         Verdict::Unchanged => return "overall: unchanged".to_owned(),
-        Verdict::Regression => palette.alarm("regression"),
-        Verdict::Improvement => palette.good("improvement"),
-        Verdict::Flaky => palette.doubtful("flaky"),
-        Verdict::NotEnoughData => palette.doubtful("not enough data"),
+        Verdict::Regression => palette.alert("regression"),
+        Verdict::Improvement => palette.success("improvement"),
+        Verdict::Flaky => palette.warning("flaky"),
+        Verdict::NotEnoughData => palette.warning("not enough data"),
     };
     let Movement { worse, better, p_value, .. } = movement;
-    format!("overall: {word} ({worse} worse, {better} better, {})", chance(*p_value))
+    format!("overall: {verdict} ({worse} worse, {better} better, {})", p_value_text(*p_value))
 }
 
 fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, out: &mut String) {
     let palette = printer.stdout_palette;
     let title = match change {
-        Change::Regression => palette.alarm(title),
-        Change::NewPass => palette.good(title),
-        Change::NoVerdict => palette.broken(title),
-        Change::StillFails => palette.bad(title),
-        Change::Flaky | Change::NotEnoughData => palette.doubtful(title),
+        Change::Regression => palette.alert(title),
+        Change::NewPass => palette.success(title),
+        Change::NoVerdict => palette.error(title),
+        Change::StillFails => palette.failure(title),
+        Change::Flaky | Change::NotEnoughData => palette.warning(title),
         _ => title.to_owned(),
     };
     let _ = writeln!(out, "  {title}");
-    let widest = cases.iter().map(|case| width(&printable(&case.id))).max().unwrap_or_default();
-    let tries: Vec<String> = cases.iter().map(|case| tries(case, printer)).collect();
-    let widest_tries = tries.iter().map(|text| width(text)).max().unwrap_or_default();
-    let taken = if widest_tries > 0 { widest_tries + 2 } else { 0 };
-    for (case, tries) in cases.iter().zip(&tries) {
-        let id = pad(&printable(&case.id), widest);
+    let id_width = cases.iter().map(|case| width(&printable(&case.id))).max().unwrap_or_default();
+    let trials: Vec<String> = cases.iter().map(|case| trials_text(case, printer)).collect();
+    let trials_width = trials.iter().map(|text| width(text)).max().unwrap_or_default();
+    let trials_width = if trials_width > 0 { trials_width + 2 } else { 0 };
+    for (case, trials) in cases.iter().zip(&trials) {
+        let id = pad(&printable(&case.id), id_width);
         let id = if change == Change::Regression { palette.bold(id) } else { id };
-        let tries = if widest_tries > 0 { pad(tries, taken) } else { String::new() };
+        let trials = if trials_width > 0 { pad(trials, trials_width) } else { String::new() };
         let text = case.error.as_deref().unwrap_or(&case.description);
-        let room = printer.columns.saturating_sub(widest + taken + 6).max(20);
+        let room = printer.columns.saturating_sub(id_width + trials_width + 6).max(20);
         let text = printable(text);
-        let line = format!("    {id}  {tries}{}", cut(&text, room, printer.symbols.ellipsis));
+        let line = format!("    {id}  {trials}{}", truncate(&text, room, printer.symbols.ellipsis));
         let _ = writeln!(out, "{}", line.trim_end());
     }
 }
 
-/// Returns how many tries passed before and now, and how likely chance alone shows that.
-fn tries(case: &CaseDiff, printer: &Printer) -> String {
+/// Returns how many trials passed before and now, and the p-value of the difference.
+fn trials_text(case: &CaseDiff, printer: &Printer) -> String {
     let side = |counts: Option<TrialCounts>| counts.map(|counts| format!("{}/{}", counts.passed, counts.total()));
-    let p_value = case.p_value.map(|p_value| format!(" {}", chance(p_value))).unwrap_or_default();
+    let p_value = case.p_value.map(|p_value| format!(" {}", p_value_text(p_value))).unwrap_or_default();
     match (side(case.before_trials), side(case.now_trials)) {
         (Some(before), Some(now)) => format!("{before} {} {now}{p_value}", printer.symbols.arrow),
         (one, other) => one.or(other).unwrap_or_default(),
     }
 }
 
-fn chance(p_value: f64) -> String {
+fn p_value_text(p_value: f64) -> String {
     if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
 }

@@ -1,4 +1,4 @@
-//! `karat init`: a first configuration and a first eval file, never over what is there.
+//! `karat init`: creates a configuration and a first eval file, without overwriting files.
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::init::{Command, Init, Question, Step, TOOLS_FILE, Written};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     loop {
         match init.next() {
             Step::Ask { question, default } => {
-                let answer = match given(question, args) {
+                let answer = match answer_from_flags(question, args) {
                     Some(answer) => answer.clone(),
                     None if interactive => ask(question, &default)?,
                     None => default,
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     }
 }
 
-fn given(question: Question, args: &InitArgs) -> Option<&String> {
+fn answer_from_flags(question: Question, args: &InitArgs) -> Option<&String> {
     match question {
         Question::Agent => args.agent_endpoint.as_ref(),
         Question::Tool => args.tool.as_ref(),
@@ -42,14 +42,14 @@ fn given(question: Question, args: &InitArgs) -> Option<&String> {
 fn ask(question: Question, default: &str) -> Result<String, Failure> {
     let text = match question {
         Question::Agent => "Your agent (a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM):",
-        Question::Tool => "The first tool to test:",
-        Question::Message => "A message that should make the agent call it:",
+        Question::Tool => "First tool to test:",
+        Question::Message => "Message that should make the agent call it:",
     };
     inquire::Text::new(text).with_default(default).prompt().map_err(|error| match error {
         inquire::InquireError::OperationCanceled | inquire::InquireError::OperationInterrupted => {
             Failure { status: ExitStatus::Interrupted, ..Failure::invalid("nothing was written") }
         }
-        other => Failure::invalid(format!("cannot ask: {other}")).hint("give the answers as flags, or --yes"),
+        other => Failure::invalid(format!("cannot prompt: {other}")).hint("pass the answers as flags, or --yes"),
     })
 }
 
@@ -57,17 +57,16 @@ fn next_steps(written: &Written) -> String {
     let Written { folder, is_model, variables, has_tools, .. } = written;
     let mut steps = if *is_model {
         format!(
-            "say in {TOOLS_FILE} what the tool does and takes,\nput what it answers into 'stubs', and what the \
-             response must hold of it into 'responseContains'"
+            "describe the tool in {TOOLS_FILE},\nadd its result to 'stubs', and the values that the response must \
+             contain to 'responseContains'"
         )
     } else {
-        "put values that only the tool can know into 'responseContains'".to_owned()
+        "add values that only the tool can know to 'responseContains'".to_owned()
     };
     if !variables.is_empty() {
-        steps = format!("{steps},\nset {} (in the environment or in a file .env)", variables.join(" and "));
+        steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));
     }
-    let go = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
-    // What is known of the tools is worth a look before the agent is asked.
-    let (look, cover) = if *has_tools { ("  karat tools\n", "  karat coverage\n") } else { ("", "") };
-    format!("\nNext: {steps}, then\n{go}{look}  karat check\n  karat run\n{cover}")
+    let change_dir = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
+    let (tools, coverage) = if *has_tools { ("  karat tools\n", "  karat coverage\n") } else { ("", "") };
+    format!("\nNext: {steps}, then\n{change_dir}{tools}  karat check\n  karat run\n{coverage}")
 }

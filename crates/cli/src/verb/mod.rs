@@ -1,4 +1,4 @@
-//! One file for each verb.
+//! The verbs, one file each.
 
 pub(crate) mod check;
 pub(crate) mod completions;

@@ -1,4 +1,4 @@
-//! `karat overlap`: which tools are easily taken for each other.
+//! `karat overlap`: overlaps between tools.
 
 mod edit;
 mod list;
@@ -22,24 +22,23 @@ pub(crate) fn run(args: OverlapArgs, surface: &Surface<'_>) -> Result<ExitStatus
     }
 }
 
-/// How long a name is shown; programs are given all of it.
+/// Width of a tool name in text output; JSON has the whole name.
 const MAX_NAME_COLUMNS: usize = 60;
 
-/// Returns a name as people are shown it.
-fn clipped(name: &str, printer: &Printer) -> String {
-    karat_report::cut_middle(&karat_report::printable(name), MAX_NAME_COLUMNS, printer.symbols.ellipsis).into_owned()
+fn shorten_name(name: &str, printer: &Printer) -> String {
+    karat_report::truncate_middle(&karat_report::printable(name), MAX_NAME_COLUMNS, printer.symbols.ellipsis).into_owned()
 }
 
-fn joined(names: &[String], between: &str, printer: &Printer) -> String {
-    names.iter().map(|name| clipped(name, printer)).collect::<Vec<_>>().join(between)
+fn join_names(names: &[String], separator: &str, printer: &Printer) -> String {
+    names.iter().map(|name| shorten_name(name, printer)).collect::<Vec<_>>().join(separator)
 }
 
-/// Lays a text out behind a label, in the columns that there are.
-fn labelled(label: &str, text: &str, columns: usize, out: &mut String) {
-    let rest = " ".repeat(label.len());
+/// Wraps a text behind a label.
+fn push_labelled(label: &str, text: &str, columns: usize, out: &mut String) {
+    let indent = " ".repeat(label.len());
     let options = textwrap::Options::new(columns)
         .initial_indent(label)
-        .subsequent_indent(&rest)
+        .subsequent_indent(&indent)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
     for line in textwrap::wrap(&karat_report::printable(text), options) {

@@ -1,4 +1,4 @@
-//! `karat regress`: cases that keep fixed bugs fixed.
+//! `karat regress`: regression cases.
 
 mod expect_flags;
 
@@ -8,7 +8,7 @@ use karat_workflows::regress::{
     AddRequest, ArchiveRequest, Outcome, RegressReport, Sealed, Source, add, archive, seal,
 };
 
-use self::expect_flags::{expect_of, json_object};
+use self::expect_flags::{expect_from_flags, parse_json_object};
 use crate::args::{
     ConfigArgs, OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
@@ -43,8 +43,8 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         bug_ref: args.bug_ref.clone(),
         message: args.message.clone(),
         description: args.description.clone(),
-        stubs: args.stubs.as_deref().map(|text| json_object("stubs", text)).transpose()?,
-        expect: expect_of(&args.expect)?,
+        stubs: args.stubs.as_deref().map(|text| parse_json_object("stubs", text)).transpose()?,
+        expect: expect_from_flags(&args.expect)?,
         file: args.file.clone(),
         dry_run: args.dry_run,
     };
@@ -52,7 +52,7 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     let added = surface.run(add(request, &context))?;
     let printer = surface.printer;
     let (id, path) = (printable(&added.case.id), printable(&added.case.path));
-    let place = |new_file: bool| if new_file { format!("{path}, a new file") } else { path.to_string() };
+    let place = |new_file: bool| if new_file { format!("{path} (new file)") } else { path.to_string() };
     let text = match &added.outcome {
         Outcome::Added { new_file } => format!("added {id} to {}\n", place(*new_file)),
         Outcome::Planned { new_file } => {
@@ -60,8 +60,8 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
             serde_json::to_string_pretty(&added.case.case).map_err(|error| Failure::errored(error.to_string()))? + "\n"
         }
         Outcome::Exists { trace_ref } => {
-            printer.note("nothing was written: a regression case is never edited; TOOL and --message make another one");
-            format!("{id} in {path} was made of {} before\n", printable(trace_ref))
+            printer.note("nothing was written; pass TOOL and --message to add another case");
+            format!("{id} in {path} already covers {}\n", printable(trace_ref))
         }
     };
     print(&added.into_report(), args.format, &text, printer)?;
@@ -74,7 +74,7 @@ fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitSt
     let report = archive(ArchiveRequest { id, reason, file }, &context)?;
     let archived = report.cases.iter().map(|case| {
         let archive = case.archive.as_deref().unwrap_or_default();
-        format!("archived {} of {} in {}\n", printable(&case.id), printable(&case.path), printable(archive))
+        format!("archived {} from {} in {}\n", printable(&case.id), printable(&case.path), printable(archive))
     });
     print(&report, format, &archived.collect::<String>(), surface.printer)?;
     Ok(ExitStatus::Success)
@@ -92,7 +92,7 @@ fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     let sealed = report.cases.iter();
     let sealed = sealed.map(|case| format!("sealed {} in {}\n", printable(&case.id), printable(&case.path)));
     let text = if report.cases.is_empty() && status == ExitStatus::Success {
-        "nothing to seal: every regression case has its hash\n".to_owned()
+        "nothing to seal: all regression cases have hashes\n".to_owned()
     } else {
         sealed.collect()
     };

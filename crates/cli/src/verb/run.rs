@@ -1,4 +1,4 @@
-//! `karat run`: eval files against the agent.
+//! `karat run`: runs eval files against an agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -25,25 +25,25 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     let context = surface.context(&args.config, &args.paths)?;
     let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
     if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
-        return Err(Failure::invalid("stdout cannot hold both a report and the JSON output: give the report a file"));
+        return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
     }
     let request = Request { paths: args.paths.clone(), selection: selection(&args.selection), store: !args.no_store };
     let outcome = surface.run_cancellable(async |cancel| {
-        let make = |cases| reporters(args.format, reports, cases, surface);
+        let create_reporters = |cases| reporters(args.format, reports, cases, surface);
         tokio::select! {
-            outcome = run_suites(request, &context, make, &cancel) => outcome,
+            outcome = run_suites(request, &context, create_reporters, &cancel) => outcome,
             never = announce_interrupt(&cancel, surface.printer) => match never {},
         }
     });
-    surface.printer.show_above(None);
+    surface.printer.set_progress_bar(None);
     let outcome = outcome?;
     let status = finish(&outcome, surface.printer);
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let count = outcome.totals.suites + rubrics;
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
-    // Unless they could not all be written.
+    // A different status means that some results were not written.
     if status == outcome.totals.status() {
-        let folder = context.settings.shown(&context.settings.layout.output_dir);
+        let folder = context.settings.display_path(&context.settings.layout.output_dir);
         surface.printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
     }
     Ok(report_recordings(&outcome, status, surface.printer))
@@ -61,11 +61,11 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
 
 async fn announce_interrupt(cancel: &CancellationToken, printer: &Printer) -> std::convert::Infallible {
     cancel.cancelled().await;
-    printer.talk("interrupted: writing what has finished (once more to stop at once)");
+    printer.print_stderr("interrupted: writing finished results (press Ctrl-C again to stop now)");
     std::future::pending().await
 }
 
-/// Makes everything that shows or writes the run, and finds out whether reports can be written.
+/// Creates the reporters, and checks that reports can be written.
 fn reporters(
     format: RunFormat,
     reports: Vec<Report>,
@@ -76,12 +76,12 @@ fn reporters(
     reports.iter().try_for_each(Report::check)?;
     let mut all = vec![console(format, printer)];
     let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
-    // Annotations in the log, unless they are there already or a program reads it.
-    let is_told = format != RunFormat::Human || reports.iter().any(annotates);
+    // Annotate the log, unless a report does so already or stdout is JSON.
+    let has_annotations = format != RunFormat::Human || reports.iter().any(annotates);
     let folder = repository_folder(environment);
     all.extend(reports.into_iter().map(|report| report.reporter(&folder)));
-    if environment.github_actions && !is_told {
-        all.push(Box::new(GithubReporter::new(Destination::Stdout).below(folder)));
+    if environment.github_actions && !has_annotations {
+        all.push(Box::new(GithubReporter::new(Destination::Stdout).with_folder(folder)));
     }
     if let Some(path) = environment.github_step_summary.as_ref().filter(|_| environment.github_actions) {
         all.push(Box::new(StepSummaryReporter::new(path.clone())));
@@ -108,7 +108,7 @@ impl Report {
         match self {
             Self::Junit(destination) => Box::new(JunitReporter::new(destination)),
             Self::Markdown(destination) => Box::new(MarkdownReporter::new(destination)),
-            Self::Github(destination) => Box::new(GithubReporter::new(destination).below(folder.to_owned())),
+            Self::Github(destination) => Box::new(GithubReporter::new(destination).with_folder(folder.to_owned())),
         }
     }
 
@@ -116,15 +116,15 @@ impl Report {
         matches!(self.destination(), Destination::Stdout)
     }
 
-    /// Finds out before anything is sent whether the report can be written.
+    /// Checks that the report can be written, before any case runs.
     fn check(&self) -> Result<(), Error> {
         let Destination::File(path) = self.destination() else {
             return Ok(());
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let made = folder.map_or(Ok(()), std::fs::create_dir_all);
-        let fail = |why: String| Err(Error::invalid(format!("cannot write a report to {}: {why}", path.display())));
-        match made {
+        let created = folder.map_or(Ok(()), std::fs::create_dir_all);
+        let fail = |why: String| Err(Error::invalid(format!("cannot write the report to {}: {why}", path.display())));
+        match created {
             Err(error) => fail(error.to_string()),
             Ok(()) if path.is_dir() => fail("it is a folder".to_owned()),
             Ok(()) => Ok(()),
@@ -134,7 +134,7 @@ impl Report {
 
 fn parse_report(text: &str) -> Result<Report, Failure> {
     let (kind, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(|| {
-        Failure::invalid(format!("--report {text} names no path")).hint("for example --report junit=report.xml")
+        Failure::invalid(format!("missing path in --report {text}")).hint("for example --report junit=report.xml")
     })?;
     let destination = Destination::parse(path);
     match kind {
@@ -142,13 +142,13 @@ fn parse_report(text: &str) -> Result<Report, Failure> {
         "markdown" => Ok(Report::Markdown(destination)),
         "github" => Ok(Report::Github(destination)),
         other => {
-            let failure = Failure::invalid(format!("there is no report of the kind '{other}'"));
-            Err(failure.hint("one of: junit, markdown, github"))
+            let failure = Failure::invalid(format!("unknown report format '{other}'"));
+            Err(failure.hint("expected junit, markdown or github"))
         }
     }
 }
 
-/// Returns where we are in a workflow's repository: annotations name files from its root.
+/// Returns the current folder relative to the repository, which annotations need for their paths.
 fn repository_folder(environment: &Environment) -> String {
     let workspace = environment.github_workspace.as_deref().filter(|_| environment.github_actions);
     let folder = workspace.and_then(|root| environment.process.current_dir.strip_prefix(root).ok());
@@ -163,23 +163,23 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
         RunFormat::Human => {
             let settings = printer.console();
             let printer = Arc::clone(printer);
-            Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.out(text))))
+            Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.write_stdout(text))))
         }
     }
 }
 
-/// A result that could not be written is worse than one that is bad.
+/// A result that cannot be written ranks above a failed one.
 fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
-    // A closed stdout means that the reader has enough; the results are on disk.
+    // The reader closed the pipe and wants no more; the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = outcome.totals.status();
-    // A reporter that cannot write says so at every event.
+    // A reporter that cannot write fails at every event.
     let messages: BTreeSet<String> =
         errors.map(|error| printer.redactor.text(&error.to_string()).into_owned()).collect();
     let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();
-    warn_of_unstored(&outcome.not_stored, printer);
+    warn_not_stored(&outcome.not_stored, printer);
     if let Some(error) = &outcome.store_error {
-        let failure = Failure::errored(format!("the run is not whole in the store: {}", error.message));
+        let failure = Failure::errored(format!("the run is incomplete in the store: {}", error.message));
         failures.push(failure);
     }
     for failure in failures {
@@ -191,22 +191,22 @@ fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
     status
 }
 
-/// Says once for each reason which traces are not in the store.
-fn warn_of_unstored(not_stored: &[NotStored], printer: &Printer) {
+/// Warns about traces that are not in the store, once per reason.
+fn warn_not_stored(not_stored: &[NotStored], printer: &Printer) {
     const MAX_NAMED: usize = 5;
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in not_stored {
         by_reason.entry(&one.reason).or_default().push(&one.case_id);
     }
     for (reason, cases) in by_reason {
-        let traces = if cases.len() == 1 { "1 trace is".to_owned() } else { format!("{} traces are", cases.len()) };
+        let traces = if cases.len() == 1 { "1 trace".to_owned() } else { format!("{} traces", cases.len()) };
         let more = if cases.len() > MAX_NAMED { format!(", {}", printer.symbols.ellipsis) } else { String::new() };
         let named = cases[..cases.len().min(MAX_NAMED)].join(", ");
-        printer.warn(&format!("{traces} not in the store ({named}{more}), all else of the run is: {reason}"));
+        printer.warn(&format!("{traces} not stored ({named}{more}): {reason}"));
     }
 }
 
-/// Says what came of the recordings; an answer that could not be recorded is a lost result.
+/// Prints the outcome of recording; an answer that cannot be recorded is an error.
 fn report_recordings(outcome: &Outcome, status: ExitStatus, printer: &Printer) -> ExitStatus {
     let Some(recordings) = &outcome.recordings else { return status };
     recordings.warnings.iter().for_each(|warning| printer.warn(warning));

@@ -1,4 +1,4 @@
-//! `karat schema`: the formats that people and programs write, as JSON Schemas.
+//! `karat schema`: prints the JSON Schemas of file and output formats.
 
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
@@ -12,8 +12,8 @@ use karat_evals::agreement::{
 use karat_evals::execution::{EvalRun, Execution};
 use karat_evals::feedback::Feedback;
 use karat_evals::function_test::{EvalTestReport, FunctionCaseSchema};
-use karat_evals::report::{EvalHistory, EvalList, EvalShown, EvalsAdded, StoredEvalRun};
-use karat_evals::shown::{ShownTrace, TraceList};
+use karat_evals::report::{EvalHistory, EvalList, EvalDetails, EvalsAdded, StoredEvalRun};
+use karat_evals::traces::{TraceDetails, TraceList};
 use karat_tools::coverage::Coverage;
 use karat_tools::lock::{ToolsDiff, ToolsLock};
 use karat_tools::overlap::OverlapMapSchema;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::EvalRunStored => schema_for!(StoredEvalRun),
         SchemaName::EvalAdd => schema_for!(EvalsAdded),
         SchemaName::EvalList => schema_for!(EvalList),
-        SchemaName::EvalShow => schema_for!(EvalShown),
+        SchemaName::EvalShow => schema_for!(EvalDetails),
         SchemaName::EvalHistory => schema_for!(EvalHistory),
         SchemaName::EvalTest => schema_for!(EvalTestReport),
         SchemaName::EvalAgreement => schema_for!(AgreementReport),
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::FeedbackList => schema_for!(FeedbackList),
         SchemaName::TraceImport => schema_for!(ImportReport),
         SchemaName::TraceList => schema_for!(TraceList),
-        SchemaName::TraceShow => schema_for!(ShownTrace),
+        SchemaName::TraceShow => schema_for!(TraceDetails),
         SchemaName::TraceReceive => schema_for!(ReceiveEvent),
     };
     printer.print_json(&schema)?;

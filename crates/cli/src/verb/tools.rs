@@ -1,4 +1,4 @@
-//! `karat tools`: what is known of the agent's tools, and what changed of them since they were locked.
+//! `karat tools`: lists the agent's tools, locks them and compares them with the lock.
 
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// What may be taken for a tool's name where options stand before it.
-const COMMANDS: [&str; 4] = ["list", "lock", "diff", "export-script"];
+/// Subcommands that clap parses as tool names when options come before them.
+const SUBCOMMANDS: [&str; 4] = ["list", "lock", "diff", "export-script"];
 
 pub(crate) fn run(args: &ToolsArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     match &args.verb {
@@ -32,49 +32,49 @@ pub(crate) fn run(args: &ToolsArgs, surface: &Surface<'_>) -> Result<ExitStatus,
 }
 
 fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let here = &surface.environment.process.current_dir;
-    let is_project = |name: &String| here.join(name).join("karat.json").is_file();
+    let current_dir = &surface.environment.process.current_dir;
+    let is_project = |name: &String| current_dir.join(name).join("karat.json").is_file();
     let (folders, names): (Vec<String>, Vec<String>) = args.names.iter().cloned().partition(is_project);
     if let [_, other, ..] = &folders[..] {
-        return Err(Failure::invalid(format!("'{other}' is a project of its own: list one at a time")));
+        return Err(Failure::invalid(format!("'{other}' is another project; list one project at a time")));
     }
     let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     let context = surface.context(&args.config, &folders)?;
-    let list = surface.run(async { list(&names, &context).await.map_err(|error| suggest_command(error, &names)) })?;
+    let list = surface.run(async { list(&names, &context).await.map_err(|error| suggest_subcommand(error, &names)) })?;
     let printer = surface.printer;
     match args.format {
         OutputFormat::Json => print_json(&list, printer)?,
-        OutputFormat::Human => print_text(&tool_list_text(&list, printer.console(), printer.screen), printer)?,
+        OutputFormat::Human => print_text(&tool_list_text(&list, printer.console(), printer.terminal_columns), printer)?,
     }
     let is_broken = list.gaps.iter().any(|gap| gap.kind == GapKind::Broken);
     let has_no_tool = list.tools.is_empty() && !list.gaps.is_empty();
     for gap in list.gaps {
-        printer.warn_of_gap(&Gap { kind: gap.kind, place: gap.place, what: gap.what });
+        printer.warn_gap(&Gap { kind: gap.kind, place: gap.place, what: gap.what });
     }
     if is_broken {
         return Ok(ExitStatus::Errored);
     }
     if has_no_tool {
-        return Err(Failure::invalid("no tool of the registry is known").hint(
-            "name the file that gives the tools to the agent or server, or export them with 'karat tools export-script'",
+        return Err(Failure::invalid("no tools found in the registry").hint(
+            "pass the file that registers the tools, or export them with 'karat tools export-script'",
         ));
     }
     Ok(ExitStatus::Success)
 }
 
-fn suggest_command(error: Error, names: &[String]) -> Error {
-    match names.iter().find(|name| COMMANDS.contains(&name.as_str())) {
+fn suggest_subcommand(error: Error, names: &[String]) -> Error {
+    match names.iter().find(|name| SUBCOMMANDS.contains(&name.as_str())) {
         Some(name) if error.kind == ErrorKind::NothingSelected => Error { hints: Vec::new(), ..error }
-            .hint(format!("if you mean the command, options come behind it: 'karat tools {name} …'")),
+            .hint(format!("options come after the subcommand: 'karat tools {name} …'")),
         _ => error,
     }
 }
 
 fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let here = &surface.environment.process.current_dir;
-    if let Some(folder) = args.folder.as_ref().filter(|folder| !here.join(folder).is_dir()) {
-        return Err(Failure::invalid(format!("there is no folder {}", folder.display()))
-            .hint("all tools of a project are locked: name its folder, or nothing"));
+    let current_dir = &surface.environment.process.current_dir;
+    if let Some(folder) = args.folder.as_ref().filter(|folder| !current_dir.join(folder).is_dir()) {
+        return Err(Failure::invalid(format!("folder {} does not exist", folder.display()))
+            .hint("the lock covers all tools of a project; pass its folder, or nothing"));
     }
     let context = surface.context(&args.config, args.folder.as_slice())?;
     let request = LockRequest { check: args.check, lock_file: args.lock_file.clone() };
@@ -85,12 +85,12 @@ fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     let failed = |message: String| Failure { status: ExitStatus::Failed, ..Failure::invalid(message) };
     match &outcome {
         LockOutcome::Missing => {
-            return Err(failed(format!("there is no {file}")).hint("'karat tools lock' writes it"));
+            return Err(failed(format!("{file} does not exist")).hint("run 'karat tools lock' to write it"));
         }
         LockOutcome::OutOfDate(diff) => {
             print_changes(diff)?;
             return Err(failed(format!("{file} is out of date"))
-                .hint("'karat tools diff' shows what that makes stale, 'karat tools lock' brings it up to date"));
+                .hint("run 'karat tools diff' to see stale eval files, 'karat tools lock' to update it"));
         }
         LockOutcome::Unchanged => printer.note(&format!("{file} is up to date: {count}")),
         LockOutcome::Created => printer.note(&format!("locked {count} in {file}")),
@@ -112,18 +112,18 @@ fn run_diff(args: &ToolsDiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         OutputFormat::Human => print_text(&tools_diff_text(&diff, printer.console()), printer)?,
     }
     for file in &diff.invalid_files {
-        printer.warn(&format!("{file} is invalid, so it is not known whether it is stale; 'karat check' says more"));
+        printer.warn(&format!("{file} is invalid and may be stale; run 'karat check' for details"));
     }
     Ok(if diff.tools.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
 }
 
-/// Prints the script as it is: nothing of the project is read, and nothing is run.
+/// Prints the export script; the project is not read.
 fn print_export_script(args: &ToolsExportScriptArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     printer.print(export_script(args.interpreter.into()))?;
     Ok(ExitStatus::Success)
 }
 
-/// Prints a document without secrets, which tools may hold.
+/// Prints a document with secrets redacted, which tools may contain.
 fn print_json(document: &impl Serialize, printer: &Printer) -> Result<(), Failure> {
     if printer.redactor.is_empty() {
         return printer.print_json(document);

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::stored::ProjectStore;
 use crate::support::project;
 
-/// What is in one cell: how many, the first and the second version's verdict, and what people say.
-type Cell = (usize, Option<bool>, Option<bool>, Option<Rating>);
+/// A group of traces: their number, the verdicts of version 1 and 2, and the rating.
+type TraceGroup = (usize, Option<bool>, Option<bool>, Option<Rating>);
 
-const CELLS: [Cell; 9] = [
+const TRACE_GROUPS: [TraceGroup; 9] = [
     (10, Some(true), Some(true), Some(Rating::Positive)),
     (8, Some(false), Some(false), Some(Rating::Negative)),
     (9, Some(true), Some(false), Some(Rating::Negative)),
@@ -24,27 +24,28 @@ const CELLS: [Cell; 9] = [
     (3, Some(false), Some(false), None),
 ];
 
-/// Makes a project whose store holds two versions of an eval, traces of two weeks, and what two people said.
-pub(crate) fn judged() -> TempProject {
+/// Creates a project with two versions of an eval, traces of two weeks and ratings of two people.
+pub(crate) fn rated_project() -> TempProject {
     let project = project();
     let store = ProjectStore::open(&project);
     let (first, second) = (store.version("eval_refund", "one"), store.version("eval_refund", "two"));
     let mut number = 0;
-    for (count, before, now, rating) in CELLS {
+    for (count, before, now, rating) in TRACE_GROUPS {
         for _ in 0..count {
             number += 1;
             let id = format!("t-{number:02}");
             let day = if number % 3 == 0 { "2026-11-03" } else { "2026-11-10" };
             store.trace(&id, "I want my money back", day);
-            let said = |verdict: Option<bool>, reason| if verdict.is_some() { reason } else { "KeyError: 'refund'" };
-            store.verdict("eval_refund", first, &id, before, said(before, "the word refund is in the answer"));
-            store.verdict("eval_refund", second, &id, now, said(now, "the tool refund was called"));
+            let reason_or_error =
+                |verdict: Option<bool>, reason| if verdict.is_some() { reason } else { "KeyError: 'refund'" };
+            store.verdict("eval_refund", first, &id, before, reason_or_error(before, "the word refund is in the answer"));
+            store.verdict("eval_refund", second, &id, now, reason_or_error(now, "the tool refund was called"));
             if let Some(rating) = rating {
                 store.feedback("ada", &id, rating, None);
             }
         }
     }
-    // Both looked at the first twelve, and do not agree on one of them.
+    // Both people rated the first twelve traces and disagree on one.
     for number in 1..=12 {
         store.feedback(
             "bob",
@@ -56,11 +57,11 @@ pub(crate) fn judged() -> TempProject {
     project
 }
 
-fn json(output: &Output) -> Value {
+fn parse_json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.both()))
 }
 
-fn fits(schema: &str, value: &Value) {
+fn assert_matches_schema(schema: &str, value: &Value) {
     let schema = project().run(["schema", schema]);
     let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -69,8 +70,8 @@ fn fits(schema: &str, value: &Value) {
 }
 
 #[test]
-fn an_eval_is_measured_against_people() {
-    let output = judged().run(["eval", "agreement", "refund"]);
+fn compares_an_eval_with_ratings() {
+    let output = rated_project().run(["eval", "agreement", "refund"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
     assert_snapshot!(output.filtered(), @"
@@ -119,7 +120,7 @@ fn an_eval_is_measured_against_people() {
 
 #[test]
 fn an_older_version_raises_alerts() {
-    let output = judged().run(["eval", "agreement", "eval_refund", "--version", "1", "--quiet"]);
+    let output = rated_project().run(["eval", "agreement", "eval_refund", "--version", "1", "--quiet"]);
     assert_snapshot!(output.filtered(), @"
     exit: 1
     ----- stdout -----
@@ -149,47 +150,46 @@ fn an_older_version_raises_alerts() {
 }
 
 #[test]
-fn programs_get_everything() {
-    let project = judged();
+fn json_report_is_complete_and_deterministic() {
+    let project = rated_project();
     let output = project.run(["eval", "agreement", "--all", "--format", "json"]);
-    let report = json(&output);
-    fits("eval-agreement", &report);
+    let report = parse_json(&output);
+    assert_matches_schema("eval-agreement", &report);
     let eval = &report["evals"][0];
     assert_eq!(eval["counts"]["passed_positive"], 11);
     assert_eq!((&eval["version"], &eval["compared"], &report["alerts"]), (&2.into(), &30.into(), &0.into()));
     assert_eq!(eval["trend"]["weeks"][0]["week"], "2026-W45");
     assert_eq!(report["raters"]["common_traces"], 12);
-    // The same again, byte for byte.
     assert_eq!(project.run(["eval", "agreement", "--all", "--format", "json"]).stdout, output.stdout);
 }
 
 #[rstest]
-// Thirty are enough by default, and too few where more are asked for.
+// 30 compared traces are enough by default, but not for `atLeast: 50`.
 #[case::held(&[], None, Some(0), Some(true))]
 #[case::too_few(&["--agreement", r#"{"atLeast": 50}"#], None, Some(0), None)]
 #[case::alert(&["--agreement", r#"{"accuracy": 0.95}"#], None, Some(1), Some(false))]
-#[case::of_the_file(&[], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(1), Some(false))]
-#[case::flag_over_file(&["--agreement", "{}"], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(0), Some(true))]
-fn thresholds_can_be_set(
+#[case::from_config(&[], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(1), Some(false))]
+#[case::flag_overrides_config(&["--agreement", "{}"], Some(r#"{"agreement": {"accuracy": 0.95}}"#), Some(0), Some(true))]
+fn applies_thresholds(
     #[case] flags: &[&str],
     #[case] config: Option<&str>,
     #[case] code: Option<i32>,
     #[case] held: Option<bool>,
 ) {
-    let project = judged();
+    let project = rated_project();
     if let Some(config) = config {
         project.write("karat.json", config);
     }
     let arguments = [&["eval", "agreement", "refund", "--format", "json"], flags].concat();
     let output = project.run(arguments);
     assert_eq!(output.code, code, "{}", output.both());
-    let report = json(&output);
+    let report = parse_json(&output);
     assert_eq!(report["evals"][0]["checks"][0]["held"], Value::from(held), "{report}");
 }
 
 #[test]
-fn a_variable_sets_thresholds_too() {
-    let project = judged();
+fn reads_thresholds_from_the_environment() {
+    let project = rated_project();
     let command = project.command(["eval", "agreement", "refund"]).env("KARAT_AGREEMENT", r#"{"errorRate": 0.01}"#);
     let output = command.run();
     assert_eq!(output.code, Some(1), "{}", output.both());
@@ -202,17 +202,17 @@ fn a_variable_sets_thresholds_too() {
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "as a share: 0.8")]
 #[case(&["eval", "agreement"], 2, "<NAME>")]
-#[case(&["eval", "compare", "refund", "1", "1"], 2, "version 1 is compared with itself")]
-#[case(&["eval", "compare", "1", "2"], 2, "as in: karat eval compare NAME 1 2")]
+#[case(&["eval", "compare", "refund", "1", "1"], 2, "cannot compare version 1 with itself")]
+#[case(&["eval", "compare", "1", "2"], 2, "for example: karat eval compare NAME 1 2")]
 #[case(&["eval", "compare", "refund@1", "tone@2"], 2, "not 'refund' and 'tone'")]
-fn what_is_not_there_is_named(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
-    let output = judged().run(arguments.to_vec());
+fn rejects_invalid_arguments(#[case] arguments: &[&str], #[case] code: i32, #[case] message: &str) {
+    let output = rated_project().run(arguments.to_vec());
     assert_eq!(output.code, Some(code), "{}", output.both());
-    assert!(output.stdout.is_empty() && output.stderr.contains(said), "{}", output.both());
+    assert!(output.stdout.is_empty() && output.stderr.contains(message), "{}", output.both());
 }
 
 #[test]
-fn without_ratings_there_is_nothing_to_compare() {
+fn reports_nothing_to_compare_without_ratings() {
     let project = project();
     let none = project.run(["eval", "agreement", "--all"]);
     assert_eq!(none.code, Some(4), "{}", none.both());
@@ -238,17 +238,17 @@ fn without_ratings_there_is_nothing_to_compare() {
     ----- stderr -----
     'karat review' and 'karat feedback add' take down what people find
     ");
-    let alone = project.run(["eval", "compare", "tone"]);
-    assert_eq!(alone.code, Some(2));
-    assert!(alone.stderr.contains("eval_tone has one version only"), "{}", alone.stderr);
+    let single = project.run(["eval", "compare", "tone"]);
+    assert_eq!(single.code, Some(2));
+    assert!(single.stderr.contains("eval_tone has only one version"), "{}", single.stderr);
     store.version("eval_tone", "other code");
     let nothing = project.run(["eval", "compare", "tone"]);
     assert_eq!(nothing.code, Some(4), "{}", nothing.both());
 }
 
 #[test]
-fn versions_are_compared_on_the_same_traces() {
-    let project = judged();
+fn compares_versions_on_the_same_traces() {
+    let project = rated_project();
     let output = project.run(["eval", "compare", "refund", "--limit", "2"]);
     assert_eq!(output.code, Some(0));
     assert_snapshot!(output.filtered(), @"
@@ -303,12 +303,12 @@ fn versions_are_compared_on_the_same_traces() {
 }
 
 #[test]
-fn a_version_that_is_worse_fails() {
-    let project = judged();
+fn a_worse_version_fails() {
+    let project = rated_project();
     let output = project.run(["eval", "compare", "refund", "2", "1", "--format", "json"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
-    let comparison = json(&output);
-    fits("eval-compare", &comparison);
+    let comparison = parse_json(&output);
+    assert_matches_schema("eval-compare", &comparison);
     assert_eq!((&comparison["better"], &comparison["worse"]), (&2.into(), &10.into()));
     assert_eq!((&comparison["direction"], &comparison["common_traces"]), (&"worse".into(), &37.into()));
     assert_eq!(comparison["changed"].as_array().map(Vec::len), Some(14));

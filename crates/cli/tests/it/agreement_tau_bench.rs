@@ -1,5 +1,4 @@
-//! Real conversations, judged by real functions, against the rewards that they earned: the program's figures equal those
-//! of a Python script that shares no line with it.
+//! Compares the agreement figures of real conversations and their rewards with those of an independent Python script.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::prepared;
 
-/// Two programs that round differently differ by no more.
+/// The allowed difference, due to rounding.
 const TOLERANCE: f64 = 1e-9;
 
 fn fixtures() -> std::path::PathBuf {
@@ -18,20 +17,20 @@ fn fixtures() -> std::path::PathBuf {
 }
 
 fn run(project: &TempProject, arguments: &[&str]) -> Output {
-    project.command(arguments.to_vec()).within(Duration::from_mins(5)).run()
+    project.command(arguments.to_vec()).timeout(Duration::from_mins(5)).run()
 }
 
-/// Returns what the script computes from the published file.
-fn independently() -> Value {
+/// Returns the figures that the script computes from the published file.
+fn independent_figures() -> Value {
     let script = fixtures().join("agreement.py");
     let output =
-        Command::new("python3").arg(script).arg(fixtures().join("gpt-4o-airline.json.gz")).output().expect("Python");
+        Command::new("python3").arg(script).arg(fixtures().join("gpt-4o-airline.json.gz")).output().expect("python3 runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
-fn figures_equal_an_independent_computation() {
+fn figures_match_an_independent_implementation() {
     let project = prepared();
     let file = fixtures().join("gpt-4o-airline.json.gz");
     let imported = run(&project, &["trace", "import", file.to_str().unwrap(), "--feedback", "--format", "json"]);
@@ -40,13 +39,13 @@ fn figures_equal_an_independent_computation() {
     let added = run(&project, &["eval", "add", functions.to_str().unwrap()]);
     assert_eq!(added.code, Some(0), "{}", added.both());
     let judged = run(&project, &["eval", "run", "--stored"]);
-    // One of the functions breaks on conversations without a change.
+    // One function raises an exception where nothing was changed.
     assert_eq!(judged.code, Some(3), "{}", judged.both());
     let agreement = run(&project, &["eval", "agreement", "--all", "--format", "json"]);
-    // None of the three is good enough, which the rewards show.
+    // All three evals miss the thresholds.
     assert_eq!(agreement.code, Some(1), "{}", agreement.both());
     let report: Value = serde_json::from_str(&agreement.stdout).unwrap();
-    let expected = independently();
+    let expected = independent_figures();
     let evals = report["evals"].as_array().unwrap();
     assert_eq!(evals.len(), 3);
     for eval in evals {
@@ -63,7 +62,7 @@ fn figures_equal_an_independent_computation() {
                 let number =
                     |value: &Value| value[figure][end].as_f64().unwrap_or_else(|| panic!("{name} {figure} {end}"));
                 let (found, wanted) = (found[end].as_f64().unwrap(), number(&expected["figures"]));
-                assert!((found - wanted).abs() <= TOLERANCE, "{name} {figure} {end}: {found} is not {wanted}");
+                assert!((found - wanted).abs() <= TOLERANCE, "{name} {figure} {end}: expected {wanted}, found {found}");
             }
         }
     }

@@ -1,7 +1,6 @@
-//! Holds the layers of the workspace: a crate uses layers below it, never one beside or above it, and no crate has a cycle
-//! of modules.
+//! Checks the layers of `ARCHITECTURE.md`: a crate depends only on lower layers, and no crate has a cycle of modules.
 //!
-//! The compiler forbids cycles of crates, and nothing else. What `ARCHITECTURE.md` draws is held here.
+//! The compiler only forbids cycles of crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,22 +8,22 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The layers, from the bottom up. Crates of one layer do not know each other.
+/// The layers, from bottom to top. Crates of the same layer do not depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Layer {
-    /// Reusable parts that know nothing of karat.
+    /// Reusable libraries without knowledge of karat.
     Parts,
     /// Cases, traces, assertions, verdicts: pure.
     Domain,
-    /// What is concluded from the domain: pure.
+    /// Analyses of the domain: pure.
     Derived,
     /// One technology each, without knowledge of the domain.
     Technology,
     /// One capability each.
     Capability,
-    /// The use cases, which join capabilities.
+    /// Use cases, which combine capabilities.
     Workflows,
-    /// What people and programs read.
+    /// Output for people and programs.
     Presentation,
     /// HTTP.
     Server,
@@ -57,16 +56,16 @@ const LAYERS: [(&str, Layer); 20] = [
     ("karat-testkit", Layer::Testkit),
 ];
 
-/// Crates that reach for files, network or an async runtime, and so must not come near the domain.
+/// Crates for files, network or an async runtime, forbidden in the domain.
 const IMPURE: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlite"];
 
-/// Crates that only the technology layer uses, so that there is one HTTP client.
+/// Crates that only the technology layer may use, so that there is one HTTP client.
 const HTTP_CLIENT: [&str; 2] = ["reqwest", "rustls"];
 
-/// Crates of a surface: a workflow must run without a terminal and without a web server.
-const SURFACE: [&str; 8] = ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
+/// User interface crates: a workflow must run without a terminal and without a web server.
+const USER_INTERFACE: [&str; 8] = ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
 
-/// Crates that decide where logs go; everybody else only emits them.
+/// Crates that decide where logs go: only the command line may use them.
 const LOG_OUTPUT: [&str; 1] = ["tracing-subscriber"];
 
 /// A crate of the workspace and the dependencies in its manifest.
@@ -79,7 +78,7 @@ struct Package {
 #[derive(Debug)]
 struct Dependency {
     name: String,
-    development: bool,
+    is_dev: bool,
 }
 
 fn cargo(arguments: &[&str]) -> String {
@@ -88,7 +87,7 @@ fn cargo(arguments: &[&str]) -> String {
         .args(["--offline", "--locked"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
-        .expect("cargo runs, since it runs this test");
+        .expect("cargo is available, since it runs this test");
     assert!(output.status.success(), "cargo {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("cargo writes UTF-8")
 }
@@ -97,7 +96,7 @@ fn workspace() -> Vec<Package> {
     let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"]))
         .expect("cargo metadata writes JSON");
     let packages = metadata["packages"].as_array().expect("a list of packages");
-    // It has no code.
+    // workspace-hack has no code.
     packages.iter().map(package).filter(|package| package.name != "workspace-hack").collect()
 }
 
@@ -105,7 +104,7 @@ fn package(value: &Value) -> Package {
     let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
     let dependencies = value["dependencies"].as_array().expect("a list of dependencies");
     let dependency =
-        |dependency: &Value| Dependency { name: name(dependency), development: dependency["kind"] == "dev" };
+        |dependency: &Value| Dependency { name: name(dependency), is_dev: dependency["kind"] == "dev" };
     Package { name: name(value), dependencies: dependencies.iter().map(dependency).collect() }
 }
 
@@ -113,7 +112,7 @@ fn layer_of(name: &str) -> Option<Layer> {
     LAYERS.iter().find(|(known, _)| *known == name).map(|(_, layer)| *layer)
 }
 
-/// Lists what breaks the layers, each with the rule.
+/// Returns the dependencies that violate a rule, each with the rule.
 fn violations(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
     for Package { name, dependencies } in packages {
@@ -123,8 +122,8 @@ fn violations(packages: &[Package]) -> Vec<String> {
         };
         for dependency in dependencies {
             let rule = match layer_of(&dependency.name) {
-                Some(target) => broken_rule(layer, target, dependency),
-                None => broken_rule_of_outside(layer, dependency),
+                Some(target) => violated_rule(layer, target, dependency),
+                None => violated_external_rule(layer, dependency),
             };
             found.extend(rule.map(|rule| format!("'{name}' depends on '{}': {rule}", dependency.name)));
         }
@@ -132,75 +131,75 @@ fn violations(packages: &[Package]) -> Vec<String> {
     found
 }
 
-fn broken_rule_of_outside(layer: Layer, dependency: &Dependency) -> Option<&'static str> {
+fn violated_external_rule(layer: Layer, dependency: &Dependency) -> Option<&'static str> {
     if layer <= Layer::Derived && IMPURE.contains(&dependency.name.as_str()) {
         return Some("the domain is pure: declare a port there and implement it in a capability");
     }
     if !matches!(layer, Layer::Technology | Layer::Testkit)
         && HTTP_CLIENT.contains(&dependency.name.as_str())
-        && !dependency.development
+        && !dependency.is_dev
     {
         return Some("there is one HTTP client: use karat-http");
     }
-    if layer != Layer::CommandLine && LOG_OUTPUT.contains(&dependency.name.as_str()) && !dependency.development {
+    if layer != Layer::CommandLine && LOG_OUTPUT.contains(&dependency.name.as_str()) && !dependency.is_dev {
         return Some("the command line decides where logs go: emit spans and events with tracing");
     }
-    if layer == Layer::Workflows && SURFACE.contains(&dependency.name.as_str()) && !dependency.development {
-        return Some("a workflow has no surface: emit an event or return a result");
+    if layer == Layer::Workflows && USER_INTERFACE.contains(&dependency.name.as_str()) && !dependency.is_dev {
+        return Some("a workflow has no user interface: emit an event or return a result");
     }
     None
 }
 
-fn broken_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
+fn violated_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option<&'static str> {
     match (layer, target) {
         (Layer::Parts | Layer::Domain | Layer::Derived, Layer::Testkit) => {
             Some("the domain is tested without the testkit")
         }
-        (_, Layer::Testkit) if dependency.development => None,
-        (_, Layer::Testkit) => Some("the testkit never ships: name it under [dev-dependencies]"),
+        (_, Layer::Testkit) if dependency.is_dev => None,
+        (_, Layer::Testkit) => Some("the testkit never ships: list it under [dev-dependencies]"),
         (Layer::Testkit, Layer::Parts | Layer::Domain | Layer::Derived) => None,
-        (Layer::Testkit, _) => Some("the testkit serves every crate's tests, so it knows the domain only"),
+        (Layer::Testkit, _) => Some("every crate's tests use the testkit, so it may use the domain only"),
         (Layer::Technology, Layer::Domain | Layer::Derived) => {
-            Some("technology knows nothing of the domain: take and return plain types")
+            Some("technology crates know nothing of the domain: take and return plain types")
         }
         _ if target < layer => None,
-        _ if target == layer => Some("crates of one layer do not know each other: join them in a layer above"),
-        _ => Some("a crate uses layers below it, never above"),
+        _ if target == layer => Some("crates of the same layer must not depend on each other: combine them in a layer above"),
+        _ => Some("a crate may use the layers below it, never above"),
     }
 }
 
 #[test]
-fn crates_use_layers_below_them() {
+fn crates_depend_only_on_lower_layers() {
     let packages = workspace();
     assert!(packages.iter().any(|package| package.name == "karat-core"), "cargo metadata lists the workspace");
     let violations = violations(&packages);
-    assert!(violations.is_empty(), "the layers do not hold:\n- {}", violations.join("\n- "));
+    assert!(violations.is_empty(), "layer violations:\n- {}", violations.join("\n- "));
 }
 
 #[test]
-fn nothing_impure_reaches_the_domain_through_others() {
+fn the_domain_has_no_impure_transitive_dependencies() {
     let tree = cargo(&["tree", "--package", "karat-core", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
     let crates: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
-    assert!(crates.contains(&"serde_json"), "cargo tree lists what the domain depends on");
+    assert!(crates.contains(&"serde_json"), "cargo tree lists the dependencies of the domain");
     let impure: Vec<&&str> = crates.iter().filter(|name| IMPURE.contains(name)).collect();
     assert!(
         impure.is_empty(),
-        "{impure:?} came with a dependency of karat-core: turn off the feature that brings it \
-         (`cargo tree --package karat-core --invert NAME` shows the way)"
+        "karat-core depends on {impure:?}: disable the feature that pulls it in \
+         (see `cargo tree --package karat-core --invert NAME`)"
     );
 }
 
-/// A crate with these dependencies; a name that begins with `dev:` is a development dependency.
+/// Returns a crate with these dependencies; the prefix `dev:` marks a development dependency.
 fn crate_with(name: &str, dependencies: &[&str]) -> Package {
     let dependency = |name: &&str| match name.strip_prefix("dev:") {
-        Some(name) => Dependency { name: name.to_owned(), development: true },
-        None => Dependency { name: (*name).to_owned(), development: false },
+        Some(name) => Dependency { name: name.to_owned(), is_dev: true },
+        None => Dependency { name: (*name).to_owned(), is_dev: false },
     };
     Package { name: name.to_owned(), dependencies: dependencies.iter().map(dependency).collect() }
 }
 
 #[test]
-fn what_the_layers_allow() {
+fn allows_dependencies_on_lower_layers() {
     let allowed: [(&str, &[&str]); 11] = [
         ("karat-core", &["karat-json", "karat-pattern", "serde_json", "dev:proptest"]),
         ("karat-http", &["karat-json", "tokio", "reqwest", "rustls", "dev:karat-testkit"]),
@@ -220,10 +219,10 @@ fn what_the_layers_allow() {
 }
 
 #[test]
-fn what_the_layers_forbid() {
+fn rejects_forbidden_dependencies() {
     let forbidden: [(&str, &[&str], &str); 25] = [
         ("karat-json", &["karat-core"], "never above"),
-        ("karat-json", &["karat-pattern"], "of one layer"),
+        ("karat-json", &["karat-pattern"], "of the same layer"),
         ("karat-core", &["karat-report"], "never above"),
         ("karat-core", &["dev:karat-testkit"], "without the testkit"),
         ("karat-core", &["tokio"], "declare a port"),
@@ -234,13 +233,13 @@ fn what_the_layers_forbid() {
         ("karat-http", &["karat-tools"], "nothing of the domain"),
         ("karat-http", &["karat-agents"], "never above"),
         ("karat-agents", &["reqwest"], "one HTTP client"),
-        ("karat-runner", &["karat-agents"], "of one layer"),
+        ("karat-runner", &["karat-agents"], "of the same layer"),
         ("karat-runner", &["dev:karat-report"], "never above"),
         ("karat-store", &["karat-server"], "never above"),
         ("karat-store", &["karat-workflows"], "never above"),
         ("karat-workflows", &["karat-report"], "never above"),
-        ("karat-workflows", &["clap"], "has no surface"),
-        ("karat-workflows", &["crossterm"], "has no surface"),
+        ("karat-workflows", &["clap"], "has no user interface"),
+        ("karat-workflows", &["crossterm"], "has no user interface"),
         ("karat-agents", &["karat-testkit"], "[dev-dependencies]"),
         ("karat", &["karat-testkit"], "[dev-dependencies]"),
         ("karat-server", &["tracing-subscriber"], "where logs go"),
@@ -254,26 +253,26 @@ fn what_the_layers_forbid() {
     }
 }
 
-/// The top-level modules of a crate, each with those that its code names as `crate::NAME`.
+/// Returns the top-level modules of a crate, each with the modules that it refers to as `crate::NAME`.
 fn module_graph(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut open = vec![source.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+    let mut pending = vec![source.to_path_buf()];
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).expect("readable folder").map(|entry| entry.expect("an entry").path()) {
             if entry.is_dir() {
-                open.push(entry);
+                pending.push(entry);
                 continue;
             }
-            let inside = entry.strip_prefix(source).expect("below the source");
-            let first = inside.components().next().expect("a name").as_os_str().to_string_lossy();
+            let relative = entry.strip_prefix(source).expect("path below the source");
+            let first = relative.components().next().expect("a name").as_os_str().to_string_lossy();
             let module = first.trim_end_matches(".rs").to_owned();
             let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
             let is_root = matches!(module.as_str(), "lib" | "main" | "build");
             if entry.extension().is_none_or(|end| end != "rs") || name.ends_with("tests.rs") || is_root {
                 continue;
             }
-            let text = std::fs::read_to_string(&entry).expect("UTF-8");
-            graph.entry(module).or_default().extend(named_modules(&text));
+            let text = std::fs::read_to_string(&entry).expect("readable UTF-8");
+            graph.entry(module).or_default().extend(referenced_modules(&text));
         }
     }
     let modules: BTreeSet<String> = graph.keys().cloned().collect();
@@ -283,32 +282,32 @@ fn module_graph(source: &Path) -> BTreeMap<String, BTreeSet<String>> {
     graph
 }
 
-/// Returns the modules that a source names behind `crate::`, outside of comments and of its tests.
-fn named_modules(text: &str) -> BTreeSet<String> {
+/// Returns the modules that a source file refers to with `crate::`, outside comments and tests.
+fn referenced_modules(text: &str) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
     let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
     let mut named = BTreeSet::new();
     for line in lines {
-        for behind in line.split("crate::").skip(1) {
+        for rest in line.split("crate::").skip(1) {
             let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-            // A name may end in the same letters: `my_crate::x` is another crate.
-            named.insert(behind.chars().take_while(|letter| is_part(*letter)).collect::<String>());
+            // This also matches `my_crate::x`; the caller drops names that are not modules.
+            named.insert(rest.chars().take_while(|letter| is_part(*letter)).collect::<String>());
         }
     }
     named
 }
 
-/// Returns the modules from which a way leads back to themselves.
-fn in_cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&str> {
+/// Returns the modules that depend on themselves, directly or through others.
+fn modules_in_cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&str> {
     let reaches_itself = |start: &String| {
         let mut seen: BTreeSet<&String> = BTreeSet::new();
-        let mut open: Vec<&String> = graph[start].iter().collect();
-        while let Some(module) = open.pop() {
+        let mut pending: Vec<&String> = graph[start].iter().collect();
+        while let Some(module) = pending.pop() {
             if module == start {
                 return true;
             }
             if seen.insert(module) {
-                open.extend(&graph[module]);
+                pending.extend(&graph[module]);
             }
         }
         false
@@ -317,13 +316,13 @@ fn in_cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&str> {
 }
 
 #[test]
-fn no_crate_has_a_cycle_of_modules() {
+fn crates_have_no_module_cycles() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates");
     let mut checked = 0;
     for entry in std::fs::read_dir(crates).expect("crates").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().expect("a name").to_string_lossy().into_owned();
         let graph = module_graph(&entry.join("src"));
-        let cycles = in_cycles(&graph);
+        let cycles = modules_in_cycles(&graph);
         assert!(cycles.is_empty(), "modules of {name} form a cycle: {cycles:?}");
         checked += 1;
     }
@@ -331,17 +330,17 @@ fn no_crate_has_a_cycle_of_modules() {
 }
 
 #[test]
-fn a_cycle_of_modules_is_found() {
+fn finds_module_cycles() {
     let graph = |edges: &[(&str, &[&str])]| {
         let edge = |(from, to): &(&str, &[&str])| {
             ((*from).to_owned(), to.iter().map(|&name| name.to_owned()).collect::<BTreeSet<String>>())
         };
         edges.iter().map(edge).collect::<BTreeMap<_, _>>()
     };
-    let straight = graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]);
-    assert!(in_cycles(&straight).is_empty());
-    let round = graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]);
-    assert_eq!(in_cycles(&round), BTreeSet::from(["a", "b", "c"]));
+    let acyclic = graph(&[("a", &["b", "c"]), ("b", &["c"]), ("c", &[])]);
+    assert!(modules_in_cycles(&acyclic).is_empty());
+    let cyclic = graph(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]);
+    assert_eq!(modules_in_cycles(&cyclic), BTreeSet::from(["a", "b", "c"]));
     let text = "use crate::alpha::X; // crate::beta\nfn f() { crate::gamma::g() }\n#[cfg(test)]\nmod tests { use crate::delta; }";
-    assert_eq!(named_modules(text), BTreeSet::from(["alpha".to_owned(), "gamma".to_owned()]));
+    assert_eq!(referenced_modules(text), BTreeSet::from(["alpha".to_owned(), "gamma".to_owned()]));
 }

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 use crate::support::{case, ok_case, project};
 
 #[test]
-fn the_contracts_own_examples_only_echo_the_prompt() {
+fn reports_contract_examples_that_echo_the_prompt() {
     let project = project()
         .file("evals/get-weather.golden.json", include_str!("fixtures/tool-forge/get-weather.golden.json"))
         .file("evals/get-weather.labeled.json", include_str!("fixtures/tool-forge/get-weather.labeled.json"));
     let output = project.run(["check", "--format", "json"]);
     assert_eq!(output.code, Some(0));
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
-    let rules = |rule: &str| report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == rule).count();
-    assert_eq!((rules("proof-echoes-prompt"), rules("invalid")), (11, 0));
+    let count = |rule: &str| report["issues"].as_array().unwrap().iter().filter(|issue| issue["rule"] == rule).count();
+    assert_eq!((count("proof-echoes-prompt"), count("invalid")), (11, 0));
     assert_eq!(project.run(["check", "--strict"]).code, Some(1));
 }
 
 #[test]
-fn findings_stand_in_their_source() {
+fn shows_findings_in_their_source() {
     let description = "Fetches the current weather of a city. Use when the user asks how it is outside.";
     let tools = json!([{"name": "get_weather", "description": description, "version": "2.0.0"}]);
     let project = project().file("tools.json", tools).file(
@@ -37,7 +37,7 @@ fn findings_stand_in_their_source() {
      2 │  "metadata": {
        ·  ──────────
        ╰────
-      help: look the cases over, then set 'toolVersion' to "2.0.0"
+      help: review the cases, then set 'toolVersion' to "2.0.0"
 
       ⚠ ls-get-weather-1: ids of labeled cases look like 'ls-get-weather-001'
       │ (id-form)
@@ -74,7 +74,7 @@ fn findings_stand_in_their_source() {
 }
 
 #[test]
-fn invalid_ranks_above_errors_above_warnings() {
+fn exit_code_ranks_invalid_above_errors_above_warnings() {
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     assert_eq!(project.run(["check"]).code, Some(0));
     project.write(
@@ -93,7 +93,7 @@ fn invalid_ranks_above_errors_above_warnings() {
 }
 
 #[test]
-fn an_edited_regression_case_is_found() {
+fn detects_an_edited_regression_case() {
     let regression = json!({
         "id": "rg-x-001", "description": "regression — was empty", "difficulty": "regression",
         "createdAt": "2026-01-01T00:00:00Z", "bugRef": "#1", "input": {"message": "m"}, "expect": {"responseNonEmpty": true},
@@ -106,5 +106,5 @@ fn an_edited_regression_case_is_found() {
     project.write("evals/x.regression.json", file);
     let output = project.run(["check"]);
     assert_eq!(output.code, Some(1));
-    assert!(output.stdout.contains("was edited after it was made"), "{}", output.stdout);
+    assert!(output.stdout.contains("was edited after it was created"), "{}", output.stdout);
 }

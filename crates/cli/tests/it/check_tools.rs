@@ -11,8 +11,8 @@ const WEATHER: &str = "Fetches the current weather of a city. Use when the user 
 const FORECAST: &str = "Fetches the forecast of a city for up to seven days. Use when the user asks about coming days. \
                         For right now use get_weather.";
 
-/// A project with two tools that overlap, and a map that says so.
-fn weather(weather: &str, forecast: &str) -> TempProject {
+/// Creates a project with two tools whose overlap is declared.
+fn weather_project(weather: &str, forecast: &str) -> TempProject {
     project()
         .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
         .file(
@@ -26,7 +26,7 @@ fn weather(weather: &str, forecast: &str) -> TempProject {
             "evals/overlap-map.json",
             json!({"get_weather": {"overlaps": ["get_forecast"]}, "get_forecast": {"overlaps": ["get_weather"]}}),
         )
-        .file("evals/get-weather.labeled.json", covering())
+        .file("evals/get-weather.labeled.json", covering_cases())
 }
 
 fn labeled(difficulty: &str, tools: &[&str]) -> Value {
@@ -39,28 +39,28 @@ fn report(project: &TempProject, arguments: &[&str]) -> Value {
     let arguments: Vec<&str> = ["check", "--format", "json"].iter().chain(arguments).copied().collect();
     let output = project.run(arguments);
     let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()));
-    let schema: Value = serde_json::from_str(&project.run(["schema", "check"]).stdout).expect("a schema");
+    let schema: Value = serde_json::from_str(&project.run(["schema", "check"]).stdout).expect("valid schema");
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&report).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
     report
 }
 
-/// A case that covers the overlap and is clean itself.
-fn covering() -> Value {
+/// Returns a case that covers the overlap and has no findings.
+fn covering_cases() -> Value {
     json!([{"id": "ls-get-weather-001", "difficulty": "ambiguous", "input": {"message": "m"},
             "expect": {"toolsAcceptable": [["get_weather"], ["get_forecast"]]}}])
 }
 
-/// What each issue is about, and by which rule.
-fn found(report: &Value) -> Vec<(&str, &str)> {
+/// Returns the tool and the rule of each issue.
+fn tools_and_rules(report: &Value) -> Vec<(&str, &str)> {
     let issues = report["issues"].as_array().expect("a list").iter();
     issues.map(|issue| (issue["tool"].as_str().unwrap_or_default(), issue["rule"].as_str().unwrap())).collect()
 }
 
 #[test]
-fn tools_that_keep_the_contract_are_clean() {
-    let project = weather(WEATHER, FORECAST);
+fn tools_that_follow_the_contract_have_no_findings() {
+    let project = weather_project(WEATHER, FORECAST);
     insta::assert_snapshot!(project.run(["check"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -70,11 +70,11 @@ fn tools_that_keep_the_contract_are_clean() {
 }
 
 #[test]
-fn descriptions_are_judged() {
-    let project = weather("This tool handles weather stuff.", "");
+fn checks_descriptions() {
+    let project = weather_project("This tool handles weather stuff.", "");
     let report = report(&project, &[]);
     assert_eq!(
-        found(&report)[..5],
+        tools_and_rules(&report)[..5],
         [
             ("get_weather", "description-action"),
             ("get_weather", "description-trigger"),
@@ -85,17 +85,17 @@ fn descriptions_are_judged() {
     );
     let first = &report["issues"][0];
     assert_eq!((&first["severity"], &first["file"]), (&json!("warning"), &json!("tools.json")));
-    assert_eq!(first["message"], "the first sentence does not begin with what the tool does, but with 'This tool'");
+    assert_eq!(first["message"], "the first sentence starts with 'This tool' instead of the action");
     assert_eq!(report["issues"][2]["help"], "add: For …, use get_forecast instead.");
     assert_eq!((&report["tools"], &report["silenced"]), (&json!(2), &json!(0)));
 }
 
 #[test]
-fn what_is_silenced_is_counted() {
-    let project = weather("This tool handles weather stuff.", FORECAST);
+fn counts_silenced_findings() {
+    let project = weather_project("This tool handles weather stuff.", FORECAST);
     let silence = r#"{"get_weather": ["description-action", "description-vague"], "*": ["description-trigger"]}"#;
     let report = report(&project, &["--silence", silence]);
-    assert_eq!(found(&report), [("get_weather", "description-disambiguation")]);
+    assert_eq!(tools_and_rules(&report), [("get_weather", "description-disambiguation")]);
     assert_eq!(report["silenced"], 3);
     project.write(
         "karat.json",
@@ -112,7 +112,7 @@ fn what_is_silenced_is_counted() {
      6 │    "description-vague"
        ·    ───────────────────
        ╰────
-      help: take it out, so that it hides nothing new
+      help: remove it, so that it does not hide new findings
 
       ⚠ 'silence' names 'get_wether', which is not in the registry: it silences
       │ nothing (silences-nothing)
@@ -130,14 +130,14 @@ fn what_is_silenced_is_counted() {
 }
 
 #[test]
-fn a_rule_that_nobody_knows_is_an_error() {
-    let project = weather(WEATHER, FORECAST);
+fn rejects_unknown_rules() {
+    let project = weather_project(WEATHER, FORECAST);
     project.write("karat.json", json!({"silence": {"get_weather": ["description-vauge"]}}));
     insta::assert_snapshot!(project.run(["check"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-      × there is no rule 'description-vauge' that can be silenced
+      × unknown or non-silenceable rule 'description-vauge'
        ╭─[[DIR]/karat.json:4:4]
      4 │    "description-vauge"
        ·    ───────────────────
@@ -156,12 +156,12 @@ fn a_rule_that_nobody_knows_is_an_error() {
 
 #[test]
 fn an_overlap_needs_an_ambiguous_case() {
-    let project = weather(WEATHER, FORECAST);
+    let project = weather_project(WEATHER, FORECAST);
     project.write("evals/get-weather.labeled.json", json!([labeled("edge", &["get_weather", "get_forecast"])]));
     insta::assert_snapshot!(project.run(["check", "--silence", "{}"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
-      ⚠ ls-get-weather-001: this set is never right, since it holds a tool that
+      ⚠ ls-get-weather-001: this set can never match, since it contains a tool that
       │ 'toolsNotCalled' forbids (unused-assertion)
         ╭─[evals/get-weather.labeled.json:10:5]
      10 │     [
@@ -186,30 +186,30 @@ fn an_overlap_needs_an_ambiguous_case() {
 #[case::the_folder(&["evals"], true)]
 #[case::the_project(&["."], true)]
 #[case::a_file(&["evals/get-weather.labeled.json"], false)]
-fn an_overlap_is_judged_by_all_files_or_not_at_all(#[case] paths: &[&str], #[case] judged: bool) {
-    let project = weather(WEATHER, FORECAST);
+fn checks_overlaps_only_against_all_files(#[case] paths: &[&str], #[case] is_checked: bool) {
+    let project = weather_project(WEATHER, FORECAST);
     project.write("evals/get-weather.labeled.json", json!([labeled("edge", &["get_weather"])]));
     let report = report(&project, paths);
-    assert_eq!(found(&report).contains(&("", "untested-overlap")), judged);
-    let expected = if judged { json!([]) } else { json!(["untested-overlap"]) };
+    assert_eq!(tools_and_rules(&report).contains(&("", "untested-overlap")), is_checked);
+    let expected = if is_checked { json!([]) } else { json!(["untested-overlap"]) };
     assert_eq!(report["notJudged"], expected);
 }
 
 #[test]
-fn an_invalid_file_may_hold_the_missing_case() {
-    let project = weather(WEATHER, FORECAST);
+fn skips_overlaps_when_a_file_is_invalid() {
+    let project = weather_project(WEATHER, FORECAST);
     project.write("evals/get-weather.labeled.json", json!([{"id": "ls-get-weather-001"}]));
     let output = project.run(["check"]);
     assert_eq!(output.code, Some(2));
-    assert!(output.stderr.contains("untested-overlap was not judged: an eval file is invalid"), "{}", output.both());
+    assert!(output.stderr.contains("untested-overlap was not checked: an eval file is invalid"), "{}", output.both());
 }
 
 #[test]
-fn the_map_that_cases_were_written_by_is_compared() {
-    let project = weather(WEATHER, FORECAST);
+fn reports_cases_written_for_another_overlap_map() {
+    let project = weather_project(WEATHER, FORECAST);
     project.write(
         "evals/get-weather.labeled.json",
-        json!({"metadata": {"overlapMapVersion": "000000000000"}, "cases": covering()}),
+        json!({"metadata": {"overlapMapVersion": "000000000000"}, "cases": covering_cases()}),
     );
     let report = report(&project, &[]);
     let stale = report["issues"].as_array().unwrap().iter().find(|issue| issue["rule"] == "stale").expect("stale");
@@ -217,20 +217,20 @@ fn the_map_that_cases_were_written_by_is_compared() {
 }
 
 #[test]
-fn tools_are_checked_before_there_are_cases() {
+fn checks_tools_without_cases() {
     let project = project().file("tools.json", json!([{"name": "get_weather", "description": WEATHER}]));
     insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).filtered(), @"
     exit: 0
     ----- stdout -----
     1 tool, 0 files, 0 cases: 0 invalid, 0 errors, 0 warnings
     ----- stderr -----
-    warning: only the tools are checked: there is no folder evals
+    warning: checking only the tools: folder evals does not exist
     ");
     assert_eq!(project.run(["check"]).code, Some(2), "without tools there is nothing to check");
 }
 
 #[test]
-fn many_findings_of_a_rule_are_counted() {
+fn truncates_many_findings_of_a_rule() {
     let number = |number: usize| {
         let word = char::from(b'a' + u8::try_from(number).unwrap()).to_string().repeat(4);
         json!({"name": format!("tool_{number}"), "description": format!("Reads {word} and writes {word}{word}.")})
@@ -244,9 +244,8 @@ fn many_findings_of_a_rule_are_counted() {
     assert!(output.stdout.ends_with(rest), "{}", output.stdout);
 }
 
-/// What is shown of a source is as harmless as any other text.
 #[test]
-fn hostile_lines_of_a_file_stay_text() {
+fn strips_control_characters_from_source_lines() {
     let id = "ls-x-001\u{202e}\u{9b}31m";
     let project = project().file("evals/x.labeled.json", json!([{"id": id, "input": {"message": "m"}, "expect": {}}]));
     let output = project.run(["check"]);
@@ -255,15 +254,14 @@ fn hostile_lines_of_a_file_stay_text() {
 }
 
 #[test]
-fn hostile_descriptions_stay_text() {
-    let project = weather("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);
+fn strips_control_characters_from_descriptions() {
+    let project = weather_project("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);
     let output = project.run(["check"]);
     assert!(!output.stdout.contains(['\u{1b}', '\u{202e}', '\u{0}']), "{:?}", output.stdout);
 }
 
-/// A long line is cut between words, with a sign that it was, and underlined no further than what is meant.
 #[test]
-fn a_long_line_is_cut_between_words() {
+fn truncates_long_lines_at_word_boundaries() {
     let known = "and its description goes on and on with words that nobody needs to see in an excerpt ".repeat(2);
     let source = format!(
         "export const a = {{ name: 'a', status: '{known}', description: `Fetches ${{process.env.WHAT}} of {known}`, version: '1.0.0' }};\n"
@@ -278,14 +276,14 @@ fn a_long_line_is_cut_between_words() {
      1 │ … `Fetches ${process.env.WHAT} of and its description goes on and on wit…
        ·              ────────────────
        ╰────
-      help: nothing is concluded from it; write it as a literal, or let
+      help: rules about it are skipped; write it as a literal, or let
             'toolRegistry' name a command that prints the tools
 
     1 tool, 0 files, 0 cases: 0 invalid, 0 errors, 1 warning
     ----- stderr -----
-    warning: only the tools are checked: there is no folder evals
+    warning: checking only the tools: folder evals does not exist
     ");
-    // White space that is cut away is not missed.
+    // Indentation is cut too.
     let indented = format!("[\n  {{\n    \"name\": \"a\",\n    \"description\": \"Fetches {known}\"\n  }}\n]\n");
     project.write("tools.json", indented);
     let output = project.run(["check", "--tool-registry-path", "tools.json"]);
@@ -295,7 +293,7 @@ fn a_long_line_is_cut_between_words() {
 }
 
 #[test]
-fn what_is_left_out_fits_the_screen() {
+fn the_list_of_omitted_findings_fits_the_terminal() {
     let tools: Vec<Value> = (0..20)
         .map(|n| json!({"name": format!("a_tool_of_some_length_{n}"), "description": format!("Fetches page {n} of book {n}.")}))
         .collect();

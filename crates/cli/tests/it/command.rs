@@ -1,4 +1,4 @@
-//! An agent that is a program.
+//! Agents that are programs (`command:`).
 
 use std::time::{Duration, Instant};
 
@@ -6,23 +6,23 @@ use serde_json::json;
 
 use crate::support::{ok_case, only_result, project};
 
-/// Tells whether a process runs that has this word on its command line.
-fn is_running(word: &str) -> bool {
+/// Whether a process with this argument is running.
+fn is_running(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let has_word = |line: Vec<u8>| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes());
-    processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).any(has_word)
+    let has_argument = |line: Vec<u8>| line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
+    processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).any(has_argument)
 }
 
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+fn wait_until(condition: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
+        assert!(Instant::now() < deadline, "timed out waiting until {condition}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn a_program_answers_in_the_projects_folder() {
+fn runs_the_program_in_the_project_folder() {
     let project = project()
         .file("shop/karat.json", json!({"agentEndpoint": "command:sh bin/agent 'two words'", "outputDir": "results"}))
         .file("shop/bin/agent", "cat > seen.json\necho \"said $1\" >&2\nprintf '{\"response\": \"ok\"}'\n")
@@ -36,29 +36,29 @@ fn a_program_answers_in_the_projects_folder() {
 }
 
 #[test]
-fn a_timeout_ends_the_program_and_what_it_started() {
+fn a_timeout_kills_the_program_and_its_children() {
     let project = project()
         .file("agent.sh", "echo started >&2\nsleep 87001.25 &\nsh -c 'sleep 87002.25; true'\n")
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let arguments = ["run", "--agent-endpoint", "command:sh agent.sh", "--timeout-ms", "1500"];
     let running = project.command(arguments).start();
-    wait_until("grandchildren are started", || is_running("87001.25") && is_running("87002.25"));
-    let output = running.wait().expect("ends after the timeout");
+    wait_until("the grandchildren run", || is_running("87001.25") && is_running("87002.25"));
+    let output = running.wait().expect("karat exits after the timeout");
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("→ timeout"), "{}", output.stdout);
-    wait_until("nothing is left", || !is_running("87001.25") && !is_running("87002.25"));
+    wait_until("all processes are gone", || !is_running("87001.25") && !is_running("87002.25"));
 }
 
 #[test]
-fn an_interruption_ends_the_program_and_what_it_started() {
+fn an_interrupt_kills_the_program_and_its_children() {
     let project = project()
         .file("agent.sh", "sh -c 'sleep 87003.25; true'\n")
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let running = project.command(["run", "--agent-endpoint", "command:sh agent.sh"]).start();
-    wait_until("the grandchild is started", || is_running("87003.25"));
+    wait_until("the grandchild runs", || is_running("87003.25"));
     running.interrupt();
-    assert_eq!(running.wait().expect("ends at once").code, Some(130));
-    wait_until("nothing is left", || !is_running("87003.25"));
+    assert_eq!(running.wait().expect("karat exits").code, Some(130));
+    wait_until("all processes are gone", || !is_running("87003.25"));
 }
 
 #[test]
@@ -80,29 +80,29 @@ fn secrets_on_the_command_line_are_masked() {
 }
 
 #[test]
-fn what_is_no_program_is_said_before_anything_runs() {
+fn rejects_invalid_commands_before_the_run() {
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "command:bin/agent --fast"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no program 'bin/agent'
+    error: program 'bin/agent' not found
     ");
     project.write("agent.py", "print('{}')");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "command:agent.py --fast"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no program 'agent.py' on the PATH
-    hint: for the file in the project's root write command:./agent.py
+    error: program 'agent.py' not found on the PATH
+    hint: use command:./agent.py for the file in the project's root
     ");
-    // A file that is called like a program is in nobody's way.
+    // A file of the project does not shadow a program in PATH.
     project.write("true", "");
     assert_eq!(project.run(["run", "--agent-endpoint", "command:true"]).code, Some(3));
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "command:"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'command:' names no program
+    error: missing program after 'command:'
     ");
 }

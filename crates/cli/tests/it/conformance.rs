@@ -1,64 +1,64 @@
-//! Plays every file of the project's `conformance/` folder against the real binary.
+//! Runs every file of the `conformance/` folder against the binary.
 
 use std::path::{Path, PathBuf};
 
-use karat_testkit::conformance::{Played, play};
+use karat_testkit::conformance::{RunSummary, run_file};
 
 use crate::support::prepared;
 
 #[test]
 fn routing() {
-    holds("routing.json", 27, 0);
+    assert_conforms("routing.json", 27, 0);
 }
 
 #[test]
 fn params() {
-    holds("params.json", 31, 0);
+    assert_conforms("params.json", 31, 0);
 }
 
 #[test]
 fn response() {
-    holds("response.json", 27, 0);
+    assert_conforms("response.json", 27, 0);
 }
 
 #[test]
 fn tokens() {
-    holds("tokens.json", 31, 0);
+    assert_conforms("tokens.json", 31, 0);
 }
 
 #[test]
 fn suite() {
-    holds("suite.json", 0, 26);
+    assert_conforms("suite.json", 0, 26);
 }
 
 #[test]
 fn model_openai() {
-    holds("model-openai.json", 13, 0);
+    assert_conforms("model-openai.json", 13, 0);
 }
 
 #[test]
 fn model_anthropic() {
-    holds("model-anthropic.json", 13, 0);
+    assert_conforms("model-anthropic.json", 13, 0);
 }
 
 #[test]
 fn model_suite() {
-    holds("model-suite.json", 0, 2);
+    assert_conforms("model-suite.json", 0, 2);
 }
 
 #[test]
 fn model_own() {
-    holds("model-own.json", 44, 35);
+    assert_conforms("model-own.json", 44, 35);
 }
 
 #[test]
 fn evalfn() {
     prepared();
-    holds("evalfn.json", 0, 51);
+    assert_conforms("evalfn.json", 0, 51);
 }
 
 #[test]
-fn every_file_is_played() {
+fn every_file_is_run() {
     let mut names: Vec<String> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -72,9 +72,9 @@ fn every_file_is_played() {
 }
 
 #[track_caller]
-fn holds(file: &str, vectors: usize, scenarios: usize) {
-    let played = play(&folder().join(file), Path::new(env!("CARGO_BIN_EXE_karat")));
-    assert_eq!(played, Played { vectors, scenarios, problems: Vec::new() }, "{}", played.problems.join("\n"));
+fn assert_conforms(file: &str, vectors: usize, scenarios: usize) {
+    let summary = run_file(&folder().join(file), Path::new(env!("CARGO_BIN_EXE_karat")));
+    assert_eq!(summary, RunSummary { vectors, scenarios, problems: Vec::new() }, "{}", summary.problems.join("\n"));
 }
 
 fn folder() -> PathBuf {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::stored::ProjectStore;
 use crate::support::project;
 
-pub(crate) fn contradicted() -> (TempProject, ProjectStore) {
+pub(crate) fn project_with_contradictions() -> (TempProject, ProjectStore) {
     let project = project();
     let store = ProjectStore::open(&project);
     let refund = store.version("eval_refund", "code");
@@ -36,11 +36,11 @@ fn resolve(project: &TempProject, arguments: &[&str]) -> karat_testkit::project:
 }
 
 #[test]
-fn verdict_and_rating_stand_side_by_side() {
-    let (project, _) = contradicted();
+fn shows_verdict_and_rating_side_by_side() {
+    let (project, _) = project_with_contradictions();
     let output = project.run(["contradictions"]);
     assert_eq!(output.code, Some(0));
-    // A command stays whole.
+    // Commands are not wrapped.
     let fits = |line: &str| line.chars().count() <= 80 || line.starts_with("  karat ");
     assert!(output.both().lines().all(fits), "{}", output.both());
     assert_snapshot!(output.filtered(), @r#"
@@ -70,8 +70,8 @@ fn verdict_and_rating_stand_side_by_side() {
 }
 
 #[test]
-fn a_resolution_holds_while_both_stand() {
-    let (project, store) = contradicted();
+fn a_resolution_holds_until_verdict_or_rating_changes() {
+    let (project, store) = project_with_contradictions();
     let resolved = resolve(&project, &["refund", "conversation-1", "label-wrong", "--note", "ada was in a hurry"]);
     assert_eq!(resolved.code, Some(0), "{}", resolved.both());
     assert_snapshot!(resolved.filtered(), @"
@@ -83,17 +83,18 @@ fn a_resolution_holds_while_both_stand() {
       karat feedback add conversation-1 negative
     ");
     let open = project.run(["contradictions", "refund"]);
-    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (--all shows them)\n"), "{}", open.stdout);
+    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (see --all)\n"), "{}", open.stdout);
     let all = project.run(["contradictions", "eval_refund", "--all"]);
     assert!(all.stdout.contains("  resolved as label-wrong by cyd: ada was in a hurry\n"), "{}", all.stdout);
-    // Figures stay as they are.
+    // A resolution does not change the figures.
     let agreement = project.run(["eval", "agreement", "refund", "--format", "json"]);
     let agreement: Value = serde_json::from_str(&agreement.stdout).unwrap();
     assert_eq!(agreement["evals"][0]["counts"]["failed_positive"], 1);
-    // Another verdict against the same rating is another matter.
+    // The resolution also covers the same verdict of a newer version.
     let newer = store.version("eval_refund", "other code");
     store.verdict("eval_refund", newer, "conversation-1", Some(false), "still never called");
     assert!(project.run(["contradictions", "refund"]).stdout.starts_with("0 contradictions; 1 resolved"));
+    // The opposite verdict and rating form a new contradiction.
     store.feedback("bob", "conversation-1", Rating::Negative, None);
     store.feedback("cyd", "conversation-1", Rating::Negative, None);
     store.verdict("eval_refund", newer, "conversation-1", Some(true), "called after all");
@@ -102,8 +103,8 @@ fn a_resolution_holds_while_both_stand() {
 }
 
 #[test]
-fn who_changes_their_mind_resolves_again() {
-    let (project, _) = contradicted();
+fn a_contradiction_can_be_resolved_again() {
+    let (project, _) = project_with_contradictions();
     resolve(&project, &["tone", "conversation-2", "eval-wrong"]);
     let again = resolve(&project, &["tone", "conversation-2", "dismissed", "--author", "  dee ", "--format", "json"]);
     let again: Value = serde_json::from_str(&again.stdout).unwrap();
@@ -117,8 +118,8 @@ fn who_changes_their_mind_resolves_again() {
 }
 
 #[test]
-fn programs_get_the_list() {
-    let (project, _) = contradicted();
+fn json_list_follows_its_schema_and_limit() {
+    let (project, _) = project_with_contradictions();
     resolve(&project, &["tone", "conversation-2", "eval-wrong"]);
     let list = project.run(["contradictions", "--format", "json", "--limit", "1"]);
     let list: Value = serde_json::from_str(&list.stdout).unwrap();
@@ -127,30 +128,30 @@ fn programs_get_the_list() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(some.stdout.ends_with("1 of 2 contradictions; 1 resolved (--all shows them)\n"), "{}", some.stdout);
+    assert!(some.stdout.ends_with("1 of 2 contradictions; 1 resolved (see --all)\n"), "{}", some.stdout);
     let all = project.run(["contradictions", "--limit", "0"]);
-    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (--all shows them)\n"), "{}", all.stdout);
+    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (see --all)\n"), "{}", all.stdout);
 }
 
 #[rstest]
-#[case(&["refund", "conversation-3", "dismissed"], 4, "people do not contradict eval_refund on trace conversation-3")]
-#[case(&["refund", "conversation", "dismissed"], 2, "the ids of several traces begin with 'conversation'")]
+#[case(&["refund", "conversation-3", "dismissed"], 4, "eval_refund has no contradiction on trace conversation-3")]
+#[case(&["refund", "conversation", "dismissed"], 2, "ambiguous trace id: several ids begin with 'conversation'")]
 #[case(&["refund", "nothing", "dismissed"], 2, "there is no trace 'nothing' in the store")]
 #[case(&["refunds", "conversation-1", "dismissed"], 2, "did you mean 'eval_refund'?")]
 #[case(&["refund", "conversation-1", "eval-rong"], 2, "eval-wrong")]
-fn what_cannot_be_resolved_is_told(#[case] arguments: &[&str], #[case] code: i32, #[case] said: &str) {
-    let (project, _) = contradicted();
+fn rejects_invalid_resolutions(#[case] arguments: &[&str], #[case] code: i32, #[case] message: &str) {
+    let (project, _) = project_with_contradictions();
     let output = resolve(&project, arguments);
     assert_eq!(output.code, Some(code), "{}", output.both());
-    assert!(output.stderr.contains(said), "{}", output.both());
+    assert!(output.stderr.contains(message), "{}", output.both());
 }
 
 #[test]
-fn somebody_has_to_decide() {
-    let (project, _) = contradicted();
+fn a_resolution_needs_an_author() {
+    let (project, _) = project_with_contradictions();
     let output = project.run(["contradictions", "resolve", "refund", "conversation-1", "dismissed"]);
     assert_eq!(output.code, Some(2));
-    assert!(output.stderr.contains("--author NAME says it"), "{}", output.stderr);
+    assert!(output.stderr.contains("pass --author NAME"), "{}", output.stderr);
     let output = project.run(["contradictions", "resolve", "refund", "conversation-1", "dismissed", "--author", " "]);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("--author is empty"), "{}", output.stderr);

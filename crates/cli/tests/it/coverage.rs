@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{case, project};
 
-/// Three tools, two of which are easily taken for each other.
-fn travel() -> TempProject {
+/// Creates a project with three tools, two of which are easily confused.
+fn travel_project() -> TempProject {
     let tools = json!([
         {"name": "get_weather", "description": "Tells the weather now.", "version": "2.0.0"},
         {"name": "get_forecast", "description": "Tells the weather to come."},
@@ -23,9 +23,9 @@ fn travel() -> TempProject {
 }
 
 fn labeled(id: &str, difficulty: &str, message: &str, expect: Value) -> Value {
-    let mut made = case(id, message, expect);
-    made["difficulty"] = json!(difficulty);
-    made
+    let mut case = case(id, message, expect);
+    case["difficulty"] = json!(difficulty);
+    case
 }
 
 fn with_cases(project: TempProject) -> TempProject {
@@ -50,14 +50,14 @@ fn calls(tools: &[&str]) -> Value {
     json!({"response": "ok", "toolCalls": calls})
 }
 
-fn json_of(project: &TempProject, arguments: &[&str]) -> Value {
+fn coverage_json(project: &TempProject, arguments: &[&str]) -> Value {
     let output = project.run(["coverage", "--format", "json"].iter().chain(arguments));
     serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.both()))
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_to_do() {
-    insta::assert_snapshot!(with_cases(travel()).run(["coverage"]).filtered(), @"
+fn reports_missing_cases_with_suggestions() {
+    insta::assert_snapshot!(with_cases(travel_project()).run(["coverage"]).filtered(), @"
     exit: 0
     ----- stdout -----
     Coverage of 3 tools by 2 eval files, 4 cases
@@ -85,7 +85,7 @@ fn what_is_missing_is_told_with_what_to_do() {
           book_flight, get_forecast, get_weather
 
       ⚠ 1 eval file is stale
-        look the cases over, then renew the file's metadata
+        review the cases, then renew the file's metadata
           evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
             which is 2.0.0 now
 
@@ -105,15 +105,15 @@ fn what_is_missing_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_tool_that_is_taken_for_another_comes_first() {
+fn lists_the_worst_confusion_first() {
     let replies = json!({"replies": {
         "now": calls(&["get_forecast"]), "today": calls(&["get_forecast"]),
         "umbrella": calls(&["book_flight"]), "joke": calls(&[]),
     }});
-    let project = with_cases(travel()).file("agent.json", replies);
+    let project = with_cases(travel_project()).file("agent.json", replies);
     project.run(["run"]);
     let text = project.run(["coverage"]).filtered_stdout();
-    let (_, confusion) = text.split_once("\nConfusion").expect("a confusion");
+    let (_, confusion) = text.split_once("\nConfusion").expect("a confusion section");
     insta::assert_snapshot!(confusion, @"
     in 4 answers of 2 results
      expected      called instead  times  rate
@@ -126,58 +126,58 @@ fn a_tool_that_is_taken_for_another_comes_first() {
      2 get_forecast     .    .    .
      3 book_flight      .    .    .
     ");
-    let matrix = &json_of(&project, &[])["confusion"];
+    let matrix = &coverage_json(&project, &[])["confusion"];
     assert_eq!(
         matrix["worst"][0],
         json!({"expected": "get_weather", "called": "get_forecast", "count": 2, "rate": 2.0 / 3.0, "declared": true})
     );
 
-    // The newest answer to each case counts, even where a run asked for some of them only.
+    // The newest answer to each case counts, even if the newest run selected only some cases.
     project.write("agent.json", json!({"replies": {"now": calls(&["get_weather"])}}));
     project.run(["run", "--id", "gs-get-weather-001"]);
-    let count = |arguments: &[&str]| json_of(&project, arguments)["confusion"]["worst"][0]["count"].clone();
+    let count = |arguments: &[&str]| coverage_json(&project, arguments)["confusion"]["worst"][0]["count"].clone();
     assert_eq!((count(&[]), count(&["--all-runs"])), (json!(1), json!(2)));
-    let matrix = &json_of(&project, &[])["confusion"];
+    let matrix = &coverage_json(&project, &[])["confusion"];
     assert_eq!((&matrix["answers"], matrix["runIds"].as_array().map(Vec::len)), (&json!(4), Some(2)));
-    assert_eq!(json_of(&project, &["--all-runs"])["confusion"]["answers"], json!(5));
+    assert_eq!(coverage_json(&project, &["--all-runs"])["confusion"]["answers"], json!(5));
     let newest = matrix["runIds"][1].as_str().unwrap();
-    assert_eq!(json_of(&project, &["--run", newest])["confusion"]["answers"], json!(1));
-    assert_eq!(json_of(&project, &["--run", "latest"])["confusion"]["answers"], json!(1));
+    assert_eq!(coverage_json(&project, &["--run", newest])["confusion"]["answers"], json!(1));
+    assert_eq!(coverage_json(&project, &["--run", "latest"])["confusion"]["answers"], json!(1));
 
-    // What another version of the file expected is not known.
+    // Results of another version of the file are left out: its expectations are unknown.
     project
         .write("evals/get-weather.golden.json", json!([case("gs-get-weather-001", "now", json!({"toolsCalled": []}))]));
-    let matrix = &json_of(&project, &[])["confusion"];
+    let matrix = &coverage_json(&project, &[])["confusion"];
     assert_eq!((&matrix["answers"], &matrix["leftOut"]["changedResults"]), (&json!(2), &json!(2)));
     insta::assert_snapshot!(project.run(["coverage", "--run", "nothing"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the run 'nothing' is not in [DIR]/evals/results
-    hint: a run's id is in its result files' names
+    error: there is no run 'nothing' in [DIR]/evals/results
+    hint: result file names contain the run id
     ");
 }
 
 #[test]
-fn every_try_counts_but_those_without_an_answer() {
+fn counts_every_trial_with_an_answer() {
     let server = karat_testkit::server::ScriptedServer::start(json!({
         "now": {"sequence": [calls(&["get_weather"]), calls(&["get_forecast"]), {"status": 500, "raw": "boom"}]},
     }));
-    let project = travel().file(
+    let project = travel_project().file(
         "evals/get-weather.golden.json",
         json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]),
     );
     project.run(["run", "--trials", "3", "--agent-endpoint", &server.endpoint()]);
-    let matrix = &json_of(&project, &[])["confusion"];
+    let matrix = &coverage_json(&project, &[])["confusion"];
     assert_eq!((&matrix["answers"], &matrix["worst"][0]["count"]), (&json!(2), &json!(1)));
     assert_eq!(matrix["leftOut"]["withoutAnswer"], json!(1));
 }
 
-/// Another runner's results say less, in another order; what lies beside them may be no result at all.
+/// Results of other runners have fewer fields in another order, and the folder can contain other files.
 #[test]
-fn results_that_do_not_count_are_counted() {
+fn counts_results_that_are_left_out() {
     let suite = json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]);
-    let project = travel().file("evals/get-weather.golden.json", &suite);
+    let project = travel_project().file("evals/get-weather.golden.json", &suite);
     let bytes = std::fs::read(project.path().join("evals/get-weather.golden.json")).unwrap();
     let hash = karat_json::hash::short_hash(&bytes);
     let foreign = |metadata: Value, details: Value| {
@@ -198,7 +198,7 @@ fn results_that_do_not_count_are_counted() {
         .file("evals/results/rubric.json", json!({"runId": "r-2", "tier": "rubric", "cases": []}))
         .file("evals/results/deep.json", "[".repeat(100_000))
         .file("evals/results/empty.json", "");
-    let matrix = &json_of(&project, &["--all-runs"])["confusion"];
+    let matrix = &coverage_json(&project, &["--all-runs"])["confusion"];
     assert_eq!((&matrix["answers"], &matrix["results"]), (&json!(1), &json!(2)));
     assert_eq!((&matrix["worst"][0]["called"], &matrix["worst"][0]["declared"]), (&json!("book_flight"), &json!(true)));
     let left_out = json!({
@@ -209,15 +209,15 @@ fn results_that_do_not_count_are_counted() {
 }
 
 #[test]
-fn a_results_folder_that_cannot_be_read_is_not_an_empty_one() {
-    let project = with_cases(travel()).file("evals/results", "no folder");
+fn warns_when_the_results_folder_is_unreadable() {
+    let project = with_cases(travel_project()).file("evals/results", "no folder");
     let output = project.run(["coverage"]);
     assert!(output.stderr.contains("warning: cannot read the results in evals/results"), "{}", output.both());
 }
 
 #[test]
-fn what_is_required_decides_the_exit_code() {
-    let project = with_cases(travel());
+fn requirements_decide_the_exit_code() {
+    let project = with_cases(travel_project());
     let code = |arguments: &[&str]| project.run(["coverage", "-q"].iter().chain(arguments)).code;
     assert_eq!(code(&[]), Some(0));
     assert_eq!(code(&["--require"]), Some(1));
@@ -240,7 +240,7 @@ fn what_is_required_decides_the_exit_code() {
           book_flight / get_weather
 
       ✗ 1 eval file is stale
-        look the cases over, then renew the file's metadata
+        review the cases, then renew the file's metadata
           evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
             which is 2.0.0 now
 
@@ -266,7 +266,7 @@ fn what_is_required_decides_the_exit_code() {
         json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather", "book_flight"]}))]),
     );
     assert_eq!(code(&["--require=tested"]), Some(0));
-    // What a file does not say of itself, the lock proves; none of both is no proof.
+    // Without a tool version in the file, only the lock proves that it is fresh.
     assert_eq!(code(&["--require=fresh"]), Some(1));
     project.run(["tools", "lock"]);
     assert_eq!(code(&["--require=tested,fresh"]), Some(0));
@@ -274,7 +274,7 @@ fn what_is_required_decides_the_exit_code() {
     project.write("tools.json", tools.as_str());
     assert_eq!(code(&["--require=fresh"]), Some(1));
     assert_eq!(code(&["--require=fresh", "--lock-file", "nowhere.json"]), Some(2));
-    let requirements = json_of(&project, &["--require=tested,golden"])["requirements"].clone();
+    let requirements = coverage_json(&project, &["--require=tested,golden"])["requirements"].clone();
     assert_eq!(requirements[0], json!({"requirement": "tested", "held": true, "missing": []}));
     assert_eq!(requirements[1]["missing"][0], json!("get_weather has 1/5 golden"));
     std::fs::remove_file(project.path().join("evals/overlap-map.json")).unwrap();
@@ -283,23 +283,23 @@ fn what_is_required_decides_the_exit_code() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json is not there
+    error: requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json does not exist
     hint: name one with --overlap-map-path, or make one with 'karat overlap add'
     ");
 }
 
-/// Of no tools everything holds, and of unread ones nobody knows it.
+/// Requirements hold trivially for an empty registry and are undecided for one with gaps.
 #[test]
-fn a_registry_without_tools_is_no_green() {
+fn an_empty_or_incomplete_registry_meets_no_requirement() {
     for empty in [json!([]), json!({"tools": []})] {
-        let project = with_cases(travel()).file("tools.json", empty);
+        let project = with_cases(travel_project()).file("tools.json", empty);
         insta::allow_duplicates! {
             insta::assert_snapshot!(project.run(["coverage", "--require=tested"]).filtered(), @"
             exit: 2
             ----- stdout -----
             ----- stderr -----
             error: the tool registry has no tools
-            hint: of no tools everything holds, so nothing can be required
+            hint: any requirement holds trivially without tools
             ");
         }
         for verb in [&["coverage"][..], &["check"], &["tools"]] {
@@ -313,13 +313,13 @@ fn a_registry_without_tools_is_no_green() {
         "evals/get-weather.golden.json",
         json!([case("gs-get-weather-001", "now", json!({"toolsCalled": ["get_weather"]}))]),
     );
-    let code = |what: &str| project.run(["coverage", "-q", what]).code;
+    let code = |requirement: &str| project.run(["coverage", "-q", requirement]).code;
     assert_eq!((code("--require=tested"), code("--require=golden")), (Some(3), Some(1)));
 }
 
 #[test]
-fn a_project_without_eval_files_has_tested_nothing() {
-    let project = travel();
+fn reports_untested_tools_without_eval_files() {
+    let project = travel_project();
     insta::assert_snapshot!(project.run(["coverage"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -348,7 +348,7 @@ fn a_project_without_eval_files_has_tested_nothing() {
 
       No stored results show which tools are taken for others.
     ----- stderr -----
-    warning: no eval files found, so nothing is tested
+    warning: no eval files found: nothing is tested
     ");
     assert_eq!(project.run(["coverage", "--require=tested"]).code, Some(1));
     std::fs::remove_dir_all(project.path().join("evals")).unwrap();
@@ -357,27 +357,27 @@ fn a_project_without_eval_files_has_tested_nothing() {
 }
 
 #[test]
-fn without_a_registry_or_with_invalid_files_nothing_is_told() {
+fn fails_without_a_registry_or_with_invalid_files() {
     insta::assert_snapshot!(project().run(["coverage"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no tool registry to cover: [DIR]/tools/tools.exports.ts is not there
-    hint: name one with --tool-registry-path, or 'toolRegistryPath' in karat.json
+    error: there is no tool registry: [DIR]/tools/tools.exports.ts does not exist
+    hint: set --tool-registry-path, or 'toolRegistryPath' in karat.json
     ");
-    let project = travel().file("evals/x.golden.json", json!([{"id": "gs-x-001"}]));
+    let project = travel_project().file("evals/x.golden.json", json!([{"id": "gs-x-001"}]));
     let output = project.run(["coverage"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     assert!(output.stderr.contains("evals/x.golden.json"), "{}", output.stderr);
 }
 
 #[test]
-fn the_json_fits_its_schema() {
+fn json_output_follows_its_schema() {
     let project =
-        with_cases(travel()).file("agent.json", json!({"replies": {}, "otherwise": calls(&["get_forecast"])}));
+        with_cases(travel_project()).file("agent.json", json!({"replies": {}, "otherwise": calls(&["get_forecast"])}));
     project.run(["run"]);
     let schema: Value = serde_json::from_str(&project.run(["schema", "coverage"]).stdout).unwrap();
-    let document = json_of(&project, &["--require"]);
+    let document = coverage_json(&project, &["--require"]);
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&document).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
@@ -385,7 +385,7 @@ fn the_json_fits_its_schema() {
 }
 
 #[test]
-fn lines_fit_eighty_columns_whatever_the_names() {
+fn lines_fit_80_columns_with_long_names() {
     let long = format!("tool_{}", "x".repeat(500));
     let wide = "天気を調べる道具".repeat(6);
     let tools: Vec<Value> =
@@ -395,7 +395,7 @@ fn lines_fit_eighty_columns_whatever_the_names() {
         case("gs-x-001", "m", json!({"toolsCalled": [long]})),
         case("gs-x-002", "n", json!({"toolsCalled": [wide]}))
     ]);
-    let project = travel()
+    let project = travel_project()
         .file("tools.json", json!(tools))
         .file("agent.json", replies)
         .file("evals/overlap-map.json", json!({long.as_str(): {"overlaps": [wide]}}))
@@ -410,11 +410,11 @@ fn lines_fit_eighty_columns_whatever_the_names() {
 }
 
 #[test]
-fn the_page_shows_hostile_names_and_runs_nothing() {
+fn html_report_escapes_hostile_names() {
     let hostile = "<script>alert(1)</script>\"' onmouseover=x \u{202e}";
     let tools = json!([{"name": hostile}, {"name": "x".repeat(10_000)}]);
     let cases = json!([case("gs-x-001", "m", json!({"toolsCalled": [hostile, "&amp;<b>"]}))]);
-    let project = travel()
+    let project = travel_project()
         .file("tools.json", tools)
         .file("agent.json", json!({"replies": {"m": calls(&["x".repeat(10_000).as_str()])}}))
         .file("evals/<i>.golden.json", cases);
@@ -428,7 +428,7 @@ fn the_page_shows_hostile_names_and_runs_nothing() {
     }
     assert!(page.contains("default-src 'none'"));
     assert!(page.len() < 60_000, "{}", page.len());
-    // The same input gives the same bytes, and standard output can hold the page.
+    // The report is deterministic and can be written to standard output.
     let again = project.run(["coverage", "--report", "html=-"]);
     assert!(again.stdout == page);
     assert_eq!(project.run(["coverage", "--report", "html=-", "--format", "json"]).code, Some(2));
@@ -436,8 +436,8 @@ fn the_page_shows_hostile_names_and_runs_nothing() {
 }
 
 #[test]
-fn a_requirement_that_is_taken_for_a_path_is_told() {
-    insta::assert_snapshot!(travel().run(["coverage", "--require", "tested,golden"]).filtered(), @"
+fn suggests_the_equals_sign_for_a_requirement_parsed_as_a_path() {
+    insta::assert_snapshot!(travel_project().run(["coverage", "--require", "tested,golden"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{newest_result, ok_case, project, script};
 
 #[test]
-fn what_broke_comes_first() {
+fn lists_regressions_first() {
     let project = project()
         .file("before.json", script(&[("a", "ok"), ("b", "no"), ("c", "ok"), ("d", "ok")]))
         .file("now.json", json!({"replies": {"a": {"response": "no"}, "b": {"response": "ok"}, "c": {"error": "HTTP 500"}, "d": {"response": "ok"}}}))
@@ -77,9 +77,9 @@ fn a_baseline_can_be_a_file_of_another_runner() {
     assert!(output.stdout.contains("1 regression since r-1"), "{}", output.stdout);
 }
 
-/// Two eval files can be about one tool and tier, and even share ids.
+/// Two eval files can have the same tool, tier and ids.
 #[test]
-fn a_baseline_is_of_the_same_eval_file() {
+fn compares_with_the_baseline_of_the_same_eval_file() {
     let project = project()
         .file("a.json", script(&[("good", "ok"), ("bad", "no")]))
         .file("evals/one/x.golden.json", json!([ok_case("gs-x-001", "good")]))
@@ -102,8 +102,8 @@ fn a_baseline_can_be_a_folder() {
         .file("now.json", script(&[("a", "ok"), ("b", "no")]))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]))
         .file("evals/y.golden.json", json!([ok_case("gs-y-001", "b")]));
-    project.run(["run", "--agent-endpoint", "scripted:before.json", "--output-dir", "kept"]);
-    let output = project.run(["run", "--agent-endpoint", "scripted:now.json", "--baseline", "kept"]);
+    project.run(["run", "--agent-endpoint", "scripted:before.json", "--output-dir", "saved"]);
+    let output = project.run(["run", "--agent-endpoint", "scripted:now.json", "--baseline", "saved"]);
     assert_eq!(output.code, Some(1));
     assert!(output.stdout.contains("1 regression since"), "{}", output.stdout);
     assert!(output.stdout.find("1 regression since").unwrap() < output.stdout.find("✗ gs-y-001  says b").unwrap());

@@ -1,31 +1,40 @@
-//! What the pages show of a terminal is what the program prints.
+//! The documentation shows what the program prints.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use karat_core::rating::Rating;
+#[cfg(unix)]
+use karat_testkit::project::Filters;
 use karat_testkit::project::TempProject;
+#[cfg(unix)]
+use rstest::rstest;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
 use crate::agreement::judged;
 use crate::contradictions::contradicted;
-use crate::feedback::ada_with;
+use crate::feedback::project_with_traces;
 use crate::store_project::wait;
 use crate::stored::ProjectStore;
 use crate::support::project;
 use crate::trace_import::fixture;
 
-/// Stands on a line of its own for lines that are left out.
+/// A line that stands for omitted lines.
 const LEFT_OUT: &str = "…";
 
-fn page(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
-    std::fs::read_to_string(path).unwrap()
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Returns the blocks of a page that are written in one of these languages.
+fn page(name: &str) -> String {
+    std::fs::read_to_string(docs().join(name)).unwrap()
+}
+
+/// Returns the code blocks of a page in one of these languages.
 fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<(bool, String)> = None;
@@ -45,13 +54,13 @@ fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
     blocks
 }
 
-/// A command that a page shows, and what the page says that it prints.
+/// A command on a page, with the output that the page shows.
 struct Shown {
     command: String,
     prints: String,
 }
 
-/// Returns the commands of a page whose output it shows.
+/// Returns the commands of a page that are shown with their output.
 fn shown(page: &str) -> Vec<Shown> {
     let mut all = Vec::new();
     for block in blocks(page, &["text", "console"]) {
@@ -63,7 +72,7 @@ fn shown(page: &str) -> Vec<Shown> {
     all
 }
 
-/// Runs a command of a page and asserts that it prints what the page shows: to stdout, or to stdout and stderr.
+/// Asserts that a command prints what the page shows, to stdout or to stdout and stderr.
 #[track_caller]
 fn assert_prints(project: &TempProject, shown: &Shown) {
     let arguments = shell_words::split(&shown.command).unwrap();
@@ -73,7 +82,7 @@ fn assert_prints(project: &TempProject, shown: &Shown) {
     assert!(is_it, "karat {} prints\n{all}", shown.command);
 }
 
-/// Tells whether a page shows this output, but for what it says that it leaves out.
+/// Whether the real output matches the shown one, apart from omitted lines.
 fn is_shown(real: &str, shown: &str) -> bool {
     let real: Vec<&str> = real.lines().collect();
     let shown: Vec<&str> = shown.lines().collect();
@@ -89,7 +98,7 @@ fn is_shown(real: &str, shown: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Some conversations about the weather, of which one went wrong, judged and rated.
+/// Conversations about the weather, judged and rated; one of them failed.
 fn weather() -> TempProject {
     let project = project();
     let store = ProjectStore::open(&project);
@@ -137,8 +146,8 @@ fn weather() -> TempProject {
 }
 
 #[test]
-fn the_page_on_traces_is_real() {
-    let shown = shown(&page("traces.md"));
+fn shows_the_real_output_of_trace_commands() {
+    let shown = shown(&page("reference/traces.md"));
     let [import, list, show] = &shown[..] else { panic!("{} commands", shown.len()) };
     let mut trajectories = String::new();
     let packed = std::fs::File::open(fixture("tau-bench/gpt-4o-airline.json.gz")).unwrap();
@@ -150,15 +159,16 @@ fn the_page_on_traces_is_real() {
 }
 
 #[test]
-fn the_page_on_feedback_is_real() {
-    let text = page("feedback.md");
+fn shows_the_real_output_of_feedback_commands() {
+    let text = page("guides/feedback.md");
     let [rows] = &blocks(&text, &["csv"])[..] else { panic!("one table") };
-    let [line] = &blocks(&text, &["json"])[..] else { panic!("one line") };
-    let ada = ada_with(&["tau-retail-17", "tau-airline-3"]).file("labels.csv", rows.clone());
+    let json = blocks(&text, &["json"]);
+    let line = json.iter().find(|block| block.contains("trace_id")).expect("a line of ratings");
+    let ada = project_with_traces(&["tau-retail-17", "tau-airline-3"]).file("labels.csv", rows.clone());
     let shown = shown(&text);
-    assert_eq!(shown.len(), 7);
-    // A review needs a terminal.
-    for shown in shown.iter().filter(|shown| !shown.command.starts_with("review ")) {
+    let commands: Vec<&Shown> = shown.iter().filter(|shown| shown.command.starts_with("feedback ")).collect();
+    assert_eq!(commands.len(), 6);
+    for shown in commands {
         assert_prints(&ada, shown);
     }
     let known = ada.command(["feedback", "import", "-"]).stdin(line.clone()).run();
@@ -166,19 +176,19 @@ fn the_page_on_feedback_is_real() {
 }
 
 #[test]
-fn the_page_on_agreement_is_real() {
-    let shown = shown(&page("agreement.md"));
-    let [agreement, contradictions, compare] = &shown[..] else { panic!("{} commands", shown.len()) };
+fn shows_the_real_output_of_agreement_commands() {
+    let shown = shown(&page("guides/feedback.md"));
+    let command = |verb: &str| shown.iter().find(|shown| shown.command.starts_with(verb)).expect(verb);
     let judged = judged();
-    assert_prints(&judged, agreement);
-    assert_prints(&judged, compare);
-    assert_prints(&contradicted().0, contradictions);
+    assert_prints(&judged, command("eval agreement "));
+    assert_prints(&judged, command("eval compare "));
+    assert_prints(&contradicted().0, command("contradictions "));
 }
 
-/// Whoever writes SQL finds the columns that the page names.
+/// The tables and columns that the page names exist.
 #[test]
-fn the_page_on_the_store_names_what_is_there() {
-    let text = page("store.md");
+fn names_existing_tables_and_columns() {
+    let text = page("reference/store.md");
     let judged = judged();
     let mut statements: Vec<String> = Vec::new();
     for row in text.lines().filter(|line| line.starts_with("| `")) {
@@ -208,23 +218,123 @@ fn the_page_on_the_store_names_what_is_there() {
     });
 }
 
-/// Lines of a page that only show how a command is called are understood.
+/// Commands that a page shows without their output have valid arguments.
 #[test]
-fn commands_without_output_are_understood() {
-    for name in ["traces.md", "sources.md", "store.md", "feedback.md", "agreement.md", "opentelemetry.md"] {
-        let text = page(name);
+fn commands_without_output_are_valid() {
+    let guides = std::fs::read_dir(docs().join("guides")).unwrap();
+    let guides = guides.map(|entry| format!("guides/{}", entry.unwrap().file_name().to_str().unwrap()));
+    for name in guides.chain(["reference/traces.md", "reference/store.md", "tutorial.md"].map(str::to_owned)) {
+        let text = page(&name);
         let of_blocks = blocks(&text, &["sh"]);
         let lines = of_blocks.iter().flat_map(|block| block.lines());
         let indented = text.lines().filter_map(|line| line.strip_prefix("    "));
         for line in lines.chain(indented).filter_map(|line| line.strip_prefix("karat ")) {
-            let line = line.split(" # ").next().unwrap();
+            let line = [" # ", " > ", " <", " |"].iter().fold(line, |line, end| line.split(end).next().unwrap());
             let arguments = shell_words::split(line).unwrap();
-            // Somebody who listens would not end, and a server is far away.
-            if arguments[..2] == ["trace", "receive"] || arguments.iter().any(|argument| argument == "--url") {
+            // A receiver does not exit, and a server is not reachable.
+            if line.starts_with("trace receive") || arguments.iter().any(|argument| argument == "--url") {
                 continue;
             }
             let output = project().file("exports/none.txt", "").run(arguments);
-            assert_eq!(output.code, Some(4), "karat {line}: {}", output.both());
+            let is_valid = !output.stderr.contains("For more information, try '--help'");
+            assert!(is_valid, "{name}: karat {line}: {}", output.both());
         }
     }
+}
+
+/// Saves the files and runs the commands of a page in its order, as a reader does, and compares the output. With
+/// `KARAT_UPDATE=1`, writes the real output to the page.
+#[cfg(unix)]
+#[rstest]
+#[case("tutorial.md")]
+#[case("guides/ci.md")]
+#[case("guides/eval-functions.md")]
+#[case("guides/regressions.md")]
+#[case("guides/tool-quality.md")]
+#[case("reference/assertions.md")]
+#[case("reference/configuration.md")]
+#[case("reference/eval-files.md")]
+#[case("reference/exit-codes.md")]
+#[case("reference/results.md")]
+#[case("reference/tools.md")]
+fn a_page_works_when_typed(#[case] name: &str) {
+    let karat = Path::new(env!("CARGO_BIN_EXE_karat")).parent().unwrap();
+    let search = format!("{}:{}", karat.display(), std::env::var("PATH").unwrap_or_default());
+    let project = TempProject::new("/bin/sh").env("PATH", search).env("LC_ALL", "C.UTF-8");
+    let shown = page(name);
+    let real = follow(&shown, &project);
+    let is_real = comparable(&shown) == comparable(&real);
+    if !is_real && std::env::var_os("KARAT_UPDATE").is_some() {
+        std::fs::write(docs().join(name), &real).unwrap();
+        return;
+    }
+    assert!(is_real, "{name} shows other output than karat prints; the page with the real output is\n{real}");
+}
+
+/// Returns the page with the real output in its console blocks. A block after a line that ends in "`PATH`:" is saved to
+/// that path.
+#[cfg(unix)]
+fn follow(page: &str, project: &TempProject) -> String {
+    let mut real = String::new();
+    let mut path = None;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        real.extend([line, "\n"]);
+        let Some(language) = line.strip_prefix("```") else {
+            if !line.is_empty() {
+                path = line.strip_suffix("`:").and_then(|line| Some(line.rsplit_once('`')?.1));
+            }
+            continue;
+        };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        if language == "console" {
+            real.push_str(&run_block(&block, project));
+        } else {
+            let content: String = block.iter().flat_map(|line| [*line, "\n"]).collect();
+            if let Some(path) = path {
+                project.write(path, content.as_str());
+            }
+            real.push_str(&content);
+        }
+        real.push_str("```\n");
+        path = None;
+    }
+    real
+}
+
+/// Runs the commands of a console block in a shell and returns the block with their real output.
+#[cfg(unix)]
+fn run_block(block: &[&str], shell: &TempProject) -> String {
+    let mut real = String::new();
+    let mut lines = block.iter();
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("$ ") else { continue };
+        let mut command = command.to_owned();
+        while command.ends_with('\\') {
+            command.push('\n');
+            command.push_str(lines.next().expect("a continued line"));
+        }
+        // One stream, as on a terminal.
+        let script = format!("exec 2>&1\n{command}");
+        let output = shell.command(["-c", script.as_str()]).timeout(Duration::from_mins(5)).run();
+        real.extend(["$ ", command.as_str(), "\n", output.stdout.as_str()]);
+    }
+    real
+}
+
+/// Removes ids, durations and rates, which differ between runs, and the spaces that depend on their length.
+#[cfg(unix)]
+fn comparable(page: &str) -> String {
+    let mut text = String::new();
+    for line in Filters::general().apply(page).lines() {
+        let words = line.split_whitespace().map(|word| if is_cut_run_id(word) { "[RUN_ID]" } else { word });
+        text.push_str(&words.collect::<Vec<_>>().join(" "));
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(unix)]
+fn is_cut_run_id(word: &str) -> bool {
+    word.contains('…') && word.get(8..9) == Some("-")
 }

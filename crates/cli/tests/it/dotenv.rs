@@ -1,4 +1,4 @@
-//! The variables of a project's `.env`.
+//! Variables in a project's `.env` file.
 
 use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
@@ -8,14 +8,14 @@ use crate::support::{ok_case, project, script};
 
 const SECRET: &str = "s3cr3t-of-the-file";
 
-fn scripted() -> TempProject {
+fn scripted_project() -> TempProject {
     project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "outputDir": "from-config"}))
         .file("agent.json", script(&[("m", "ok")]))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]))
 }
 
-fn folder_of(project: &TempProject, variable: Option<&str>, arguments: &[&str]) -> String {
+fn output_folder(project: &TempProject, variable: Option<&str>, arguments: &[&str]) -> String {
     let command = project.command([&["run"], arguments].concat());
     let command = match variable {
         Some(value) => command.env("KARAT_OUTPUT_DIR", value),
@@ -27,37 +27,37 @@ fn folder_of(project: &TempProject, variable: Option<&str>, arguments: &[&str]) 
 }
 
 #[test]
-fn flag_over_process_over_file_over_configuration() {
-    let project = scripted();
-    assert_eq!(folder_of(&project, None, &[]), "from-config");
+fn flag_overrides_environment_overrides_dotenv_overrides_config() {
+    let project = scripted_project();
+    assert_eq!(output_folder(&project, None, &[]), "from-config");
     project.write(".env", "# results\nexport KARAT_OUTPUT_DIR=from-file\n");
-    assert_eq!(folder_of(&project, None, &[]), "from-file");
-    assert_eq!(folder_of(&project, Some("from-process"), &[]), "from-process");
-    assert_eq!(folder_of(&project, Some("from-process"), &["--output-dir", "from-flag"]), "from-flag");
-    // Set to nothing: the person wants neither the file's value nor another.
-    assert_eq!(folder_of(&project, Some(""), &[]), "from-config");
+    assert_eq!(output_folder(&project, None, &[]), "from-file");
+    assert_eq!(output_folder(&project, Some("from-process"), &[]), "from-process");
+    assert_eq!(output_folder(&project, Some("from-process"), &["--output-dir", "from-flag"]), "from-flag");
+    // An empty variable hides the one in the file and counts as not set.
+    assert_eq!(output_folder(&project, Some(""), &[]), "from-config");
 }
 
 #[test]
-fn the_file_stands_in_the_projects_root() {
+fn reads_the_file_in_the_project_root() {
     let project = project()
         .file(".env", "KARAT_OUTPUT_DIR=of-another-project\n")
         .file("shop/.env", "KARAT_OUTPUT_DIR=of-the-shop\n")
         .file("shop/karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
         .file("shop/agent.json", script(&[("m", "ok")]))
         .file("shop/evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
-    assert_eq!(folder_of(&project, None, &["shop"]), "of-the-shop");
+    assert_eq!(output_folder(&project, None, &["shop"]), "of-the-shop");
     let output = project.command(["run", "shop/evals"]).env("KARAT_CONFIG", "shop/karat.json").run();
     assert!(output.stderr.ends_with("in of-the-shop\n"), "{}", output.stderr);
     project.write("shop/.env", "KARAT_CONFIG=other.json\n");
     insta::assert_snapshot!(project.run(["run", "shop"]).filtered_stderr(), @"
-    warning: KARAT_CONFIG in .env has no effect: where .env is depends on it
+    warning: KARAT_CONFIG in .env has no effect: it determines which .env is read
     run [RUN_ID]: 1 result file in shop/evals/results
     ");
 }
 
 #[test]
-fn headers_take_their_variables_from_the_file_and_keep_them() {
+fn agent_headers_use_dotenv_variables_without_leaking_them() {
     let server = ScriptedServer::start(json!({
         "echo": {"response": format!("ok {SECRET} other-s3cret-9 visible")},
         "fail": {"status": 500, "raw": format!("bad {SECRET} other-s3cret-9")},
@@ -89,10 +89,10 @@ fn headers_take_their_variables_from_the_file_and_keep_them() {
 }
 
 #[test]
-fn snapshot_headers_take_their_variables_from_the_file() {
+fn snapshot_headers_use_dotenv_variables() {
     let server = ScriptedServer::start(json!({"GET /prices": {"price": 7}}));
-    let project = scripted().file(".env", format!("PRICES_TOKEN={SECRET}\n"));
-    let url = format!("{}/prices", server.base());
+    let project = scripted_project().file(".env", format!("PRICES_TOKEN={SECRET}\n"));
+    let url = format!("{}/prices", server.base_url());
     let source = json!({"url": url, "headers": {"x-token": "${PRICES_TOKEN}"}}).to_string();
     let output = project.run(["run", "--snapshot", &source]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -101,19 +101,19 @@ fn snapshot_headers_take_their_variables_from_the_file() {
 }
 
 #[test]
-fn what_is_malformed_is_said_with_its_line_and_without_its_content() {
-    let project = scripted().file(".env", format!("A=1\n\nTOKEN {SECRET}\n"));
+fn reports_malformed_lines_without_their_content() {
+    let project = scripted_project().file(".env", format!("A=1\n\nTOKEN {SECRET}\n"));
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: [DIR]/.env:3 is not of the form NAME=value
-    hint: a value with spaces or # stands in quotes
+    hint: put values with spaces or # in quotes
     ");
     project.write(".env", format!("TOKEN='{SECRET}\n"));
-    let open = project.run(["check"]);
-    assert_eq!(open.code, Some(2), "{}", open.both());
-    assert!(open.stderr.contains("/.env:1 is") && !open.both().contains(SECRET), "{}", open.both());
+    let unclosed = project.run(["check"]);
+    assert_eq!(unclosed.code, Some(2), "{}", unclosed.both());
+    assert!(unclosed.stderr.contains("/.env:1 is") && !unclosed.both().contains(SECRET), "{}", unclosed.both());
     project.write(".env", [b"A=1\nB=".as_slice(), b"\xff\xfe", SECRET.as_bytes()].concat());
     let binary = project.run(["run"]);
     assert_eq!(binary.code, Some(2), "{}", binary.both());
@@ -121,17 +121,17 @@ fn what_is_malformed_is_said_with_its_line_and_without_its_content() {
 }
 
 #[test]
-fn programs_do_not_see_the_file() {
-    let project = scripted()
+fn agent_programs_do_not_inherit_dotenv_variables() {
+    let project = scripted_project()
         .file(".env", "FROM_FILE=seen\n")
         .file("agent.sh", "printf '{\"response\": \"ok %s\"}' \"${FROM_FILE-nothing}\"\n");
     let output = project.run(["run", "--agent-endpoint", "command:sh agent.sh", "--format", "json"]);
     assert!(output.stdout.contains("\"ok nothing\""), "{}", output.both());
 }
 
-/// A folder of that name is a Python environment, not ours.
+/// A folder named `.env` is usually a Python environment.
 #[test]
-fn a_folder_is_no_file_of_variables() {
-    let project = scripted().file(".env/bin/activate", "x");
-    assert_eq!(folder_of(&project, None, &[]), "from-config");
+fn ignores_a_folder_named_dotenv() {
+    let project = scripted_project().file(".env/bin/activate", "x");
+    assert_eq!(output_folder(&project, None, &[]), "from-config");
 }

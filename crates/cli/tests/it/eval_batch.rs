@@ -1,4 +1,4 @@
-//! `karat eval batch`: eval functions as a filter.
+//! `karat eval batch`: traces on stdin, verdicts on stdout.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -16,7 +16,7 @@ const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 const HELLO: &str = "def eval_hello(trace):\n    out = trace['steps'][-1]['output']\n    return 'hello' in out, out\n";
 const LONG: &str = "def eval_long(trace):\n    return len(trace['steps']) < 9, 'steps'\n";
 
-fn filter() -> TempProject {
+fn batch_project() -> TempProject {
     prepared().file("hello.py", HELLO).file("long.py", LONG)
 }
 
@@ -28,20 +28,18 @@ fn rows(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The same folder that the project's commands use.
-
 #[test]
-fn the_exit_code_says_whether_it_worked_and_the_rows_say_what_came_of_it() {
+fn errors_are_rows_and_do_not_change_the_exit_code() {
     let traces = [trace("a", "hello"), "{]\n".to_owned(), trace("b", "bye"), "{}\n".to_owned()].concat();
-    let output = filter().command(["eval", "batch", "hello.py", "long.py"]).stdin(traces).run();
+    let output = batch_project().command(["eval", "batch", "hello.py", "long.py"]).stdin(traces).run();
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     let rows = rows(&output.stdout);
-    let said: Vec<String> = rows
+    let outcomes: Vec<String> = rows
         .iter()
         .map(|row| format!("{} {} {} {}", row["trace_id"], row["eval_id"], row["result"], row["error_kind"]))
         .collect();
     assert_eq!(
-        said,
+        outcomes,
         [
             r#""a" "eval_hello" true null"#,
             r#""a" "eval_long" true null"#,
@@ -57,8 +55,8 @@ fn the_exit_code_says_whether_it_worked_and_the_rows_say_what_came_of_it() {
 }
 
 #[test]
-fn rows_are_those_of_eval_run() {
-    let project = filter().file("t.jsonl", trace("a", "hello"));
+fn rows_equal_those_of_eval_run() {
+    let project = batch_project().file("t.jsonl", trace("a", "hello"));
     let batch = project.command(["eval", "batch", "hello.py"]).stdin(trace("a", "hello")).run();
     let run = project.run(["eval", "run", "hello.py", "--traces", "t.jsonl", "--format", "jsonl"]);
     let comparable = |text: &str| {
@@ -71,15 +69,15 @@ fn rows_are_those_of_eval_run() {
 }
 
 #[test]
-fn no_traces_are_no_rows_and_no_error() {
-    let output = filter().command(["eval", "batch", "hello.py"]).stdin("\n\n").run();
+fn empty_input_produces_no_rows_and_no_error() {
+    let output = batch_project().command(["eval", "batch", "hello.py"]).stdin("\n\n").run();
     assert_eq!((output.code, output.both().trim()), (Some(0), ""));
 }
 
-/// Whoever sends a trace and waits for its verdict gets it, though more may follow.
+/// A client may wait for each verdict before it sends the next trace.
 #[test]
-fn a_line_is_answered_while_the_pipe_stays_open() {
-    let project = filter();
+fn answers_each_line_while_the_pipe_is_open() {
+    let project = batch_project();
     let mut child = Command::new(KARAT)
         .args(["eval", "batch", "hello.py", "long.py"])
         .current_dir(project.path())
@@ -103,8 +101,8 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
 
 #[test]
 #[cfg(unix)]
-fn who_has_read_enough_ends_it_quietly() {
-    let project = filter().file("t.jsonl", trace("t", "hello").repeat(5000));
+fn exits_quietly_when_the_reader_closes_the_pipe() {
+    let project = batch_project().file("t.jsonl", trace("t", "hello").repeat(5000));
     let script = format!("{KARAT} eval batch hello.py <t.jsonl 2>err | head -1 | wc -l; cat err");
     let mut command = Command::new("sh");
     let command = command.args(["-c", &script]).current_dir(project.path());
@@ -114,9 +112,9 @@ fn who_has_read_enough_ends_it_quietly() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupt_ends_it_though_more_could_come() {
+fn an_interrupt_stops_the_batch() {
     let project =
-        filter().file("wait.py", "def eval_wait(trace):\n    while trace.get('slow'): pass\n    return True, ''\n");
+        batch_project().file("wait.py", "def eval_wait(trace):\n    while trace.get('slow'): pass\n    return True, ''\n");
     let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": 1}\n".repeat(50));
     let running = project.command(["eval", "batch", "wait.py"]).stdin(traces).start();
     let started = std::time::Instant::now();
@@ -125,33 +123,33 @@ fn an_interrupt_ends_it_though_more_could_come() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     running.interrupt();
-    let output = running.wait().expect("ends at once");
-    assert_eq!((output.code, output.stderr.as_str()), (Some(130), "interrupted: what had been judged was written\n"));
+    let output = running.wait().expect("karat exits");
+    assert_eq!((output.code, output.stderr.as_str()), (Some(130), "interrupted: verdicts so far were written\n"));
     assert!(rows(&output.stdout).iter().all(|row| row["result"] == true));
 }
 
 #[rstest]
-#[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file, not JSON lines nor an Arrow stream\n")]
-#[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed, not JSON lines nor an Arrow stream\n")]
-#[case(b"{\n\"a\": 1\n}\n", &[], 2, "error: stdin is a JSON object over several lines, not JSON lines nor an Arrow stream\nhint: jq -c . FILE | karat eval batch …\n")]
-#[case(b"\xEF\xBB\xBF [{}]", &[], 2, "error: stdin is a JSON array, not JSON lines nor an Arrow stream\n")]
-#[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array, not JSON lines nor an Arrow stream\n")]
-#[case(b"{}\n", &["--input-format", "arrow"], 2, "error: the input is no Arrow stream\n")]
-#[case(b"\xFF\xFF\xFF\xFF\x10\0\0\0rubbish", &[], 3, "error: the Arrow stream is broken: ")]
-fn what_cannot_be_read_is_named(
+#[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file; expected JSON lines or an Arrow stream\n")]
+#[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed; expected JSON lines or an Arrow stream\n")]
+#[case(b"{\n\"a\": 1\n}\n", &[], 2, "error: stdin is a JSON object over several lines; expected JSON lines or an Arrow stream\nhint: jq -c . FILE | karat eval batch …\n")]
+#[case(b"\xEF\xBB\xBF [{}]", &[], 2, "error: stdin is a JSON array; expected JSON lines or an Arrow stream\n")]
+#[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array; expected JSON lines or an Arrow stream\n")]
+#[case(b"{}\n", &["--input-format", "arrow"], 2, "error: the input is not an Arrow stream\n")]
+#[case(b"\xFF\xFF\xFF\xFF\x10\0\0\0rubbish", &[], 3, "error: invalid Arrow stream: ")]
+fn rejects_input_in_other_formats(
     #[case] input: &[u8],
     #[case] flags: &[&str],
     #[case] code: i32,
     #[case] message: &str,
 ) {
     let arguments = [&["eval", "batch", "hello.py"][..], flags].concat();
-    let output = filter().command(arguments).stdin(input).run();
+    let output = batch_project().command(arguments).stdin(input).run();
     assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""));
     assert!(output.stderr.starts_with(message), "{}", output.stderr);
 }
 
 #[test]
-fn a_function_that_is_invalid_is_said_before_anything_is_read() {
+fn rejects_an_invalid_function_before_reading_input() {
     let output =
         project().file("e.py", "import os\ndef eval_x(trace): return True, ''\n").run(["eval", "batch", "e.py"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
@@ -166,17 +164,17 @@ fn a_function_that_is_invalid_is_said_before_anything_is_read() {
 #[case("broken")]
 #[case("wrong_columns")]
 #[ignore = "needs pyarrow"]
-fn an_engine_with_arrow(#[case] check: &str) {
+fn processes_arrow_streams(#[case] check: &str) {
     let python = TestTool::Pyarrow.command();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/arrow_batch.py");
-    let project = filter();
+    let project = batch_project();
     let mut command = Command::new(&python[0]);
     let command = command.arg(script).args([KARAT, check]).current_dir(project.path());
     let output = command.env("NO_COLOR", "1").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What is added to the documented client: each way to fail is told as what it is.
+/// Appended to the documented client: prints the error of each way to fail.
 const FAILURES: &str = r#"
 
 def raised(table, *functions):
@@ -206,22 +204,22 @@ print(raised(many, "response_quality"))
 #[test]
 #[cfg(unix)]
 #[ignore = "needs pyarrow"]
-fn the_documented_client_loses_nothing_silently() {
+fn the_documented_client_reports_every_failure() {
     let python = TestTool::Pyarrow.command();
-    let document = include_str!("../../../../docs/batch.md");
+    let document = include_str!("../../../../docs/guides/pipelines.md");
     let (_, rest) = document.split_once("```python\n").unwrap();
     let client = rest.split_once("```").unwrap().0;
     let project = prepared()
         .file("evals/functions/response_quality.py", include_str!("fixtures/functions/response_quality.py"))
         .file("client.py", format!("{client}{FAILURES}"));
     let folder = Path::new(KARAT).parent().unwrap();
-    let search = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(&python[0]);
     let command = command.arg("client.py").current_dir(project.path());
-    let output = command.env("PATH", search).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
+    let output = command.env("PATH", path).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    insta::assert_snapshot!(told, @r#"
+    insta::assert_snapshot!(printed, @r#"
     [{'trace_id': 't1', 'trace': '{"steps": [{"output": {"response": "Sorry"}}]}', 'result': False, 'reason': 'Response too short (5 chars)'}]
     2500
     RuntimeError: karat ended with 2

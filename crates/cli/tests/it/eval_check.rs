@@ -7,7 +7,7 @@ use crate::support::project;
 const FINE: &str = "import re\nP = re.compile('x')\ndef eval_fine(trace):\n    return True, ''\n";
 
 #[test]
-fn findings_stand_in_their_source() {
+fn shows_findings_in_their_source() {
     let source =
         "import json, os\n\ndef eval_tone(trace, limit):\n    x = trace.__class__\n    return eval('True'), ''\n";
     let project = project().file("tone.py", source).file("fine.py", FINE);
@@ -27,13 +27,13 @@ fn findings_stand_in_their_source() {
     ];
     let mut rest = output.stdout.as_str();
     for part in expected {
-        let (_, behind) = rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} in {}", output.stdout));
-        rest = behind;
+        let (_, remaining) = rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} in {}", output.stdout));
+        rest = remaining;
     }
 }
 
 #[test]
-fn a_syntax_error_has_its_place() {
+fn locates_syntax_errors() {
     let project = project()
         .file("line.py", "def eval_x(trace)\r\n    return True, ''\r\n")
         .file("end.py", "def eval_x(trace):\n    return len(\n\n\n")
@@ -66,12 +66,12 @@ fn a_syntax_error_has_its_place() {
     let report = project.run(["eval", "check", "end.py", "--format", "json"]);
     let report: Value = serde_json::from_str(&report.stdout).unwrap();
     let finding = &report["files"][0]["findings"][0];
-    let place = ["line", "column", "endLine", "endColumn"].map(|key| finding[key].as_u64().unwrap());
-    assert_eq!((place, &finding["sourceLine"]), ([2, 16, 2, 16], &json!("    return len(")));
+    let location = ["line", "column", "endLine", "endColumn"].map(|key| finding[key].as_u64().unwrap());
+    assert_eq!((location, &finding["sourceLine"]), ([2, 16, 2, 16], &json!("    return len(")));
 }
 
 #[test]
-fn of_a_line_the_first_syntax_error_is_told() {
+fn reports_only_the_first_syntax_error_of_a_line() {
     let project = project().file("e.py", "x = = = 3 +\ny = 1\nz = 'a\n");
     insta::assert_snapshot!(project.run(["eval", "check", "e.py"]).filtered(), @"
     exit: 2
@@ -94,7 +94,7 @@ fn of_a_line_the_first_syntax_error_is_told() {
 }
 
 #[test]
-fn all_functions_are_named_where_there_are_several() {
+fn rejects_files_with_several_functions() {
     let project = project().file("e.py", "def eval_a(t): pass\ndef eval_b(t): pass\n");
     let output = project.run(["eval", "check", "e.py"]);
     assert_eq!(output.code, Some(2));
@@ -102,7 +102,7 @@ fn all_functions_are_named_where_there_are_several() {
 }
 
 #[test]
-fn a_missing_file_is_named_and_the_others_are_checked() {
+fn reports_a_missing_file_and_checks_the_others() {
     let project = project().file("fine.py", FINE);
     let output = project.run(["eval", "check", "gone.py", "fine.py"]);
     assert_eq!(output.code, Some(2));
@@ -111,7 +111,7 @@ fn a_missing_file_is_named_and_the_others_are_checked() {
 }
 
 #[test]
-fn the_python_files_of_a_folder_are_meant() {
+fn checks_the_python_files_of_a_folder() {
     let project = project()
         .file("evals/functions/b.py", FINE)
         .file("evals/functions/a.py", FINE)
@@ -135,7 +135,7 @@ fn the_python_files_of_a_folder_are_meant() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn json_report_contains_all_findings() {
     let project = project()
         .file("fine.py", FINE)
         .file("e.py", "import re\r\ndef eval_é(trace):\r\n    return 'é', open, '''\r\n'''\r\n");
@@ -162,7 +162,7 @@ fn programs_are_told_the_same() {
 }
 
 #[test]
-fn hostile_sources_are_refused_and_steer_no_terminal() {
+fn rejects_hostile_sources_and_strips_control_characters() {
     let project = project()
         .file("deep.py", "(".repeat(60_000))
         .file("long.py", "#".repeat(70_000))
@@ -173,12 +173,12 @@ fn hostile_sources_are_refused_and_steer_no_terminal() {
     assert!(!output.stdout.contains('\u{1b}'), "{}", output.stdout);
     assert!(output.stdout.contains("nested too deeply"), "{}", output.stdout);
     assert!(output.stdout.contains("the source is longer than 64 KB"), "{}", output.stdout);
-    assert!(output.stdout.contains("this is not UTF-8 (syntax)"), "{}", output.stdout);
+    assert!(output.stdout.contains("the source is not UTF-8 (syntax)"), "{}", output.stdout);
     assert!(output.stdout.contains("[bytes.py:2:6]"), "{}", output.stdout);
 }
 
 #[test]
-fn functions_are_named_as_everywhere() {
+fn resolves_functions_by_name_file_or_folder() {
     let project = project()
         .file("evals/functions/tone.py", "def eval_tone(trace):\n    return True, ''\n")
         .file("evals/functions/fine.py", FINE)
@@ -193,7 +193,7 @@ fn functions_are_named_as_everywhere() {
     };
     assert_eq!(checked(&[]), ["eval_fine", "eval_tone"]);
     assert_eq!(checked(&["eval_fine", "tone"]), ["eval_fine", "eval_tone"]);
-    // A name ranks above a folder that happens to be called so.
+    // A function name takes precedence over a folder of the same name.
     assert_eq!(checked(&["tone"]), ["eval_tone"]);
     assert_eq!(checked(&["./tone"]), ["eval_other"]);
     assert_eq!(checked(&["tone/"]), ["eval_other"]);
@@ -218,16 +218,16 @@ fn functions_are_named_as_everywhere() {
 }
 
 #[test]
-fn two_functions_of_one_name_are_found_in_a_project() {
+fn rejects_duplicate_function_names() {
     let project = project().file("evals/functions/a.py", FINE).file("evals/functions/b.py", FINE);
     let output = project.run(["eval", "check"]);
     assert_eq!(output.code, Some(2));
-    let expected = "'eval_fine' is defined in evals/functions/b.py too (function)";
+    let expected = "'eval_fine' is also defined in evals/functions/b.py (function)";
     assert!(output.stdout.contains(expected), "{}", output.stdout);
 }
 
 #[test]
-fn without_functions_there_is_nothing_to_check() {
+fn reports_nothing_to_check_without_functions() {
     insta::assert_snapshot!(project().run(["eval", "check"]).filtered(), @"
     exit: 4
     ----- stdout -----

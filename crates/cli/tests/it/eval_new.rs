@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{prepared, project};
 
 #[test]
-fn writes_a_function_that_holds_its_cases_and_never_overwrites() {
+fn writes_a_function_with_passing_cases_and_never_overwrites() {
     let project = prepared();
     let output = project.run(["eval", "new", "tone"]);
     insta::assert_snapshot!(output.filtered(), @"
@@ -33,13 +33,13 @@ fn writes_a_function_that_holds_its_cases_and_never_overwrites() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/functions/tone.py is there already, and is left as it is
+    error: evals/functions/tone.py already exists
     ");
     assert_eq!(project.read("evals/functions/tone.py"), "mine");
 }
 
 #[test]
-fn its_cases_fit_their_schema() {
+fn generated_cases_follow_their_schema() {
     let project = project();
     project.run(["eval", "new", "tone"]);
     let schema = serde_json::from_str(&project.run(["schema", "eval-cases"]).stdout).unwrap();
@@ -52,7 +52,7 @@ fn its_cases_fit_their_schema() {
 }
 
 #[test]
-fn cases_that_are_there_are_left() {
+fn does_not_overwrite_existing_cases() {
     let project = project().file("evals/functions/tone.cases.jsonl", "mine");
     let output = project.run(["eval", "new", "tone"]);
     assert_eq!(output.code, Some(2));
@@ -60,13 +60,13 @@ fn cases_that_are_there_are_left() {
 }
 
 #[test]
-fn a_function_without_cases_is_given_some() {
+fn writes_cases_for_an_existing_function() {
     let project = project().file("evals/functions/tone.py", "mine");
     let output = project.run(["eval", "new", "tone"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    evals/functions/tone.py is there already, and is left as it is
+    evals/functions/tone.py already exists
     wrote evals/functions/tone.cases.jsonl
 
     Next: say in the function what a good trace is, and in the cases which traces
@@ -83,10 +83,10 @@ fn a_function_without_cases_is_given_some() {
 
 #[rstest]
 #[case("Tone-Of Voice", "did you mean 'tone_of_voice'?")]
-#[case("../tone", "lower-case letters, digits and _, beginning with a letter, such as response_quality")]
-fn a_name_is_in_snake_case(#[case] name: &str, #[case] hint: &str) {
+#[case("../tone", "use lower-case letters, digits and _, starting with a letter, such as response_quality")]
+fn rejects_names_that_are_not_snake_case(#[case] name: &str, #[case] hint: &str) {
     let output = project().run(["eval", "new", name]);
     assert_eq!(output.code, Some(2));
-    let expected = format!("error: '{name}' cannot be a function's name: it is in snake_case\nhint: {hint}\n");
-    assert_eq!(output.unbroken_stderr(), expected);
+    let expected = format!("error: invalid function name '{name}': expected snake_case\nhint: {hint}\n");
+    assert_eq!(output.unwrapped_stderr(), expected);
 }

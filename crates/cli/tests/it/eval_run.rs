@@ -1,4 +1,4 @@
-//! `karat eval run`: traces, judged by Python functions in the sandbox.
+//! `karat eval run`: traces judged by Python functions in the sandbox.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,8 +28,8 @@ fn rows(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The three examples and the import example of the contract, as they stand there.
-fn documented() -> TempProject {
+/// Creates a project with the examples of the contract.
+fn contract_project() -> TempProject {
     let traces = [
         trace("good", &json!({"response": "Thank you, I can help you with that order."})),
         trace("short", &json!({"response": "Sorry"})),
@@ -48,14 +48,14 @@ fn documented() -> TempProject {
 }
 
 #[test]
-fn the_documented_functions_say_what_cpython_says() {
-    let project = documented();
+fn contract_functions_return_the_same_as_in_cpython() {
+    let project = contract_project();
     let names = ["response_quality", "eval_customer_support", "evals/functions/tool_usage.py", "response_format"];
     let arguments = [&["eval", "run"], &names[..], &["--traces", "traces.jsonl", "--format", "jsonl"]].concat();
     let output = project.run(arguments);
     assert_eq!(output.code, Some(3), "{}", output.both());
     let rows = rows(&output.stdout);
-    let said: Vec<String> = rows
+    let lines: Vec<String> = rows
         .iter()
         .map(|row| {
             let text = row["reason"].as_str().or(row["error"].as_str()).unwrap().lines().next().unwrap();
@@ -63,7 +63,7 @@ fn the_documented_functions_say_what_cpython_says() {
             format!("{trace} {eval} {}: {text}", row["result"])
         })
         .collect();
-    insta::assert_snapshot!(said.join("\n"), @"
+    insta::assert_snapshot!(lines.join("\n"), @"
     good eval_response_quality true: Response meets quality criteria
     good eval_customer_support true: Response demonstrates good customer support
     good eval_tool_usage false: No tool calls found
@@ -96,8 +96,8 @@ fn the_documented_functions_say_what_cpython_says() {
 }
 
 #[test]
-fn the_summary_tells_fails_from_errors() {
-    let project = documented();
+fn the_summary_separates_failures_from_errors() {
+    let project = contract_project();
     let output = project.run(["eval", "run", "response_quality", "customer_support", "--traces", "traces.jsonl"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 3
@@ -136,14 +136,14 @@ fn the_summary_tells_fails_from_errors() {
 }
 
 #[test]
-fn a_row_has_the_columns_of_the_table_and_fits_its_schema() {
+fn a_row_has_all_columns_and_follows_its_schema() {
     let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t1", &json!("hello")));
     let run = || project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]);
     let (first, second) = (run(), run());
     assert_eq!(first.code, Some(0), "{}", first.both());
     assert_eq!(first.stderr, "");
     let (mut row, again) = (rows(&first.stdout).remove(0), rows(&second.stdout).remove(0));
-    assert_eq!(row["id"], again["id"], "the same for the same code over the same trace");
+    assert_eq!(row["id"], again["id"], "the id depends only on the code and the trace");
     let schema: Value = serde_json::from_str(&project.run(["schema", "eval-execution"]).stdout).unwrap();
     jsonschema::validate(&schema, &row).unwrap();
     for varying in ["execution_time_ms", "executed_at", "guest_hash"] {
@@ -171,7 +171,7 @@ fn a_row_has_the_columns_of_the_table_and_fits_its_schema() {
 }
 
 #[test]
-fn a_document_holds_all_rows_and_fits_its_schema() {
+fn json_output_contains_all_rows_and_follows_its_schema() {
     let traces = [trace("t1", &json!("hello")), trace("t2", &json!("bye")), "{\n".to_owned()].concat();
     let project = prepared().file("e.py", HELLO).file("t.jsonl", traces).file("none.jsonl", "\n");
     let schema: Value = serde_json::from_str(&project.run(["schema", "eval-run"]).stdout).unwrap();
@@ -190,7 +190,7 @@ fn a_document_holds_all_rows_and_fits_its_schema() {
 }
 
 #[test]
-fn a_broken_line_is_named_and_the_others_are_judged() {
+fn reports_a_broken_line_and_judges_the_others() {
     let traces = format!(
         "\u{feff}{}\r\n\n{{\"steps\": [\n{}",
         trace("t1", &json!("hello")).trim(),
@@ -204,7 +204,7 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
     eval_hello
       2 passed (66.7%), 0 failed (0%), 1 errored (33.3%)
       errored: validation
-           1  line 3: not JSON: the text ends too early at column 12
+           1  line 3: invalid JSON: unexpected end of text at column 12
               in line 3
       time per trace: p50 [TIME], p99 [TIME]
 
@@ -215,7 +215,7 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
 }
 
 #[test]
-fn several_files_are_one_stream_and_a_line_is_named_with_its_file() {
+fn reads_several_files_and_names_the_file_of_a_broken_line() {
     let project =
         prepared().file("e.py", HELLO).file("a.jsonl", trace("a1", &json!("hello"))).file("b.jsonl", "\n{}x\n");
     let command = project.command([
@@ -242,17 +242,17 @@ fn several_files_are_one_stream_and_a_line_is_named_with_its_file() {
 #[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: there is no eval function 'eval_helo' in evals/functions\nhint: did you mean 'eval_hello'?\n")]
 #[case(&["eval", "run", "nope.py", "--traces", "t.jsonl"], "error: cannot read nope.py: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "helo.py", "--traces", "t.jsonl"], "error: cannot read helo.py: No such file or directory (os error 2)\nhint: did you mean 'evals/functions/hello.py'?\n")]
-#[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is not a Python file\nhint: eval functions are files that end in .py; traces go behind --traces\n")]
-#[case(&["eval", "run", "--traces", "t.jsonl"], "error: no eval function is named\nhint: karat eval run FILE|NAME --traces FILE\n")]
+#[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is not a Python file\nhint: eval functions are .py files; pass traces with --traces\n")]
+#[case(&["eval", "run", "--traces", "t.jsonl"], "error: missing eval function\nhint: for example: karat eval run NAME --traces FILE\n")]
 #[case(&["eval", "run", "hello", "--traces", "nope.jsonl"], "error: cannot read the traces nope.jsonl: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "hello", "--traces", "evals"], "error: cannot read the traces evals: is a directory\n")]
-#[case(&["eval", "run", "hello", "--traces", "-", "--traces", "-"], "error: --traces - is given twice: stdin can be read once\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--traces", "-"], "error: --traces - is given twice: stdin can be read only once\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--limit-ms", "5001"], "error: --limit-ms must be from 1 to 5000\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--limit-mb", "0"], "error: --limit-mb must be from 1 to 50\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--jobs", "0"], "error: --jobs must be from 1 to 1024\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--eval-limits", "{\"timeMs\": 9000}"], "error: --eval-limits/timeMs: 'timeMs' must be at most 5000, found 9000\n")]
-#[case(&["eval", "run", "hello", "other.py", "--traces", "t.jsonl"], "error: there are two functions 'eval_hello': in evals/functions/hello.py and in other.py\nhint: give one of them another name\n")]
-fn what_is_invalid_is_said_before_anything_runs(#[case] arguments: &[&str], #[case] expected: &str) {
+#[case(&["eval", "run", "hello", "other.py", "--traces", "t.jsonl"], "error: duplicate function 'eval_hello' in evals/functions/hello.py and other.py\nhint: rename one of them\n")]
+fn rejects_invalid_arguments_before_the_run(#[case] arguments: &[&str], #[case] expected: &str) {
     let project = project()
         .file("evals/functions/hello.py", HELLO)
         .file("other.py", HELLO)
@@ -262,14 +262,14 @@ fn what_is_invalid_is_said_before_anything_runs(#[case] arguments: &[&str], #[ca
 }
 
 #[test]
-fn two_functions_of_one_name_are_both_named() {
+fn names_both_files_of_a_duplicate_function() {
     let project =
         project().file("evals/functions/a.py", HELLO).file("evals/functions/b.py", HELLO).file("t.jsonl", "{}\n");
     let output = project.run(["eval", "run", "hello", "--traces", "t.jsonl"]);
     assert_eq!(output.code, Some(2));
     for file in ["a.py", "b.py"] {
         assert!(
-            output.stderr.contains(&format!("'eval_hello' is defined in evals/functions/{file} too")),
+            output.stderr.contains(&format!("'eval_hello' is also defined in evals/functions/{file}")),
             "{}",
             output.stderr
         );
@@ -277,7 +277,7 @@ fn two_functions_of_one_name_are_both_named() {
 }
 
 #[test]
-fn a_project_lowers_the_limits() {
+fn config_lowers_the_limits() {
     let slow = "def eval_slow(trace):\n    while True:\n        pass\n";
     let project = prepared()
         .file("karat.json", json!({"evalLimits": {"timeMs": 50, "memoryMb": 20}}))
@@ -297,27 +297,27 @@ fn a_project_lowers_the_limits() {
 
 #[test]
 #[cfg(unix)]
-fn an_interrupted_run_has_written_what_was_judged() {
+fn an_interrupted_run_writes_finished_rows() {
     let function = "def eval_x(trace):\n    while trace.get('slow'):\n        pass\n    return True, ''\n";
     let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": true}\n".repeat(100));
     let project = prepared().file("e.py", function).file("t.jsonl", traces);
     let running = project.command(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]).start();
     let started = Instant::now();
     while running.stdout_so_far().lines().count() < 16 {
-        assert!(started.elapsed() < Duration::from_secs(30), "no row is written: {}", running.stderr_so_far());
+        assert!(started.elapsed() < Duration::from_secs(30), "no rows written: {}", running.stderr_so_far());
         std::thread::sleep(Duration::from_millis(20));
     }
     running.interrupt();
-    let output = running.wait().expect("ends at once");
+    let output = running.wait().expect("karat exits");
     assert_eq!(output.code, Some(130), "{}", output.both());
     assert!(rows(&output.stdout).iter().take(16).all(|row| row["result"] == true));
-    assert_eq!(output.stderr, "interrupted: what had been judged was written\n");
+    assert_eq!(output.stderr, "interrupted: verdicts so far were written\n");
 }
 
 /// `karat eval run … | head -1`
 #[test]
 #[cfg(unix)]
-fn who_has_read_enough_ends_it_quietly() {
+fn exits_quietly_when_the_reader_closes_the_pipe() {
     let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t", &json!("hello")).repeat(20_000));
     let script = format!(
         "{} eval run e.py --traces t.jsonl --format jsonl 2>err | head -1 | wc -l; cat err",
@@ -330,8 +330,8 @@ fn who_has_read_enough_ends_it_quietly() {
 }
 
 #[test]
-fn strict_isolation_says_the_same() {
-    let project = documented();
+fn strict_isolation_gives_the_same_verdicts() {
+    let project = contract_project();
     let judge = |isolation: &str| {
         let names = ["response_quality", "customer_support", "tool_usage", "response_format"];
         let flags = ["--traces", "traces.jsonl", "--format", "jsonl", "--isolation", isolation];
@@ -350,18 +350,17 @@ fn strict_isolation_says_the_same() {
     assert!(wrong.stderr.contains("'strict'"), "{}", wrong.stderr);
 }
 
-/// A person at a terminal sees progress, and none of it stays.
 #[test]
 #[cfg(unix)]
-fn shows_progress_at_a_terminal() {
+fn shows_progress_at_a_terminal_and_removes_it() {
     let function = "def eval_x(trace):\n    return sum(range(20000)) > 0, 'fine'\n";
     let project = project().file("e.py", function).file("t.jsonl", "{}\n".repeat(2_000));
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
     command.args(["eval", "run", "e.py", "--traces", "t.jsonl"]).current_dir(project.path());
     command.env("TERM", "xterm").env_remove("CI");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-    session.exp_regex("[0-9]+% [0-9]+ traces: [0-9]+ passed, 0 failed, .* left").expect("a bar");
-    let rest = session.exp_eof().expect("an end");
-    let shown = rest.rsplit("\u{1b}[2K").next().expect("a last part");
-    assert!(shown.contains("2000") && !shown.contains("left"), "the bar is taken away: {shown:?}");
+    session.exp_regex("[0-9]+% [0-9]+ traces: [0-9]+ passed, 0 failed, .* left").expect("a progress bar");
+    let rest = session.exp_eof().expect("karat exits");
+    let shown = rest.rsplit("\u{1b}[2K").next().expect("split returns at least one part");
+    assert!(shown.contains("2000") && !shown.contains("left"), "the bar is not removed: {shown:?}");
 }

@@ -17,68 +17,68 @@ use crate::support::{prepared, project};
 const HELLO: &str = "def eval_hello(trace):\n    said = trace['steps'][-1]['output']['response']\n    return 'hello' in said, f'said {said!r}'\n";
 const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['output']['response']\n    return len(said) < 20, f'{len(said)} characters'\n";
 
-/// Makes a trace in which the agent says something.
+/// Returns a trace with this response.
 pub(crate) fn new_trace(id: &str, response: &str) -> NewTrace {
     let step = json!({"input": {"message": "q"}, "output": {"response": response}, "tool_calls": [], "error": null});
     let document = json!({"trace_id": id, "started_at": "2026-11-16T12:00:00Z", "steps": [step]});
     stored::new_trace(id, "karat", &document.to_string())
 }
 
-/// Works with the store at a place, as another program would.
+/// Opens the store in the test process, runs `work` and closes the store.
 pub(crate) fn with_store<T>(location: &Location, work: impl AsyncFnOnce(&Store) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Store::open(location).await.expect("a store");
-        let done = work(&store).await;
+        let store = Store::open(location).await.expect("store opens");
+        let result = work(&store).await;
         store.close().await;
-        done
+        result
     })
 }
 
-pub(crate) fn store_of(project: &TempProject) -> Location {
+pub(crate) fn store_location(project: &TempProject) -> Location {
     Location::File(project.path().join(".karat/karat.db"))
 }
 
-fn put(project: &TempProject, traces: &[NewTrace]) {
-    with_store(&store_of(project), async |store| store.put_traces(traces, Timestamp::UNIX_EPOCH).await.unwrap());
+fn put_traces(project: &TempProject, traces: &[NewTrace]) {
+    with_store(&store_location(project), async |store| store.put_traces(traces, Timestamp::UNIX_EPOCH).await.unwrap());
 }
 
-/// Returns all that a version said.
+/// Returns all executions of a version.
 pub(crate) fn executions(location: &Location, eval: &str, version: u64) -> Vec<StoredExecution> {
     with_store(location, async |store| store.executions(eval, version, None, 1_000_000).await.unwrap())
 }
 
-/// Three traces, and two functions that are in the store.
-fn filled() -> TempProject {
+/// Creates a project with three traces and two evals in its store.
+fn project_with_evals() -> TempProject {
     let project = prepared().file("evals/functions/hello.py", HELLO).file("evals/functions/short.py", SHORT);
-    put(&project, &[new_trace("a", "hello"), new_trace("b", "good bye"), new_trace("c", "hello to all of you there")]);
+    put_traces(&project, &[new_trace("a", "hello"), new_trace("b", "good bye"), new_trace("c", "hello to all of you there")]);
     let output = project.run(["eval", "add"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     project
 }
 
-/// Takes times out of what is compared.
-fn undated(text: &str) -> String {
-    let mut settings = String::new();
+/// Replaces timestamps with `[TIME]`.
+fn mask_times(text: &str) -> String {
+    let mut masked = String::new();
     for (index, part) in text.split("20").enumerate() {
         let is_date = part.len() >= 14 && part.as_bytes()[2] == b'-' && part.as_bytes()[5] == b'-';
         match (index, is_date) {
-            (0, _) => settings.push_str(part),
+            (0, _) => masked.push_str(part),
             (_, true) => {
-                settings.push_str("[TIME]");
-                settings.push_str(&part[14..]);
+                masked.push_str("[TIME]");
+                masked.push_str(&part[14..]);
             }
             (_, false) => {
-                settings.push_str("20");
-                settings.push_str(part);
+                masked.push_str("20");
+                masked.push_str(part);
             }
         }
     }
-    settings
+    masked
 }
 
 #[test]
-fn a_function_is_added_once_and_again_when_it_changed() {
+fn adds_a_version_only_when_the_code_changed() {
     let project = project().file("evals/functions/hello.py", HELLO).file("other/short.py", SHORT);
     insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"
     exit: 0
@@ -97,14 +97,14 @@ fn a_function_is_added_once_and_again_when_it_changed() {
     let output = project.run(["eval", "add", "hello", "--note", "only at the beginning", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((&report["evals"][0]["version"], &report["evals"][0]["added"]), (&json!(2), &json!(true)));
-    // Back to the first: that is a version too, for it is what counts from now on.
+    // Going back to the first code adds a version too.
     project.write("evals/functions/hello.py", HELLO);
     assert_eq!(
         project.run(["eval", "add", "-q", "hello"]).filtered(),
         "exit: 0\n----- stdout -----\n----- stderr -----\n\
-         warning: eval_hello: the code of version 1 again, in place of version 2 (only at\n  the beginning)\n"
+         warning: eval_hello: the code of version 1 replaces that of version 2 (only at\n  the beginning)\n"
     );
-    insta::assert_snapshot!(undated(&project.run(["eval", "history", "hello"]).stdout), @"
+    insta::assert_snapshot!(mask_times(&project.run(["eval", "history", "hello"]).stdout), @"
     eval_hello: 3 versions
 
     version 3, [TIME] UTC, +1 -1 lines
@@ -117,7 +117,7 @@ fn a_function_is_added_once_and_again_when_it_changed() {
     version 1, [TIME] UTC, +3 lines
       judged nothing yet
     ");
-    insta::assert_snapshot!(undated(&project.run(["eval", "list"]).stdout), @"
+    insta::assert_snapshot!(mask_times(&project.run(["eval", "list"]).stdout), @"
     eval        version  added (UTC)        passed   failed  errored
     eval_hello        3  [TIME]        0        0        0
     eval_short        1  [TIME]        0        0        0
@@ -127,7 +127,7 @@ fn a_function_is_added_once_and_again_when_it_changed() {
     let shown = project.run(["eval", "show", "hello", "--version", "2"]).stdout;
     let python = report["evals"][0]["guest_hash"].as_str().unwrap();
     let shown = shown.replace(python, "[PYTHON]");
-    insta::assert_snapshot!(undated(&shown), @"
+    insta::assert_snapshot!(mask_times(&shown), @"
     eval_hello, version 2 of 3
       added     [TIME] UTC
       note      only at the beginning
@@ -144,7 +144,7 @@ fn a_function_is_added_once_and_again_when_it_changed() {
 }
 
 #[test]
-fn an_invalid_function_is_refused_with_its_place_and_none_is_added() {
+fn rejects_an_invalid_function_and_adds_none() {
     let project = project()
         .file("evals/functions/hello.py", HELLO)
         .file("evals/functions/os.py", "import os\ndef eval_os(trace):\n    return True, ''\n");
@@ -155,8 +155,8 @@ fn an_invalid_function_is_refused_with_its_place_and_none_is_added() {
 }
 
 #[test]
-fn who_is_unknown_is_told_who_may_be_meant() {
-    let project = filled();
+fn suggests_known_evals_and_versions() {
+    let project = project_with_evals();
     insta::assert_snapshot!(project.run(["eval", "show", "helo"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -169,14 +169,14 @@ fn who_is_unknown_is_told_who_may_be_meant() {
     ----- stdout -----
     ----- stderr -----
     error: there is no eval 'eval_nothing_like_it' in the store
-    hint: there are: eval_hello, eval_short
+    hint: known evals: eval_hello, eval_short
     ");
     insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: there is no version 7 of eval_short in the store
-    hint: there is version 1
+    hint: the only version is 1
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"
     exit: 2
@@ -188,8 +188,8 @@ fn who_is_unknown_is_told_who_may_be_meant() {
 }
 
 #[test]
-fn only_what_is_missing_is_judged() {
-    let project = filled();
+fn judges_only_new_and_changed_traces() {
+    let project = project_with_evals();
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 1
     ----- stdout -----
@@ -211,7 +211,6 @@ fn only_what_is_missing_is_judged() {
     [TIME], [RATE] traces/s
     ----- stderr -----
     ");
-    // All of it again: there is nothing to do.
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -228,24 +227,24 @@ fn only_what_is_missing_is_judged() {
     ----- stderr -----
     all of them were judged before; --force judges them again
     ");
-    // A trace is new, and one is another than before.
-    put(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
+    // One trace is new and one has changed.
+    put_traces(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
     let output = project.run(["eval", "run", "hello", "--stored", "--format", "jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let rows: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let said: Vec<(&Value, &Value, &Value)> =
+    let outcomes: Vec<(&Value, &Value, &Value)> =
         rows.iter().map(|row| (&row["trace_id"], &row["result"], &row["eval_version"])).collect();
-    assert_eq!(said, [(&json!("b"), &json!(true), &json!(1)), (&json!("d"), &json!(true), &json!(1))]);
-    let kept = executions(&store_of(&project), "eval_hello", 1);
-    assert_eq!(kept.iter().map(|row| row.trace_id.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    assert_eq!(outcomes, [(&json!("b"), &json!(true), &json!(1)), (&json!("d"), &json!(true), &json!(1))]);
+    let executed = executions(&store_location(&project), "eval_hello", 1);
+    assert_eq!(executed.iter().map(|row| row.trace_id.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
     let ids: Vec<Value> =
-        kept.iter().filter(|row| ["b", "d"].contains(&row.trace_id.as_str())).map(|row| json!(row.id)).collect();
+        executed.iter().filter(|row| ["b", "d"].contains(&row.trace_id.as_str())).map(|row| json!(row.id)).collect();
     assert_eq!(rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>(), ids);
 }
 
 #[test]
-fn a_new_version_judges_everything_and_an_old_one_can_be_asked_for() {
-    let project = filled();
+fn a_new_version_judges_all_traces_and_an_old_one_can_be_rerun() {
+    let project = project_with_evals();
     assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(1));
     project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "True"));
     assert_eq!(project.run(["eval", "add", "hello"]).code, Some(0));
@@ -263,44 +262,44 @@ fn a_new_version_judges_everything_and_an_old_one_can_be_asked_for() {
     let history: Value =
         serde_json::from_str(&project.run(["eval", "history", "hello", "--format", "json"]).stdout).unwrap();
     let counts: Vec<(&Value, &Value)> =
-        history["versions"].as_array().unwrap().iter().map(|past| (&past["passed"], &past["failed"])).collect();
+        history["versions"].as_array().unwrap().iter().map(|version| (&version["passed"], &version["failed"])).collect();
     assert_eq!(counts, [(&json!(3), &json!(0)), (&json!(2), &json!(1))]);
 }
 
 #[test]
-fn errors_are_kept_as_errors() {
+fn stores_errors() {
     let project = prepared().file("broken.py", "def eval_broken(trace):\n    return trace['nothing']\n");
-    put(&project, &[new_trace("a", "hello")]);
+    put_traces(&project, &[new_trace("a", "hello")]);
     assert_eq!(project.run(["eval", "add", "broken.py"]).code, Some(0));
     let output = project.run(["eval", "run", "broken", "--stored"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    let kept = executions(&store_of(&project), "eval_broken", 1).remove(0);
-    assert_eq!((kept.result, kept.error_kind.map(karat_core::judgement::ErrorKind::name)), (None, Some("exception")));
-    assert_eq!(kept.trace_hash, new_trace("a", "hello").head.hash);
-    assert!(kept.guest_hash.is_some());
-    // It is judged; only --force judges it again.
+    let execution = executions(&store_location(&project), "eval_broken", 1).remove(0);
+    assert_eq!((execution.result, execution.error_kind.map(karat_core::judgement::ErrorKind::name)), (None, Some("exception")));
+    assert_eq!(execution.trace_hash, new_trace("a", "hello").head.hash);
+    assert!(execution.guest_hash.is_some());
+    // An errored trace counts as judged; only --force judges it again.
     assert_eq!(project.run(["eval", "run", "broken", "--stored"]).code, Some(0));
 }
 
 #[test]
-fn traces_are_chosen_by_filters() {
-    let project = filled();
+fn filters_traces() {
+    let project = project_with_evals();
     let output = project.run(["eval", "run", "hello", "--stored", "--search", "bye"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
-    assert_eq!(executions(&store_of(&project), "eval_hello", 1).len(), 1);
+    assert_eq!(executions(&store_location(&project), "eval_hello", 1).len(), 1);
     insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored", "--search", "nobody says this"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: no trace in the store is meant by these flags
+    error: no trace in the store matches these filters
     hint: 'karat trace list' takes the same flags
     ");
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn rejects_conflicting_arguments() {
     let project = prepared().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
-    with_store(&store_of(&project), async |_| ());
+    with_store(&store_location(&project), async |_| ());
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -345,60 +344,60 @@ fn what_cannot_be_meant_is_refused() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --version is a version of one eval: name it
+    error: --version requires exactly one eval
     ");
 }
 
 #[test]
-fn a_trace_that_is_none_is_an_error_without_its_number() {
-    let project = filled();
-    put(&project, &[stored::new_trace("bb", "karat", "[\"no object\"]")]);
+fn an_invalid_trace_is_an_error_without_a_row_number() {
+    let project = project_with_evals();
+    put_traces(&project, &[stored::new_trace("bb", "karat", "[\"no object\"]")]);
     assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(3));
-    let kept = executions(&store_of(&project), "eval_hello", 1);
-    let error = kept.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();
+    let executed = executions(&store_location(&project), "eval_hello", 1);
+    let error = executed.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();
     assert!(!error.contains("row "), "{error}");
 }
 
-/// Makes a project with so many traces that a run takes a while.
-fn busy(traces: usize) -> TempProject {
+/// Creates a project with a slow eval and many traces, so that a run takes a while.
+fn slow_project(traces: usize) -> TempProject {
     let slow = "def eval_slow(trace):\n    return sum(n * n for n in range(50_000)) > 0, ''\n";
     let project = prepared().file("evals/functions/slow.py", slow);
     let traces: Vec<NewTrace> = (0..traces).map(|number| new_trace(&format!("t-{number:04}"), "x")).collect();
-    put(&project, &traces);
+    put_traces(&project, &traces);
     assert_eq!(project.run(["eval", "add"]).code, Some(0));
     project
 }
 
 #[cfg(unix)]
 #[test]
-fn who_interrupts_keeps_what_was_judged() {
-    let project = busy(2000);
+fn an_interrupt_keeps_finished_executions() {
+    let project = slow_project(2000);
     let running = project.command(["eval", "run", "slow", "--stored", "--format", "jsonl"]).start();
     while running.stdout_so_far().is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     running.interrupt();
-    let output = running.wait().expect("it ends");
+    let output = running.wait().expect("karat exits");
     assert_eq!(output.code, Some(130), "{}", output.stderr);
-    assert!(output.stderr.contains("interrupted: what had been judged is kept"), "{}", output.stderr);
-    let kept = executions(&store_of(&project), "eval_slow", 1).len();
-    assert_eq!(output.stdout.lines().count(), kept);
-    assert!(0 < kept && kept < 2000, "{kept}");
+    assert!(output.stderr.contains("interrupted: verdicts so far were stored"), "{}", output.stderr);
+    let stored = executions(&store_location(&project), "eval_slow", 1).len();
+    assert_eq!(output.stdout.lines().count(), stored);
+    assert!(0 < stored && stored < 2000, "{stored}");
 }
 
 #[test]
-fn two_at_once_do_not_get_in_each_others_way() {
-    let project = busy(150);
+fn concurrent_runs_do_not_conflict() {
+    let project = slow_project(150);
     let running: Vec<_> = (0..2).map(|_| project.command(["eval", "run", "--stored", "-j", "1"]).start()).collect();
-    for one in running {
-        let output = one.wait().expect("it ends");
+    for process in running {
+        let output = process.wait().expect("karat exits");
         assert_eq!(output.code, Some(0), "{}", output.both());
     }
-    assert_eq!(executions(&store_of(&project), "eval_slow", 1).len(), 150);
+    assert_eq!(executions(&store_location(&project), "eval_slow", 1).len(), 150);
 }
 
 #[test]
-fn a_store_that_is_none_is_an_error() {
+fn rejects_a_file_that_is_not_a_store() {
     let project = project()
         .file("evals/functions/hello.py", HELLO)
         .file("broken.db", "no database, but longer than its head".repeat(20));

@@ -1,5 +1,5 @@
-//! `karat eval run --stored` killed at any moment: the store stays whole, nothing is judged twice, and whoever runs it
-//! again ends with what an undisturbed run ends with.
+//! Kills `karat eval run --stored` at random moments: the store remains consistent, nothing is judged twice, and the
+//! final rows are those of an undisturbed run.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::support::prepared;
 const KILLS: u32 = 20;
 const TRACES: usize = 200;
 
-/// Takes a while, prints, fails, and breaks now and then.
+/// Takes a while and prints; sometimes fails or raises an exception.
 const SLOW: &str = "\
 def eval_slow(trace):
     number = int(trace['trace_id'].split('-')[1])
@@ -31,20 +31,20 @@ def eval_slow(trace):
     return number % 3 > 0, f'{number} of {total}'
 ";
 
-/// A store that can be made new.
-enum Place {
-    Sqlite { file: std::path::PathBuf, filled: Vec<u8> },
+/// A store that can be reset.
+enum TestStore {
+    Sqlite { file: std::path::PathBuf, initial: Vec<u8> },
     Postgres { url: String, schemas: Vec<String> },
 }
 
-impl Place {
+impl TestStore {
     fn location(&self) -> Location {
         match self {
-            Place::Sqlite { file, .. } => Location::File(file.clone()),
-            Place::Postgres { url, schemas } => {
-                let between = if url.contains('?') { '&' } else { '?' };
-                let schema = schemas.last().expect("a schema");
-                Location::Postgres(format!("{url}{between}options=-csearch_path%3D{schema}"))
+            TestStore::Sqlite { file, .. } => Location::File(file.clone()),
+            TestStore::Postgres { url, schemas } => {
+                let separator = if url.contains('?') { '&' } else { '?' };
+                let schema = schemas.last().expect("at least one schema");
+                Location::Postgres(format!("{url}{separator}options=-csearch_path%3D{schema}"))
             }
         }
     }
@@ -56,18 +56,18 @@ impl Place {
         }
     }
 
-    /// Puts traces and an eval there that judged nothing.
-    fn make_new(&mut self) {
+    /// Resets the store to the traces and an eval without executions.
+    fn reset(&mut self) {
         match self {
-            Place::Sqlite { file, filled } if !filled.is_empty() => {
-                for beside in ["-wal", "-shm"] {
-                    let _ = std::fs::remove_file(format!("{}{beside}", file.display()));
+            TestStore::Sqlite { file, initial } if !initial.is_empty() => {
+                for suffix in ["-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{suffix}", file.display()));
                 }
-                std::fs::write(file, filled).unwrap();
+                std::fs::write(file, initial).unwrap();
                 return;
             }
-            Place::Sqlite { .. } => {}
-            Place::Postgres { url, schemas } => {
+            TestStore::Sqlite { .. } => {}
+            TestStore::Postgres { url, schemas } => {
                 let schema = format!("karat_kill_{}_{}", std::process::id(), schemas.len());
                 execute(url, &format!("create schema {schema}"));
                 schemas.push(schema);
@@ -88,42 +88,42 @@ impl Place {
             store.put_traces(&traces, Timestamp::UNIX_EPOCH).await.unwrap();
             store.add_version(&version).await.unwrap();
         });
-        if let Place::Sqlite { file, filled } = self {
-            *filled = std::fs::read(file).unwrap();
+        if let TestStore::Sqlite { file, initial } = self {
+            *initial = std::fs::read(file).unwrap();
         }
     }
 
-    /// Fails where the database is damaged, or where what is kept beside the rows does not fit them.
-    fn is_whole(&self) {
-        let counted = "select cast(coalesce(sum(executions), 0) as bigint) from eval_counts";
-        let there = "select cast(count(*) as bigint) from eval_executions";
+    /// Asserts that the database is intact and that the stored counts match the rows.
+    fn assert_consistent(&self) {
+        let count_query = "select cast(coalesce(sum(executions), 0) as bigint) from eval_counts";
+        let row_query = "select cast(count(*) as bigint) from eval_executions";
         match self.location() {
             Location::File(path) => block_on(async {
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
                 let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-                let said: String =
+                let integrity: String =
                     sqlx::query_scalar("pragma integrity_check").fetch_one(&mut connection).await.unwrap();
-                assert_eq!(said, "ok");
-                let strays = sqlx::query("pragma foreign_key_check").fetch_all(&mut connection).await.unwrap();
-                assert_eq!(strays.len(), 0);
-                let counted: i64 = sqlx::query_scalar(counted).fetch_one(&mut connection).await.unwrap();
-                let there: i64 = sqlx::query_scalar(there).fetch_one(&mut connection).await.unwrap();
-                assert_eq!(counted, there);
+                assert_eq!(integrity, "ok");
+                let orphans = sqlx::query("pragma foreign_key_check").fetch_all(&mut connection).await.unwrap();
+                assert_eq!(orphans.len(), 0);
+                let counted: i64 = sqlx::query_scalar(count_query).fetch_one(&mut connection).await.unwrap();
+                let rows: i64 = sqlx::query_scalar(row_query).fetch_one(&mut connection).await.unwrap();
+                assert_eq!(counted, rows);
                 connection.close().await.unwrap();
             }),
             Location::Postgres(url) => block_on(async {
                 let mut connection = PgConnection::connect(&url).await.unwrap();
-                let counted: i64 = sqlx::query_scalar(counted).fetch_one(&mut connection).await.unwrap();
-                let there: i64 = sqlx::query_scalar(there).fetch_one(&mut connection).await.unwrap();
-                assert_eq!(counted, there);
+                let counted: i64 = sqlx::query_scalar(count_query).fetch_one(&mut connection).await.unwrap();
+                let rows: i64 = sqlx::query_scalar(row_query).fetch_one(&mut connection).await.unwrap();
+                assert_eq!(counted, rows);
             }),
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for TestStore {
     fn drop(&mut self) {
-        if let Place::Postgres { url, schemas } = self {
+        if let TestStore::Postgres { url, schemas } = self {
             for schema in schemas.iter() {
                 execute(url, &format!("drop schema {schema} cascade"));
             }
@@ -137,83 +137,82 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 fn execute(url: &str, statement: &str) {
     block_on(async {
-        let mut connection = PgConnection::connect(url).await.expect("PostgreSQL");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("it is done");
+        let mut connection = PgConnection::connect(url).await.expect("PostgreSQL is reachable");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("statement succeeds");
     });
 }
 
-/// Returns rows without what differs from run to run.
-fn lasting(rows: &[StoredExecution]) -> Vec<StoredExecution> {
-    let lasting = |row: &StoredExecution| StoredExecution {
+/// Returns rows without the times, which differ between runs.
+fn without_times(rows: &[StoredExecution]) -> Vec<StoredExecution> {
+    let without_times = |row: &StoredExecution| StoredExecution {
         execution_time_ms: 0,
         executed_at: Timestamp::UNIX_EPOCH,
         ..row.clone()
     };
-    rows.iter().map(lasting).collect()
+    rows.iter().map(without_times).collect()
 }
 
-fn is_killed_often(project: &TempProject, mut place: Place) {
-    place.make_new();
-    let judge = |place: &Place| {
-        let arguments = ["eval", "run", "slow", "--stored", "-j", "2", "--store", &place.argument()];
-        project.command(arguments).within(Duration::from_mins(5))
+fn check_kills(project: &TempProject, mut store: TestStore) {
+    store.reset();
+    let judge = |store: &TestStore| {
+        let arguments = ["eval", "run", "slow", "--stored", "-j", "2", "--store", &store.argument()];
+        project.command(arguments).timeout(Duration::from_mins(5))
     };
-    let rows = |place: &Place| executions(&place.location(), "eval_slow", 1);
+    let rows = |store: &TestStore| executions(&store.location(), "eval_slow", 1);
     let started = Instant::now();
-    let output = judge(&place).run();
+    let output = judge(&store).run();
     assert_eq!(output.code, Some(3), "{}", output.both());
-    let takes = started.elapsed();
-    let expected = lasting(&rows(&place));
+    let duration = started.elapsed();
+    let expected = without_times(&rows(&store));
     assert_eq!(expected.len(), TRACES);
-    place.make_new();
-    let (mut killed, mut went_on) = (0, 0);
-    let mut chance = 0x2545_f491_4f6c_dd1d_u64;
+    store.reset();
+    let (mut killed, mut resumed) = (0, 0);
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut before: Vec<StoredExecution> = Vec::new();
     while killed < KILLS {
-        let running = judge(&place).start();
-        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let share = u32::try_from(chance >> 48).unwrap_or_default();
-        std::thread::sleep(takes * share / (1 << 16));
+        let running = judge(&store).start();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let share = u32::try_from(random >> 48).unwrap_or_default();
+        std::thread::sleep(duration * share / (1 << 16));
         running.signal("KILL");
-        let output = running.wait().expect("it is gone");
-        place.is_whole();
-        let now = rows(&place);
-        // What was kept before is there still, and was not judged again.
-        let stayed: Vec<&StoredExecution> =
-            now.iter().filter(|row| before.iter().any(|kept| kept.trace_id == row.trace_id)).collect();
-        assert_eq!(stayed, before.iter().collect::<Vec<_>>());
-        let kept = lasting(&now);
-        assert!(kept.iter().all(|row| expected.contains(row)), "a row is another than undisturbed");
+        let output = running.wait().expect("the process is gone");
+        store.assert_consistent();
+        let now = rows(&store);
+        // Stored rows remain and were not judged again.
+        let unchanged: Vec<&StoredExecution> =
+            now.iter().filter(|row| before.iter().any(|stored| stored.trace_id == row.trace_id)).collect();
+        assert_eq!(unchanged, before.iter().collect::<Vec<_>>());
+        let stored = without_times(&now);
+        assert!(stored.iter().all(|row| expected.contains(row)), "a row differs from the undisturbed run");
         killed += u32::from(output.code.is_none());
-        went_on += u32::from(!before.is_empty() && now.len() > before.len());
+        resumed += u32::from(!before.is_empty() && now.len() > before.len());
         if now.len() == TRACES {
-            assert_eq!(kept, expected);
-            place.make_new();
+            assert_eq!(stored, expected);
+            store.reset();
             before.clear();
         } else {
             before = now;
         }
     }
-    let output = judge(&place).run();
+    let output = judge(&store).run();
     assert!(matches!(output.code, Some(0 | 1 | 3)), "{}", output.both());
-    place.is_whole();
-    assert_eq!(lasting(&rows(&place)), expected);
-    assert!(went_on > 0, "no run went on where another was killed");
-    // Nothing is left to do.
-    let output = judge(&place).run();
+    store.assert_consistent();
+    assert_eq!(without_times(&rows(&store)), expected);
+    assert!(resumed > 0, "no run resumed after a kill");
+    let output = judge(&store).run();
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stdout.contains("nothing was judged now"), "{}", output.stdout);
+    assert!(output.stdout.contains("nothing new to judge"), "{}", output.stdout);
 }
 
 #[test]
-fn sqlite_goes_on_where_it_was_killed() {
+fn sqlite_resumes_after_kills() {
     let project = prepared();
     let file = project.path().join("karat.db");
-    is_killed_often(&project, Place::Sqlite { file, filled: Vec::new() });
+    check_kills(&project, TestStore::Sqlite { file, initial: Vec::new() });
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn postgres_goes_on_where_it_was_killed() {
-    is_killed_often(&prepared(), Place::Postgres { url: postgres_url(), schemas: Vec::new() });
+fn postgres_resumes_after_kills() {
+    check_kills(&prepared(), TestStore::Postgres { url: postgres_url(), schemas: Vec::new() });
 }

@@ -1,4 +1,4 @@
-//! `karat eval test`: cases beside functions.
+//! `karat eval test`: the cases of eval functions.
 
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn with_cases(cases: &[&str]) -> TempProject {
 }
 
 #[test]
-fn each_mismatch_is_shown_and_errors_are_no_fails() {
+fn shows_each_mismatch_and_separates_errors_from_failures() {
     let project = with_cases(&[
         r#"{"trace": {"text": "abc"}, "expected": true}"#,
         r#"{"name": "long", "trace": {"text": "abcdefg"}, "expected": true}"#,
@@ -61,7 +61,7 @@ fn each_mismatch_is_shown_and_errors_are_no_fails() {
 }
 
 #[test]
-fn cases_that_hold() {
+fn reports_passing_cases() {
     let project = with_cases(&[r#"{"trace": {"text": "abc"}, "expected": true, "reason": "3 char"}"#, ""]);
     let output = project.run(["eval", "test", "evals/functions/length.py"]);
     assert_eq!(
@@ -71,7 +71,7 @@ fn cases_that_hold() {
 }
 
 #[test]
-fn invalid_cases_are_all_shown_and_nothing_runs() {
+fn shows_all_invalid_cases_and_runs_nothing() {
     let project = with_cases(&[
         r#"{"trace": {"text": "abc"}, "expectd": true}"#,
         r#"{"trace": {"text": "abc"}, "error": "exeption"}"#,
@@ -86,7 +86,7 @@ fn invalid_cases_are_all_shown_and_nothing_runs() {
      1 │ {"trace": {"text": "abc"}, "expectd": true}
        · ──────────────────────────
        ╰────
-      help: or 'error', with the kind of error that the function must end with
+      help: or give 'error', the kind of error that the function must end with
       × unknown key 'expectd'
        ╭─[evals/functions/length.cases.jsonl:1:28]
      1 │ {"trace": {"text": "abc"}, "expectd": true}
@@ -108,7 +108,7 @@ fn invalid_cases_are_all_shown_and_nothing_runs() {
 }
 
 #[test]
-fn without_cases_nothing_is_found_out() {
+fn warns_about_functions_without_cases() {
     let project = project().file("evals/functions/length.py", LENGTH);
     insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @"
     exit: 4
@@ -121,7 +121,7 @@ fn without_cases_nothing_is_found_out() {
 }
 
 #[test]
-fn without_functions_there_is_nothing_to_do() {
+fn reports_nothing_to_do_without_functions() {
     insta::assert_snapshot!(project().run(["eval", "test"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -132,7 +132,7 @@ fn without_functions_there_is_nothing_to_do() {
 }
 
 #[test]
-fn a_file_of_cases_that_holds_none() {
+fn warns_about_an_empty_case_file() {
     let project = with_cases(&["", "  "]);
     insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @"
     exit: 4
@@ -145,18 +145,18 @@ fn a_file_of_cases_that_holds_none() {
 }
 
 #[test]
-fn cases_in_another_layout_are_said_once() {
+fn reports_an_array_of_cases_once() {
     let array = with_cases(&["[", "  {\"trace\": {}, \"expected\": true},", "  {}", "]"]);
     insta::assert_snapshot!(array.run(["eval", "test"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-      × one JSON object on each line, found an array
+      × expected one JSON object per line, found an array
        ╭─[evals/functions/length.cases.jsonl:1:1]
      1 │ [
        · ─
        ╰────
-      help: jq -c '.[]' writes them so
+      help: convert the file with jq -c '.[]'
     ");
     let line = with_cases(&[r#"{"trace": {"text": "abc"}, "expected": true}"#, "[]"]);
     insta::assert_snapshot!(line.run(["eval", "test"]).filtered(), @"
@@ -172,7 +172,7 @@ fn cases_in_another_layout_are_said_once() {
 }
 
 #[test]
-fn what_is_expected_fits_the_screen() {
+fn wraps_long_expected_reasons() {
     let reason = "a reason of very many words ".repeat(5);
     let case = json!({"trace": {"text": "abc"}, "expected": false, "reason": reason}).to_string();
     let output = with_cases(&[&case]).run(["eval", "test"]);

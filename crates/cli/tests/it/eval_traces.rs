@@ -1,4 +1,4 @@
-//! What `karat eval run` is given as traces.
+//! Trace input of `karat eval run`.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
 const FIRST: &str = "def eval_first(trace):\n    return trace['ok'], 'ok is false'\n";
 
-fn judging() -> TempProject {
+fn eval_project() -> TempProject {
     prepared().file("evals/functions/first.py", FIRST)
 }
 
@@ -25,14 +25,14 @@ fn judging() -> TempProject {
     "t is a JSON object over several lines, not JSON lines",
     "jq -c . t | karat eval run … --traces -"
 )]
-#[case(b"PAR1\x15\x04", "t is a Parquet file, not JSON lines", "let the engine that wrote it write JSON lines")]
-#[case(b"ARROW1\0\0", "t is Arrow, not JSON lines", "karat eval batch … <t, which reads Arrow and writes it")]
+#[case(b"PAR1\x15\x04", "t is a Parquet file, not JSON lines", "export the data as JSON lines from the program that wrote it")]
+#[case(b"ARROW1\0\0", "t is Arrow, not JSON lines", "to judge Arrow data: karat eval batch … <t")]
 #[case(
     b"\xFF\xFE{\0}\0",
     "t is UTF-16 text, not JSON lines",
     "iconv -f UTF-16 -t UTF-8 t | karat eval run … --traces -"
 )]
-fn what_holds_no_json_lines_is_known(#[case] bytes: &[u8], #[case] message: &str, #[case] hint: &str) {
+fn recognises_other_formats(#[case] bytes: &[u8], #[case] message: &str, #[case] hint: &str) {
     let project = project().file("evals/functions/first.py", FIRST);
     std::fs::write(project.path().join("t"), bytes).unwrap();
     for format in ["table", "json"] {
@@ -43,8 +43,8 @@ fn what_holds_no_json_lines_is_known(#[case] bytes: &[u8], #[case] message: &str
 }
 
 #[test]
-fn stdin_is_looked_at_too_and_nothing_of_it_is_lost() {
-    let project = judging();
+fn recognises_other_formats_on_stdin_without_losing_input() {
+    let project = eval_project();
     let run =
         |text: &str| project.command(["eval", "run", "first", "--traces", "-", "--format=jsonl"]).stdin(text).run();
     let array = run("[{\"ok\": true}]");
@@ -53,12 +53,12 @@ fn stdin_is_looked_at_too_and_nothing_of_it_is_lost() {
     assert_eq!((array.code, array.stdout.as_str(), array.stderr.as_str()), (Some(2), "", expected));
     let lines = run("\n{\"ok\": true}\n{ \"ok\": true }");
     assert_eq!((lines.code, lines.stdout.lines().count()), (Some(0), 2), "{}", lines.both());
-    // A line that is broken off is only a broken line.
+    // An incomplete first line is only a broken line.
     let broken = run("{\n{\"ok\": true}\n");
     assert_eq!((broken.code, broken.stdout.lines().count()), (Some(3), 2), "{}", broken.both());
 }
 
-/// `--traces *.jsonl`, as a shell hands it over; and functions behind the traces.
+/// `--traces *.jsonl` as the shell expands it, and functions after the traces.
 #[rstest]
 #[case(&["first", "--traces", "a1.jsonl", "b2.jsonl"])]
 #[case(&["first", "--traces", "a1.jsonl", "--traces", "b2.jsonl"])]
@@ -66,8 +66,8 @@ fn stdin_is_looked_at_too_and_nothing_of_it_is_lost() {
 #[case(&["--traces", "a1.jsonl", "b2.jsonl", "first"])]
 #[case(&["--traces", "a1.jsonl", "b2.jsonl", "evals/functions/first.py"])]
 #[case(&["--traces", "a1.jsonl", "b2.jsonl", "evals/functions"])]
-fn several_files_follow_one_flag(#[case] arguments: &[&str]) {
-    let project = judging()
+fn one_flag_takes_several_files(#[case] arguments: &[&str]) {
+    let project = eval_project()
         .file("a1.jsonl", "{\"trace_id\": \"a\", \"ok\": true}\n")
         .file("b2.jsonl", "{\"trace_id\": \"b\", \"ok\": true}\n");
     let output = project.run([&["eval", "run", "--format=jsonl"], arguments].concat());
@@ -78,9 +78,9 @@ fn several_files_follow_one_flag(#[case] arguments: &[&str]) {
 }
 
 #[test]
-fn lines_are_told_with_their_files_and_are_no_traces() {
+fn reports_broken_lines_with_their_files() {
     let project =
-        judging().file("m1.jsonl", "{\"ok\": true}\n{]\n").file("m2.jsonl", "{]\n{}\n").file("none.jsonl", "a\nb\n");
+        eval_project().file("m1.jsonl", "{\"ok\": true}\n{]\n").file("m2.jsonl", "{]\n{}\n").file("none.jsonl", "a\nb\n");
     let output = project.run(["eval", "run", "first", "--traces", "m1.jsonl", "m2.jsonl"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 3
@@ -88,7 +88,7 @@ fn lines_are_told_with_their_files_and_are_no_traces() {
     eval_first
       1 passed (25%), 0 failed (0%), 3 errored (75%)
       errored: validation
-           2  line #: not JSON: expected a key at column #
+           2  line #: invalid JSON: expected a key at column #
               in m1.jsonl line 2, m2.jsonl line 1
       errored: exception
            1  KeyError: 'ok' (line 2)
@@ -107,7 +107,7 @@ fn lines_are_told_with_their_files_and_are_no_traces() {
     eval_first
       0 passed (0%), 0 failed (0%), 2 errored (100%)
       errored: validation
-           2  line #: not JSON: expected a value at column #
+           2  line #: invalid JSON: expected a value at column #
               in line 1, line 2
 
     2 lines, none of them a trace: 0 passed, 0 failed, 2 errored
@@ -116,32 +116,32 @@ fn lines_are_told_with_their_files_and_are_no_traces() {
 }
 
 #[test]
-fn the_line_of_an_exception_is_told_as_long_as_it_is_the_same() {
+fn shows_the_line_of_an_exception_if_it_is_unique() {
     let function =
         "def eval_x(trace):\n    if trace['n'] > 1:\n        raise ValueError('odd')\n    raise ValueError('odd')\n";
     let project = prepared().file("e.py", function).file("t.jsonl", "{\"n\": 1}\n{\"n\": 2}\n{}\n{}\n");
     let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
     assert!(output.stdout.contains("       2  KeyError: 'n' (line 2)\n"), "{}", output.stdout);
     assert!(output.stdout.contains("       2  ValueError: odd\n"), "{}", output.stdout);
-    assert!(output.stdout.ends_with("\n--format jsonl has the tracebacks\n"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("\nfor tracebacks, use --format jsonl\n"), "{}", output.stdout);
     let quiet = project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--quiet"]);
     assert!(!quiet.stdout.contains("--format"), "{}", quiet.stdout);
 }
 
 #[test]
-fn a_folder_without_functions_is_nothing_to_run() {
+fn reports_a_folder_without_functions() {
     let project = project().file("empty/_helper.py", "").file("t.jsonl", "{}\n");
     insta::assert_snapshot!(project.run(["eval", "run", "empty", "--traces", "t.jsonl"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
     error: there are no Python files in empty
-    hint: eval functions are files that end in .py and do not begin with _ or .
+    hint: eval functions are .py files whose names do not start with _ or .
     ");
 }
 
 #[test]
-fn a_python_that_is_not_there_is_named_with_its_variable() {
+fn names_the_variable_of_a_missing_guest() {
     let project = project().file("e.py", FIRST).file("t.jsonl", "{}\n");
     let output = project.command(["eval", "run", "e.py", "--traces", "t.jsonl"]).env("KARAT_GUEST", "/nope").run();
     let expected = "error: KARAT_GUEST: cannot read /nope: No such file or directory (os error 2)\n";
@@ -149,33 +149,33 @@ fn a_python_that_is_not_there_is_named_with_its_variable() {
 }
 
 #[cfg(unix)]
-fn typing(project: &TempProject) -> rexpect::session::PtySession {
+fn start_at_terminal(project: &TempProject) -> rexpect::session::PtySession {
     let mut command = Command::new(KARAT);
     command.args(["eval", "run", "first", "--traces", "-"]).current_dir(project.path());
     command.env("TERM", "xterm").env_remove("CI");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-    session.exp_string("reading traces from the terminal, one JSON object on each line").expect("what it waits for");
+    session.exp_string("reading traces from the terminal, one JSON object per line").expect("a prompt");
     session
 }
 
 #[test]
 #[cfg(unix)]
-fn somebody_at_a_terminal_is_told_what_it_waits_for() {
-    let project = judging();
-    let mut session = typing(&project);
-    session.send_line("{\"ok\": true}").expect("typed");
-    session.send_control('d').expect("typed");
+fn prompts_for_traces_at_a_terminal() {
+    let project = eval_project();
+    let mut session = start_at_terminal(&project);
+    session.send_line("{\"ok\": true}").expect("terminal accepts input");
+    session.send_control('d').expect("terminal accepts input");
     session.exp_string("1 trace judged by 1 function: 1 passed, 0 failed").expect("a summary");
 }
 
 #[test]
 #[cfg(unix)]
-fn an_interrupt_before_the_first_verdict_is_told() {
-    let project = judging();
-    let mut session = typing(&project);
-    session.send_control('c').expect("typed");
-    session.exp_string("interrupted: nothing had been judged").expect("what came of it");
-    session.exp_eof().expect("an end");
-    let ended = session.process.wait().expect("ended");
-    assert!(format!("{ended:?}").contains("130"), "{ended:?}");
+fn reports_an_interrupt_before_the_first_verdict() {
+    let project = eval_project();
+    let mut session = start_at_terminal(&project);
+    session.send_control('c').expect("terminal accepts input");
+    session.exp_string("interrupted: no traces were judged").expect("a message");
+    session.exp_eof().expect("karat exits");
+    let status = session.process.wait().expect("exit status");
+    assert!(format!("{status:?}").contains("130"), "{status:?}");
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::stored::ProjectStore;
 use crate::support::project;
 
-/// A project of Ada's with some traces.
-pub(crate) fn ada_with(traces: &[&str]) -> TempProject {
+/// Creates a project with these traces and `Ada` as the author.
+pub(crate) fn project_with_traces(traces: &[&str]) -> TempProject {
     let project = project().env("GIT_AUTHOR_NAME", "Ada");
     let store = ProjectStore::open(&project);
     for id in traces {
@@ -17,19 +17,19 @@ pub(crate) fn ada_with(traces: &[&str]) -> TempProject {
 }
 
 #[track_caller]
-fn said(project: &TempProject, arguments: &[&str]) -> String {
+fn run_feedback(project: &TempProject, arguments: &[&str]) -> String {
     let output = project.run(["feedback"].iter().chain(arguments).copied());
     assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{}", output.both());
     output.stdout
 }
 
 #[track_caller]
-pub(crate) fn document(output: &Output) -> Value {
+pub(crate) fn parse_json(output: &Output) -> Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", output.both()))
 }
 
 #[track_caller]
-pub(crate) fn assert_follows(schema: &str, document: &Value) {
+pub(crate) fn assert_matches_schema(schema: &str, document: &Value) {
     let schema = serde_json::from_str(&project().run(["schema", schema]).stdout).unwrap();
     let problems: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(document).map(|error| error.to_string()).collect();
@@ -37,62 +37,63 @@ pub(crate) fn assert_follows(schema: &str, document: &Value) {
 }
 
 #[test]
-fn a_change_of_mind_is_told() {
-    let ada = ada_with(&["trace-1", "trace-2"]);
-    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: Ada says negative\n");
-    assert_eq!(said(&ada, &["add", "trace-1", "negative"]), "trace-1: Ada says negative already; nothing changed\n");
-    let now = said(&ada, &["add", "trace-1", "positive", "--note", "it was the tool"]);
-    assert_eq!(now, "trace-1: Ada said negative, and now positive; the history is kept\n");
-    let now = said(&ada, &["add", "trace-1", "positive", "--note", "it was the user"]);
-    assert_eq!(now, "trace-1: Ada says positive as before, with another note\n");
-    let now = said(&ada, &["add", "trace-1", "negative", "--author", "Grace"]);
-    assert_eq!(now, "trace-1: Grace says negative\n2 people together: neutral\n");
-    let now = said(&ada, &["retract", "trace-1"]);
-    assert_eq!(now, "trace-1: Ada takes positive back; the history is kept\n");
-    let lines = said(&ada, &["list", "--trace", "trace-1", "--history", "--format", "jsonl"]);
+fn reports_changed_ratings() {
+    let project = project_with_traces(&["trace-1", "trace-2"]);
+    assert_eq!(run_feedback(&project, &["add", "trace-1", "negative"]), "trace-1: rated negative by Ada\n");
+    assert_eq!(run_feedback(&project, &["add", "trace-1", "negative"]), "trace-1: already rated negative by Ada\n");
+    let now = run_feedback(&project, &["add", "trace-1", "positive", "--note", "it was the tool"]);
+    assert_eq!(now, "trace-1: rated positive by Ada (was negative)\n");
+    let now = run_feedback(&project, &["add", "trace-1", "positive", "--note", "it was the user"]);
+    assert_eq!(now, "trace-1: rated positive by Ada, with a new note\n");
+    let now = run_feedback(&project, &["add", "trace-1", "negative", "--author", "Grace"]);
+    assert_eq!(now, "trace-1: rated negative by Grace\noverall rating by 2 authors: neutral\n");
+    let now = run_feedback(&project, &["retract", "trace-1"]);
+    assert_eq!(now, "trace-1: retracted by Ada (was positive)\n");
+    let lines = run_feedback(&project, &["list", "--trace", "trace-1", "--history", "--format", "jsonl"]);
     let history: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let words: Vec<&Value> = history.iter().map(|one| &one["rating"]).collect();
-    assert_eq!(words, [&json!(null), &json!("negative"), &json!("positive"), &json!("positive"), &json!("negative")]);
+    let ratings: Vec<&Value> = history.iter().map(|entry| &entry["rating"]).collect();
+    assert_eq!(ratings, [&json!(null), &json!("negative"), &json!("positive"), &json!("positive"), &json!("negative")]);
     for line in &history {
-        assert_follows("feedback", line);
+        assert_matches_schema("feedback", line);
     }
-    let current = said(&ada, &["list", "--format", "jsonl"]);
+    let current = run_feedback(&project, &["list", "--format", "jsonl"]);
     assert_eq!(current.lines().count(), 1, "{current}");
 }
 
 #[test]
-fn programs_are_told_the_same() {
-    let ada = ada_with(&["trace-1"]);
-    let first = document(&ada.run(["feedback", "add", "trace-1", "neutral", "--format", "json"]));
+fn json_output_follows_its_schemas() {
+    let project = project_with_traces(&["trace-1"]);
+    let first = parse_json(&project.run(["feedback", "add", "trace-1", "neutral", "--format", "json"]));
     assert_eq!((&first["added"], &first["before"], &first["rating"]), (&json!(true), &json!(null), &json!("neutral")));
     assert_eq!((&first["now"]["source"], &first["now"]["author"]), (&json!("cli"), &json!("Ada")));
-    let again = document(&ada.run(["feedback", "add", "trace-1", "neutral", "--format", "json"]));
+    let again = parse_json(&project.run(["feedback", "add", "trace-1", "neutral", "--format", "json"]));
     assert_eq!((&again["added"], &again["now"]), (&json!(false), &first["now"]));
-    let list = document(&ada.run(["feedback", "list", "--format", "json"]));
+    let list = parse_json(&project.run(["feedback", "list", "--format", "json"]));
     assert_eq!((&list["feedback"][0], &list["more"]), (&first["now"], &json!(false)));
-    assert_follows("feedback-add", &first);
-    assert_follows("feedback-add", &again);
-    assert_follows("feedback-list", &list);
+    assert_matches_schema("feedback-add", &first);
+    assert_matches_schema("feedback-add", &again);
+    assert_matches_schema("feedback-list", &list);
 }
 
 #[test]
-fn what_is_wrong_is_said() {
-    let ada = ada_with(&["trace-1", "trace-2", "other"]);
-    let wrong = |arguments: &[&str]| {
-        let output = ada.run(["feedback"].iter().chain(arguments).copied());
+fn rejects_invalid_arguments() {
+    let anonymous = project();
+    let project = project_with_traces(&["trace-1", "trace-2", "other"]);
+    let error = |arguments: &[&str]| {
+        let output = project.run(["feedback"].iter().chain(arguments).copied());
         assert_eq!(output.code, Some(2), "{}", output.both());
         output.stderr
     };
-    insta::assert_snapshot!(wrong(&["add", "trace-3", "positive"]), @"
+    insta::assert_snapshot!(error(&["add", "trace-3", "positive"]), @"
     error: there is no trace 'trace-3' in the store
     hint: 'karat trace list' shows the traces; an id may be shortened to its
       beginning
     ");
-    insta::assert_snapshot!(wrong(&["add", "trace", "positive"]), @"
-    error: the ids of several traces begin with 'trace'
-    hint: say more of it: trace-1, trace-2
+    insta::assert_snapshot!(error(&["add", "trace", "positive"]), @"
+    error: ambiguous trace id: several ids begin with 'trace'
+    hint: use a longer prefix: trace-1, trace-2
     ");
-    insta::assert_snapshot!(wrong(&["add", "other", "postive"]), @"
+    insta::assert_snapshot!(error(&["add", "other", "postive"]), @"
     error: invalid value 'postive' for '<RATING>'
       [possible values: positive, negative, neutral]
 
@@ -100,17 +101,16 @@ fn what_is_wrong_is_said() {
 
     For more information, try '--help'.
     ");
-    insta::assert_snapshot!(wrong(&["retract", "other"]), @"
-    error: Ada has said nothing of trace 'other'
+    insta::assert_snapshot!(error(&["retract", "other"]), @"
+    error: Ada has not rated trace 'other'
     hint: 'karat feedback list' shows who said what; --author NAME says whose rating
       it is
     ");
-    insta::assert_snapshot!(wrong(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
-    // An id may be shortened.
-    assert_eq!(said(&ada, &["add", "oth", "positive"]), "other: Ada says positive\n");
-    let nobody = project();
-    ProjectStore::open(&nobody).trace("t", "x", "2026-01-02");
-    let output = nobody.run(["feedback", "add", "t", "positive"]);
+    insta::assert_snapshot!(error(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
+    // A unique prefix of an id is enough.
+    assert_eq!(run_feedback(&project, &["add", "oth", "positive"]), "other: rated positive by Ada\n");
+    ProjectStore::open(&anonymous).trace("t", "x", "2026-01-02");
+    let output = anonymous.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
     error: it is not known who you are
@@ -126,53 +126,53 @@ tau-airline-3,neutral,\u{1b}[31mred\u{7},Ada,2026-01-03T10:00:00Z
 0a1b2c3d4e5f60718293a4b5c6d7e8f9,positive,,Katherine Johnson,2026-01-04T10:00:00Z
 ";
 
-fn labelled() -> TempProject {
-    let ada = ada_with(&["tau-retail-17", "tau-airline-3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"]);
-    let ada = ada.file("labels.csv", LABELS);
-    let output = ada.run(["feedback", "import", "labels.csv"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "imported 4 statements from labels.csv\n"));
-    ada
+fn project_with_feedback() -> TempProject {
+    let project = project_with_traces(&["tau-retail-17", "tau-airline-3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"]);
+    let project = project.file("labels.csv", LABELS);
+    let output = project.run(["feedback", "import", "labels.csv"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "imported 4 ratings from labels.csv\n"));
+    project
 }
 
 #[test]
-fn lists_are_for_people_too() {
-    let ada = labelled();
-    insta::assert_snapshot!(said(&ada, &["list"]), @r#"
+fn lists_feedback_as_a_table() {
+    let project = project_with_feedback();
+    insta::assert_snapshot!(run_feedback(&project, &["list"]), @r#"
     2026-01-04 10:00  ✓ positive   Katherine Johnson  0a1b2c3d4e5f60718293a4b5c6d7e8f9
     2026-01-03 10:00  — neutral    Ada                tau-airline-3
                       \u{1b}[31mred\u{7}
     2026-01-02 10:00  ✗ negative   Grace              tau-retail-17
                       asked twice,\nand "no" was said
     "#);
-    insta::assert_snapshot!(said(&ada, &["list", "--history", "--author", "Grace", "--ascii"]), @r#"
+    insta::assert_snapshot!(run_feedback(&project, &["list", "--history", "--author", "Grace", "--ascii"]), @r#"
     2026-01-02 10:00  negative   Grace  tau-retail-17
                       asked twice,\nand "no" was said
     2026-01-01 10:00  positive   Grace  tau-retail-17  (earlier)
     "#);
-    let few = ada.run(["feedback", "list", "--limit", "1"]);
+    let few = project.run(["feedback", "list", "--limit", "1"]);
     assert_eq!((few.code, few.stdout.lines().count()), (Some(0), 1));
-    assert_eq!(few.stderr, "there are more than these 1: --limit N shows more of them\n");
-    assert_eq!(said(&ada, &["list", "--trace", "tau-r", "--author", "Ada", "--format", "jsonl"]), "");
-    let nobody = ada.run(["feedback", "list", "--author", "Bob"]);
-    assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(0), ""));
-    assert!(nobody.stderr.contains("no such statement that counts; --history"), "{}", nobody.stderr);
-    let nobody = ada.run(["feedback", "list", "--author", "Bob", "--history"]);
-    assert!(nobody.stderr.contains("without --trace and --author there are others"), "{}", nobody.stderr);
-    let nothing = ada_with(&[]).run(["feedback", "list"]);
+    assert_eq!(few.stderr, "showing the newest 1 ratings; pass --limit N for more\n");
+    assert_eq!(run_feedback(&project, &["list", "--trace", "tau-r", "--author", "Ada", "--format", "jsonl"]), "");
+    let none = project.run(["feedback", "list", "--author", "Bob"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
+    assert!(none.stderr.contains("no current ratings; pass --history"), "{}", none.stderr);
+    let none = project.run(["feedback", "list", "--author", "Bob", "--history"]);
+    assert!(none.stderr.contains("no ratings match --trace and --author"), "{}", none.stderr);
+    let nothing = project_with_traces(&[]).run(["feedback", "list"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     assert!(nothing.stderr.contains("karat review"), "{}", nothing.stderr);
 }
 
 #[test]
-fn what_is_listed_can_be_imported_elsewhere() {
-    let ada = labelled();
-    said(&ada, &["retract", "tau-airline-3", "--note", "not mine"]);
+fn listed_feedback_can_be_imported() {
+    let project = project_with_feedback();
+    run_feedback(&project, &["retract", "tau-airline-3", "--note", "not mine"]);
     for format in ["csv", "jsonl"] {
-        let listed = said(&ada, &["list", "--history", "--format", format]);
-        let other = ada_with(&["tau-retail-17", "tau-airline-3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"]);
+        let listed = run_feedback(&project, &["list", "--history", "--format", format]);
+        let other = project_with_traces(&["tau-retail-17", "tau-airline-3", "0a1b2c3d4e5f60718293a4b5c6d7e8f9"]);
         other.write("all", listed.as_str());
-        assert_eq!(said(&other, &["import", "all"]), "imported 5 statements from all\n");
-        assert_eq!(said(&other, &["list", "--history", "--format", format]), listed);
-        assert_eq!(said(&other, &["import", "all"]), "imported 0 statements from all; 5 rows known already\n");
+        assert_eq!(run_feedback(&other, &["import", "all"]), "imported 5 ratings from all\n");
+        assert_eq!(run_feedback(&other, &["list", "--history", "--format", format]), listed);
+        assert_eq!(run_feedback(&other, &["import", "all"]), "imported 0 ratings from all; 5 rows unchanged\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `karat feedback import`: tables and JSON lines, as people and programs write them.
+//! `karat feedback import`: CSV and JSON Lines files.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -7,57 +7,57 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::feedback::{ada_with, assert_follows, document};
+use crate::feedback::{assert_matches_schema, parse_json, project_with_traces};
 use crate::stored::ProjectStore;
 
-fn statements(project: &TempProject) -> Vec<String> {
+fn feedback_rows(project: &TempProject) -> Vec<String> {
     let listed = project.run(["feedback", "list", "--history", "--format", "csv"]).stdout;
     listed.lines().skip(1).map(str::to_owned).collect()
 }
 
 #[rstest]
-#[case::mark_and_windows("\u{feff}trace_id,rating\r\nt1,positive\r\nt2,negative\r\n")]
+#[case::bom_and_crlf("\u{feff}trace_id,rating\r\nt1,positive\r\nt2,negative\r\n")]
 #[case::semicolons("rating;trace_id\npositive;t1\nnegative;t2\n")]
 #[case::tabs("trace_id\trating\nt1\tpositive\nt2\tnegative\n")]
 #[case::quotes("\"trace_id\",\"rating\"\n\"t1\",\"positive\"\n\"t2\",\"negative\"")]
 #[case::json_lines(
     "{\"trace_id\":\"t1\",\"rating\":\"positive\"}\r\n\r\n{\"rating\":\"negative\",\"trace_id\":\"t2\"}\r\n"
 )]
-fn a_file_is_read_however_it_was_saved(#[case] text: &str) {
-    let ada = ada_with(&["t1", "t2"]);
-    let output = ada.command(["feedback", "import", "-"]).stdin(text).run();
+fn reads_csv_variants_and_json_lines(#[case] text: &str) {
+    let project = project_with_traces(&["t1", "t2"]);
+    let output = project.command(["feedback", "import", "-"]).stdin(text).run();
     assert_eq!(
         (output.code, output.stdout.as_str()),
-        (Some(0), "imported 2 statements from stdin\n"),
+        (Some(0), "imported 2 ratings from stdin\n"),
         "{}",
         output.both()
     );
-    let rows = statements(&ada);
+    let rows = feedback_rows(&project);
     assert!(rows.iter().all(|row| row.contains(",Ada,") && row.ends_with(",import")), "{rows:?}");
-    let again = ada.command(["feedback", "import", "-"]).stdin(text).run();
-    assert_eq!(again.stdout, "imported 0 statements from stdin; 2 rows known already\n");
-    assert_eq!(statements(&ada).len(), 2);
+    let again = project.command(["feedback", "import", "-"]).stdin(text).run();
+    assert_eq!(again.stdout, "imported 0 ratings from stdin; 2 rows unchanged\n");
+    assert_eq!(feedback_rows(&project).len(), 2);
 }
 
-/// A row without a time says what is so now, beside rows that say what was.
+/// A row without a time is newer than all rows with a time.
 #[rstest]
 #[case::after("t1,negative,2026-01-03\nt1,positive,\n")]
 #[case::before("t1,positive,\nt1,negative,2026-01-03\n")]
-fn a_row_without_a_time_has_the_last_word(#[case] rows: &str) {
-    let ada = ada_with(&["t1"]);
+fn a_row_without_a_time_is_the_current_rating(#[case] rows: &str) {
+    let project = project_with_traces(&["t1"]);
     let old = "trace_id,rating,created_at\nt1,positive,2026-01-02\n";
-    assert_eq!(ada.command(["feedback", "import", "-"]).stdin(old).run().code, Some(0));
+    assert_eq!(project.command(["feedback", "import", "-"]).stdin(old).run().code, Some(0));
     let rows = format!("trace_id,rating,created_at\n{rows}");
-    let import = || ada.command(["feedback", "import", "-"]).stdin(rows.clone()).run();
-    assert_eq!(import().stdout, "imported 2 statements from stdin\n");
-    let current = ada.run(["feedback", "list", "--format", "csv"]).stdout;
+    let import = || project.command(["feedback", "import", "-"]).stdin(rows.clone()).run();
+    assert_eq!(import().stdout, "imported 2 ratings from stdin\n");
+    let current = project.run(["feedback", "list", "--format", "csv"]).stdout;
     assert!(current.lines().count() == 2 && current.contains("positive"), "{current}");
-    assert_eq!(import().stdout, "imported 0 statements from stdin; 2 rows known already\n");
+    assert_eq!(import().stdout, "imported 0 ratings from stdin; 2 rows unchanged\n");
 }
 
 #[test]
-fn everything_wrong_is_shown_and_nothing_is_written() {
-    let ada = ada_with(&["t1", "t2-whole"]).file(
+fn reports_all_invalid_rows_and_writes_nothing() {
+    let project = project_with_traces(&["t1", "t2-whole"]).file(
         "labels.csv",
         "trace_id,rating,note,created_at\n\
          t1,positive,fine,2026-01-02\n\
@@ -67,10 +67,10 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
          t1,neutral,,soon\n\
          t1,neutral\n",
     );
-    let output = ada.run(["feedback", "import", "labels.csv"]);
+    let output = project.run(["feedback", "import", "labels.csv"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!(output.stderr, @"
-      × 'postive' is no rating
+      × 'postive' is not a valid rating
        ╭─[labels.csv:3:4]
      3 │ t1,postive,,
        ·    ───────
@@ -81,62 +81,62 @@ fn everything_wrong_is_shown_and_nothing_is_written() {
      4 │ t2,negative,shortened,
        · ──
        ╰────
-      help: did you mean 't2-whole'? A file has whole ids
+      help: did you mean 't2-whole'? Ids in a file must be complete
       × there is no trace 'nowhere' in the store
        ╭─[labels.csv:5:1]
      5 │ nowhere,negative,,
        · ───────
        ╰────
       help: 'karat trace list' shows the traces
-      × created_at is no time: 'soon'
+      × created_at is not a valid time: 'soon'
        ╭─[labels.csv:6:13]
      6 │ t1,neutral,,soon
        ·             ────
        ╰────
-      help: 2026-11-16T12:00:00Z, or a date: 2026-11-16
-      × the row has 2 fields where the header has 4
+      help: expected 2026-11-16T12:00:00Z or 2026-11-16
+      × expected 4 fields, found 2
        ╭─[labels.csv:7:1]
      7 │ t1,neutral
        · ▲
        ╰────
-      help: a text with a separator in it stands in quotes
-    error: nothing of labels.csv is imported
+      help: quote a field that contains a separator
+    error: nothing was imported from labels.csv
     hint: --skip-invalid imports the rows that are valid
     ");
-    assert_eq!(statements(&ada), [""; 0]);
-    let report = ada.run(["feedback", "import", "labels.csv", "--format", "json"]);
+    assert_eq!(feedback_rows(&project), [""; 0]);
+    let report = project.run(["feedback", "import", "labels.csv", "--format", "json"]);
     assert_eq!(report.code, Some(2));
-    let report = document(&report);
-    assert_follows("feedback-import", &report);
+    let report = parse_json(&report);
+    assert_matches_schema("feedback-import", &report);
     assert_eq!((&report["written"], &report["rows"]), (&json!(false), &json!(6)));
     let lines: Vec<u64> =
         report["invalid"].as_array().unwrap().iter().map(|row| row["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [3, 4, 5, 6, 7]);
-    // The others are taken when that is wanted.
-    let some = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
+    // --skip-invalid imports the valid rows.
+    let some = project.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
     assert_eq!(some.code, Some(1), "{}", some.both());
-    assert_eq!(some.stdout, "imported 1 statement from labels.csv; 5 rows left out\n");
+    assert_eq!(some.stdout, "imported 1 rating from labels.csv; 5 rows left out\n");
     insta::assert_snapshot!(some.stderr, @"
-    warning: labels.csv:3:4: 'postive' is no rating
+    warning: labels.csv:3:4: 'postive' is not a valid rating
     warning: labels.csv:4:1: there is no trace 't2' in the store
     warning: labels.csv:5:1: there is no trace 'nowhere' in the store
-    warning: labels.csv:6:13: created_at is no time: 'soon'
-    warning: labels.csv:7:1: the row has 2 fields where the header has 4
+    warning: labels.csv:6:13: created_at is not a valid time: 'soon'
+    warning: labels.csv:7:1: expected 4 fields, found 2
     ");
-    assert_eq!(statements(&ada), ["t1,positive,fine,Ada,2026-01-02T00:00:00Z,import"]);
+    assert_eq!(feedback_rows(&project), ["t1,positive,fine,Ada,2026-01-02T00:00:00Z,import"]);
 }
 
 #[test]
-fn a_header_must_be_right() {
-    let ada = ada_with(&["t1"]);
+fn rejects_invalid_headers() {
+    let project = project_with_traces(&["t1"]);
     let import = |text: &str, more: &[&str]| {
-        ada.write("labels.csv", text);
-        ada.run(["feedback", "import", "labels.csv"].iter().chain(more).copied())
+        project.write("labels.csv", text);
+        project.run(["feedback", "import", "labels.csv"].iter().chain(more).copied())
     };
     let output = import("trace_id,rating,rating,Notes\nt1,positive,,\n", &["--skip-invalid"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
-      × the column 'rating' stands twice
+      × duplicate column 'rating'
        ╭─[labels.csv:1:17]
      1 │ trace_id,rating,rating,Notes
        ·                 ──────
@@ -147,18 +147,18 @@ fn a_header_must_be_right() {
        ·                        ─────
        ╰────
       help: did you mean 'note'?
-    error: nothing of labels.csv is imported
+    error: nothing was imported from labels.csv
     ");
     let output = import("t1,positive\n", &[]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
-      × the first line is no header
+      × missing header
        ╭─[labels.csv:1:1]
      1 │ t1,positive
        · ──
        ╰────
-      help: it names the columns: trace_id,rating,note,author,created_at,source
-    error: nothing of labels.csv is imported
+      help: expected columns: trace_id,rating,note,author,created_at,source
+    error: nothing was imported from labels.csv
     ");
     let output = import("trace_id,rating,reviewer_mood\nt1,positive,good\n", &["--ignore-unknown"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -167,69 +167,69 @@ fn a_header_must_be_right() {
     let output = import("", &[]);
     assert_eq!(output.code, Some(4));
     let output = import("{}", &["--from", "csv"]);
-    assert_eq!(output.code, Some(2), "a person knows better than the first character: {}", output.both());
+    assert_eq!(output.code, Some(2), "--from overrides the detected format: {}", output.both());
 }
 
 #[test]
-fn a_quote_that_is_not_closed_swallows_nothing() {
-    let ada = ada_with(&["t1", "t2"]).file("labels.csv", "trace_id,rating,note\nt1,positive,\"oh\nt2,negative,\n");
-    let output = ada.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
+fn rejects_an_unclosed_quote() {
+    let project = project_with_traces(&["t1", "t2"]).file("labels.csv", "trace_id,rating,note\nt1,positive,\"oh\nt2,negative,\n");
+    let output = project.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @r#"
-      × this quote is not closed
+      × unclosed quote
        ╭─[labels.csv:2:13]
      2 │ t1,positive,"oh
        ·             ─
        ╰────
-      help: a field that begins with a quote ends with one
-    error: nothing of labels.csv is imported
+      help: a field that begins with a quote must end with one
+    error: nothing was imported from labels.csv
     "#);
-    assert_eq!(statements(&ada), [""; 0]);
+    assert_eq!(feedback_rows(&project), [""; 0]);
 }
 
 #[test]
-fn bytes_that_are_no_text_have_a_place() {
-    let ada = ada_with(&["t1"]);
-    ada.write("labels.csv", b"trace_id,rating,note\nt1,positive,caf\xe9\n".to_vec());
-    let output = ada.run(["feedback", "import", "labels.csv"]);
+fn locates_invalid_utf8() {
+    let project = project_with_traces(&["t1"]);
+    project.write("labels.csv", b"trace_id,rating,note\nt1,positive,caf\xe9\n".to_vec());
+    let output = project.run(["feedback", "import", "labels.csv"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @r#"
     error: labels.csv:2:16 is not UTF-8
-    hint: a spreadsheet saves it as "CSV UTF-8"
+    hint: in a spreadsheet, save the file as "CSV UTF-8"
     "#);
-    let missing = ada.run(["feedback", "import", "nowhere.csv"]);
+    let missing = project.run(["feedback", "import", "nowhere.csv"]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("cannot read nowhere.csv"), "{}", missing.stderr);
 }
 
 #[test]
-fn what_would_be_done_can_be_seen_before() {
-    let ada = ada_with(&["t1"]).file("labels.csv", "trace_id,rating\nt1,positive\n");
-    let output = ada.run(["feedback", "import", "labels.csv", "--dry-run"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "would import 1 statement from labels.csv\n"));
-    assert_eq!(statements(&ada), [""; 0]);
+fn a_dry_run_writes_nothing() {
+    let project = project_with_traces(&["t1"]).file("labels.csv", "trace_id,rating\nt1,positive\n");
+    let output = project.run(["feedback", "import", "labels.csv", "--dry-run"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "would import 1 rating from labels.csv\n"));
+    assert_eq!(feedback_rows(&project), [""; 0]);
 }
 
 #[test]
-fn a_row_without_a_time_says_what_is_so_now() {
-    let ada = ada_with(&["t1"]);
-    assert_eq!(ada.run(["feedback", "add", "t1", "negative", "--note", "slow"]).code, Some(0));
+fn a_row_without_a_time_that_changes_nothing_is_skipped() {
+    let project = project_with_traces(&["t1"]);
+    assert_eq!(project.run(["feedback", "add", "t1", "negative", "--note", "slow"]).code, Some(0));
     let import = |rating: &str| {
         let text = format!("trace_id,rating,author\nt1,{rating},Ada\n");
-        ada.command(["feedback", "import", "-"]).stdin(text).run().stdout
+        project.command(["feedback", "import", "-"]).stdin(text).run().stdout
     };
-    assert_eq!(import("negative"), "imported 0 statements from stdin; 1 row known already\n");
-    assert_eq!(import("positive"), "imported 1 statement from stdin\n");
-    assert_eq!(import("retracted"), "imported 1 statement from stdin\n");
-    assert_eq!(import("retracted"), "imported 0 statements from stdin; 1 row known already\n");
-    assert_eq!(ada.run(["feedback", "list", "--format", "jsonl"]).stdout, "");
-    assert_eq!(statements(&ada).len(), 3);
+    assert_eq!(import("negative"), "imported 0 ratings from stdin; 1 row unchanged\n");
+    assert_eq!(import("positive"), "imported 1 rating from stdin\n");
+    assert_eq!(import("retracted"), "imported 1 rating from stdin\n");
+    assert_eq!(import("retracted"), "imported 0 ratings from stdin; 1 row unchanged\n");
+    assert_eq!(project.run(["feedback", "list", "--format", "jsonl"]).stdout, "");
+    assert_eq!(feedback_rows(&project).len(), 3);
 }
 
 #[test]
-fn a_hundred_thousand_rows_are_soon_in() {
-    let ada = ada_with(&[]);
-    let store = ProjectStore::open(&ada);
+fn imports_100_000_rows_quickly() {
+    let project = project_with_traces(&[]);
+    let store = ProjectStore::open(&project);
     let ids: Vec<String> = (0..1000).map(|number| format!("trace-{number:04}")).collect();
     for id in &ids {
         store.trace(id, "x", "2026-01-02");
@@ -240,11 +240,11 @@ fn a_hundred_thousand_rows_are_soon_in() {
         let (id, author) = (&ids[row % 1000], row / 1000);
         writeln!(text, "{id},{rating},author {author},2026-01-02T10:00:00Z").unwrap();
     }
-    ada.write("labels.csv", text);
-    let begun = Instant::now();
-    let import = || ada.command(["feedback", "import", "labels.csv"]).within(Duration::from_mins(3)).run();
+    project.write("labels.csv", text);
+    let started = Instant::now();
+    let import = || project.command(["feedback", "import", "labels.csv"]).timeout(Duration::from_mins(3)).run();
     let output = import();
-    assert_eq!(output.stdout, "imported 100000 statements from labels.csv\n", "{}", output.both());
-    assert_eq!(import().stdout, "imported 0 statements from labels.csv; 100000 rows known already\n");
-    assert!(begun.elapsed() < Duration::from_mins(2), "{:?}", begun.elapsed());
+    assert_eq!(output.stdout, "imported 100000 ratings from labels.csv\n", "{}", output.both());
+    assert_eq!(import().stdout, "imported 0 ratings from labels.csv; 100000 rows unchanged\n");
+    assert!(started.elapsed() < Duration::from_mins(2), "{:?}", started.elapsed());
 }

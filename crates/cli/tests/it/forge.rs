@@ -1,4 +1,4 @@
-//! `karat forge` where nobody is asked.
+//! `karat forge` without a terminal.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::support::project;
 
-/// What the first tool is for, and what it is not for.
-const FIRST: &str = "Fetches the weather of a city and returns its details. Use when the user asks about the weather. For \
+/// The description of the first tool, which overlaps with several others.
+const FIRST_DESCRIPTION: &str = "Fetches the weather of a city and returns its details. Use when the user asks about the weather. For \
     the forecast, use get_forecast instead. For the calendar, use get_calendar instead. For mail, use get_mail instead.";
 
-/// Returns so many tools, whose descriptions keep the contract.
+/// Returns `count` tools whose descriptions follow the contract.
 pub(crate) fn tools(count: usize) -> Value {
     let things = ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
     let tool = |number: usize| {
@@ -26,7 +26,7 @@ pub(crate) fn tools(count: usize) -> Value {
             "name": format!("get_{thing}"),
             "version": "1.2.0",
             "category": "read",
-            "description": if number == 0 { FIRST.to_owned() } else { format!(
+            "description": if number == 0 { FIRST_DESCRIPTION.to_owned() } else { format!(
                 "Fetches the {thing} of a city and returns its details. Use when the user asks about the {thing}. For \
                  the {other}, use get_{other} instead."
             ) },
@@ -41,7 +41,7 @@ pub(crate) fn tools(count: usize) -> Value {
     json!({"tools": (0..count).map(tool).collect::<Vec<Value>>()})
 }
 
-/// Returns a map in which the first tool overlaps the next ones, and all of them are a cluster.
+/// Returns a map in which the first tool overlaps the next ones and is in clusters of three tools.
 fn overlaps(neighbours: usize, clusters: usize) -> Value {
     let names = ["get_weather", "get_forecast", "get_calendar", "get_mail"];
     let mut map = Map::new();
@@ -53,7 +53,7 @@ fn overlaps(neighbours: usize, clusters: usize) -> Value {
     Value::Object(map)
 }
 
-/// Makes a project with so many tools.
+/// Creates a project with `count` tools.
 pub(crate) fn forge_project(count: usize) -> TempProject {
     project()
         .file("karat.json", json!({"toolRegistryPath": "tools.json"}))
@@ -62,12 +62,12 @@ pub(crate) fn forge_project(count: usize) -> TempProject {
         .env("GIT_AUTHOR_NAME", "Ada")
 }
 
-fn count(project: &TempProject, path: &str) -> usize {
+fn case_count(project: &TempProject, path: &str) -> usize {
     project.read_json(path)["cases"].as_array().expect("cases").len()
 }
 
 #[test]
-fn the_plan_is_shown_as_in_the_contract() {
+fn shows_the_plan_as_in_the_contract() {
     let project = forge_project(3).file("evals/overlap-map.json", overlaps(1, 1));
     let output = project.run(["forge", "get_weather", "--plan"]);
     insta::assert_snapshot!(output.filtered(), @"
@@ -84,17 +84,17 @@ fn the_plan_is_shown_as_in_the_contract() {
     assert!(!project.path().join(".karat").exists());
     let report: Value =
         serde_json::from_str(&project.run(["forge", "get-weather", "--plan", "--format", "json"]).stdout)
-            .expect("JSON");
+            .expect("valid JSON");
     assert_eq!((&report["tool"], &report["plan"]["tools"]), (&json!("get_weather"), &json!(3)));
 }
 
-/// Without a model only trigger phrases and edge messages are drafted; the rest of the formula stays open.
+/// Without a model, only trigger phrases and edge messages are drafted; the other slots remain open.
 #[rstest]
 #[case(1, 0, 0, "2 golden, 25 ambiguous", 5)]
 #[case(3, 1, 1, "3 golden, 13 straightforward, 28 ambiguous", 6)]
 #[case(12, 3, 1, "4 golden, 22 straightforward, 32 ambiguous", 9)]
 #[case(60, 2, 1, "4 golden, 70 straightforward, 30 ambiguous, 6 edge", 19)]
-fn what_is_drafted_without_a_model_passes_a_check(
+fn template_drafts_pass_a_check(
     #[case] registry: usize,
     #[case] neighbours: usize,
     #[case] clusters: usize,
@@ -106,15 +106,15 @@ fn what_is_drafted_without_a_model_passes_a_check(
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains(&format!("still open: {open}\n")), "{}", output.stdout);
     let (golden, labeled) = ("evals/get-weather.golden.json", "evals/get-weather.labeled.json");
-    assert_eq!((count(&project, golden), count(&project, labeled)), (4, edge));
+    assert_eq!((case_count(&project, golden), case_count(&project, labeled)), (4, edge));
     let checked = project.run(["check", golden, labeled, "--format", "json"]);
-    let report: Value = serde_json::from_str(&checked.stdout).expect("JSON");
+    let report: Value = serde_json::from_str(&checked.stdout).expect("valid JSON");
     let issues = report["issues"].as_array().expect("issues").iter();
     let of_cases: BTreeSet<&str> =
         issues.filter(|issue| issue["caseId"].is_string()).filter_map(|issue| issue["rule"].as_str()).collect();
-    assert_eq!(of_cases, BTreeSet::from(["few-proof-values"]), "only what nobody could know without a run");
+    assert_eq!(of_cases, BTreeSet::from(["few-proof-values"]), "proof values need a run");
     assert!(!project.path().join(".karat/forge/get-weather.json").exists());
-    // Once more: nothing is touched.
+    // A second run changes nothing.
     let before = (project.read(golden), project.read(labeled));
     let again = project.run(["forge", "get_weather", "--approve-all"]);
     assert_eq!(again.code, Some(0), "{}", again.both());
@@ -123,27 +123,27 @@ fn what_is_drafted_without_a_model_passes_a_check(
 }
 
 #[test]
-fn who_approved_what_is_in_the_file() {
+fn records_approvals_in_the_file() {
     let project = forge_project(3);
     project.run(["forge", "get_weather", "--approve-all", "--tier", "golden", "--approved-by", "Grace"]);
     let metadata = &project.read_json("evals/get-weather.golden.json")["metadata"];
     let approval = &metadata["approvals"][0];
     assert_eq!((&approval["approvedBy"], &approval["drafter"]), (&json!("Grace (--approve-all)"), &json!("template")));
-    assert_eq!(approval["cases"].as_array().expect("ids").len(), count(&project, "evals/get-weather.golden.json"));
-    let made_for = ["toolName", "toolVersion", "tier", "descriptionHash", "registrySize", "overlapMapVersion"];
-    assert!(made_for.iter().all(|key| metadata[*key].is_string() || metadata[*key].is_number()), "{metadata}");
+    assert_eq!(approval["cases"].as_array().expect("ids").len(), case_count(&project, "evals/get-weather.golden.json"));
+    let keys = ["toolName", "toolVersion", "tier", "descriptionHash", "registrySize", "overlapMapVersion"];
+    assert!(keys.iter().all(|key| metadata[*key].is_string() || metadata[*key].is_number()), "{metadata}");
     assert!(!project.path().join("evals/get-weather.labeled.json").exists());
 }
 
 #[test]
-fn what_is_there_is_extended_and_stays_byte_for_byte() {
-    let theirs = "{\n    \"metadata\": {\"toolName\": \"get_weather\", \"descriptionHash\": \"000000000000\"},\n    \"cases\": [\n        { \"id\": \"gs-get_weather-007\",  \"input\": {\"message\": \"Is it hot?\"}, \"expect\": {\"toolsCalled\": [\"get_weather\"]} }\n    ]\n}\n";
-    let project = forge_project(3).file("evals/mine.golden.json", theirs);
+fn extends_an_existing_file_without_changing_its_cases() {
+    let existing = "{\n    \"metadata\": {\"toolName\": \"get_weather\", \"descriptionHash\": \"000000000000\"},\n    \"cases\": [\n        { \"id\": \"gs-get_weather-007\",  \"input\": {\"message\": \"Is it hot?\"}, \"expect\": {\"toolsCalled\": [\"get_weather\"]} }\n    ]\n}\n";
+    let project = forge_project(3).file("evals/mine.golden.json", existing);
     let output = project.run(["forge", "get_weather", "--approve-all", "--tier", "golden"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.unbroken_stderr().contains("made for another description"), "{}", output.stderr);
+    assert!(output.unwrapped_stderr().contains("written for another description"), "{}", output.stderr);
     let text = project.read("evals/mine.golden.json");
-    assert!(text.contains(theirs.lines().nth(3).expect("a case")), "{text}");
+    assert!(text.contains(existing.lines().nth(3).expect("a case")), "{text}");
     let ids: Vec<String> = project.read_json("evals/mine.golden.json")["cases"]
         .as_array()
         .expect("cases")
@@ -162,7 +162,7 @@ fn a_dry_run_writes_nothing() {
     assert!(output.stdout.contains("gs-get-weather-001"), "{}", output.stdout);
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.stdout);
     let json = project.run(["forge", "get_weather", "--dry-run", "--format", "json"]);
-    let report: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let report: Value = serde_json::from_str(&json.stdout).expect("valid JSON");
     assert_eq!(report["batches"][0]["drafts"][0]["case"]["id"], "gs-get-weather-001");
     assert_eq!((report["drafter"].as_str(), report["files"].as_array().map(Vec::len)), (Some("template"), Some(0)));
     assert!(!project.path().join(".karat").exists());
@@ -170,7 +170,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_vague_description_is_refused_with_what_is_missing() {
+fn rejects_a_vague_description() {
     let project = forge_project(3)
         .file("tools.json", json!([{"name": "get_weather", "description": "Helps with stuff."}, {"name": "nothing"}]));
     insta::assert_snapshot!(project.run(["forge", "get_weather", "--approve-all"]).filtered(), @r#"
@@ -178,11 +178,11 @@ fn a_vague_description_is_refused_with_what_is_missing() {
     ----- stdout -----
     ----- stderr -----
     error: get_weather (tools.json:4:18): The tool description is too vague for reliable eval generation. Fix the description first.
-      description-trigger: the description does not say when to use the tool: there is no 'Use when …'
+      description-trigger: the description does not say when to use the tool: missing 'Use when …'
         add a sentence that says when to call it: Use when the user asks ….
       description-vague: 'stuff' could mean anything
-        say what exactly: which things, of whom, from where, and what happens to them
-      a description to start from: Helps with stuff <which exactly, of whom, from where>. Use when the user asks ….
+        be specific: which things, whose, from where, and what happens to them
+      a description to start from: Helps with stuff <which ones, whose, from where>. Use when the user asks ….
       to draft all the same, put this into karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
     "#);
     insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @r#"
@@ -190,40 +190,40 @@ fn a_vague_description_is_refused_with_what_is_missing() {
     ----- stdout -----
     ----- stderr -----
     error: nothing (tools.json:6:2): The tool description is too vague for reliable eval generation. Fix the description first.
-      description-missing: there is no description, so a model can only guess what the tool is for
+      description-missing: missing description: a model can only guess what the tool is for
         write: <What it does>. Use when the user asks …. <Where another tool is meant: For …, use OTHER instead.>
       a description to start from: <What it does>. Use when the user asks ….
       to draft all the same, put this into karat.json: {"silence": {"nothing": ["description-missing"]}}
     "#);
     assert_eq!(project.files_in("evals", ".json").len(), 1);
-    // Who silenced it has looked at it.
+    // Silenced findings do not block.
     let silenced = project.run(["forge", "get_weather", "--plan", "--silence", r#"{"get_weather": "*"}"#]);
     assert_eq!(silenced.code, Some(0), "{}", silenced.both());
 }
 
 #[test]
-fn what_is_wrong_is_said_with_a_way_out() {
+fn errors_have_hints() {
     let project = forge_project(3);
-    let few = json!([{"name": "get_weather", "description": tools(1)["tools"][0]["description"]}]);
+    let without_triggers = json!([{"name": "get_weather", "description": tools(1)["tools"][0]["description"]}]);
     let cases: [(&[&str], i32, &str); 8] = [
         (&["forge", "get_wether", "--plan"], 2, "did you mean 'get_weather'?"),
-        (&["forge", "get_weather"], 2, "a person has to approve the drafts"),
+        (&["forge", "get_weather"], 2, "approving drafts needs a terminal"),
         (&["forge"], 2, "karat forge TOOL"),
-        (&["forge", "--resume", "--approve-all"], 4, "karat forge TOOL begins one"),
-        (&["forge", "get_weather", "--resume", "--approve-all"], 4, "karat forge get_weather begins one"),
+        (&["forge", "--resume", "--approve-all"], 4, "to start one: karat forge TOOL"),
+        (&["forge", "get_weather", "--resume", "--approve-all"], 4, "to start one: karat forge get_weather"),
         (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 4, "--traces FILE.jsonl"),
-        (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "give --model KIND:MODEL"),
-        (&["forge", "get_weather", "--dry-run", "--model", "nobody:m"], 2, "'nobody:m' is not a valid drafter"),
+        (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "add --model KIND:MODEL"),
+        (&["forge", "get_weather", "--dry-run", "--model", "unknown:m"], 2, "'unknown:m' is not a valid drafter"),
     ];
-    for (arguments, code, words) in cases {
+    for (arguments, code, expected) in cases {
         let output = project.run(arguments.iter().copied());
         assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.both());
-        assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+        assert!(output.stderr.contains(expected), "{arguments:?}: {}", output.stderr);
     }
-    project.write("tools.json", few);
+    project.write("tools.json", without_triggers);
     let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("has 1 trigger phrases, and at least 3"), "{}", output.stderr);
+    assert!(output.stderr.contains("has 1 trigger phrases; at least 3"), "{}", output.stderr);
     let given = ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     assert_eq!(project.run(given).code, Some(0));
 }
@@ -234,7 +234,7 @@ fn a_brief_without_trigger_phrases_warns() {
     let project = forge_project(1).file("tools.json", json!([tool]));
     let output = project.run(["forge", "get_weather", "--brief"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.unbroken_stderr().contains("0 trigger phrases, but golden cases need 3 to 5"), "{}", output.stderr);
+    assert!(output.unwrapped_stderr().contains("0 trigger phrases, but golden cases need 3 to 5"), "{}", output.stderr);
     let given = ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     for arguments in [&given[..], &["forge", "get_weather", "--brief", "--tier", "labeled"]] {
         let output = project.run(arguments.iter().copied());
@@ -243,17 +243,17 @@ fn a_brief_without_trigger_phrases_warns() {
 }
 
 #[test]
-fn a_file_that_is_broken_is_not_touched() {
+fn does_not_modify_a_broken_file() {
     let project = forge_project(3).file("evals/get-weather.golden.json", "{\"cases\": [");
     let output = project.run(["forge", "get_weather", "--approve-all"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("so no case can be added to it"), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot add cases to"), "{}", output.stderr);
     assert_eq!(project.read("evals/get-weather.golden.json"), "{\"cases\": [");
 }
 
-/// A model that says the same to everything: the first slot gets a case, the others nothing.
+/// The model gives the same answer to every request, so only the first slot gets a case.
 #[test]
-fn what_cannot_be_approved_is_listed_and_left_out() {
+fn lists_and_leaves_out_drafts_with_errors() {
     let good = json!({"id": "gs-get-weather-001", "input": {"message": "Show me the weather of Paris"}, "expect": {
         "toolsCalled": ["get_weather"], "responseContains": ["21.5 °C", "north-west"],
         "responseNotContains": ["I don't know"],
@@ -271,9 +271,9 @@ fn what_cannot_be_approved_is_listed_and_left_out() {
     assert_eq!(metadata["approvals"][0]["model"], "scripted:model.json");
 }
 
-/// When a model cannot be asked and nothing was approved, a script just tries again.
+/// Without a session, a script can just try again.
 #[test]
-fn a_model_that_breaks_down_leaves_nothing_in_the_way() {
+fn a_failed_model_leaves_no_session() {
     let script = json!({"replies": [], "otherwise": {"error": "out of order"}});
     let project = forge_project(3).file("model.json", script);
     let failed = project.run(["forge", "get_weather", "--approve-all", "--model", "scripted:model.json"]);
@@ -286,7 +286,7 @@ fn a_model_that_breaks_down_leaves_nothing_in_the_way() {
 }
 
 #[test]
-fn drafts_are_run_before_they_are_approved() {
+fn verify_runs_drafts_against_the_agent() {
     let script = json!({"replies": {}, "otherwise": {"response": "no idea", "toolCalls": []}});
     let project = forge_project(3).file("agent.json", script);
     let arguments = [
@@ -301,14 +301,14 @@ fn drafts_are_run_before_they_are_approved() {
     ];
     let output = project.run(arguments);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stdout.contains("the agent fails it: toolsCalled"), "{}", output.both());
+    assert!(output.stdout.contains("the agent fails: toolsCalled"), "{}", output.both());
     let without = project.run(["forge", "get_weather", "--dry-run", "--verify"]);
     assert_eq!(without.code, Some(2), "{}", without.both());
-    assert!(without.stderr.contains("no agent to ask"), "{}", without.stderr);
+    assert!(without.stderr.contains("no agent is configured"), "{}", without.stderr);
 }
 
 #[test]
-fn cases_come_from_traces() {
+fn drafts_cases_from_traces() {
     let trace = |number: usize, message: &str| {
         let call = json!({"name": "get_weather", "arguments": {"city": "Oslo"}, "result": {"degrees": format!("{number}1.5")}});
         let output = format!("It is {number}1.5 degrees in Oslo.");
@@ -319,8 +319,8 @@ fn cases_come_from_traces() {
     let project = forge_project(3).file("traces.jsonl", traces);
     let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "traces.jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stderr.contains("line 2 of the traces is passed over"), "{}", output.stderr);
-    assert!(output.stderr.contains("1 different messages are of use"), "{}", output.stderr);
+    assert!(output.stderr.contains("skipped line 2 of the traces"), "{}", output.stderr);
+    assert!(output.stderr.contains("1 different messages are usable"), "{}", output.stderr);
     assert!(output.stdout.contains("How cold is it up in Oslo today?"), "{}", output.stdout);
     project.write("empty.jsonl", "\n");
     let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "empty.jsonl"]);

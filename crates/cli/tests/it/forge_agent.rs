@@ -1,4 +1,4 @@
-//! A coding agent that follows `integrations/skill/forge-eval`: it drafts, karat checks, a person approves.
+//! A coding agent follows `integrations/skill/forge-eval`: it drafts cases, karat checks them, a person approves them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
-use crate::forge_terminal::Person;
+use crate::forge_terminal::TerminalSession;
 use crate::support::project;
 
 const TOOL: &str = "find_order";
 const DRAFTS: &str = ".karat/drafts/find_order.json";
 
-/// Makes a project of four tools, with an overlap, a cluster and a seed manifest.
+/// Creates a project with four tools, an overlap, a cluster and a seed manifest.
 fn order_project() -> TempProject {
     let tool = |name: &str, category: &str, description: &str, schema: Value| {
         json!({"name": name, "version": "1.0.0", "category": category, "description": description,
@@ -71,14 +71,14 @@ fn eval_files(project: &TempProject) -> Vec<String> {
     files.iter().map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect()
 }
 
-/// A coding agent with its drafts, by id.
+/// A simulated coding agent and its drafts by id.
 struct Agent<'p> {
     project: &'p TempProject,
     brief: Value,
     drafts: BTreeMap<String, Value>,
 }
 
-/// What karat says of a draft: id, severity and rule.
+/// A finding about a draft: its id, the severity and the rule.
 type Finding = (String, String, String);
 
 impl<'p> Agent<'p> {
@@ -86,7 +86,7 @@ impl<'p> Agent<'p> {
     fn start(project: &'p TempProject) -> Self {
         let output = project.run(["forge", TOOL, "--brief", "--format", "json"]);
         assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""), "{}", output.both());
-        let brief: Value = serde_json::from_str(&output.stdout).expect("a brief");
+        let brief: Value = serde_json::from_str(&output.stdout).expect("valid brief");
         let mut agent = Self { project, brief, drafts: BTreeMap::new() };
         agent.drafts = agent.slots().into_iter().map(|slot| (id(&slot), agent.draft(&slot))).collect();
         agent
@@ -100,11 +100,11 @@ impl<'p> Agent<'p> {
         self.slots().into_iter().find(matches).expect("a slot")
     }
 
-    /// Drafts a case as the slot's purpose and the brief's facts say.
+    /// Drafts a case from the slot's purpose and the brief's facts.
     fn draft(&self, slot: &Value) -> Value {
         let number = self.slots().iter().position(|other| other["id"] == slot["id"]).expect("a slot of the brief");
         let purpose = slot["purpose"].as_str().expect("a purpose");
-        let named: Vec<String> = serde_json::from_value(slot["tools"].clone()).unwrap_or_default();
+        let slot_tools: Vec<String> = serde_json::from_value(slot["tools"].clone()).unwrap_or_default();
         let tokens: Vec<&String> = self.brief["facts"]["tokens"].as_object().expect("tokens").keys().collect();
         let proof = [tokens[1], tokens[2]];
         let mut case = json!({
@@ -128,8 +128,8 @@ impl<'p> Agent<'p> {
             }
             Some("straightforward") => {
                 let others = self.brief["otherTools"].as_object().expect("other tools").keys();
-                let mut tools = named.clone();
-                tools.extend(others.filter(|name| !named.contains(name)).cloned());
+                let mut tools = slot_tools.clone();
+                tools.extend(others.filter(|name| !slot_tools.contains(name)).cloned());
                 let count = slot["toolCount"].as_u64().expect("the number of tools");
                 tools.truncate(usize::try_from(count).unwrap());
                 expect["toolsCalled"] = json!(tools);
@@ -139,12 +139,12 @@ impl<'p> Agent<'p> {
             Some("ambiguous") => {
                 let with = |others: &[String]| [&[TOOL.to_owned()], others].concat();
                 let sets = match purpose.split(':').next().expect("a combination") {
-                    "OR" => json!([[TOOL], [named[0]]]),
-                    "AND/OR" => json!([[TOOL], with(&named)]),
-                    "XOR" => json!([with(&named[1..]), [named[0]]]),
-                    "AND with variable depth" => json!([with(&named[..1]), with(&named)]),
+                    "OR" => json!([[TOOL], [slot_tools[0]]]),
+                    "AND/OR" => json!([[TOOL], with(&slot_tools)]),
+                    "XOR" => json!([with(&slot_tools[1..]), [slot_tools[0]]]),
+                    "AND with variable depth" => json!([with(&slot_tools[..1]), with(&slot_tools)]),
                     "NOR" => json!([["__none__"]]),
-                    other => panic!("a combination that the skill does not know: {other}"),
+                    other => panic!("combination unknown to the skill: {other}"),
                 };
                 expect["toolsAcceptable"] = sets;
             }
@@ -156,14 +156,14 @@ impl<'p> Agent<'p> {
         without_nulls(case)
     }
 
-    /// Changes a draft for the worse.
-    fn plant(&mut self, slot: &Value, fault: impl FnOnce(&mut Value)) -> String {
+    /// Puts a fault into a draft and returns its id.
+    fn inject_fault(&mut self, slot: &Value, fault: impl FnOnce(&mut Value)) -> String {
         let id = id(slot);
         fault(self.drafts.get_mut(&id).expect("a draft"));
         id
     }
 
-    /// Hands the drafts in; returns the exit code, the report and the findings about single drafts.
+    /// Checks the drafts; returns the exit code, the report and the findings about single drafts.
     fn check(&self) -> (Option<i32>, Value, Vec<Finding>) {
         self.project.write(DRAFTS, json!({"cases": self.drafts.values().collect::<Vec<_>>()}));
         let output = self.project.run(["forge", TOOL, "--drafts", DRAFTS, "--dry-run", "--format", "json"]);
@@ -182,7 +182,7 @@ impl<'p> Agent<'p> {
         (output.code, report, found)
     }
 
-    /// Drafts again what has findings of this severity.
+    /// Replaces the drafts that have findings of this severity.
     fn repair(&mut self, findings: &[Finding], severity: &str) {
         for (id, ..) in findings.iter().filter(|(_, found, _)| found == severity) {
             let slot = self.slot(|slot| slot["id"] == **id);
@@ -197,7 +197,7 @@ fn id(of: &Value) -> String {
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().expect("a text").to_owned()
+    value.as_str().expect("a string").to_owned()
 }
 
 fn without_nulls(mut case: Value) -> Value {
@@ -205,57 +205,57 @@ fn without_nulls(mut case: Value) -> Value {
     case
 }
 
-fn is(slot: &Value, difficulty: &str, nth: &str) -> bool {
-    slot["difficulty"] == difficulty && slot["purpose"].as_str().is_some_and(|purpose| purpose.starts_with(nth))
+fn has_purpose(slot: &Value, difficulty: &str, prefix: &str) -> bool {
+    slot["difficulty"] == difficulty && slot["purpose"].as_str().is_some_and(|purpose| purpose.starts_with(prefix))
 }
 
-/// Plants a fault of each kind; returns the rule that has to find it, by the draft's id.
-fn plant_faults(agent: &mut Agent<'_>) -> BTreeMap<String, (&'static str, &'static str)> {
+/// Injects a fault of each kind; returns the expected severity and rule by draft id.
+fn inject_faults(agent: &mut Agent<'_>) -> BTreeMap<String, (&'static str, &'static str)> {
     let golden: Vec<Value> = agent.slots().into_iter().filter(|slot| slot["tier"] == "golden").collect();
     let straightforward: Vec<Value> =
         agent.slots().into_iter().filter(|slot| slot["difficulty"] == "straightforward").collect();
-    let edge = agent.slot(|slot| is(slot, "edge", "general knowledge"));
-    let (or, xor) = (agent.slot(|slot| is(slot, "ambiguous", "OR")), agent.slot(|slot| is(slot, "ambiguous", "XOR")));
+    let edge = agent.slot(|slot| has_purpose(slot, "edge", "general knowledge"));
+    let (or, xor) = (agent.slot(|slot| has_purpose(slot, "ambiguous", "OR")), agent.slot(|slot| has_purpose(slot, "ambiguous", "XOR")));
     let repeated = agent.drafts[&id(&or)]["input"]["message"].clone();
     BTreeMap::from([
         (
-            agent.plant(&golden[0], |case| case["expect"]["toolsCalled"] = json!(["find_ordr"])),
+            agent.inject_fault(&golden[0], |case| case["expect"]["toolsCalled"] = json!(["find_ordr"])),
             ("error", "unknown-tool"),
         ),
         (
-            agent.plant(&golden[3], |case| case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}")),
+            agent.inject_fault(&golden[3], |case| case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}")),
             ("error", "unresolved-token"),
         ),
         (
-            agent.plant(&golden[4], |case| {
+            agent.inject_fault(&golden[4], |case| {
                 case["expect"]["responseContains"].as_array_mut().expect("texts").truncate(1);
             }),
             ("warning", "few-proof-values"),
         ),
         (
-            agent.plant(&straightforward[1], |case| {
+            agent.inject_fault(&straightforward[1], |case| {
                 case["expect"]["toolParams"] =
                     json!([{"tool": TOOL, "paramName": "orderNumber", "assertion": "exists"}]);
             }),
             ("error", "unknown-param"),
         ),
         (
-            agent.plant(&straightforward[2], |case| case["expect"]["toolsNotCalled"] = json!([TOOL])),
+            agent.inject_fault(&straightforward[2], |case| case["expect"]["toolsNotCalled"] = json!([TOOL])),
             ("error", "contradiction"),
         ),
         (
-            agent.plant(&straightforward[3], |case| {
+            agent.inject_fault(&straightforward[3], |case| {
                 case["expect"].as_object_mut().expect("assertions").remove("toolsCalledMatch");
             }),
             ("warning", "fixed-order"),
         ),
         (
-            agent.plant(&straightforward[4], |case| case["expect"]["responseContain"] = json!(["Nordpost"])),
+            agent.inject_fault(&straightforward[4], |case| case["expect"]["responseContain"] = json!(["Nordpost"])),
             ("error", "invalid"),
         ),
-        (agent.plant(&xor, |case| case["input"]["message"] = repeated), ("error", "same-prompt")),
+        (agent.inject_fault(&xor, |case| case["input"]["message"] = repeated), ("error", "same-prompt")),
         (
-            agent.plant(&edge, |case| {
+            agent.inject_fault(&edge, |case| {
                 case.as_object_mut().expect("a case").remove("difficulty");
             }),
             ("error", "invalid"),
@@ -268,22 +268,22 @@ fn an_agent_drafts_all_cases_and_a_person_approves_them() {
     let project = order_project();
     let before = eval_files(&project);
     let mut agent = Agent::start(&project);
-    let planted = plant_faults(&mut agent);
+    let faults = inject_faults(&mut agent);
 
-    // Every fault is found where it is, and nothing else is.
+    // Each fault is found at its draft, and nothing else.
     let (code, report, findings) = agent.check();
     assert_eq!(code, Some(1));
-    for (id, (severity, rule)) in &planted {
+    for (id, (severity, rule)) in &faults {
         let expected = (id.clone(), (*severity).to_owned(), (*rule).to_owned());
         assert!(findings.contains(&expected), "{expected:?}: {findings:#?}");
     }
     let found: BTreeSet<&String> = findings.iter().map(|(id, ..)| id).collect();
-    assert_eq!(found, planted.keys().collect(), "{findings:#?}");
+    assert_eq!(found, faults.keys().collect(), "{findings:#?}");
     let left_out: BTreeSet<String> = report["leftOut"].as_array().expect("drafts").iter().map(id).collect();
-    let with_errors = planted.iter().filter(|(_, (severity, _))| *severity == "error").map(|(id, _)| id.clone());
+    let with_errors = faults.iter().filter(|(_, (severity, _))| *severity == "error").map(|(id, _)| id.clone());
     assert_eq!(left_out, with_errors.collect());
 
-    // Errors decide the exit code, but the agent goes on until nothing is found.
+    // Only errors decide the exit code; the agent also fixes warnings.
     agent.repair(&findings, "error");
     let (code, _, findings) = agent.check();
     assert_eq!(code, Some(0), "{findings:#?}");
@@ -293,36 +293,36 @@ fn an_agent_drafts_all_cases_and_a_person_approves_them() {
     assert_eq!((code, findings), (Some(0), Vec::new()));
     assert_eq!((&report["lacking"], &report["open"], &report["files"]), (&json!([]), &Value::Null, &json!([])));
 
-    // The agent has no terminal, so that it cannot approve.
+    // The agent has no terminal, so it cannot approve.
     let refused = project.run(["forge", TOOL, "--drafts", DRAFTS]);
     assert_eq!(refused.code, Some(2), "{}", refused.both());
-    assert!(refused.stderr.contains("a person has to approve the drafts"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("approving drafts needs a terminal"), "{}", refused.stderr);
     assert_eq!(eval_files(&project), before, "nothing is written before an approval");
-    assert!(!project.path().join(".karat/forge").exists(), "not even a session");
+    assert!(!project.path().join(".karat/forge").exists(), "no session is saved either");
 
-    let mut ada = Person::at(&project, &[TOOL, "--drafts", DRAFTS]);
-    ada.reads("golden: batch 1 of 1, 0 approved so far");
-    ada.decides("a");
-    ada.reads("golden: 7 cases in evals/find-order.golden.json");
-    ada.reads("Eval batch plan for find_order:");
-    ada.reads("Total:           48 cases (11 batches)");
-    ada.reads("Proceed?");
-    assert!(!eval_files(&project).contains(&"find-order.labeled.json".to_owned()), "nobody approved one yet");
-    ada.types("y");
+    let mut terminal = TerminalSession::forge(&project, &[TOOL, "--drafts", DRAFTS]);
+    terminal.expect_output("golden: batch 1 of 1, 0 approved so far");
+    terminal.answer("a");
+    terminal.expect_output("golden: 7 cases in evals/find-order.golden.json");
+    terminal.expect_output("Eval batch plan for find_order:");
+    terminal.expect_output("Total:           48 cases (11 batches)");
+    terminal.expect_output("Proceed?");
+    assert!(!eval_files(&project).contains(&"find-order.labeled.json".to_owned()), "no labeled case is approved yet");
+    terminal.send_line("y");
     for batch in 1..=11 {
         let difficulty = match batch {
             1..=3 => "straightforward",
             4..=9 => "ambiguous",
             _ => "edge",
         };
-        ada.reads(&format!("{difficulty}: batch {batch} of 11"));
-        ada.decides("a");
+        terminal.expect_output(&format!("{difficulty}: batch {batch} of 11"));
+        terminal.answer("a");
     }
-    ada.reads("wrote evals/find-order.labeled.json: 48 labeled cases");
-    ada.leaves_with(0);
+    terminal.expect_output("wrote evals/find-order.labeled.json: 48 labeled cases");
+    terminal.expect_exit(0);
 
-    assert_clean(&project);
-    assert_formula_is_met(&project);
+    assert_no_issues(&project);
+    assert_complete_coverage(&project);
     let mut approved = Vec::new();
     for file in ["evals/find-order.golden.json", "evals/find-order.labeled.json"] {
         for approval in project.read_json(file)["metadata"]["approvals"].as_array().expect("approvals") {
@@ -332,24 +332,24 @@ fn an_agent_drafts_all_cases_and_a_person_approves_them() {
     }
     assert_eq!(approved, agent.drafts.into_keys().collect::<Vec<_>>(), "each case once, in order");
     let again = project.run(["forge", TOOL, "--brief", "--format", "json"]);
-    let brief: Value = serde_json::from_str(&again.stdout).expect("a brief");
-    assert_eq!(brief["slots"], json!([]), "nothing is open any more");
+    let brief: Value = serde_json::from_str(&again.stdout).expect("valid brief");
+    assert_eq!(brief["slots"], json!([]), "no slot is open");
 }
 
-/// Asserts that a check finds nothing at all.
+/// Asserts that a check finds nothing.
 #[track_caller]
-fn assert_clean(project: &TempProject) {
+fn assert_no_issues(project: &TempProject) {
     let output = project.run(["check", "--format", "json"]);
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid report");
     assert_eq!((output.code, &report["issues"]), (Some(0), &json!([])), "{}", output.both());
 }
 
-/// Asserts that the tool has 14 straightforward, 28 ambiguous and 6 edge cases: four tools, an overlap and a cluster.
+/// Asserts the number of cases that the contract requires for four tools, an overlap and a cluster.
 #[track_caller]
-fn assert_formula_is_met(project: &TempProject) {
+fn assert_complete_coverage(project: &TempProject) {
     let output = project.run(["coverage", "--format", "json"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid report");
     let tool = &report["tools"][0];
     let counts = ["golden", "straightforward", "ambiguous", "edge"].map(|tier| tool[tier].clone());
     let met = |count: u64, wanted: u64| json!({"count": count, "wanted": wanted});
@@ -358,36 +358,36 @@ fn assert_formula_is_met(project: &TempProject) {
     assert_eq!((&tool["uncoveredOverlaps"], &tool["uncoveredClusters"]), (&json!([]), &json!([])));
 }
 
-/// The drafts are those of the agent, even where the file is gone.
+/// The session contains the drafts, so the file can be deleted.
 #[test]
-fn a_session_that_is_left_keeps_the_drafts() {
+fn a_session_keeps_the_drafts() {
     let project = order_project();
     let agent = Agent::start(&project);
     assert_eq!(agent.check().0, Some(0));
-    let mut ada = Person::at(&project, &[TOOL, "--drafts", DRAFTS]);
-    ada.reads("golden: batch 1 of 1");
-    ada.decides("a");
-    ada.reads("Proceed?");
-    ada.types("y");
-    ada.reads("straightforward: batch 1 of 11");
-    ada.decides("a");
-    ada.reads("straightforward: batch 2 of 11");
-    ada.decides("q");
-    ada.reads("Write the 5 approved cases now?");
-    ada.types("n");
-    ada.reads("karat forge find_order --resume goes on here");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge(&project, &[TOOL, "--drafts", DRAFTS]);
+    terminal.expect_output("golden: batch 1 of 1");
+    terminal.answer("a");
+    terminal.expect_output("Proceed?");
+    terminal.send_line("y");
+    terminal.expect_output("straightforward: batch 1 of 11");
+    terminal.answer("a");
+    terminal.expect_output("straightforward: batch 2 of 11");
+    terminal.answer("q");
+    terminal.expect_output("Write the 5 approved cases now?");
+    terminal.send_line("n");
+    terminal.expect_output("to continue: karat forge find_order --resume");
+    terminal.expect_exit(0);
     std::fs::remove_file(project.path().join(DRAFTS)).unwrap();
-    let mut ada = Person::at(&project, &["--resume"]);
+    let mut terminal = TerminalSession::forge(&project, &["--resume"]);
     for batch in 2..=11 {
-        ada.reads(&format!("batch {batch} of 11"));
-        ada.reads("from .karat/drafts/find_order.json");
-        ada.decides("a");
+        terminal.expect_output(&format!("batch {batch} of 11"));
+        terminal.expect_output("from .karat/drafts/find_order.json");
+        terminal.answer("a");
     }
-    ada.reads("wrote evals/find-order.labeled.json: 48 labeled cases");
-    ada.leaves_with(0);
-    assert_clean(&project);
-    assert_formula_is_met(&project);
+    terminal.expect_output("wrote evals/find-order.labeled.json: 48 labeled cases");
+    terminal.expect_exit(0);
+    assert_no_issues(&project);
+    assert_complete_coverage(&project);
 }
 
 fn skill(path: &str) -> String {
@@ -403,20 +403,20 @@ const PAGES: [&str; 5] = [
     "forge-eval/references/overlap-map.md",
 ];
 
-/// Returns the blocks of a page in a language.
+/// Returns the code blocks of a page in a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}\n");
     let bodies = page.split(&opening).skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     bodies.map(str::to_owned).collect()
 }
 
-/// Returns the commands of a page, in blocks and within lines.
+/// Returns the commands of a page, in code blocks and inline.
 fn commands(page: &str) -> Vec<Vec<String>> {
     let in_blocks = blocks(page, "sh");
     let lines = in_blocks.iter().flat_map(|block| block.lines());
-    let within = page.split('`').skip(1).step_by(2);
-    let all = lines.chain(within).filter_map(|line| line.strip_prefix("karat "));
-    all.map(|line| shell_words::split(line).expect("words of a shell")).collect()
+    let inline = page.split('`').skip(1).step_by(2);
+    let all = lines.chain(inline).filter_map(|line| line.strip_prefix("karat "));
+    all.map(|line| shell_words::split(line).expect("valid shell words")).collect()
 }
 
 #[test]
@@ -427,9 +427,9 @@ fn commands_of_the_skill_exist() {
     for page in PAGES {
         for words in commands(&skill(page)) {
             count += 1;
-            let usage = |taken: usize| format!("Usage: karat {}", words[..taken].join(" "));
+            let usage = |length: usize| format!("Usage: karat {}", words[..length].join(" "));
             let verb =
-                (1..=2.min(words.len())).rev().find(|&taken| help(&words[..taken]).stdout.contains(&usage(taken)));
+                (1..=2.min(words.len())).rev().find(|&length| help(&words[..length]).stdout.contains(&usage(length)));
             let verb = verb.unwrap_or_else(|| panic!("{page}: there is no karat {}", words.join(" ")));
             let text = help(&words[..verb]).stdout;
             for flag in words.iter().filter_map(|word| word.strip_prefix("--")) {
@@ -438,7 +438,7 @@ fn commands_of_the_skill_exist() {
                     text.split(|letter: char| !letter.is_alphanumeric() && letter != '-').any(|word| word == flag);
                 assert!(is_known, "{page}: karat {}: {flag}", words.join(" "));
             }
-            // The arguments fit together: what fails is the empty project.
+            // The arguments are valid; the command may fail because the project is empty.
             let output = project.run(words.iter().map(String::as_str));
             assert!(!output.stderr.contains("Usage:"), "{page}: karat {}: {}", words.join(" "), output.stderr);
         }
@@ -452,7 +452,7 @@ fn commands_of_the_skill_exist() {
 fn the_skill_never_approves_by_itself() {
     let page = skill("forge-eval/SKILL.md");
     assert!(page.lines().count() < 150);
-    assert!(page.starts_with("---\nname: forge-eval\ndescription: "), "the name is that of the folder");
+    assert!(page.starts_with("---\nname: forge-eval\ndescription: "), "the name equals the folder name");
     assert!(page.contains("Never pass `--approve-all`."));
     for page in PAGES {
         let text = skill(page);
@@ -468,12 +468,12 @@ fn the_skill_never_approves_by_itself() {
 fn examples_and_rules_of_the_skill_are_valid() {
     let page = skill("forge-eval/references/case-format.md");
     let cases: Vec<Value> =
-        blocks(&page, "json").iter().map(|block| serde_json::from_str(block).expect("JSON")).collect();
+        blocks(&page, "json").iter().map(|block| serde_json::from_str(block).expect("valid JSON")).collect();
     assert_eq!(cases.len(), 4);
     let project = order_project().file(DRAFTS, json!({"cases": cases}));
     let output = project.run(["forge", TOOL, "--drafts", DRAFTS, "--dry-run", "--format", "json"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid report");
     let drafts = report["batches"]
         .as_array()
         .expect("batches")
@@ -484,7 +484,7 @@ fn examples_and_rules_of_the_skill_are_valid() {
         assert!(cases.contains(&draft["case"]), "it keeps its id: {draft:#}");
     }
     let brief: Value =
-        serde_json::from_str(&project.run(["forge", TOOL, "--brief", "--format", "json"]).stdout).expect("a brief");
+        serde_json::from_str(&project.run(["forge", TOOL, "--brief", "--format", "json"]).stdout).expect("valid brief");
     let known: BTreeSet<String> =
         brief["rules"].as_array().expect("rules").iter().map(|rule| text(&rule["rule"])).collect();
     let (_, table) = page.split_once("| rule | fix |").expect("the table");
@@ -493,6 +493,6 @@ fn examples_and_rules_of_the_skill_are_valid() {
         cells.flat_map(|cell| cell.split(", ")).map(|rule| rule.trim_matches('`').to_owned()).collect();
     assert!(named.len() > 20 && named.is_subset(&known), "{:?}", named.difference(&known));
     let map = &blocks(&skill("forge-eval/references/overlap-map.md"), "json")[0];
-    project.write("evals/overlap-map.json", serde_json::from_str::<Value>(map).expect("JSON"));
+    project.write("evals/overlap-map.json", serde_json::from_str::<Value>(map).expect("valid JSON"));
     assert_eq!(project.run(["overlap"]).code, Some(0));
 }

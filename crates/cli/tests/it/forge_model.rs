@@ -1,4 +1,4 @@
-//! The key `forge` of the configuration: the model that drafts.
+//! The config key `forge`: the model that drafts cases.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::support::{ok_case, project};
 #[case(json!({"model": "x:y", "temperature": -1}), Some("'temperature' must be a number from 0"))]
 #[case(json!({"model": "x:y", "maxOutputTokens": 0}), Some("'maxOutputTokens' must be"))]
 #[case(json!("openai:gpt-5"), Some("must be an object"))]
-fn the_key_is_read_strictly(#[case] forge: Value, #[case] message: Option<&str>) {
+fn validates_the_forge_key(#[case] forge: Value, #[case] message: Option<&str>) {
     let project = project()
         .file("karat.json", json!({ "forge": forge }))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
@@ -28,7 +28,7 @@ fn the_key_is_read_strictly(#[case] forge: Value, #[case] message: Option<&str>)
 }
 
 #[test]
-fn a_flag_and_a_variable_say_the_same() {
+fn flag_and_variable_are_equivalent() {
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     for (value, code) in [("openai:gpt-5", 0), ("{\"model\": \"openai:gpt-5\"}", 0), ("{\"model\": 5}", 2)] {
         let flag = project.run(["check", "--forge", value]);

@@ -1,4 +1,4 @@
-//! Drafts of karat itself, for a shop of six tools: a right agent passes them, one that calls a wrong tool does not.
+//! Template drafts for a shop with six tools: a correct agent passes them, an agent that calls wrong tools fails.
 
 use karat_testkit::project::TempProject;
 use serde_json::{Map, Value, json};
@@ -52,7 +52,7 @@ const SHOP: [(&str, &str, &str, [&str; 4]); 6] = [
     ),
 ];
 
-fn shop() -> TempProject {
+fn shop_project() -> TempProject {
     let tools = SHOP.map(|(name, category, description, phrases)| {
         json!({"name": name, "category": category, "description": description, "triggerPhrases": phrases})
     });
@@ -74,7 +74,7 @@ fn golden(project: &TempProject, tool: &str) -> Vec<Value> {
     project.read_json(&path)["cases"].as_array().expect("cases").clone()
 }
 
-/// An agent that answers each message of the golden cases; `call` chooses the tool, if any.
+/// Returns a scripted agent that answers the golden cases; `call` chooses the tool to call, if any.
 fn agent(cases: &[(&str, Value)], call: impl Fn(&str, &Value) -> Option<String>) -> Value {
     let mut replies = Map::new();
     for (tool, case) in cases {
@@ -86,13 +86,13 @@ fn agent(cases: &[(&str, Value)], call: impl Fn(&str, &Value) -> Option<String>)
     json!({ "replies": replies })
 }
 
-fn asks_first(case: &Value) -> bool {
+fn must_ask_first(case: &Value) -> bool {
     case["expect"]["toolsCalled"].is_null()
 }
 
 #[test]
-fn golden_cases_pass_a_right_agent_and_fail_a_wrong_one() {
-    let project = shop();
+fn a_correct_agent_passes_golden_cases_and_a_wrong_one_fails() {
+    let project = shop_project();
     let mut cases: Vec<(&str, Value)> = Vec::new();
     for (tool, ..) in SHOP {
         let output = project.run(["forge", tool, "--approve-all", "--tier", "golden"]);
@@ -100,7 +100,7 @@ fn golden_cases_pass_a_right_agent_and_fail_a_wrong_one() {
         cases.extend(golden(&project, tool).into_iter().map(|case| (tool, case)));
     }
     assert!(cases.len() >= 6 * 5, "{} cases", cases.len());
-    assert!(cases.iter().any(|(_, case)| asks_first(case)), "tools that change something ask first");
+    assert!(cases.iter().any(|(_, case)| must_ask_first(case)), "some tools require a question first");
     let run = |agent: Value| {
         project.write("agent.json", agent);
         let output = project.run([
@@ -113,29 +113,29 @@ fn golden_cases_pass_a_right_agent_and_fail_a_wrong_one() {
             "--format",
             "json",
         ]);
-        let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        let report: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
         let suites = report["suites"].as_array().expect("suites").clone();
         let results: Vec<Value> =
             suites.iter().flat_map(|suite| suite["cases"].as_array().expect("cases").clone()).collect();
         let passed = results.iter().filter(|case| case["passed"] == true).count();
         (passed, results.len(), output)
     };
-    let right = agent(&cases, |tool, case| (!asks_first(case)).then(|| tool.to_owned()));
-    let (passed, all, output) = run(right);
+    let correct = agent(&cases, |tool, case| (!must_ask_first(case)).then(|| tool.to_owned()));
+    let (passed, all, output) = run(correct);
     assert_eq!((passed, all), (cases.len(), cases.len()), "{}", output.both());
-    // Another tool; and where the agent has to ask, the tool itself, or another one that changes something.
+    // Wrong agents call another tool; where they must ask first, they call the tool or another one that changes data.
     let next = |tool: &str| {
         let at = SHOP.iter().position(|(name, ..)| *name == tool).expect("a tool");
         SHOP[(at + 1) % SHOP.len()].0.to_owned()
     };
-    let wrong = agent(&cases, |tool, case| Some(if asks_first(case) { tool.to_owned() } else { next(tool) }));
+    let wrong = agent(&cases, |tool, case| Some(if must_ask_first(case) { tool.to_owned() } else { next(tool) }));
     assert_eq!(run(wrong).0, 0);
     let other = |tool: &str| if tool == "cancel_order" { "refund_order" } else { "cancel_order" }.to_owned();
-    let hasty = agent(&cases, |tool, case| Some(if asks_first(case) { other(tool) } else { next(tool) }));
+    let hasty = agent(&cases, |tool, case| Some(if must_ask_first(case) { other(tool) } else { next(tool) }));
     assert_eq!(run(hasty).0, 0);
 }
 
-/// Proof values come from what the agent really answered, as tokens where the manifest has the value.
+/// Values that the seed manifest contains become tokens.
 #[test]
 fn proof_values_come_from_the_agents_answer() {
     let reply = json!({
@@ -143,7 +143,7 @@ fn proof_values_come_from_the_agents_answer() {
         "toolCalls": [{"name": "get_shipping_status", "params": {}, "success": true,
             "result": {"carrier": "PostNord", "depot": "Malmö", "fetchedAt": "2026-01-02T03:04:05Z"}}],
     });
-    let project = shop()
+    let project = shop_project()
         .file("karat.json", json!({"toolRegistryPath": "tools.json", "seedManifestPath": "seed.json"}))
         .file("seed.json", json!({"orders": [{"id": "A100", "carrier": "PostNord"}]}))
         .file("agent.json", json!({"replies": {}, "otherwise": reply}));
@@ -161,7 +161,7 @@ fn proof_values_come_from_the_agents_answer() {
     ];
     let output = project.run(arguments);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
     let drafts = report["batches"][0]["drafts"].as_array().expect("drafts");
     for draft in drafts {
         assert_eq!(
@@ -179,7 +179,7 @@ fn a_program_can_be_the_model() {
         asked = json.loads(ask[\"user\"])[\"asked\"]\ncases = [{\"id\": one[\"id\"], \"input\": {\"message\": \"Question %d for %s, of the kind %d\" % (n, one[\"id\"], n)}, \
         \"expect\": {\"toolsCalled\": [\"list_coupons\"], \"responseContains\": [\"SUMMER\", \"ten percent\"]}} for n, one in enumerate(asked)]\n\
         print(json.dumps({\"cases\": cases}))\n'\n";
-    let project = shop().file("model.sh", script);
+    let project = shop_project().file("model.sh", script);
     let path = project.path().join("model.sh");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let arguments = ["forge", "list_coupons", "--approve-all", "--tier", "golden", "--model", "command:./model.sh"];
@@ -195,16 +195,16 @@ fn a_program_can_be_the_model() {
 }
 
 #[test]
-fn a_description_without_a_trigger_needs_a_word() {
+fn a_description_without_a_trigger_needs_confirmation() {
     let tool = json!({"name": "cancel_order", "description": "Cancels an order that has not shipped yet.",
         "triggerPhrases": ["Cancel A100", "Stop order A200", "Call off A300"]});
-    let project = shop().file("tools.json", json!([tool])).file("evals/overlap-map.json", json!({}));
+    let project = shop_project().file("tools.json", json!([tool])).file("evals/overlap-map.json", json!({}));
     let plan = project.run(["forge", "cancel_order", "--plan"]);
     assert_eq!(plan.code, Some(0), "{}", plan.both());
-    let told = plan.unbroken_stderr();
-    let corrected = "a description to start from: Cancels an order that has not shipped yet. Use when the user asks \
-                     \"Cancel A100\" or alike.";
-    assert!(told.contains("(description-trigger)") && told.contains(corrected), "{told}");
+    let stderr = plan.unwrapped_stderr();
+    let corrected = "suggested description: Cancels an order that has not shipped yet. Use when the user asks \
+                     \"Cancel A100\" or similar.";
+    assert!(stderr.contains("(description-trigger)") && stderr.contains(corrected), "{stderr}");
     let refused = project.run(["forge", "cancel_order", "--approve-all"]);
     assert_eq!(refused.code, Some(2), "{}", refused.both());
     assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
@@ -212,21 +212,21 @@ fn a_description_without_a_trigger_needs_a_word() {
 }
 
 #[test]
-fn equal_and_hollow_descriptions_are_refused() {
+fn rejects_duplicate_and_vague_descriptions() {
     let tool = |name: &str, description: &str| json!({"name": name, "description": description});
     let same = "Lists the holdings of a portfolio. Use when the user asks about their shares.";
-    let project = shop().file("evals/overlap-map.json", json!({})).file(
+    let project = shop_project().file("evals/overlap-map.json", json!({})).file(
         "tools.json",
         json!([tool("a", same), tool("b", same), tool("c", "Lists the holdings of a fund. Use when needed.")]),
     );
     let sentence = "The tool description is too vague for reliable eval generation. Fix the description first.";
-    for (name, what) in [("a", "description-duplicate"), ("b", "description-duplicate"), ("c", "'when needed'")] {
+    for (name, finding) in [("a", "description-duplicate"), ("b", "description-duplicate"), ("c", "'when needed'")] {
         let output = project.run(["forge", name, "--plan"]);
         assert_eq!(output.code, Some(2), "{}", output.both());
-        let told = output.unbroken_stderr();
+        let stderr = output.unwrapped_stderr();
         assert!(
-            told.contains(sentence) && told.contains(what) && told.contains("a description to start from:"),
-            "{told}"
+            stderr.contains(sentence) && stderr.contains(finding) && stderr.contains("suggested description:"),
+            "{stderr}"
         );
     }
 }

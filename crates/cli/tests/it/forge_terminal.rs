@@ -1,4 +1,4 @@
-//! `karat forge` in a conversation, on a real terminal.
+//! `karat forge` at a terminal.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -10,66 +10,66 @@ use serde_json::{Value, json};
 
 use crate::forge::{forge_project, tools};
 
-/// How long the program may think.
-const PATIENCE_MS: u64 = 60_000;
+/// How long to wait for output.
+const TIMEOUT_MS: u64 = 60_000;
 
 const GOLDEN: &str = "evals/get-weather.golden.json";
 const LABELED: &str = "evals/get-weather.labeled.json";
 
-/// A person at a terminal.
-pub(crate) struct Person {
+/// A karat process in a pseudo-terminal.
+pub(crate) struct TerminalSession {
     session: PtySession,
 }
 
-impl Person {
-    pub(crate) fn at(project: &TempProject, arguments: &[&str]) -> Self {
-        Self::with(project, arguments, &[])
+impl TerminalSession {
+    /// Starts `karat forge`.
+    pub(crate) fn forge(project: &TempProject, arguments: &[&str]) -> Self {
+        Self::forge_with_env(project, arguments, &[])
     }
 
-    pub(crate) fn with(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::saying(project, &[&["forge"], arguments].concat(), variables)
+    pub(crate) fn forge_with_env(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::spawn(project, &[&["forge"], arguments].concat(), variables)
     }
 
-    /// Lets the program run with all of these words.
-    pub(crate) fn saying(project: &TempProject, words: &[&str], variables: &[(&str, &str)]) -> Self {
+    /// Starts karat with these arguments.
+    pub(crate) fn spawn(project: &TempProject, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
-        command.args(words).current_dir(project.path());
+        command.args(arguments).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env_remove("VISUAL");
         command.env("LC_ALL", "C.UTF-8").envs(variables.iter().copied());
-        let session = rexpect::session::spawn_command(command, Some(PATIENCE_MS)).expect("a terminal");
+        let session = rexpect::session::spawn_command(command, Some(TIMEOUT_MS)).expect("pseudo-terminal starts");
         Self { session }
     }
 
-    /// Waits until the program says this.
+    /// Waits until the output contains this text.
     #[track_caller]
-    pub(crate) fn reads(&mut self, words: &str) {
-        if let Err(error) = self.session.exp_string(words) {
-            panic!("it never says '{words}': {error}");
+    pub(crate) fn expect_output(&mut self, text: &str) {
+        if let Err(error) = self.session.exp_string(text) {
+            panic!("'{text}' is missing in the output: {error}");
         }
     }
 
-    pub(crate) fn types(&mut self, line: &str) {
-        self.session.send_line(line).expect("a terminal takes lines");
+    pub(crate) fn send_line(&mut self, line: &str) {
+        self.session.send_line(line).expect("terminal accepts input");
     }
 
-    /// Waits for the question behind a batch, and answers it.
+    /// Waits for the prompt after a batch and answers it.
     #[track_caller]
-    pub(crate) fn decides(&mut self, line: &str) {
-        self.reads("What now?");
-        self.types(line);
+    pub(crate) fn answer(&mut self, line: &str) {
+        self.expect_output("What now?");
+        self.send_line(line);
     }
 
     #[track_caller]
-    pub(crate) fn leaves_with(mut self, code: i32) {
-        self.session.exp_eof().expect("it ends");
+    pub(crate) fn expect_exit(mut self, code: i32) {
+        self.session.exp_eof().expect("karat exits");
         match self.session.process.wait() {
             Ok(WaitStatus::Exited(_, status)) => assert_eq!(status, code),
-            other => panic!("it did not end by itself: {other:?}"),
+            other => panic!("karat did not exit normally: {other:?}"),
         }
     }
 
-    /// Kills the program as nobody can prevent.
-    pub(crate) fn kills_it(mut self) {
+    pub(crate) fn kill(mut self) {
         self.session.process.kill(rexpect::process::signal::Signal::SIGKILL).ok();
     }
 }
@@ -83,39 +83,39 @@ fn has_session(project: &TempProject) -> bool {
 }
 
 #[test]
-fn a_golden_batch_is_looked_at_and_decided() {
+fn decides_a_golden_batch() {
     let project = forge_project(3);
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
-    ada.reads("golden: batch 1 of 1, 0 approved so far");
-    ada.reads("gs-get-weather-001");
-    ada.reads("Show me the weather of Paris");
-    ada.decides("");
-    ada.reads("type ? for the list of commands");
-    ada.decides("?");
-    ada.reads("write what is approved so far");
-    ada.decides("a 9");
-    ada.reads("there is no case 9");
-    ada.decides("a 1 2");
-    ada.reads("still open: 3");
-    ada.decides("d 3");
-    ada.reads("still open: 4");
-    ada.decides("g 4");
-    ada.reads("there is no other draft");
-    ada.decides("r make it shorter");
-    ada.reads("only a model understands words");
-    ada.decides("b");
-    ada.reads("this is the first batch");
-    ada.reads("What now?");
-    assert!(has_session(&project), "it is kept after every word");
-    assert!(!project.path().join(GOLDEN).exists(), "nothing is written by itself before all is decided");
-    ada.types("w");
-    ada.reads("golden: 2 cases in evals/get-weather.golden.json");
-    ada.decides("d 1");
-    ada.reads("case 1 is written: edit the file itself");
-    ada.decides("a");
-    ada.reads("wrote evals/get-weather.golden.json");
-    ada.reads("left out: 1 draft");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden"]);
+    terminal.expect_output("golden: batch 1 of 1, 0 approved so far");
+    terminal.expect_output("gs-get-weather-001");
+    terminal.expect_output("Show me the weather of Paris");
+    terminal.answer("");
+    terminal.expect_output("type ? for the list of commands");
+    terminal.answer("?");
+    terminal.expect_output("write the approved cases");
+    terminal.answer("a 9");
+    terminal.expect_output("no case 9");
+    terminal.answer("a 1 2");
+    terminal.expect_output("still undecided: 3");
+    terminal.answer("d 3");
+    terminal.expect_output("still undecided: 4");
+    terminal.answer("g 4");
+    terminal.expect_output("there is no other draft");
+    terminal.answer("r make it shorter");
+    terminal.expect_output("only a model can follow instructions");
+    terminal.answer("b");
+    terminal.expect_output("this is the first batch");
+    terminal.expect_output("What now?");
+    assert!(has_session(&project), "the session is saved after every command");
+    assert!(!project.path().join(GOLDEN).exists(), "nothing is written before all drafts are decided");
+    terminal.send_line("w");
+    terminal.expect_output("golden: 2 cases in evals/get-weather.golden.json");
+    terminal.answer("d 1");
+    terminal.expect_output("case 1 is already written: edit the file");
+    terminal.answer("a");
+    terminal.expect_output("wrote evals/get-weather.golden.json");
+    terminal.expect_output("left out: 1 draft");
+    terminal.expect_exit(0);
     let ids: Vec<Value> = cases(&project, GOLDEN).iter().map(|case| case["id"].clone()).collect();
     assert!(ids.contains(&json!("gs-get-weather-001")) && !ids.contains(&json!("gs-get-weather-003")), "{ids:?}");
     let approvals = project.read_json(GOLDEN)["metadata"]["approvals"].clone();
@@ -124,81 +124,81 @@ fn a_golden_batch_is_looked_at_and_decided() {
 }
 
 #[test]
-fn who_leaves_comes_back_to_the_same_batch() {
+fn resumes_at_the_same_batch() {
     let project = forge_project(3);
-    let mut ada = Person::at(&project, &["get_weather"]);
-    ada.decides("a");
-    ada.reads("Eval batch plan for get_weather:");
-    ada.reads("Proceed?");
-    ada.types("n");
-    ada.reads("--resume goes on here");
-    ada.leaves_with(0);
-    assert!(project.path().join(GOLDEN).exists(), "golden is written after its batch");
-    let mut ada = Person::at(&project, &["--resume"]);
-    ada.reads("Proceed?");
-    ada.types("y");
-    ada.reads("edge: batch 1 of");
-    ada.decides("a 1 3");
-    ada.reads("still open: 2, 4, 5");
-    ada.decides("q");
-    ada.reads("Write the 2 approved cases now?");
-    ada.types("n");
-    ada.leaves_with(0);
-    let mut ada = Person::at(&project, &["get_weather", "--resume"]);
-    ada.reads("edge: batch 1 of");
-    ada.reads("ls-get-weather-001");
-    ada.reads("approved");
-    ada.decides("a");
-    ada.reads("edge: batch 2 of");
-    ada.decides("b");
-    ada.reads("edge: batch 1 of");
-    ada.decides("d 2");
-    ada.decides("n");
-    ada.reads("edge: batch 2 of");
-    // Esc is a way to leave too.
-    ada.reads("What now?");
-    ada.session.send("\u{1b}").unwrap();
-    ada.session.flush().unwrap();
-    ada.reads("--resume goes on here");
-    ada.leaves_with(0);
-    assert!(!project.path().join(LABELED).exists(), "nobody wanted them written yet");
-    // What a person approved is not approved again by a script.
+    let mut terminal = TerminalSession::forge(&project, &["get_weather"]);
+    terminal.answer("a");
+    terminal.expect_output("Eval batch plan for get_weather:");
+    terminal.expect_output("Proceed?");
+    terminal.send_line("n");
+    terminal.expect_output("to continue: karat forge get_weather --resume");
+    terminal.expect_exit(0);
+    assert!(project.path().join(GOLDEN).exists(), "golden cases are written after their batch");
+    let mut terminal = TerminalSession::forge(&project, &["--resume"]);
+    terminal.expect_output("Proceed?");
+    terminal.send_line("y");
+    terminal.expect_output("edge: batch 1 of");
+    terminal.answer("a 1 3");
+    terminal.expect_output("still undecided: 2, 4, 5");
+    terminal.answer("q");
+    terminal.expect_output("Write the 2 approved cases now?");
+    terminal.send_line("n");
+    terminal.expect_exit(0);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--resume"]);
+    terminal.expect_output("edge: batch 1 of");
+    terminal.expect_output("ls-get-weather-001");
+    terminal.expect_output("approved");
+    terminal.answer("a");
+    terminal.expect_output("edge: batch 2 of");
+    terminal.answer("b");
+    terminal.expect_output("edge: batch 1 of");
+    terminal.answer("d 2");
+    terminal.answer("n");
+    terminal.expect_output("edge: batch 2 of");
+    // Esc quits too.
+    terminal.expect_output("What now?");
+    terminal.session.send("\u{1b}").unwrap();
+    terminal.session.flush().unwrap();
+    terminal.expect_output("to continue: karat forge get_weather --resume");
+    terminal.expect_exit(0);
+    assert!(!project.path().join(LABELED).exists(), "labeled cases are not written yet");
+    // A script does not approve again what a person approved.
     let output = project.run(["forge", "--resume", "--approve-all", "--approved-by", "script"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.stdout.contains("left out: 1 draft"), "a person wanted it so: {}", output.stdout);
+    assert!(output.stdout.contains("left out: 1 draft"), "a dropped draft remains dropped: {}", output.stdout);
     let labeled = project.read_json(LABELED);
     let approvals = labeled["metadata"]["approvals"].as_array().expect("approvals").clone();
-    let of_ada: Vec<&Value> = approvals.iter().filter(|approval| approval["approvedBy"] == "Ada").collect();
-    assert_eq!(of_ada[0]["cases"], json!(["ls-get-weather-001", "ls-get-weather-003"]));
+    let by_ada: Vec<&Value> = approvals.iter().filter(|approval| approval["approvedBy"] == "Ada").collect();
+    assert_eq!(by_ada[0]["cases"], json!(["ls-get-weather-001", "ls-get-weather-003"]));
     assert!(cases(&project, LABELED).iter().all(|case| case["id"] != "ls-get-weather-002"));
 }
 
 #[test]
 fn ctrl_c_keeps_the_session() {
     let project = forge_project(3);
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
-    ada.decides("a 1");
-    ada.reads("still open");
-    ada.reads("What now?");
-    ada.session.send_control('c').unwrap();
-    ada.reads("1 approved case not written, kept in .karat/forge/get-weather.json");
-    ada.leaves_with(130);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden"]);
+    terminal.answer("a 1");
+    terminal.expect_output("still undecided");
+    terminal.expect_output("What now?");
+    terminal.session.send_control('c').unwrap();
+    terminal.expect_output("1 approved case not written, saved in .karat/forge/get-weather.json");
+    terminal.expect_exit(130);
     assert!(has_session(&project));
-    // A second one is refused as long as somebody is at it.
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
-    ada.reads("going on with the session that was left, 1 approved");
-    ada.reads("What now?");
+    // A second process is rejected while the session is in use.
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden"]);
+    terminal.expect_output("continuing the saved session, 1 approved");
+    terminal.expect_output("What now?");
     let second = project.run(["forge", "get_weather", "--resume", "--approve-all"]);
     assert_eq!(second.code, Some(2), "{}", second.both());
-    assert!(second.stderr.contains("another karat forge is at work on 'get_weather'"), "{}", second.stderr);
-    ada.types("a");
-    ada.reads("wrote evals/get-weather.golden.json");
-    ada.leaves_with(0);
+    assert!(second.stderr.contains("another karat forge process is working on 'get_weather'"), "{}", second.stderr);
+    terminal.send_line("a");
+    terminal.expect_output("wrote evals/get-weather.golden.json");
+    terminal.expect_exit(0);
 }
 
-/// An editor that makes mistakes first.
+/// The first two edits contain mistakes.
 #[test]
-fn an_edited_case_is_examined_before_it_counts() {
+fn checks_edited_cases() {
     let project = forge_project(3);
     let editor = project.path().join("editor.sh");
     std::fs::write(
@@ -219,99 +219,99 @@ fn an_edited_case_is_examined_before_it_counts() {
     project.write("wrong", case("get_wether").to_string());
     project.write("good", case("get_weather").to_string());
     let path = editor.display().to_string();
-    let mut ada = Person::with(&project, &["get_weather", "--tier", "golden"], &[("EDITOR", &path)]);
-    ada.decides("e 99");
-    ada.reads("there is no case 99");
-    ada.decides("e 2");
-    ada.reads("Edit it again?");
-    ada.types("y");
-    ada.reads("get_wether");
-    ada.reads("Edit it again?");
-    ada.types("y");
-    ada.reads("How hot is it in Cairo?");
-    ada.reads("edited by you");
-    ada.decides("e 2");
-    ada.reads("nothing was changed");
-    ada.decides("a");
-    ada.reads("wrote evals/get-weather.golden.json");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge_with_env(&project, &["get_weather", "--tier", "golden"], &[("EDITOR", &path)]);
+    terminal.answer("e 99");
+    terminal.expect_output("no case 99");
+    terminal.answer("e 2");
+    terminal.expect_output("Edit again?");
+    terminal.send_line("y");
+    terminal.expect_output("get_wether");
+    terminal.expect_output("Edit again?");
+    terminal.send_line("y");
+    terminal.expect_output("How hot is it in Cairo?");
+    terminal.expect_output("edited by you");
+    terminal.answer("e 2");
+    terminal.expect_output("no changes");
+    terminal.answer("a");
+    terminal.expect_output("wrote evals/get-weather.golden.json");
+    terminal.expect_exit(0);
     assert!(cases(&project, GOLDEN).contains(&case("get_weather")));
-    // Without an editor nothing is lost either.
-    let mut ada = Person::with(&project, &["get_forecast", "--tier", "golden"], &[("EDITOR", "no-such-editor")]);
-    ada.decides("e 1");
-    ada.reads("cannot start the editor 'no-such-editor'");
-    ada.decides("q");
-    ada.leaves_with(0);
+    // A missing editor does not end the session.
+    let mut terminal = TerminalSession::forge_with_env(&project, &["get_forecast", "--tier", "golden"], &[("EDITOR", "no-such-editor")]);
+    terminal.answer("e 1");
+    terminal.expect_output("cannot start the editor 'no-such-editor'");
+    terminal.answer("q");
+    terminal.expect_exit(0);
 }
 
 #[test]
-fn what_nothing_says_is_asked_for() {
+fn asks_for_missing_overlaps_and_trigger_phrases() {
     let mut tools = tools(2);
     for tool in tools["tools"].as_array_mut().expect("tools") {
         tool.as_object_mut().expect("a tool").remove("triggerPhrases");
     }
     let project = forge_project(2).file("tools.json", tools);
     std::fs::remove_file(project.path().join("evals/overlap-map.json")).unwrap();
-    let mut ada = Person::at(&project, &["get_weather"]);
-    ada.reads("The overlap map says nothing of get_weather. It may be taken for:");
-    ada.reads("Declare that get_weather and get_forecast overlap?");
-    ada.types("y");
-    ada.reads("What does a person say who means get_weather?");
+    let mut terminal = TerminalSession::forge(&project, &["get_weather"]);
+    terminal.expect_output("The overlap map has no entry for get_weather. It may overlap with:");
+    terminal.expect_output("Declare that get_weather and get_forecast overlap?");
+    terminal.send_line("y");
+    terminal.expect_output("Which phrases should trigger get_weather?");
     for (question, phrase) in
         [(1, "Is it warm?"), (2, "is it WARM?"), (2, "Is it cold?"), (3, ""), (3, "Is it wet?"), (4, "")]
     {
-        ada.reads(&format!("Phrase {question}:"));
-        ada.types(phrase);
+        terminal.expect_output(&format!("Phrase {question}:"));
+        terminal.send_line(phrase);
     }
-    ada.decides("a");
-    ada.reads("Overlaps: 1");
-    ada.reads("Proceed?");
-    ada.types("n");
-    ada.reads("--resume goes on here");
-    ada.leaves_with(0);
+    terminal.answer("a");
+    terminal.expect_output("Overlaps: 1");
+    terminal.expect_output("Proceed?");
+    terminal.send_line("n");
+    terminal.expect_output("to continue: karat forge get_weather --resume");
+    terminal.expect_exit(0);
     assert_eq!(cases(&project, GOLDEN)[0]["input"]["message"], "Is it warm?");
     let map = project.read_json("evals/overlap-map.json");
     let both = (&map["get_weather"]["overlaps"], &map["get_forecast"]["overlaps"]);
     assert_eq!(both, (&json!(["get_forecast"]), &json!(["get_weather"])));
-    // What was declared is no change of what the drafts were made for.
+    // The declared overlap does not make the drafts stale.
     let output = project.run(["forge", "--resume", "--approve-all"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    assert!(output.unbroken_stderr().contains("no ambiguous case names both"), "{}", output.stderr);
+    assert!(output.unwrapped_stderr().contains("no ambiguous case covers the declared overlap"), "{}", output.stderr);
     let versions = [GOLDEN, LABELED].map(|path| project.read_json(path)["metadata"]["overlapMapVersion"].clone());
     assert!(versions[0].is_string() && versions[0] == versions[1], "{versions:?}");
 }
 
 #[test]
-fn a_tool_that_changed_meanwhile_is_told_of() {
+fn reports_tools_that_changed_since_the_session_started() {
     let project = forge_project(3);
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden"]);
-    ada.decides("a 1");
-    ada.reads("still open");
-    ada.decides("q");
-    ada.reads("Write the 1 approved case now?");
-    ada.types("n");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden"]);
+    terminal.answer("a 1");
+    terminal.expect_output("still undecided");
+    terminal.answer("q");
+    terminal.expect_output("Write the 1 approved case now?");
+    terminal.send_line("n");
+    terminal.expect_exit(0);
     project.write("tools.json", tools(4));
     let script = project.run(["forge", "get_weather", "--resume", "--approve-all"]);
     assert_eq!(script.code, Some(2), "{}", script.both());
     assert!(script.stderr.contains("new tools: get_mail"), "{}", script.stderr);
-    let mut ada = Person::at(&project, &["get_weather"]);
-    ada.reads("new tools: get_mail");
-    ada.reads("Go on with these drafts all the same?");
-    ada.types("n");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather"]);
+    terminal.expect_output("new tools: get_mail");
+    terminal.expect_output("Continue with these drafts anyway?");
+    terminal.send_line("n");
+    terminal.expect_exit(0);
     assert!(has_session(&project));
-    let mut ada = Person::at(&project, &["get_weather"]);
-    ada.reads("Go on with these drafts all the same?");
-    ada.types("y");
-    ada.reads("golden: batch 1 of 1, 1 approved so far");
-    ada.decides("a");
-    ada.reads("wrote evals/get-weather.golden.json");
-    ada.leaves_with(0);
+    let mut terminal = TerminalSession::forge(&project, &["get_weather"]);
+    terminal.expect_output("Continue with these drafts anyway?");
+    terminal.send_line("y");
+    terminal.expect_output("golden: batch 1 of 1, 1 approved so far");
+    terminal.answer("a");
+    terminal.expect_output("wrote evals/get-weather.golden.json");
+    terminal.expect_exit(0);
 }
 
 #[test]
-fn a_model_revises_as_it_is_told() {
+fn a_model_revises_drafts_as_instructed() {
     let case = |message: &str, number: usize| {
         json!({"id": format!("gs-get-weather-{number:03}"), "input": {"message": message}, "expect": {
             "toolsCalled": ["get_weather"], "responseContains": [format!("{number}1.25"), format!("north-{number}")],
@@ -327,16 +327,16 @@ fn a_model_revises_as_it_is_told() {
         {"contains": ["out of order"], "error": "the model is out of order"},
     ], "otherwise": {"value": {"cases": first}}});
     let project = forge_project(3).file("model.json", script);
-    let mut ada = Person::at(&project, &["get_weather", "--tier", "golden", "--model", "scripted:model.json"]);
-    ada.reads("cases are drafted by scripted:model.json");
-    ada.reads("golden: batch 1 of 1");
-    ada.decides("r 2 speak of gales");
-    ada.reads("Tell me of the gales at the coast of Brittany");
-    ada.decides("r 2 out of order");
-    ada.reads("the model is out of order");
+    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden", "--model", "scripted:model.json"]);
+    terminal.expect_output("cases are drafted by scripted:model.json");
+    terminal.expect_output("golden: batch 1 of 1");
+    terminal.answer("r 2 speak of gales");
+    terminal.expect_output("Tell me of the gales at the coast of Brittany");
+    terminal.answer("r 2 out of order");
+    terminal.expect_output("the model is out of order");
     // The draft is still there.
-    ada.decides("s");
-    ada.reads("Tell me of the gales at the coast of Brittany");
-    ada.decides("q");
-    ada.leaves_with(0);
+    terminal.answer("s");
+    terminal.expect_output("Tell me of the gales at the coast of Brittany");
+    terminal.answer("q");
+    terminal.expect_exit(0);
 }

@@ -1,4 +1,4 @@
-//! Cases made of stored traces: `karat regress add --from-trace`, and `karat forge --drafter traces`.
+//! Cases from stored traces: `karat regress add --from-trace`, and `karat forge --drafter traces`.
 
 use jiff::Timestamp;
 use karat_core::port::TraceStore;
@@ -6,16 +6,16 @@ use karat_core::rating::Rating;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
-use crate::eval_stored::{store_of, with_store};
+use crate::eval_stored::{store_location, with_store};
 use crate::forge::forge_project;
 use crate::stored::{ProjectStore, new_trace};
 use crate::support::project;
 
 const FILE: &str = "evals/get-weather.regression.json";
 
-fn put(project: &TempProject, source: &str, document: &Value) {
+fn put_trace(project: &TempProject, source: &str, document: &Value) {
     let trace = new_trace(document["trace_id"].as_str().unwrap(), source, &document.to_string());
-    with_store(&store_of(project), async |store| store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap());
+    with_store(&store_location(project), async |store| store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap());
 }
 
 fn step(message: Option<&str>, response: &str, tools: &[&str]) -> Value {
@@ -28,8 +28,8 @@ fn step(message: Option<&str>, response: &str, tools: &[&str]) -> Value {
     json!({"input": input, "output": {"response": response}, "tool_calls": calls, "error": null})
 }
 
-/// A project with a trace of two turns.
-fn with_trace() -> TempProject {
+/// Creates a project with a trace of two turns.
+fn project_with_trace() -> TempProject {
     let tools = json!([
         {"name": "get_weather", "description": "Fetches the weather."},
         {"name": "get_forecast", "description": "Fetches the forecast."},
@@ -40,7 +40,7 @@ fn with_trace() -> TempProject {
         step(None, "It rains, says {\"celsius\": 21}", &[]),
         step(Some("And tomorrow? Write to jo@example.org"), "Sun", &["get_forecast", "get_weather"]),
     ];
-    put(&project, "langfuse", &json!({"trace_id": "4bf92f3577b34da6", "steps": steps}));
+    put_trace(&project, "langfuse", &json!({"trace_id": "4bf92f3577b34da6", "steps": steps}));
     project
 }
 
@@ -49,11 +49,11 @@ fn add(project: &TempProject, more: &[&str]) -> Output {
 }
 
 #[test]
-fn a_trace_becomes_a_case_once() {
-    let project = with_trace();
+fn adds_a_trace_as_a_case_once() {
+    let project = project_with_trace();
     ProjectStore::open(&project).feedback("ada", "4bf92f3577b34da6", Rating::Negative, Some("answered with raw JSON"));
-    let words = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
-    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    let arguments = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
+    insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json, a new file
@@ -73,7 +73,7 @@ fn a_trace_becomes_a_case_once() {
     });
     assert_eq!(*case, expected);
     let before = project.read(FILE);
-    insta::assert_snapshot!(add(&project, &words).filtered(), @"
+    insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
     rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
@@ -84,19 +84,19 @@ fn a_trace_becomes_a_case_once() {
       another one
     ");
     let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
-    let report: Value = serde_json::from_str(&again.stdout).expect("a report");
+    let report: Value = serde_json::from_str(&again.stdout).expect("valid report");
     assert_eq!((&report["written"], &report["cases"][0]["id"]), (&json!(false), &json!("rg-get-weather-001")));
     assert_eq!(project.read(FILE), before);
     assert_eq!(project.run(["check"]).code, Some(0));
 }
 
 #[test]
-fn another_step_is_another_case() {
-    let project = with_trace();
+fn another_step_becomes_another_case() {
+    let project = project_with_trace();
     assert_eq!(add(&project, &["--from-trace", "4bf9", "--no-tool-errors"]).code, Some(0));
-    let words =
+    let arguments =
         ["get_forecast", "--from-trace", "4bf9", "--step", "3", "--bug-ref", "#7", "--tools-called", "get_forecast"];
-    let output = add(&project, &words);
+    let output = add(&project, &arguments);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
@@ -110,25 +110,25 @@ fn another_step_is_another_case() {
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
     assert_eq!(case["description"], "regression — called get_forecast, get_weather, and answered: Sun");
-    let again = add(&project, &words);
+    let again = add(&project, &arguments);
     assert!(again.stdout.contains("before") && again.code == Some(0), "{}", again.both());
 }
 
 #[test]
-fn what_is_wrong_is_said_with_a_way_out() {
-    let project = with_trace();
-    put(&project, "karat", &json!({"trace_id": "silent", "steps": [step(None, "Hello!", &[])]}));
-    put(&project, "karat", &json!({"trace_id": "shapeless", "steps": "none"}));
+fn errors_have_hints() {
+    let project = project_with_trace();
+    put_trace(&project, "karat", &json!({"trace_id": "silent", "steps": [step(None, "Hello!", &[])]}));
+    put_trace(&project, "karat", &json!({"trace_id": "shapeless", "steps": "none"}));
     let late = [
         step(Some("Good morning"), "Hello!", &[]),
         step(None, "How can I help?", &[]),
         step(Some("Weather in Rome?"), "Sun", &["get_weather"]),
     ];
-    put(&project, "karat", &json!({"trace_id": "late", "steps": late}));
+    put_trace(&project, "karat", &json!({"trace_id": "late", "steps": late}));
     let cases: [(&[&str], i32, &str); 10] = [
-        (&["--from-trace", "zzz", "--no-tool-errors"], 2, "'karat trace list' shows the traces"),
-        (&["--from-trace", "4bf9"], 2, "the case expects nothing that an answer could fail"),
-        (&["--from-trace", "4bf9", "--step", "9", "--no-tool-errors"], 2, "users' turns are the steps 1 to 3"),
+        (&["--from-trace", "zzz", "--no-tool-errors"], 2, "run 'karat trace list' to list traces"),
+        (&["--from-trace", "4bf9"], 2, "the case would always pass"),
+        (&["--from-trace", "4bf9", "--step", "9", "--no-tool-errors"], 2, "the user's turns are steps 1 to 3"),
         (
             &["--from-trace", "4bf9", "--step", "3", "--no-tool-errors"],
             2,
@@ -140,8 +140,8 @@ fn what_is_wrong_is_said_with_a_way_out() {
             "no tool was called in the turn of this message (steps 1 to 2), so",
         ),
         (&["--from-trace", "late", "--no-tool-errors"], 2, "hint: other turns call get_weather (--step 3)\n"),
-        (&["--from-trace", "silent", "--no-tool-errors"], 2, "holds no message of a user"),
-        (&["--from-trace", "shapeless", "--no-tool-errors"], 2, "the trace has no list 'steps'"),
+        (&["--from-trace", "silent", "--no-tool-errors"], 2, "has no user message"),
+        (&["--from-trace", "shapeless", "--no-tool-errors"], 2, "the trace has no 'steps' list"),
         (&["get_wether", "--from-trace", "4bf9", "--no-tool-errors"], 2, "did you mean 'get_weather'?"),
         (
             &["--from-trace", "4bf9", "--from-run", "latest", "--case", "x", "--no-tool-errors"],
@@ -149,20 +149,20 @@ fn what_is_wrong_is_said_with_a_way_out() {
             "cannot be used with",
         ),
     ];
-    for (words, code, told) in cases {
-        let output = add(&project, words);
-        assert_eq!(output.code, Some(code), "{words:?}: {}", output.both());
-        assert!(output.both().contains(told), "{words:?}: {}", output.both());
+    for (arguments, code, expected) in cases {
+        let output = add(&project, arguments);
+        assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.both());
+        assert!(output.both().contains(expected), "{arguments:?}: {}", output.both());
     }
     assert!(!project.path().join("evals").exists());
 }
 
 #[test]
-fn cases_are_drafted_from_the_store() {
+fn drafts_cases_from_the_store() {
     let project = forge_project(3);
     let forge = |more: &[&str]| {
-        let words = ["forge", "get_weather", "--dry-run", "--tier", "golden", "--drafter", "traces"];
-        project.run(words.into_iter().chain(more.iter().copied()))
+        let arguments = ["forge", "get_weather", "--dry-run", "--tier", "golden", "--drafter", "traces"];
+        project.run(arguments.into_iter().chain(more.iter().copied()))
     };
     let mistyped = forge(&["--store", "karta.db"]);
     assert_eq!(mistyped.code, Some(4), "{}", mistyped.both());
@@ -171,8 +171,8 @@ fn cases_are_drafted_from_the_store() {
     let steps = |message: &str| {
         json!([step(Some(message), "", &["get_weather"]), step(None, "21 degrees, north-west wind", &[])])
     };
-    put(&project, "otlp", &json!({"trace_id": "real", "steps": steps("Do I need a coat in Lisbon?")}));
-    put(&project, "run", &json!({"trace_id": "of-a-run", "steps": steps("Is it windy up in Aberdeen?")}));
+    put_trace(&project, "otlp", &json!({"trace_id": "real", "steps": steps("Do I need a coat in Lisbon?")}));
+    put_trace(&project, "run", &json!({"trace_id": "of-a-run", "steps": steps("Is it windy up in Aberdeen?")}));
     let output = forge(&[]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("Do I need a coat in Lisbon?"), "{}", output.both());
@@ -180,9 +180,9 @@ fn cases_are_drafted_from_the_store() {
     assert!(output.stderr.contains("1 of 1 traces call get_weather"), "{}", output.stderr);
     let narrow = forge(&["--rating", "positive"]);
     assert_eq!(narrow.code, Some(4), "{}", narrow.both());
-    assert!(narrow.stderr.contains("leave --since and --rating out"), "{}", narrow.both());
+    assert!(narrow.stderr.contains("remove --since and --rating"), "{}", narrow.both());
     ProjectStore::open(&project).feedback("ada", "real", Rating::Positive, None);
     assert_eq!(forge(&["--rating", "positive"]).code, Some(0));
     let other = project.run(["forge", "get_weather", "--dry-run", "--drafter", "template", "--since", "7d"]);
-    assert!(other.both().contains("give --drafter traces"), "{}", other.both());
+    assert!(other.both().contains("add --drafter traces"), "{}", other.both());
 }

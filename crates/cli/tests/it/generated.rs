@@ -108,7 +108,7 @@ fn the_command_line_reference_is_fresh() {
         let title = format!("karat {verb}");
         let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end());
     }
-    assert_fresh("docs/cli.md", &page);
+    assert_fresh("docs/reference/cli.md", &page);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn the_list_of_rules_is_fresh() {
             text("example").replace('`', "")
         );
     }
-    assert_fresh("docs/rules.md", &page);
+    assert_fresh("docs/reference/rules.md", &page);
 }
 
 #[test]

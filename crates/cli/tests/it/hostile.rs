@@ -130,7 +130,7 @@ fn an_eval_file_of_200_megabytes() {
     write!(file, "]").unwrap();
     drop(file);
     let arguments = ["run", "--quiet", "--agent-endpoint", "scripted:a.json"];
-    let output = project.command(arguments).within(Duration::from_mins(2)).run();
+    let output = project.command(arguments).timeout(Duration::from_mins(2)).run();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains("200/200 passed"), "{}", output.stdout);
 
@@ -138,7 +138,7 @@ fn an_eval_file_of_200_megabytes() {
     let path = project.path().join("evals/x.golden.json");
     let length = std::fs::metadata(&path).unwrap().len();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 2).unwrap();
-    let output = project.command(arguments).within(Duration::from_mins(2)).run();
+    let output = project.command(arguments).timeout(Duration::from_mins(2)).run();
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.len() < 2_000, "{} bytes of error", output.stderr.len());
 }
@@ -151,7 +151,7 @@ fn a_hundred_thousand_cases() {
     project.write("evals/x.golden.json", json!(cases));
     let output = project
         .command(["run", "--quiet", "-j", "16", "--agent-endpoint", "scripted:a.json"])
-        .within(Duration::from_mins(2))
+        .timeout(Duration::from_mins(2))
         .run();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let result = only_result(&project, "evals/results");

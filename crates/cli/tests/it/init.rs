@@ -43,7 +43,7 @@ fn writes_what_can_be_checked_at_once_and_never_overwrites() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: karat.json is there already, and is left as it is
+    error: karat.json already exists
     ");
     assert_eq!(project.read("karat.json"), before);
 }
@@ -140,9 +140,9 @@ fn asks_on_a_terminal() {
     let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("a terminal");
     session.exp_string("Your agent (a URL, openai:MODEL").unwrap();
     session.send_line("http://localhost:4000/ask").unwrap();
-    session.exp_string("The first tool to test:").unwrap();
+    session.exp_string("First tool to test:").unwrap();
     session.send_line("get_news").unwrap();
-    session.exp_string("A message that should make the agent call it:").unwrap();
+    session.exp_string("Message that should make the agent call it:").unwrap();
     session.send_line("").unwrap();
     session.exp_eof().unwrap();
     assert_eq!(project.read_json("karat.json")["agentEndpoint"], "http://localhost:4000/ask");

@@ -36,7 +36,7 @@ fn verbose_shows_runs_and_cases_and_leaves_stdout_alone(#[case] arguments: &[&st
     assert_eq!(verbose.code, quiet.code);
     assert_eq!(verbose.filtered_stdout(), quiet.filtered_stdout());
     let log = &verbose.stderr;
-    assert_eq!(lines_with(log, &["DEBUG run{id=", "run started cases=2 tries=2"]).len(), 1, "{log}");
+    assert_eq!(lines_with(log, &["DEBUG run{id=", "run started cases=2 trials=2"]).len(), 1, "{log}");
     let passed = ["run{id=", ":case{id=gs-x-001 trial=1}: karat_runner", "case finished outcome=Passed"];
     assert_eq!(lines_with(log, &passed).len(), 1, "{log}");
     let failed = [":case{id=gs-x-002", "outcome=Failed cause=Assertion", "error=responseContains: expected 'ok'"];

@@ -181,11 +181,11 @@ fn what_names_no_several_agents_is_refused() {
         output.filtered_stderr().lines().next().unwrap_or_default().to_owned()
     };
     assert_eq!(error(&["--matrix", "scripted:a.json,,x"]), "error: agent 2 of 'matrix' is empty");
-    assert_eq!(error(&["--matrix", "a, b ,a"]), "error: 'matrix' names 'a' twice");
-    assert!(error(&["--matrix", "scripted:a.json,nobody"]).starts_with("error: 'nobody' is no agent"));
+    assert_eq!(error(&["--matrix", "a, b ,a"]), "error: duplicate agent 'a' in 'matrix'");
+    assert!(error(&["--matrix", "scripted:a.json,nobody"]).starts_with("error: 'nobody' is not a valid agent"));
     assert!(error(&["--matrix", "a", "--agent-endpoint", "b"]).contains("cannot be used with"));
     project.write("karat.json", json!({"matrix": []}));
-    assert_eq!(error(&[]), "error: 'matrix' names no agent");
+    assert_eq!(error(&[]), "error: 'matrix' has no agents");
     project.write("karat.json", json!({"matrix": ["a"], "agentEndpoint": "b"}));
     assert_eq!(error(&[]), "error: karat.json has both 'matrix' and 'agentEndpoint': keep one");
 }

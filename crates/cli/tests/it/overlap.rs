@@ -199,8 +199,8 @@ fn a_cluster_is_of_three_tools_at_least() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: a cluster is of at least 3 tools, found 2
-    hint: two tools are an overlap: leave --cluster out
+    error: a cluster needs at least 3 tools, found 2
+    hint: to declare an overlap of two tools, remove --cluster
     ");
     insta::assert_snapshot!(project.run(["overlap", "add", "--cluster", "get_weather", "get_forecast", "get_climate"]).filtered(), @"
     exit: 0
@@ -245,14 +245,14 @@ fn what_is_no_tool_is_refused() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the registry has no tool 'get_forcast'
+    error: unknown tool 'get_forcast'
     hint: did you mean 'get_forecast'?
     ");
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_weather"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'get_weather' is named twice
+    error: duplicate tool 'get_weather'
     ");
     assert!(!project.path().join(MAP).exists());
     let unchecked = TempProject::new(env!("CARGO_BIN_EXE_karat"));
@@ -263,7 +263,7 @@ fn what_is_no_tool_is_refused() {
       + a overlaps b
       + b overlaps a
     ----- stderr -----
-    there is no tool registry, so the names were not checked
+    the names were not checked: there is no tool registry
     ");
 }
 
@@ -288,7 +288,7 @@ fn the_other_shape_is_converted_when_that_is_asked_for() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/overlap-map.json: the overlap map is a list under 'tools', which is read but not edited
+    error: evals/overlap-map.json: cannot edit an overlap map in the list form (a list under 'tools')
     hint: --convert rewrites it in the shape that karat edits, and says what has no
       place there
     ");
@@ -482,8 +482,8 @@ fn nothing_is_proposed_without_a_registry() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no tool registry, so there is nothing to compare
-    hint: set 'toolRegistryPath' in karat.json, or give --tool-registry-path
+    error: nothing to compare: there is no tool registry
+    hint: set 'toolRegistryPath' in karat.json, or add --tool-registry-path
     ");
 }
 

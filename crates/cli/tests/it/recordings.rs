@@ -91,7 +91,7 @@ fn a_replay_is_the_recorded_run_without_the_agent() {
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
       ! gs-x-001  says a!                                           [TIME]
-        → error: no recording of this answer: the message was 'a' and is 'a!'
+        → error: no recording for this request: the message was 'a' and is now 'a!'
     ───────────────────────────────────────────────────────────────────
       0/1 passed | 0 failed | 1 errored | 0 skipped assertions | [TIME] total
 
@@ -106,14 +106,14 @@ fn auto_asks_for_what_is_missing_and_for_what_errored() {
     let project = recording_project(&server).env("AGENT_TOKEN", SECRET);
     let first = project.run(["run", "--replay"]);
     assert!(
-        first.stderr.contains("replayed 0 answers, asked 5 anew (recorded in evals/recordings)"),
+        first.stderr.contains("replayed 0 answers, requested 5 (recorded in evals/recordings)"),
         "{}",
         first.stderr
     );
     server.reset(json!({"*": {"response": "new ok"}}));
     let second = project.run(["run", "--replay"]);
     assert!(
-        second.stderr.contains("replayed 4 answers, asked 1 anew (recorded in evals/recordings)"),
+        second.stderr.contains("replayed 4 answers, requested 1 (recorded in evals/recordings)"),
         "{}",
         second.stderr
     );
@@ -134,8 +134,8 @@ fn a_build_server_asks_nobody() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there are no recordings: evals/recordings is no folder
-    hint: record the answers first: karat run --record evals/recordings
+    error: there are no recordings: evals/recordings is not a folder
+    hint: record answers first: karat run --record evals/recordings
     ");
     project.command(["run", "--record", "evals/recordings"]).env("AGENT_TOKEN", SECRET).run();
     let requests = server.request_count();
@@ -192,7 +192,7 @@ fn an_answer_that_cannot_be_recorded_is_a_lost_result() {
     let lost = project.run(["run", "--record", "taped"]);
     assert_eq!(lost.code, Some(3), "{}", lost.both());
     assert!(lost.stdout.contains("1/1 passed"), "{}", lost.stdout);
-    assert!(lost.stderr.contains("error: could not write the recording taped/hi-"), "{}", lost.stderr);
+    assert!(lost.stderr.contains("error: cannot write the recording taped/hi-"), "{}", lost.stderr);
     assert_eq!(project.files_in("results", ".json").len(), 2);
 
     project.write("file", "not a folder");
@@ -237,7 +237,7 @@ fn a_model_is_replayed_without_its_key() {
         .file("karat.json", config)
         .file("tools.json", tools("tells the weather"))
         .file("evals/x.golden.json", stubbed);
-    let base = format!("{}/v1", server.base());
+    let base = format!("{}/v1", server.base_url());
     let recorded = project
         .command(["run", "--record", "evals/recordings"])
         .env("OPENAI_BASE_URL", &base)
@@ -254,7 +254,7 @@ fn a_model_is_replayed_without_its_key() {
         project.command(["run", "--replay=strict", "--temperature", "0.7"]).env("OPENAI_BASE_URL", &base).run();
     assert_eq!(missed.code, Some(3), "{}", missed.both());
     let result = newest_result(&project, "results");
-    insta::assert_snapshot!(result["cases"][0]["error"].as_str().unwrap(), @"no recording of this answer: temperature was not set and is 0.7, 1 tool changed (get_weather)");
+    insta::assert_snapshot!(result["cases"][0]["error"].as_str().unwrap(), @"no recording for this request: temperature was not set and is now 0.7, 1 tool changed (get_weather)");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn every_trial_is_recorded() {
     assert_eq!((replayed.code, server.request_count()), (Some(1), 4), "{}", replayed.both());
     assert_eq!(normalised(&project), before);
     let more = project.run(["run", "--trials", "3", "--replay", "strict"]);
-    assert!(more.stderr.contains("replayed 4 answers, 2 not recorded"), "{}", more.both());
+    assert!(more.stderr.contains("replayed 4 answers, 2 missing"), "{}", more.both());
 }
 
 #[test]

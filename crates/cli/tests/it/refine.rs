@@ -7,7 +7,7 @@ use karat_testkit::server::ScriptedServer;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::eval_stored::{store_of, with_store};
+use crate::eval_stored::{store_location, with_store};
 use crate::stored::ProjectStore;
 use crate::support::prepared;
 
@@ -44,7 +44,7 @@ fn candidates(codes: &[&str]) -> Value {
 }
 
 fn asking(project: TempProject, server: &ScriptedServer) -> TempProject {
-    project.env("OPENAI_BASE_URL", format!("{}/v1", server.base())).env("OPENAI_API_KEY", "sk-test-0123456789")
+    project.env("OPENAI_BASE_URL", format!("{}/v1", server.base_url())).env("OPENAI_API_KEY", "sk-test-0123456789")
 }
 
 fn refine(project: &TempProject, more: &[&str]) -> Output {
@@ -55,7 +55,7 @@ fn refine(project: &TempProject, more: &[&str]) -> Output {
 /// Returns the versions of the eval: their code, and why there are.
 fn versions(project: &TempProject) -> Vec<(String, Option<String>)> {
     use karat_evals::port::EvalStore as _;
-    let all = with_store(&store_of(project), async |store| store.versions("eval_tone").await.unwrap());
+    let all = with_store(&store_location(project), async |store| store.versions("eval_tone").await.unwrap());
     all.into_iter().map(|version| (version.code, version.note)).collect()
 }
 
@@ -175,9 +175,9 @@ fn other_name() -> Value {
 #[case::half_a_json(half_a_json, "candidates")]
 #[case::refusal(refusal, "I cannot help with that.")]
 #[case::busy(busy, "")]
-#[case::other_shape(other_shape, "'candidates', which is missing")]
+#[case::other_shape(other_shape, "'candidates' is missing")]
 #[case::invalid(invalid, "import of 'os' is not allowed")]
-#[case::unchanged(unchanged, "it is the code of today")]
+#[case::unchanged(unchanged, "same as the current code")]
 #[case::other_name(other_name, "must be called eval_tone")]
 fn what_does_not_hold_goes_back_once(#[case] first: fn() -> Value, #[case] told: &str) {
     let server = ScriptedServer::start(json!({"*": {"queue": [first(), candidates(&[GOOD])]}}));
@@ -227,8 +227,8 @@ fn a_later_round_is_told_what_was_tried() {
 fn too_few_ratings_are_said() {
     let output = refine(&rated(12), &[]);
     assert_eq!(output.code, Some(4), "{}", output.both());
-    assert!(output.stderr.contains("of at least 10 rated traces are to train on"), "{}", output.stderr);
-    assert!(output.stderr.contains("of at least 10 rated traces are held out"), "{}", output.stderr);
+    assert!(output.stderr.contains("the training set has"), "{}", output.stderr);
+    assert!(output.stderr.contains("the held-out set has"), "{}", output.stderr);
     assert!(output.stderr.contains("'karat review'"), "{}", output.stderr);
 }
 
@@ -325,38 +325,38 @@ fn what_people_no_longer_say_is_not_told() {
 #[cfg(unix)]
 mod at_the_terminal {
     use super::*;
-    use crate::forge_terminal::Person;
+    use crate::forge_terminal::TerminalSession;
 
-    fn person(project: &TempProject, server: &ScriptedServer) -> Person {
-        let base = format!("{}/v1", server.base());
+    fn person(project: &TempProject, server: &ScriptedServer) -> TerminalSession {
+        let base = format!("{}/v1", server.base_url());
         let variables = [("OPENAI_BASE_URL", base.as_str()), ("OPENAI_API_KEY", "sk-test-0123456789")];
         let words = ["eval", "refine", "tone", "--model", "openai:test-model", "--candidates", "1"];
-        Person::saying(project, &words, &variables)
+        TerminalSession::spawn(project, &words, &variables)
     }
 
     #[test]
     fn a_person_looks_and_adopts() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
         let project = rated(60);
-        let mut ada = person(&project, &server);
-        ada.reads("go to openai:test-model");
-        ada.reads("goes by the tone");
-        ada.reads("Adopt which?");
-        ada.types("");
-        ada.reads("a number (1)");
-        ada.reads("Adopt which?");
-        ada.types("d");
-        ada.reads("-     return True, 'always'");
-        ada.reads("+     said =");
-        ada.reads("Adopt which?");
-        ada.types("1");
-        ada.reads("adopted 1 as version 2 of eval_tone");
-        ada.leaves_with(0);
+        let mut terminal = person(&project, &server);
+        terminal.expect_output("ratings to openai:test-model");
+        terminal.expect_output("goes by the tone");
+        terminal.expect_output("Adopt which candidate?");
+        terminal.send_line("");
+        terminal.expect_output("a number (1)");
+        terminal.expect_output("Adopt which candidate?");
+        terminal.send_line("d");
+        terminal.expect_output("-     return True, 'always'");
+        terminal.expect_output("+     said =");
+        terminal.expect_output("Adopt which candidate?");
+        terminal.send_line("1");
+        terminal.expect_output("adopted 1 as version 2 of eval_tone");
+        terminal.expect_exit(0);
         // Whoever holds out more now holds out what the model was told of.
         let again =
-            |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).unbroken_stderr();
-        assert!(again("0.5").contains("its model was told of traces that are held out now"), "{}", again("0.5"));
-        assert!(!again("0.4").contains("its model was told"), "{}", again("0.4"));
+            |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).unwrapped_stderr();
+        assert!(again("0.5").contains("its model has seen traces that are now held out"), "{}", again("0.5"));
+        assert!(!again("0.4").contains("its model has seen"), "{}", again("0.4"));
         let note = "refined by openai:test-model, approved by Ada: goes by the tone";
         assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
     }
@@ -367,18 +367,18 @@ mod at_the_terminal {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
         let project = rated(60).file("evals/functions/tone.py", TODAY);
         for (answer, code) in [("n", TODAY), ("y", GOOD)] {
-            let mut ada = person(&project, &server);
-            ada.reads("Adopt which?");
-            ada.types("1");
-            ada.reads("adopted 1 as version");
-            ada.reads("Write it to evals/functions/tone.py too?");
-            ada.types(answer);
-            ada.leaves_with(0);
+            let mut terminal = person(&project, &server);
+            terminal.expect_output("Adopt which candidate?");
+            terminal.send_line("1");
+            terminal.expect_output("adopted 1 as version");
+            terminal.expect_output("Also write it to evals/functions/tone.py?");
+            terminal.send_line(answer);
+            terminal.expect_exit(0);
             assert_eq!(project.read("evals/functions/tone.py"), code);
             let added = project.run(["eval", "add", "tone"]);
             assert_eq!(added.code, Some(0), "{}", added.both());
-            let undoing = "the code of version 1 again, in place of version 2 (refined by";
-            let is_undone = added.unbroken_stderr().contains(undoing);
+            let undoing = "the code of version 1 replaces that of version 2 (refined by";
+            let is_undone = added.unwrapped_stderr().contains(undoing);
             assert_eq!(is_undone, answer == "n", "{}", added.both());
         }
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));
@@ -388,14 +388,14 @@ mod at_the_terminal {
     fn a_version_that_came_in_the_meantime_is_not_replaced() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
         let project = rated(60);
-        let mut ada = person(&project, &server);
-        ada.reads("Adopt which?");
+        let mut terminal = person(&project, &server);
+        terminal.expect_output("Adopt which candidate?");
         ProjectStore::open(&project).version("eval_tone", BREAKS);
         // Where the store is elsewhere, nobody else makes this one.
         std::fs::remove_file(project.path().join(".karat/.gitignore")).expect("the store made it");
-        ada.types("1");
-        ada.reads("version 2 of eval_tone was added in the meantime");
-        ada.leaves_with(3);
+        terminal.send_line("1");
+        terminal.expect_output("version 2 of eval_tone was added in the meantime");
+        terminal.expect_exit(3);
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(BREAKS));
         assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
         assert_eq!(project.read(".karat/.gitignore"), "*\n");
@@ -412,9 +412,9 @@ mod at_the_terminal {
         let mut command = std::process::Command::new("sh");
         command.args(["-c", &script]).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
-        command.env("OPENAI_BASE_URL", format!("{}/v1", server.base())).env("OPENAI_API_KEY", "sk-test-0123456789");
+        command.env("OPENAI_BASE_URL", format!("{}/v1", server.base_url())).env("OPENAI_API_KEY", "sk-test-0123456789");
         let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-        session.exp_string("Adopt which?").expect("a question");
+        session.exp_string("Adopt which candidate?").expect("a question");
         let shell = session.process().child_pid;
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
         let sent = std::process::Command::new("kill").args(["-TERM", children.trim()]).status();
@@ -430,11 +430,11 @@ mod at_the_terminal {
     fn who_leaves_adopts_nothing() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
         let project = rated(60);
-        let mut ada = person(&project, &server);
-        ada.reads("Adopt which?");
-        ada.types("q");
-        ada.reads("nothing was adopted");
-        ada.leaves_with(0);
+        let mut terminal = person(&project, &server);
+        terminal.expect_output("Adopt which candidate?");
+        terminal.send_line("q");
+        terminal.expect_output("nothing was adopted");
+        terminal.expect_exit(0);
         assert_eq!(versions(&project).len(), 1);
         assert!(!project.path().join(".karat/refine").exists());
     }

@@ -56,7 +56,7 @@ fn a_case_is_added_to_a_new_file() {
     ----- stdout -----
     ----- stderr -----
     error: the registry has no tool 'send_mail' (unknown-tool)
-    hint: a regression case is never edited, so nothing was written
+    hint: nothing was written: a regression case cannot be edited later
     ");
     insta::assert_snapshot!(said(&project, command).filtered(), @"
     exit: 0
@@ -141,7 +141,7 @@ fn an_edit_of_an_added_case_fails_the_check() {
     project.write(FILE, project.read(FILE).replace("\"one\"", "\"won\""));
     let output = project.run(["check"]);
     assert_eq!(output.code, Some(1));
-    assert!(output.stdout.contains("was edited after it was made"), "{}", output.stdout);
+    assert!(output.stdout.contains("was edited after it was created"), "{}", output.stdout);
 }
 
 #[test]
@@ -198,13 +198,13 @@ fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'rg-get-weather-001' of evals/get-weather.regression.json is archived already
+    error: 'rg-get-weather-001' of evals/get-weather.regression.json is already archived
     ");
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-03"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: no eval file holds a regression case 'rg-get-weather-03'
+    error: no eval file has a regression case 'rg-get-weather-03'
     hint: did you mean 'rg-get-weather-003'?
     ");
 }
@@ -261,8 +261,8 @@ fn cases_without_a_hash_are_sealed_and_no_hash_is_changed() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/z.regression.json: the file is a bare list of cases, which has no place for their hashes
-    hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
+    error: evals/z.regression.json: the file is a bare list of cases, which cannot store their hashes
+    hint: wrap the list in an object: {"metadata": {}, "cases": [...]}
     "#);
 }
 
@@ -313,7 +313,7 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       }
     }
     ----- stderr -----
-    warning: every 'responseContains' value already stands in the message, so an
+    warning: every 'responseContains' value is already in the message, so an
       agent that only echoes it passes (proof-echoes-prompt)
     rg-get-weather-001 would be added to evals/get-weather.regression.json, a new
       file
@@ -355,7 +355,7 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
       ]
     }
     ----- stderr -----
-    warning: every 'responseContains' value already stands in the message, so an
+    warning: every 'responseContains' value is already in the message, so an
       agent that only echoes it passes (proof-echoes-prompt)
     "#);
     assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
@@ -373,8 +373,8 @@ fn what_shows_no_bug_is_refused() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'gs-get-weather-002' passed in the run [RUN_ID], so it shows no bug
-    hint: --even-if-passed takes it nevertheless
+    error: 'gs-get-weather-002' passed in run [RUN_ID], so it does not show a bug
+    hint: add --even-if-passed to use it anyway
     ");
     insta::assert_snapshot!(from("gs-get-weather-02", &[]).filtered(), @"
     exit: 2
@@ -402,7 +402,7 @@ fn what_shows_no_bug_is_refused() {
     ----- stdout -----
     ----- stderr -----
     error: there is no run 'nothing' in [DIR]/evals/results
-    hint: a run's id is in its result files' names; 'latest' is the newest
+    hint: result file names contain the run id; 'latest' is the newest run
     ");
 }
 
@@ -422,13 +422,13 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
      22 │         "responseMatches": ["("]
         ·                             ───
         ╰────
-    error: the new case is invalid, so nothing was written
+    error: nothing was written: the new case is invalid
     "#);
     insta::assert_snapshot!(with(&[]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the case expects nothing that an answer could fail, so it would always pass
+    error: the case would always pass: it has no assertion that can fail
     hint: say what must be true with --tools-called, --response-contains and the
       like; see --help
     ");
@@ -450,7 +450,7 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the registry has no tool 'get_wether'
+    error: unknown tool 'get_wether'
     hint: did you mean 'get_weather'?
     ");
 }
@@ -472,7 +472,7 @@ fn an_existing_regression_file_is_used_wherever_it_is() {
     ----- stdout -----
     ----- stderr -----
     error: 'get_weather' has several regression files: evals/get-weather.regression.json, evals/old/weather.regression.json
-    hint: name the one that is meant with --file
+    hint: choose one with --file
     ");
     let bare =
         ["regress", "add", "get_weather", "--bug-ref", "#7", "--message", "m", "--no-tool-errors", "--file", FILE];
@@ -480,8 +480,8 @@ fn an_existing_regression_file_is_used_wherever_it_is() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/get-weather.regression.json: the file is a bare list of cases, which has no place for their hashes
-    hint: put the list under 'cases' of an object: {"metadata": {}, "cases": [...]}
+    error: evals/get-weather.regression.json: the file is a bare list of cases, which cannot store their hashes
+    hint: wrap the list in an object: {"metadata": {}, "cases": [...]}
     "#);
 }
 
@@ -492,20 +492,20 @@ fn only_regression_cases_are_archived() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: no eval file holds a regression case 'gs-x-001'
+    error: no eval file has a regression case 'gs-x-001'
     ");
     insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001", "--file", "evals/x.golden.json"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'gs-x-001' of evals/x.golden.json is no regression case
-    hint: other cases can be edited and removed as they are
+    error: 'gs-x-001' of evals/x.golden.json is not a regression case
+    hint: other cases can be edited or removed directly
     ");
     insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-002", "--file", "evals/x.golden.json"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/x.golden.json: there is no case 'gs-x-002'
+    error: evals/x.golden.json: no case 'gs-x-002'
     ");
 }
 

@@ -8,7 +8,7 @@ use rexpect::process::wait::WaitStatus;
 use rexpect::session::PtySession;
 use serde_json::{Value, json};
 
-use crate::feedback::ada_with;
+use crate::feedback::project_with_traces;
 use crate::stored::ProjectStore;
 use crate::support::project;
 
@@ -100,7 +100,7 @@ fn history(project: &TempProject) -> usize {
 /// A clock that was ahead must not take the last word from whoever rates now.
 #[test]
 fn what_is_stored_counts() {
-    let ada = ada_with(&["t1"]);
+    let ada = project_with_traces(&["t1"]);
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap();
     let ahead = now + jiff::SignedDuration::from_hours(20);
     let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
@@ -117,27 +117,27 @@ fn what_is_stored_counts() {
 
 #[test]
 fn an_unreadable_document_is_an_error() {
-    let ada = ada_with(&[]);
+    let ada = project_with_traces(&[]);
     ProjectStore::open(&ada).text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
     let shown = Reviewer::at(&ada, &[]).leaves_with(3);
-    assert!(shown.contains("cannot read the document of the trace 't-broken': not JSON: "), "{shown}");
+    assert!(shown.contains("cannot read the document of trace 't-broken': not JSON: "), "{shown}");
     assert!(!shown.contains("no steps"), "{shown}");
 }
 
 #[test]
 fn every_key_does_what_it_says() {
-    let ada = ada_with(&["t1", "t2", "t3", "t4"]);
+    let ada = project_with_traces(&["t1", "t2", "t3", "t4"]);
     let mut person = Reviewer::at(&ada, &[]);
     person.reads("trace t1");
     person.reads("1 of 4 · 0 rated · Ada");
     person.reads("Will it rain?");
     person.reads("g good  b bad");
     person.presses("u");
-    person.reads("there is nothing to take back");
+    person.reads("nothing to undo");
     person.presses("x");
-    person.reads("'x' is for nothing");
+    person.reads("'x' is not a command");
     person.presses("?");
-    person.reads("write a note, which is kept with the rating");
+    person.reads("write a note to store with the rating");
     person.presses("g");
     person.reads("trace t1");
     assert_eq!(history(&ada), 0, "in the help a key only leaves it");
@@ -146,12 +146,12 @@ fn every_key_does_what_it_says() {
     person.reads("positive, stored: t1");
     assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "stored at once");
     person.presses("t");
-    person.reads("Enter keeps the note");
+    person.reads("Enter saves the note");
     person.presses("too sloww\u{7f}, g b n\r");
     person.reads("note: too slow, g b n");
     person.reads("g good  b bad");
     person.presses("x");
-    person.reads("'x' is for nothing");
+    person.reads("'x' is not a command");
     // With the next key the note is there again.
     person.presses("j");
     person.reads("note: too slow, g b n");
@@ -167,7 +167,7 @@ fn every_key_does_what_it_says() {
     person.presses("g");
     person.presses("q");
     let rest = person.leaves_with(0);
-    let end = "rated: 3 (1 good, 1 bad, 1 neutral)\r\nskipped: 1, which are shown again next time\r\nleft: nothing\r\n";
+    let end = "rated: 3 (1 good, 1 bad, 1 neutral)\r\nskipped: 1 (shown again next time)\r\nleft: nothing\r\n";
     assert!(rest.ends_with(end), "{rest}");
     let expected =
         [rated("t1", "positive", ""), rated("t2", "negative", "too slow, g b n"), rated("t4", "neutral", "")];
@@ -182,7 +182,7 @@ fn every_key_does_what_it_says() {
 
 #[test]
 fn what_was_done_can_be_undone_to_the_first() {
-    let ada = ada_with(&["t1", "t2", "t3"]);
+    let ada = project_with_traces(&["t1", "t2", "t3"]);
     let mut person = Reviewer::at(&ada, &[]);
     person.reads("trace t1");
     person.presses("tfirst\rg");
@@ -193,14 +193,14 @@ fn what_was_done_can_be_undone_to_the_first() {
     person.reads("left: nothing");
     person.presses("u");
     person.reads("trace t3");
-    person.reads("took back: negative");
+    person.reads("undone: negative");
     assert_eq!(ratings(&ada), [rated("t1", "positive", "first")]);
     person.presses("u");
     person.reads("trace t2");
-    person.reads("back to what was skipped");
+    person.reads("undone: skip");
     person.presses("u");
     person.reads("trace t1");
-    person.reads("took back: positive");
+    person.reads("undone: positive");
     // The note is still there.
     person.presses("j");
     person.reads("note: first");
@@ -213,7 +213,7 @@ fn what_was_done_can_be_undone_to_the_first() {
 
 #[test]
 fn a_kill_loses_nothing() {
-    let ada = ada_with(&["t1", "t2", "t3"]);
+    let ada = project_with_traces(&["t1", "t2", "t3"]);
     let mut person = Reviewer::at(&ada, &[]);
     person.reads("trace t1");
     person.presses("g");
@@ -241,7 +241,7 @@ fn a_kill_loses_nothing() {
 
 #[test]
 fn who_is_interrupted_gets_the_terminal_back() {
-    let ada = ada_with(&["t1", "t2"]);
+    let ada = project_with_traces(&["t1", "t2"]);
     for signal in [None, Some("TERM"), Some("HUP")] {
         let mut person = Reviewer::before(&ada, &[], (80, 24), "echo status $?; stty -a");
         person.reads("\u{1b}[?1049h");
@@ -265,7 +265,7 @@ fn who_is_interrupted_gets_the_terminal_back() {
 
 #[test]
 fn the_screen_follows_the_terminal() {
-    let ada = ada_with(&[]);
+    let ada = project_with_traces(&[]);
     let steps: Vec<Value> = (1..=30)
         .map(|number| json!({"input": {"message": format!("question {number}")}, "output": {"response": format!("answer {number}")}, "tool_calls": [], "error": null}))
         .collect();
@@ -296,14 +296,14 @@ fn the_screen_follows_the_terminal() {
 
 #[test]
 fn pasted_text_rates_nothing() {
-    let ada = ada_with(&["t1"]);
+    let ada = project_with_traces(&["t1"]);
     let mut person = Reviewer::at(&ada, &[]);
     person.reads("trace t1");
     person.presses("\u{1b}[200~gbnq\u{1b}[201~");
-    person.reads("pasted text is passed over");
+    person.reads("pasted text is ignored");
     assert_eq!(history(&ada), 0);
     person.presses("t");
-    person.reads("Enter keeps the note");
+    person.reads("Enter saves the note");
     person.presses("\u{1b}[200~two\nlines\u{1b}[201~");
     person.reads("note: two lines");
     person.presses("\u{1b}");
@@ -317,7 +317,7 @@ fn pasted_text_rates_nothing() {
 
 /// Traces on which evals say different things.
 fn judged() -> TempProject {
-    let ada = ada_with(&["passed", "errored", "disputed", "unjudged", "failed"]);
+    let ada = project_with_traces(&["passed", "errored", "disputed", "unjudged", "failed"]);
     let store = ProjectStore::open(&ada);
     for eval in ["eval_polite", "eval_right"] {
         store.version(eval, eval);
@@ -371,7 +371,7 @@ fn the_most_informative_come_first_and_verdicts_are_hidden() {
 
 #[test]
 fn a_trace_does_not_steer_the_terminal() {
-    let ada = ada_with(&[]);
+    let ada = project_with_traces(&[]);
     let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049l\u{202e}";
     ProjectStore::open(&ada).document(&json!({
         "trace_id": format!("t{hostile}"),
@@ -392,7 +392,7 @@ fn a_trace_does_not_steer_the_terminal() {
 
 #[test]
 fn a_review_needs_a_terminal_and_traces() {
-    let output = ada_with(&["t1"]).run(["review"]);
+    let output = project_with_traces(&["t1"]).run(["review"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!(output.stderr, @"
     error: a review needs a terminal
@@ -404,9 +404,9 @@ fn a_review_needs_a_terminal_and_traces() {
     let mut person = Reviewer::at(&nothing, &[]);
     person.reads("there are no traces in the store");
     person.leaves_with(4);
-    let ada = ada_with(&["t1"]);
+    let ada = project_with_traces(&["t1"]);
     let mut person = Reviewer::at(&ada, &["--tool", "search"]);
-    person.reads("no trace is as the filters say");
+    person.reads("no trace matches the filters");
     person.reads("no stored trace calls a tool");
     person.leaves_with(4);
 }
@@ -415,7 +415,7 @@ fn a_review_needs_a_terminal_and_traces() {
 #[test]
 fn a_terminal_that_is_gone_ends_it() {
     for terminal in ["own", "another's"] {
-        let ada = ada_with(&["t1", "t2", "t3"]);
+        let ada = project_with_traces(&["t1", "t2", "t3"]);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/closed_terminal.py");
         let mut command = Command::new("python3");
         command.args([script, terminal, env!("CARGO_BIN_EXE_karat"), "review"]).current_dir(ada.path());

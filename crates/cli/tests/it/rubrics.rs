@@ -119,7 +119,7 @@ fn an_answer_that_is_no_score_is_an_error() {
     let project = suite().file("evals/get_weather.rubric.json", json!([rubric_case("rb-001", "How warm?", &["wild"])]));
     let output = project.run(["run", "--judge", "scripted:judge.json"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.stdout.contains("cannot be used: the score 3 is out of"), "{}", output.stdout);
+    assert!(output.stdout.contains("is not valid: the score 3 is out of"), "{}", output.stdout);
     assert!(output.stderr.contains("2 result files"), "{}", output.stderr);
 }
 
@@ -142,7 +142,7 @@ fn selection_reaches_them() {
     let unknown = project.run(["run", "--id", "rb-003"]);
     assert_eq!(unknown.code, Some(4), "{}", unknown.both());
     let warned = project.run(["run", "--judge", "scripted:judge.json", "--tier", "rubric"]);
-    assert!(warned.stdout.contains("scored although no golden"), "{}", warned.stdout);
+    assert!(warned.stdout.contains("scored without a golden"), "{}", warned.stdout);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn only_failed_and_baselines_pass_over_scores() {
     assert_eq!(project.run(["diff", run_id, run_id]).code, Some(0));
     let failed = project.run(["run", "--only-failed"]);
     assert_eq!(failed.code, Some(4), "{}", failed.both());
-    assert!(failed.stderr.contains("rubric files are left out by --only-failed"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("--only-failed skips rubric files"), "{}", failed.stderr);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_judge_that_cannot_be_had_stops_the_run() {
         ("oracle:x", "'oracle:x' is not a valid judge"),
         ("scripted:none.json", "cannot read the judge's script"),
         ("scripted:odd.json", "unknown key 'otherwize'"),
-        ("{\"model\": \"scripted:judge.json\", \"temperature\": 0}", "a scripted judge has no 'temperature'"),
+        ("{\"model\": \"scripted:judge.json\", \"temperature\": 0}", "a scripted judge does not support 'temperature'"),
         ("{\"model\": \"x:y\", \"temperature\": -1}", "'temperature' must be a number from 0"),
         ("{\"modell\": \"x:y\"}", "'model' is missing"),
     ] {
@@ -210,7 +210,7 @@ fn check_reads_them_as_strictly() {
         ·                 ─
         ╰────
 
-      × rb-001: the dimension 'accuracy' is there already (invalid)
+      × rb-001: duplicate dimension 'accuracy' (invalid)
         ╭─[evals/x.rubric.json:18:18]
      18 │     "dimension": "accuracy",
         ·                  ──────────
@@ -236,9 +236,9 @@ fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
     let prices = json!({judge: {"inputUsdPerMillion": 10, "outputUsdPerMillion": 100}});
     let project = suite()
         .env("OPENAI_API_KEY", "sk-judge-key")
-        .env("OPENAI_BASE_URL", format!("{}/v1", server.base()))
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.base_url()))
         .env("ANTHROPIC_API_KEY", "sk-judge-key")
-        .env("ANTHROPIC_BASE_URL", server.base());
+        .env("ANTHROPIC_BASE_URL", server.base_url());
     let config = json!({
         "agentEndpoint": "scripted:a.json", "outputDir": "results", "prices": prices,
         "judge": {"model": judge, "temperature": 0, "maxOutputTokens": 300},

@@ -249,18 +249,18 @@ fn what_is_missing_is_said_with_a_way_out() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no folder evals
-    hint: name eval files or a folder, or run 'karat init' to make a first one
+    error: folder evals does not exist
+    hint: pass eval files or a folder, or run 'karat init' to create the first eval file
     ");
     project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: no agent to ask
+    error: no agent is configured
     hint: set 'agentEndpoint' in karat.json, or give --agent-endpoint
       http://localhost:[PORT]/chat
-    hint: without an agent, scripted:FILE answers from a file
+    hint: scripted:FILE replies from a file, without an agent
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "scripted:none.json"]).filtered(), @"
     exit: 2
@@ -272,9 +272,9 @@ fn what_is_missing_is_said_with_a_way_out() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: OPENAI_API_KEY is not set, and 'openai' asks for a key
-    hint: set it in the environment, or in a file .env beside karat.json
-    hint: openai-compatible:MODEL, ollama:MODEL and vllm:MODEL need none
+    error: OPENAI_API_KEY is not set, but 'openai' requires a key
+    hint: set it in the environment, or in a .env file next to karat.json
+    hint: openai-compatible:MODEL, ollama:MODEL and vllm:MODEL do not require a key
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--tool-registry-path", "t.json"]).filtered(), @"
     exit: 2
@@ -404,7 +404,7 @@ fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
     let sources = [
         json!({"file": "snapshot.json"}),
         json!({"command": ["cat", "snapshot.json"]}),
-        json!({"url": format!("{}/snapshot", server.base())}),
+        json!({"url": format!("{}/snapshot", server.base_url())}),
     ];
     for source in sources {
         project.write(
@@ -510,7 +510,7 @@ fn the_contracts_own_examples_load_and_run() {
         .file("evals/get-weather.labeled.json", include_str!("fixtures/tool-forge/get-weather.labeled.json"));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
-    assert!(output.stdout.contains("do not apply: real tools answer"), "{}", output.stdout);
+    assert!(output.stdout.contains("unused stubs: the agent runs real tools"), "{}", output.stdout);
     let cases: usize = project
         .files_in("evals/results", ".json")
         .iter()

@@ -2,13 +2,13 @@
 
 use karat_core::port::{RunStore, TraceStore};
 use karat_core::result::Outcome;
-use karat_core::stored::{StoredCase, StoredRun, TraceFilter, TraceListed};
+use karat_core::stored::{StoredCase, StoredRun, TraceFilter, TraceListItem};
 use karat_store::Location;
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, SqliteConnection};
 
-use crate::eval_stored::{store_of, with_store};
+use crate::eval_stored::{store_location, with_store};
 use crate::support::{case, ok_case, only_result, project, script};
 
 fn runs(location: &Location) -> Vec<StoredRun> {
@@ -19,7 +19,7 @@ fn cases(location: &Location, run_id: &str) -> Vec<StoredCase> {
     with_store(location, async |store| store.cases_of_run(run_id).await.unwrap())
 }
 
-fn traces(location: &Location) -> Vec<TraceListed> {
+fn traces(location: &Location) -> Vec<TraceListItem> {
     with_store(location, async |store| store.list_traces(&TraceFilter::default()).await.unwrap())
 }
 
@@ -43,7 +43,7 @@ fn a_run_its_tries_and_their_traces_are_kept() {
     let project = weather();
     let output = project.run(["run"]);
     let result = only_result(&project, "evals/results");
-    let store = store_of(&project);
+    let store = store_location(&project);
     let [run] = &runs(&store)[..] else { panic!("one run") };
     assert_eq!(json!(run.run_id), result["runId"], "{}", output.both());
     assert_eq!((run.suites, run.cases, run.passed, run.failed, run.errored), (1, 3, 1, 1, 1));
@@ -76,7 +76,7 @@ fn a_run_its_tries_and_their_traces_are_kept() {
 fn each_try_has_a_trace() {
     let project = weather();
     project.run(["run", "--id", "gs-x-001", "--trials", "3"]);
-    let store = store_of(&project);
+    let store = store_location(&project);
     let run = runs(&store).remove(0);
     let trials: Vec<u64> = cases(&store, &run.run_id).iter().map(|case| case.trial).collect();
     assert_eq!(trials, [1, 2, 3]);
@@ -87,7 +87,7 @@ fn each_try_has_a_trace() {
 fn agents_do_not_take_each_others_place() {
     let project = weather().file("other.json", script(&[("one", "ok: other")]));
     project.run(["run", "--id", "gs-x-001", "--matrix", "scripted:agent.json,scripted:other.json"]);
-    let store = store_of(&project);
+    let store = store_location(&project);
     let run = runs(&store).remove(0);
     assert_eq!((run.agents.len(), run.suites, traces(&store).len()), (2, 2, 2));
     let kept = cases(&store, &run.run_id);
@@ -114,7 +114,7 @@ fn secrets_reach_no_trace() {
         );
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let store = store_of(&project);
+    let store = store_location(&project);
     let listed = traces(&store);
     let text = with_store(&store, async |store| store.trace(&listed[0].head.trace_id).await.unwrap().unwrap().text);
     assert!(text.contains("ok, it is") && !text.contains(secret), "{text}");
@@ -140,7 +140,7 @@ fn a_store_that_breaks_meanwhile_costs_no_result() {
     let arguments = ["run", "--id", "gs-x-001", "--agent-endpoint", "command:sh agent.sh"];
     let running = project.command(arguments).start();
     let file = project.path().join(".karat/karat.db");
-    while !file.exists() || runs(&store_of(&project)).is_empty() {
+    while !file.exists() || runs(&store_location(&project)).is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -155,7 +155,7 @@ fn a_store_that_breaks_meanwhile_costs_no_result() {
     let result = only_result(&project, "evals/results");
     assert_eq!(result["summary"]["passed"], 1, "{}", output.both());
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.stderr.contains("error: the run is not whole in the store: "), "{}", output.stderr);
+    assert!(output.stderr.contains("error: the run is incomplete in the store: "), "{}", output.stderr);
     assert!(!output.stderr.contains("1 result file in"), "{}", output.stderr);
 }
 
@@ -181,10 +181,9 @@ fn a_trace_that_cannot_be_kept_costs_only_itself() {
     refuse_traces(&project, "gs-x-001:2");
     let output = project.run(["run", "--trials", "3"]);
     assert_eq!(output.code, before.code, "{}", output.both());
-    let warning = "warning: 1 trace is not in the store (gs-x-001), all else of the run is: \
-                   the store refused: no room for this one";
-    assert!(output.unbroken_stderr().contains(warning), "{}", output.stderr);
-    let store = store_of(&project);
+    let warning = "warning: 1 trace not stored (gs-x-001): store error: no room for this one";
+    assert!(output.unwrapped_stderr().contains(warning), "{}", output.stderr);
+    let store = store_location(&project);
     let run = runs(&store).remove(0);
     assert!(run.ended_at.is_some() && run.cases == 3, "{run:?}");
     let kept: Vec<(String, u64, bool)> = cases(&store, &run.run_id)
@@ -214,9 +213,9 @@ fn many_traces_that_cannot_be_kept_are_said_once() {
     refuse_traces(&project, "gs-x-");
     let output = project.run(["run", "--ascii"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let named = "warning: 7 traces are not in the store (gs-x-001, gs-x-002, gs-x-003, gs-x-004, gs-x-005, ...), ";
-    assert!(output.unbroken_stderr().contains(named), "{}", output.stderr);
-    let store = store_of(&project);
+    let named = "warning: 7 traces not stored (gs-x-001, gs-x-002, gs-x-003, gs-x-004, gs-x-005, ...): ";
+    assert!(output.unwrapped_stderr().contains(named), "{}", output.stderr);
+    let store = store_location(&project);
     let run = runs(&store).remove(0);
     let kept = cases(&store, &run.run_id);
     assert_eq!((run.passed, kept.len()), (7, 7));

@@ -72,7 +72,7 @@ fn what_cannot_be_sent_is_said_without_the_secret() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the header 'Authorization' cannot be sent: the environment variable AGENT_TOKEN is not set
+    error: cannot send the header 'Authorization': the environment variable AGENT_TOKEN is not set
     ");
     let broken = project.command(["run"]).env("AGENT_TOKEN", format!("{SECRET}\nx")).run();
     assert_eq!(broken.code, Some(2));
@@ -193,15 +193,15 @@ fn a_databases_password_is_in_no_error() {
             fails(&format!("{name}:12/{password}@{place}")),
         ];
         assert!(told.iter().all(|told| !told.contains(password)), "{told:#?}");
-        assert!(told[0].contains("SERVER/karat_test does not let the user 'karat' in"), "{}", told[0]);
-        assert!(told[1].contains("PostgreSQL at 127.0.0.1:1/karat_test cannot be reached: "), "{}", told[1]);
-        assert!(told[3].contains("PostgreSQL at nowhere.invalid:5432/karat_test cannot be reached: "), "{}", told[3]);
+        assert!(told[0].contains("SERVER/karat_test rejected the user 'karat'"), "{}", told[0]);
+        assert!(told[1].contains("cannot connect to PostgreSQL at 127.0.0.1:1/karat_test: "), "{}", told[1]);
+        assert!(told[3].contains("cannot connect to PostgreSQL at nowhere.invalid:5432/karat_test: "), "{}", told[3]);
         for torn in &told[4..] {
-            assert!(torn.contains("the store's URL is not valid") && !torn.contains(":12"), "{torn}");
+            assert!(torn.contains("invalid store URL") && !torn.contains(":12"), "{torn}");
         }
     }
     insta::assert_snapshot!(fails(&format!("{user}@{address}/nowhere")), @"
     error: PostgreSQL at SERVER/nowhere has no database 'nowhere'
-    hint: make it with: createdb nowhere
+    hint: create it with: createdb nowhere
     ");
 }

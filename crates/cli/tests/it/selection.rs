@@ -56,7 +56,7 @@ fn nothing_selected_is_no_success() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --tier cannot be 'golde'
+    error: invalid value 'golde' for --tier
     hint: did you mean 'golden'?
     ");
     project.write("evals/empty.golden.json", json!([]));

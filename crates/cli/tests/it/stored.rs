@@ -5,7 +5,7 @@ use karat_core::document::TraceDocument;
 use karat_core::judgement::ErrorKind;
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
-use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
 use karat_evals::feedback::Feedback;
 use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_evals::version::{AddedVersion, NewVersion, StoredExecution};
@@ -105,11 +105,11 @@ impl ProjectStore {
 
 /// Makes a trace with any text as its document.
 pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
-    let head = match TraceDocument::read(text) {
-        Ok(document) => TraceHead::of(id, &document),
+    let head = match TraceDocument::parse(text) {
+        Ok(document) => TraceHead::from_document(id, &document),
         Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
     };
-    let (raw, expected) = (text.as_bytes().to_vec(), Expected::Anything);
+    let (raw, expected) = (text.as_bytes().to_vec(), ExpectedState::Anything);
     NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw, expected }
 }
 

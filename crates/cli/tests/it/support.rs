@@ -17,7 +17,7 @@ pub(crate) fn prepared() -> TempProject {
         let project = project().file("e.py", "def eval_ready(trace):\n    return True, ''\n");
         let judging = project.command(["eval", "run", "e.py", "--traces", "-"]).stdin("{}\n");
         // Without optimization this takes a while.
-        let output = judging.within(Duration::from_mins(5)).run();
+        let output = judging.timeout(Duration::from_mins(5)).run();
         assert_eq!(output.code, Some(0), "{}", output.both());
     });
     project()

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::support::{ok_case, only_result, project};
-use karat_testkit::server::SecureServer;
+use karat_testkit::server::HttpsServer;
 
 #[test]
 fn http2_is_spoken_where_it_is_offered() {
-    let server = SecureServer::start();
+    let server = HttpsServer::start();
     let project = project()
         .file("ca.pem", server.certificate())
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m"), ok_case("gs-x-002", "m")]));
@@ -21,7 +21,7 @@ fn http2_is_spoken_where_it_is_offered() {
 
 #[test]
 fn a_certificate_that_nobody_trusts_is_an_error() {
-    let server = SecureServer::start();
+    let server = HttpsServer::start();
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", &server.endpoint()]);
     assert_eq!(output.code, Some(3), "{}", output.both());

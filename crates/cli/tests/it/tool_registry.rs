@@ -80,7 +80,7 @@ fn what_is_wrong_with_a_program_is_said() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot list the tools with 'no-such-program': there is no such program
+    error: cannot list the tools with 'no-such-program': program not found
     ");
     let both = with_config(&json!({"toolRegistry": {"command": ["x"]}, "toolRegistryPath": "y"})).run(["check"]);
     insta::assert_snapshot!(both.filtered(), @"
@@ -124,7 +124,7 @@ fn a_program_that_hangs_is_ended_with_all_it_started() {
     let started = Instant::now();
     let output = project.run(["check"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    assert!(output.stderr.contains("cannot list the tools with 'sh': no end within 300 ms"), "{}", output.both());
+    assert!(output.stderr.contains("cannot list the tools with 'sh': timed out after 300 ms"), "{}", output.both());
     assert!(started.elapsed() < Duration::from_secs(20));
     let child = std::fs::read_to_string(project.path().join("child")).unwrap();
     wait_until_gone(child.trim());

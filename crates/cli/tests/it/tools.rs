@@ -110,14 +110,14 @@ fn a_name_that_means_no_tool_is_no_empty_list() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: no tool of the registry is 'get_wether'
+    error: no tool matches 'get_wether'
     hint: did you mean 'get_weather'?
     ");
     insta::assert_snapshot!(project.run(["tools", "--quiet", "lock"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: no tool of the registry is 'lock'
+    error: no tool matches 'lock'
     hint: if you mean the command, options come behind it: 'karat tools lock …'
     ");
     let odd = with_tools(json!([{"name": "[a"}, {"name": "[b]"}]));
@@ -131,10 +131,10 @@ fn without_a_registry_there_is_nothing_to_say() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: nothing says what the agent's tools are
-    hint: the default, tools/tools.exports.ts, is not there
-    hint: name a source with --tool-registry-path, or as 'toolRegistryPath' in
-      karat.json: docs/tools.md lists the kinds
+    error: no tool registry is configured
+    hint: the default tools/tools.exports.ts does not exist
+    hint: set --tool-registry-path, or 'toolRegistryPath' in karat.json:
+      docs/reference/tools.md lists the formats
     ");
     assert_eq!(project.run(["tools", "lock"]).code, Some(2));
     assert_eq!(project.run(["tools", "diff"]).code, Some(2));
@@ -243,7 +243,7 @@ fn a_diff_names_the_changes_and_the_stale_files() {
     ----- stdout -----
     Stale eval files
       evals/old.golden.json
-        made for description 0123456789ab of ping, which has none now
+        written for description 0123456789ab of ping, which no longer has one
 
     3 tools: nothing changed since evals/tools.lock.json; 1 eval file is stale
     ----- stderr -----
@@ -327,8 +327,8 @@ fn a_diff_needs_a_lock_that_it_understands() {
      1 │ {"lockVersion": 2}
        ·                 ─
        ╰────
-    error: evals/tools.lock.json cannot be read as a tool lock
-    hint: if it should be one, remove it, and 'karat tools lock' writes it anew
+    error: evals/tools.lock.json is not a valid tool lock
+    hint: remove it and run 'karat tools lock' to create a new one
     "#);
     // Whatever it is, it is somebody's.
     assert_eq!(project.run(["tools", "lock", "--lock-file", "karat.json"]).code, Some(2));
@@ -415,7 +415,7 @@ fn what_shows_only_when_run_is_told_and_is_no_change() {
     let output = project.run(["tools"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("the description of 'get_news' is unknown:"), "{}", output.stdout);
-    assert!(output.stdout.contains("as far as they are known"), "{}", output.stdout);
+    assert!(output.stdout.contains("as far as known"), "{}", output.stdout);
     let listed = parsed(&project.run(["tools", "--format", "json", "get_news"]).stdout);
     fits("tools", &listed);
     assert_eq!(listed["tools"][0]["unknown"][0]["field"], json!("description"));
@@ -436,10 +436,10 @@ fn a_list_without_any_tool_is_an_error() {
         export const make = (options) => tool({ description: 'Makes.', inputSchema: {}, execute });\n";
     let output = project().file("tools/tools.exports.ts", source).run(["tools"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
-    let stderr = output.unbroken_stderr();
+    let stderr = output.unwrapped_stderr();
     assert!(stderr.contains("read the file that puts it into 'tools' instead"), "{stderr}");
-    assert!(stderr.contains("error: no tool of the registry is known"), "{stderr}");
-    assert!(stderr.contains("hint: name the file that gives the tools to the agent"), "{stderr}");
+    assert!(stderr.contains("error: no tools found in the registry"), "{stderr}");
+    assert!(stderr.contains("hint: pass the file that registers the tools"), "{stderr}");
 }
 
 #[test]
@@ -469,7 +469,7 @@ fn what_may_be_hidden_is_not_gone() {
     for arguments in [&["tools", "lock", "--check"][..], &["tools", "lock"]] {
         let output = project.run(arguments);
         assert_eq!(output.code, Some(0), "{}", output.both());
-        let kept = "warning: 2 tools are not wholly known any more; what was locked of them is kept\n\
+        let kept = "warning: 2 tools can no longer be read completely; the existing lock entries are preserved\n\
                     evals/tools.lock.json is up to date: 2 tools";
         assert!(output.stderr.contains(kept), "{}", output.stderr);
     }
@@ -487,8 +487,8 @@ fn a_registry_that_lost_its_tools_does_not_empty_the_lock() {
     ----- stdout -----
     ----- stderr -----
     warning: the tool registry has no tools
-    error: evals/tools.lock.json is left as it is: the tool registry has no tools
-    hint: if that is right, remove the lock
+    error: evals/tools.lock.json cannot be updated: the tool registry has no tools
+    hint: if this is intended, remove the lock
     ");
     assert_eq!(project.read("evals/tools.lock.json"), before);
 }
@@ -559,7 +559,7 @@ fn an_export_says_why_there_are_no_tools() {
 #[test]
 fn an_export_script_is_for_a_known_interpreter() {
     let node = project().run(["tools", "export-script", "node"]);
-    assert!(node.stdout.starts_with("// Writes the tools of a JavaScript or TypeScript module"), "{}", node.both());
+    assert!(node.stdout.starts_with("// Prints the tools of a JavaScript or TypeScript module"), "{}", node.both());
     let output = project().run(["tools", "export-script", "ruby"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
 }

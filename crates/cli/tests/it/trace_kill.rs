@@ -45,7 +45,7 @@ fn a_killed_import_is_finished_by_the_next(#[case] database: Database) {
     let output = undisturbed.project.run(["trace", "import", "traces/01.jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let takes = started.elapsed();
-    let all = undisturbed.project.command(["trace", "import", "traces"]).within(Duration::from_mins(5)).run();
+    let all = undisturbed.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
     assert_eq!(all.code, Some(0), "{}", all.both());
     let expected = undisturbed.rows();
     assert_eq!(expected.len(), (TRACES * KILLS) as usize);
@@ -69,7 +69,7 @@ fn a_killed_import_is_finished_by_the_next(#[case] database: Database) {
     }
     assert!(killed >= KILLS / 2, "only {killed} of them were killed while they worked");
     assert!(partly > 0, "none was killed in the middle");
-    let rest = store.project.command(["trace", "import", "traces"]).within(Duration::from_mins(5)).run();
+    let rest = store.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
     assert_eq!(rest.code, Some(0), "{}", rest.both());
     assert!(store.rows() == expected, "the rows are not those of an undisturbed import");
     store.assert_whole();

@@ -109,7 +109,7 @@ fn keys_are_needed_and_stay_secret() {
     let project = with_keys();
     let (output, _) = import(&project, &Server::start(0), None);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.stderr.contains("does not accept the keys"), "{}", output.stderr);
+    assert!(output.stderr.contains("rejected the API keys"), "{}", output.stderr);
     assert!(!output.both().contains("very-secret"), "{}", output.both());
     import(&project, &server, None);
     let mut kept = Vec::new();

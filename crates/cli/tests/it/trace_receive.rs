@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use karat_testkit::project::{Running, TempProject};
+use karat_testkit::project::{RunningCommand, TempProject};
 use karat_testkit::tools::TestTool;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -19,14 +19,14 @@ use crate::support::project;
 
 /// A receiver that listens.
 struct Receiver {
-    running: Running,
+    running: RunningCommand,
     address: String,
 }
 
 impl Receiver {
     fn start(project: &TempProject, arguments: &[&str]) -> Self {
         let arguments = [&["trace", "receive", "--listen", "127.0.0.1:0"], arguments].concat();
-        let running = project.command(arguments).within(Duration::from_mins(5)).start();
+        let running = project.command(arguments).timeout(Duration::from_mins(5)).start();
         let started = Instant::now();
         let address = loop {
             let said = running.stderr_so_far();
@@ -123,7 +123,7 @@ fn a_person_is_told_where_to_send_and_what_came() {
       export OTEL_EXPORTER_OTLP_ENDPOINT=http://ADDRESS
       export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
     Ctrl-C ends
-    warning: refused with 400: the body cannot be read: not JSON: it begins with
+    warning: refused with 400: cannot parse the body: not JSON: it begins with
       'nonsense'
     stopping: what is under way is stored first; Ctrl-C again ends at once
     next: karat trace list, karat trace show ID, karat eval run NAME --stored
@@ -246,7 +246,7 @@ fn who_lets_others_in_is_warned() {
     let project = project();
     let running = project.command(["trace", "receive", "--listen", "0.0.0.0:0"]).start();
     let started = Instant::now();
-    while !running.stderr_so_far().contains("warning: whoever reaches this machine can write to the store") {
+    while !running.stderr_so_far().contains("warning: other machines can write to the store") {
         assert!(started.elapsed() < Duration::from_secs(30), "{}", running.stderr_so_far());
         std::thread::sleep(Duration::from_millis(10));
     }

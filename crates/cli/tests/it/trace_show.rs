@@ -4,7 +4,7 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::eval_stored::{store_of, with_store};
+use crate::eval_stored::{store_location, with_store};
 use crate::stored::ProjectStore;
 use crate::support::project;
 use crate::trace_import::{fixture, weather};
@@ -85,7 +85,7 @@ fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) 
 #[test]
 fn a_store_without_traces_says_so() {
     let empty = project();
-    with_store(&store_of(&empty), async |_| ());
+    with_store(&store_location(&empty), async |_| ());
     insta::assert_snapshot!(empty.run(["trace", "list"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -97,7 +97,7 @@ fn a_store_without_traces_says_so() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: no trace is as the filters say
+    error: no trace matches the filters
     ");
     let slip = with_traces().run(["trace", "list", "--tool", "get_wnd"]);
     assert!(slip.stderr.contains("did you mean 'get_wind'?"), "{}", slip.stderr);
@@ -105,8 +105,8 @@ fn a_store_without_traces_says_so() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --since is no time: 'yesterday'
-    hint: a date (2026-11-16), a time (2026-11-16T12:00Z), or how long ago (30m,
+    error: invalid time 'yesterday' for --since
+    hint: expected a date (2026-11-16), a time (2026-11-16T12:00Z) or an age (30m,
       12h, 7d, 2w)
     ");
 }
@@ -210,7 +210,7 @@ fn a_verdict_on_what_the_trace_was_is_marked() {
     project.write("again.jsonl", weather("w-1", "Bergen"));
     assert_eq!(project.run(["trace", "import", "again.jsonl"]).code, Some(0));
     let marked = evals(&project);
-    assert!(marked.ends_with("eval_rain version 1: passed, of the trace as it was before"), "{marked}");
+    assert!(marked.ends_with("eval_rain version 1: passed, for an earlier version of the trace"), "{marked}");
 }
 
 #[test]
@@ -239,8 +239,8 @@ fn ids_may_be_shortened_where_one_is_meant() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the ids of several traces begin with 'w-'
-    hint: say more of it: w-1, w-10
+    error: ambiguous trace id: several ids begin with 'w-'
+    hint: use a longer prefix: w-1, w-10
     ");
     insta::assert_snapshot!(project.run(["trace", "show", "x"]).filtered(), @"
     exit: 2

@@ -150,12 +150,12 @@ fn a_gate_that_cannot_be_checked_does_not_hold() {
     ───────────────────────────────────────────────────────────────────
       2/2 passed | 0 failed | 0 skipped assertions | [TIME] total
 
-    ::error title=gate maxCostUsd could not be checked::maxCostUsd: not checked, at most $1: the cost of an answer is not known
+    ::error title=gate maxCostUsd could not be checked::maxCostUsd: not checked, at most $1: the cost of an answer is unknown
     ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline
     ::error title=gate rubricScore could not be checked::rubricScore: not checked, at least 0.5: no rubric was judged
     ::notice title=karat::2/2 passed
     gates:
-      ! maxCostUsd      not checked, at most $1: the cost of an answer is not known
+      ! maxCostUsd      not checked, at most $1: the cost of an answer is unknown
       ! maxRegressions  not checked, at most 0: there is no baseline
       ! rubricScore     not checked, at least 0.5: no rubric was judged
     ");

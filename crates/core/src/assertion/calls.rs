@@ -1,4 +1,4 @@
-//! How the tool calls went: errors, order, number.
+//! Assertions on tool calls: errors, order, number.
 
 use std::ops::ControlFlow;
 
@@ -11,38 +11,38 @@ pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         return ControlFlow::Continue(());
     }
     let check = match evidence.mode {
-        Mode::Endpoint => succeeded(evidence, tally),
-        Mode::Stubbed => stubbed(evidence),
-        // Nothing ran, so nothing could go wrong.
+        Mode::Endpoint => check_success(evidence, tally),
+        Mode::Stubbed => check_stubs(evidence),
+        // No tool ran, so none could fail.
         Mode::RoutingOnly => return ControlFlow::Continue(()),
     };
     tally.record(Field::NoToolErrors, check)
 }
 
-fn succeeded(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
+fn check_success(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
     let calls = &evidence.trace.tool_calls;
     if let Some(failed) = calls.iter().find(|call| call.success == Some(false)) {
         let why = failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
         return Check::Failed(format!("expected every tool call to succeed but '{}' failed{why}", failed.name));
     }
-    if let Some(silent) = calls.iter().find(|call| call.success.is_none()) {
-        tally.warn(format!("noToolErrors: the agent does not say whether '{}' succeeded", silent.name));
+    if let Some(unreported) = calls.iter().find(|call| call.success.is_none()) {
+        tally.warn(format!("noToolErrors: the agent does not report whether '{}' succeeded", unreported.name));
     }
-    // A call that says nothing is passed over; when none says anything, there is nothing to check.
-    let is_silent = !calls.is_empty() && calls.iter().all(|call| call.success.is_none());
-    if is_silent { Check::Skipped } else { Check::Held }
+    // Calls without a reported status are ignored; if no call has one, there is nothing to check.
+    let is_unreported = !calls.is_empty() && calls.iter().all(|call| call.success.is_none());
+    if is_unreported { Check::Skipped } else { Check::Held }
 }
 
-fn stubbed(evidence: Evidence<'_>) -> Check {
+fn check_stubs(evidence: Evidence<'_>) -> Check {
     let stubs = evidence.case.stubs.as_ref();
     let unknown =
         evidence.trace.tool_calls.iter().find(|call| !stubs.is_some_and(|stubs| stubs.contains_key(&call.name)));
     if let Some(call) = unknown {
         return Check::Failed(format!("expected only stubbed tools to be called but '{}' has no stub", call.name));
     }
-    // No stub could answer this one.
+    // A stub cannot answer a call whose arguments are not JSON.
     match evidence.trace.tool_calls.iter().find(|call| call.raw_params.is_some()) {
-        Some(call) => Check::Failed(format!("expected readable arguments but those of '{}' are no JSON", call.name)),
+        Some(call) => Check::Failed(format!("expected JSON arguments but those of '{}' are not JSON", call.name)),
         None => Check::Held,
     }
 }
@@ -66,19 +66,19 @@ pub(super) fn tool_order(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFl
 }
 
 pub(super) fn min_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
-    let Some(least) = evidence.case.expect.min_tool_calls else {
+    let Some(min) = evidence.case.expect.min_tool_calls else {
         return ControlFlow::Continue(());
     };
     let count = evidence.trace.tool_calls.len();
-    let check = Check::from_bool(count as u64 >= least, || format!("expected at least {least} calls but got {count}"));
+    let check = Check::from_bool(count as u64 >= min, || format!("expected at least {min} calls but got {count}"));
     tally.record(Field::MinToolCalls, check)
 }
 
 pub(super) fn max_tool_calls(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
-    let Some(most) = evidence.case.expect.max_tool_calls else {
+    let Some(max) = evidence.case.expect.max_tool_calls else {
         return ControlFlow::Continue(());
     };
     let count = evidence.trace.tool_calls.len();
-    let check = Check::from_bool(count as u64 <= most, || format!("expected at most {most} calls but got {count}"));
+    let check = Check::from_bool(count as u64 <= max, || format!("expected at most {max} calls but got {count}"));
     tally.record(Field::MaxToolCalls, check)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A field of `expect` that asserts something; `toolsCalledMatch` only says how.
+/// A field of `expect` that asserts something; `toolsCalledMatch` is only a modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Field {
@@ -56,11 +56,11 @@ impl Field {
         Field::MaxLength,
         Field::MaxCostUsd,
         Field::NumbersGrounded,
-        // Last, since they cost the most: what is decided without them need not run them.
+        // Last, since they are the most expensive: a case decided before does not run them.
         Field::Evals,
     ];
 
-    /// Returns the key in `expect`, with which the assertion's failures begin.
+    /// Returns the key in `expect`, which is also the prefix of failure messages.
     pub fn name(self) -> &'static str {
         match self {
             Field::ToolsCalled => "toolsCalled",
@@ -88,7 +88,7 @@ impl Field {
         }
     }
 
-    /// Returns the field's place in a case, as a JSON pointer.
+    /// Returns the field's location in a case, as a JSON pointer.
     pub fn pointer(self) -> String {
         format!("/expect/{}", self.name())
     }
@@ -106,9 +106,9 @@ mod tests {
     use crate::case::Expectation;
 
     #[test]
-    fn every_key_of_the_schema_is_judged_and_none_else() {
+    fn fields_match_the_keys_of_the_schema() {
         let schema = schemars::schema_for!(Expectation);
-        let properties = schema.get("properties").and_then(|value| value.as_object()).expect("an object");
+        let properties = schema.get("properties").and_then(|value| value.as_object()).expect("properties");
         let keys: Vec<&str> = properties.keys().map(String::as_str).filter(|key| *key != "toolsCalledMatch").collect();
         let fields: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
         assert_eq!(fields, keys);

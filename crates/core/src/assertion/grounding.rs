@@ -1,4 +1,4 @@
-//! Whether the numbers of a response come from somewhere.
+//! Checks that the numbers of a response are grounded in tool results, parameters or the message.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -9,8 +9,8 @@ use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use karat_json::text::quoted_list;
 
-/// How many numbers a failure lists.
-const MOST_SHOWN: usize = 10;
+/// Maximum number of ungrounded numbers listed in a failure.
+const MAX_LISTED_NUMBERS: usize = 10;
 
 pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.numbers_grounded != Some(true) {
@@ -18,28 +18,28 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
     }
     let calls = &evidence.trace.tool_calls;
     if !calls.is_empty() && calls.iter().all(|call| call.result.is_none()) {
-        tally.warn("numbersGrounded: the agent does not say what its tools answered".to_owned());
+        tally.warn("numbersGrounded: the agent does not report tool results".to_owned());
     }
     let mut known = HashSet::new();
-    gather_text(&evidence.case.input.message, &mut known);
+    collect_text(&evidence.case.input.message, &mut known);
     for call in calls {
-        call.params.values().for_each(|value| gather(value, &mut known));
-        call.result.iter().for_each(|value| gather(value, &mut known));
+        call.params.values().for_each(|value| collect_value(value, &mut known));
+        call.result.iter().for_each(|value| collect_value(value, &mut known));
     }
     let mut seen = HashSet::new();
-    let mut loose: Vec<&str> = Vec::new();
+    let mut ungrounded: Vec<&str> = Vec::new();
     for number in numbers(&evidence.trace.response) {
-        if !number.list_marker && !number.is_known(&known) && seen.insert(number.text) {
-            loose.push(number.text);
+        if !number.is_list_marker && !number.is_known(&known) && seen.insert(number.text) {
+            ungrounded.push(number.text);
         }
     }
-    let check = Check::from_bool(loose.is_empty(), || {
-        let shown = quoted_list(&loose[..loose.len().min(MOST_SHOWN)]);
-        let more = match loose.len().saturating_sub(MOST_SHOWN) {
+    let check = Check::from_bool(ungrounded.is_empty(), || {
+        let shown = quoted_list(&ungrounded[..ungrounded.len().min(MAX_LISTED_NUMBERS)]);
+        let more = match ungrounded.len().saturating_sub(MAX_LISTED_NUMBERS) {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
-        let verb = if loose.len() == 1 { "does" } else { "do" };
+        let verb = if ungrounded.len() == 1 { "does" } else { "do" };
         format!(
             "expected every number to come from a tool result, a parameter or the message but {shown}{more} {verb} not"
         )
@@ -47,44 +47,44 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
     tally.record(Field::NumbersGrounded, check)
 }
 
-fn gather(value: &Value, known: &mut HashSet<String>) {
+fn collect_value(value: &Value, known: &mut HashSet<String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| gather(item, known)),
+        Value::Array(items) => items.iter().for_each(|item| collect_value(item, known)),
         Value::Object(map) => {
             for (key, item) in map {
-                gather_text(key, known);
-                gather(item, known);
+                collect_text(key, known);
+                collect_value(item, known);
             }
         }
-        Value::String(text) => gather_text(text, known),
-        // As it was written: a long number must not be rounded.
-        Value::Number(number) => gather_text(&number.to_string(), known),
+        Value::String(text) => collect_text(text, known),
+        // As written, since long numbers must not be rounded.
+        Value::Number(number) => collect_text(&number.to_string(), known),
         Value::Bool(_) | Value::Null => {}
     }
 }
 
-fn gather_text(text: &str, known: &mut HashSet<String>) {
+fn collect_text(text: &str, known: &mut HashSet<String>) {
     known.extend(numbers(text).into_iter().map(|number| number.digits));
 }
 
-/// A number as it stands in a text.
+/// A number in a text.
 struct Number<'t> {
     text: &'t str,
-    /// Without separators, leading zeros and trailing zeros behind the point; the sign is left out, since a
-    /// hyphen before a digit is as often a dash.
+    /// Without separators, leading zeros, and trailing zeros after the point. The sign is dropped, since a hyphen
+    /// before a digit is often a dash.
     digits: String,
-    percent: bool,
-    /// It numbers an item of a list: `1. first`.
-    list_marker: bool,
+    is_percent: bool,
+    /// Whether it numbers a list item, as in `1. first`.
+    is_list_marker: bool,
 }
 
 impl Number<'_> {
     fn is_known(&self, known: &HashSet<String>) -> bool {
-        known.contains(&self.digits) || (self.percent && known.contains(&hundredth(&self.digits)))
+        known.contains(&self.digits) || (self.is_percent && known.contains(&hundredth(&self.digits)))
     }
 }
 
-/// Finds the numbers of a text; digits inside a word (`H2O`, `v2`) are part of its name.
+/// Finds the numbers in a text, except digits inside a word (`H2O`, `v2`).
 fn numbers(text: &str) -> Vec<Number<'_>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -112,24 +112,24 @@ fn numbers(text: &str) -> Vec<Number<'_>> {
         let digits = match (exponent, written.parse::<f64>()) {
             (Some(end), Ok(float)) => {
                 at = end;
-                // What no double can hold is only equal to itself.
+                // A number beyond the range of f64 equals only itself.
                 if float.is_finite() { canonical(&format!("{float}")) } else { written.to_owned() }
             }
             _ => canonical(&text[start..at]),
         };
         let first_in_line = text[line_start..start].chars().all(|before| " \t*#>-".contains(before));
-        let behind = &text[at..];
+        let rest = &text[at..];
         found.push(Number {
             text: written,
             digits,
-            percent: behind.trim_start().starts_with('%'),
-            list_marker: first_in_line && (behind.starts_with(". ") || behind.starts_with(") ")),
+            is_percent: rest.trim_start().starts_with('%'),
+            is_list_marker: first_in_line && (rest.starts_with(". ") || rest.starts_with(") ")),
         });
     }
     found
 }
 
-/// Returns where a number ends: digits, groups of three behind a separator, one point with digits.
+/// Returns where a number ends: digits, three-digit groups with separators, a point with digits.
 fn number_end(bytes: &[u8], start: usize) -> usize {
     let digits_from = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let mut end = start + digits_from(start);
@@ -149,7 +149,7 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
     end
 }
 
-/// Returns the length of what separates groups of digits: a sign, or a space at which no line breaks.
+/// Returns the length of a digit group separator: a character or a non-breaking space.
 fn separator_length(bytes: &[u8]) -> Option<usize> {
     let separators = [",", "_", "'", "\u{a0}", "\u{202f}", "\u{2009}"];
     separators.iter().find(|separator| bytes.starts_with(separator.as_bytes())).map(|separator| separator.len())
@@ -162,8 +162,8 @@ fn exponent_end(bytes: &[u8], end: usize) -> Option<usize> {
     let sign = usize::from(matches!(bytes.get(end + 1)?, b'+' | b'-'));
     let from = end + 1 + sign;
     let digits = bytes.get(from..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let behind = from + digits;
-    (digits > 0 && !bytes.get(behind).is_some_and(u8::is_ascii_alphanumeric)).then_some(behind)
+    let after = from + digits;
+    (digits > 0 && !bytes.get(after).is_some_and(u8::is_ascii_alphanumeric)).then_some(after)
 }
 
 fn canonical(number: &str) -> String {
@@ -175,7 +175,7 @@ fn canonical(number: &str) -> String {
     if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
 }
 
-/// Returns the number divided by 100, digit by digit, so that `62 %` is grounded by `0.62`.
+/// Returns the number divided by 100, computed on digits, so that `0.62` grounds `62 %`.
 fn hundredth(digits: &str) -> String {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let padded = format!("{whole:0>3}");
@@ -213,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn list_markers_are_no_claims() {
-        let markers: Vec<bool> = numbers("1. Paris 18\n  2) Rome").iter().map(|number| number.list_marker).collect();
+    fn recognizes_list_markers() {
+        let markers: Vec<bool> = numbers("1. Paris 18\n  2) Rome").iter().map(|number| number.is_list_marker).collect();
         assert_eq!(markers, [true, false, true]);
     }
 }

@@ -1,6 +1,6 @@
-//! The judge: runs a case's assertions over a trace, in the contract's order.
+//! Judges a trace by the assertions of a case, in the order of the spec.
 //!
-//! One file for each family. A failed assertion is a result, never an `Err`.
+//! There is one file per family. A failed assertion is a result, never an `Err`.
 
 mod budget;
 mod calls;
@@ -16,7 +16,7 @@ mod vacuity;
 
 use std::ops::ControlFlow;
 
-pub use evals::Judging;
+pub use evals::PendingVerdict;
 pub use field::Field;
 pub use tally::{Failure, Verdict};
 pub use vacuity::can_fail;
@@ -28,18 +28,18 @@ use crate::tokenizer::Tokenizer;
 use crate::trace::Trace;
 use tally::Tally;
 
-/// How the answer came about, which decides what some assertions mean.
+/// How the answer was produced, which affects the meaning of some assertions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The agent ran its own tools.
     Endpoint,
-    /// A model was asked once; its tools were never run.
+    /// A model was called once; its tool calls were not run.
     RoutingOnly,
-    /// A model was asked in a loop; the case's stubs answered for the tools.
+    /// A model was called in a loop, with the case's stubs in place of tools.
     Stubbed,
 }
 
-/// All that an assertion may look at.
+/// The input of assertions.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'e> {
     pub case: &'e Case,
@@ -50,18 +50,18 @@ pub struct Evidence<'e> {
     pub tokenizer: Tokenizer,
 }
 
-/// How far the judge goes.
+/// How strictly a case is judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Strictness {
-    /// Goes on after the first failure.
+    /// Continues after the first failure.
     pub all_failures: bool,
-    /// A case in which no assertion ran fails.
+    /// Fails a case in which no assertion ran.
     pub fail_vacuous: bool,
 }
 
-/// Judges a trace by its case's expectations. No eval function is run for it: [`Judging`] is for those who can.
+/// Judges a trace by the expectations of its case without running eval functions; see [`PendingVerdict`] for those.
 pub fn judge(evidence: Evidence<'_>, strictness: Strictness) -> Verdict {
-    Judging::begin(evidence, strictness).end()
+    PendingVerdict::start(evidence, strictness).finish()
 }
 
 fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -87,7 +87,7 @@ fn judge_field(field: Field, evidence: Evidence<'_>, tally: &mut Tally) -> Contr
         Field::MaxLength => budget::max_length(evidence, tally),
         Field::MaxCostUsd => budget::max_cost(evidence, tally),
         Field::NumbersGrounded => grounding::numbers_grounded(evidence, tally),
-        // Each is heard when all else is known.
+        // Recorded by `PendingVerdict` after all other fields.
         Field::Evals => ControlFlow::Continue(()),
     }
 }

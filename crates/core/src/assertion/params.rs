@@ -1,4 +1,4 @@
-//! What the model passed to the tools.
+//! Assertions on tool parameters.
 
 use std::ops::ControlFlow;
 
@@ -26,12 +26,12 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
     let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
         return Check::Skipped;
     };
-    let wanted = match Wanted::resolve(assertion, evidence.tokens, tally) {
-        Ok(Some(wanted)) => wanted,
+    let expected = match Expected::resolve(assertion, evidence.tokens, tally) {
+        Ok(Some(expected)) => expected,
         Ok(None) => return Check::Skipped,
         Err(failure) => return Check::Failed(failure),
     };
-    let test = |call: &ToolCall| test_call(assertion, &wanted, call);
+    let test = |call: &ToolCall| test_call(assertion, &expected, call);
     let outcome = match assertion.call {
         CallSelector::First => test(first),
         CallSelector::Last => test(last),
@@ -42,12 +42,12 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
         }
         CallSelector::Number(number) => match calls.get(number) {
             Some(call) => test(call),
-            None => Err(format!("there is no call number {number}: the tool was called {} times", calls.len())),
+            None => Err(format!("no call {number}: the tool was called {} times", calls.len())),
         },
     };
     match outcome {
         Ok(()) => Check::Held,
-        Err(what) => {
+        Err(message) => {
             let scope = match assertion.call {
                 CallSelector::First => String::new(),
                 CallSelector::Last => " (last call)".to_owned(),
@@ -55,86 +55,86 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
                 CallSelector::All => format!(" (all of {} calls)", calls.len()),
                 CallSelector::Number(number) => format!(" (call {number})"),
             };
-            Check::Failed(format!("{}.{}{scope}: {what}", assertion.tool, assertion.param_name))
+            Check::Failed(format!("{}.{}{scope}: {message}", assertion.tool, assertion.param_name))
         }
     }
 }
 
-/// What an argument is compared with, after its tokens were resolved.
-enum Wanted {
+/// The expected value, with its tokens resolved.
+enum Expected {
     Presence,
     Text(String),
     List(Vec<String>),
     Pattern(String, Pattern),
 }
 
-impl Wanted {
-    /// Returns nothing when the value's tokens have no value, so that nothing can be checked.
+impl Expected {
+    /// Returns `None` if the tokens have no value, so that nothing can be checked.
     fn resolve(assertion: &ParamAssertion, tokens: &TokenSources, tally: &mut Tally) -> Result<Option<Self>, String> {
         let (Some(value), true) = (&assertion.value, assertion.assertion.needs_value()) else {
-            return Ok(Some(Wanted::Presence));
+            return Ok(Some(Expected::Presence));
         };
         if assertion.assertion == ParamCheck::OneOf {
             let list = tokens.resolve_list(value);
-            tally.unresolved(list.unresolved);
-            return Ok((!list.texts.is_empty()).then_some(Wanted::List(list.texts)));
+            tally.record_unresolved(list.unresolved);
+            return Ok((!list.texts.is_empty()).then_some(Expected::List(list.texts)));
         }
         let text = match tokens.resolve_value(value) {
             Resolved::Text(text) => text,
             Resolved::Unresolved(unresolved) => {
-                tally.unresolved(unresolved);
+                tally.record_unresolved(unresolved);
                 return Ok(None);
             }
         };
         if assertion.assertion != ParamCheck::Matches {
-            return Ok(Some(Wanted::Text(text)));
+            return Ok(Some(Expected::Text(text)));
         }
         match Pattern::compile(&text) {
-            Ok(pattern) => Ok(Some(Wanted::Pattern(text, pattern))),
+            Ok(pattern) => Ok(Some(Expected::Pattern(text, pattern))),
             Err(error) => Err(format!(
-                "{}.{}: /{text}/ is not a regular expression: {error}",
+                "{}.{}: /{text}/ is not a valid regular expression: {error}",
                 assertion.tool, assertion.param_name
             )),
         }
     }
 }
 
-fn test_call(assertion: &ParamAssertion, wanted: &Wanted, call: &ToolCall) -> Result<(), String> {
+fn test_call(assertion: &ParamAssertion, expected: &Expected, call: &ToolCall) -> Result<(), String> {
     let actual = call.params.get(&assertion.param_name);
     if actual.is_none() && assertion.optional {
         return Ok(());
     }
     match (assertion.assertion, actual) {
         (ParamCheck::NotExists, None) | (ParamCheck::Exists, Some(_)) => Ok(()),
-        (ParamCheck::NotExists, Some(value)) => Err(format!("expected no such parameter but got {}", shown(value))),
-        (_, None) => Err(format!("expected {} but the parameter is absent", expected(assertion.assertion, wanted))),
+        (ParamCheck::NotExists, Some(value)) => Err(format!("expected no parameter of this name but got {}", quoted(value))),
+        (_, None) => Err(format!("expected {} but the parameter is absent", describe(assertion.assertion, expected))),
         (check, Some(value)) => {
             let text = text_form(value);
-            let held = match wanted {
-                Wanted::Presence => true,
-                Wanted::Text(wanted) if check == ParamCheck::Contains => text.contains(wanted.as_str()),
-                Wanted::Text(wanted) => text == *wanted,
-                Wanted::List(wanted) => wanted.iter().any(|one| text == *one),
-                Wanted::Pattern(_, pattern) => pattern.is_match(&text).map_err(|error| error.to_string())?,
+            let held = match expected {
+                Expected::Presence => true,
+                Expected::Text(expected) if check == ParamCheck::Contains => text.contains(expected.as_str()),
+                Expected::Text(expected) => text == *expected,
+                Expected::List(expected) => expected.iter().any(|item| text == *item),
+                Expected::Pattern(_, pattern) => pattern.is_match(&text).map_err(|error| error.to_string())?,
             };
             if held {
                 return Ok(());
             }
-            Err(format!("expected {} but got {}", expected(check, wanted), shown(value)))
+            Err(format!("expected {} but got {}", describe(check, expected), quoted(value)))
         }
     }
 }
 
-fn expected(check: ParamCheck, wanted: &Wanted) -> String {
-    match wanted {
-        Wanted::Presence => "a value".to_owned(),
-        Wanted::Text(text) if check == ParamCheck::Contains => format!("a value that contains '{text}'"),
-        Wanted::Text(text) => format!("'{text}'"),
-        Wanted::List(texts) => format!("one of {}", quoted_list(texts)),
-        Wanted::Pattern(text, _) => format!("a value that matches /{text}/"),
+fn describe(check: ParamCheck, expected: &Expected) -> String {
+    match expected {
+        Expected::Presence => "a value".to_owned(),
+        Expected::Text(text) if check == ParamCheck::Contains => format!("a value that contains '{text}'"),
+        Expected::Text(text) => format!("'{text}'"),
+        Expected::List(texts) => format!("one of {}", quoted_list(texts)),
+        Expected::Pattern(text, _) => format!("a value that matches /{text}/"),
     }
 }
 
-fn shown(value: &Value) -> String {
+fn quoted(value: &Value) -> String {
     format!("'{}'", text_form(value))
 }

@@ -1,4 +1,4 @@
-//! What the response says.
+//! Assertions on the text of the response.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +18,7 @@ pub(super) fn non_empty(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlo
     tally.record(Field::ResponseNonEmpty, check)
 }
 
-/// Tells whether ECMAScript's `trim` takes a character away.
+/// Whether ECMAScript's `trim` removes a character.
 fn is_white_space(character: char) -> bool {
     character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
@@ -28,7 +28,7 @@ pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
     for (index, value) in values.iter().enumerate() {
         let check = match evidence.tokens.resolve(value) {
             Resolved::Unresolved(tokens) => {
-                tally.unresolved(tokens);
+                tally.record_unresolved(tokens);
                 Check::Skipped
             }
             Resolved::Text(text) => Check::from_bool(evidence.trace.response.contains(&text), || {
@@ -47,7 +47,7 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
         for value in group {
             match evidence.tokens.resolve(value) {
                 Resolved::Text(text) => texts.push(text),
-                Resolved::Unresolved(tokens) => tally.unresolved(tokens),
+                Resolved::Unresolved(tokens) => tally.record_unresolved(tokens),
             }
         }
         if group.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> Control
     for (index, value) in values.iter().enumerate() {
         let check = match evidence.tokens.resolve(value) {
             Resolved::Unresolved(tokens) => {
-                tally.unresolved(tokens);
+                tally.record_unresolved(tokens);
                 Check::Skipped
             }
             Resolved::Text(text) => Check::from_bool(!evidence.trace.response.contains(&text), || {

@@ -1,4 +1,4 @@
-//! Which tools were called.
+//! Assertions on which tools were called.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,27 +15,27 @@ pub(super) fn tools_called(evidence: Evidence<'_>, tally: &mut Tally) -> Control
     };
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
     let actual = evidence.trace.tool_names();
-    let way = expect.tools_called_match.unwrap_or_default();
-    let held = match way {
+    let mode = expect.tools_called_match.unwrap_or_default();
+    let held = match mode {
         ToolsCalledMatch::Exact => actual == expected,
         ToolsCalledMatch::AnyOrder => sorted(&actual) == sorted(&expected),
         ToolsCalledMatch::InOrder => is_subsequence(&expected, &actual),
         ToolsCalledMatch::Includes => includes(&actual, &expected),
     };
     let check = Check::from_bool(held, || {
-        let wanted = match way {
+        let scope = match mode {
             ToolsCalledMatch::Exact => "",
             ToolsCalledMatch::AnyOrder => " in any order",
             ToolsCalledMatch::InOrder => " in this order",
             ToolsCalledMatch::Includes => " among the calls",
         };
-        let same_tools = match way {
+        let same_tools = match mode {
             ToolsCalledMatch::Exact => sorted(&actual) == sorted(&expected),
             ToolsCalledMatch::InOrder => includes(&actual, &expected),
             ToolsCalledMatch::AnyOrder | ToolsCalledMatch::Includes => false,
         };
         let order = if same_tools { " (the right tools in another order)" } else { "" };
-        format!("expected {}{wanted} but got {}{order}", quoted_list(&expected), quoted_list(&actual))
+        format!("expected {}{scope} but got {}{order}", quoted_list(&expected), quoted_list(&actual))
     });
     tally.record(Field::ToolsCalled, check)
 }
@@ -50,9 +50,9 @@ pub(super) fn tools_acceptable(evidence: Evidence<'_>, tally: &mut Tally) -> Con
         acceptable == actual
     });
     let check = Check::from_bool(held, || {
-        let shown: Vec<String> = sets.iter().map(|set| quoted_list(set)).collect();
+        let listed: Vec<String> = sets.iter().map(|set| quoted_list(set)).collect();
         let called = quoted_list(&evidence.trace.tool_names());
-        format!("expected one of {} but got {called}", shown.join(" or "))
+        format!("expected one of {} but got {called}", listed.join(" or "))
     });
     tally.record(Field::ToolsAcceptable, check)
 }
@@ -75,13 +75,13 @@ fn sorted<'t>(tools: &[&'t str]) -> Vec<&'t str> {
     tools
 }
 
-/// Tells whether every part stands in the whole, in this order, with anything between.
+/// Whether `parts` is a subsequence of `whole`.
 fn is_subsequence(parts: &[&str], whole: &[&str]) -> bool {
     let mut rest = whole.iter();
     parts.iter().all(|part| rest.any(|tool| tool == part))
 }
 
-/// Tells whether the whole holds every part at least as often.
+/// Whether `whole` contains every part at least as often as `parts` does.
 fn includes(whole: &[&str], parts: &[&str]) -> bool {
     let mut rest = whole.to_vec();
     parts.iter().all(|part| match rest.iter().position(|tool| tool == part) {

@@ -1,4 +1,4 @@
-//! JSON Schemas: of a tool's arguments, and of a response.
+//! Assertions with JSON Schemas: tool arguments and the response.
 
 use std::ops::ControlFlow;
 
@@ -15,47 +15,47 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
         return ControlFlow::Continue(());
     }
     let Some(registry) = evidence.registry else {
-        tally.warn("toolArgsValid: there is no tool registry to take the schemas from".to_owned());
+        tally.warn("toolArgsValid: no tool registry to validate against".to_owned());
         return tally.record(Field::ToolArgsValid, Check::Skipped);
     };
-    let mut unjudged = Vec::new();
+    let mut unchecked = Vec::new();
     for call in &evidence.trace.tool_calls {
-        let fits = match registry.tool(&call.name) {
-            None if registry.gaps().is_empty() => Err(format!("'{}' is not a tool of the registry", call.name)),
+        let valid = match registry.tool(&call.name) {
+            None if registry.gaps().is_empty() => Err(format!("'{}' is not in the tool registry", call.name)),
             None => {
-                unjudged.push(format!("'{}' is not in what could be read of the tool registry", call.name));
+                unchecked.push(format!("'{}' is not in the readable part of the tool registry", call.name));
                 Ok(())
             }
             Some(tool) => match tool.unknown(ToolField::InputSchema) {
                 Some(unknown) => {
-                    unjudged.push(format!("the schema of '{}' is not known: {}", call.name, unknown.why));
+                    unchecked.push(format!("the schema of '{}' is unknown: {}", call.name, unknown.why));
                     Ok(())
                 }
-                None => arguments_fit(tool, &call.params),
+                None => validate_arguments(tool, &call.params),
             },
         };
-        if let Err(failure) = fits {
+        if let Err(failure) = valid {
             return tally.record(Field::ToolArgsValid, Check::Failed(failure));
         }
     }
-    if unjudged.is_empty() {
+    if unchecked.is_empty() {
         return tally.record(Field::ToolArgsValid, Check::Held);
     }
-    unjudged.dedup();
-    for what in unjudged {
-        tally.warn(format!("toolArgsValid: {what}"));
+    unchecked.dedup();
+    for message in unchecked {
+        tally.warn(format!("toolArgsValid: {message}"));
     }
     tally.record(Field::ToolArgsValid, Check::Skipped)
 }
 
-fn arguments_fit(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), String> {
+fn validate_arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), String> {
     let Some(schema) = tool.input_schema.get() else {
         return Ok(());
     };
     let validator = compile_schema(schema)
-        .map_err(|error| format!("the registry's schema of '{}' is not a JSON Schema: {error}", tool.name))?;
+        .map_err(|error| format!("the registry's schema of '{}' is not a valid JSON Schema: {error}", tool.name))?;
     first_error(&validator, &Value::Object(arguments.clone()))
-        .map_err(|error| format!("the arguments of '{}' do not fit its schema: {error}", tool.name))
+        .map_err(|error| format!("the arguments of '{}' do not match its schema: {error}", tool.name))
 }
 
 pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
@@ -63,18 +63,18 @@ pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) ->
         return ControlFlow::Continue(());
     };
     let check = serde_json::from_str::<Value>(&evidence.trace.response)
-        .map_err(|error| format!("expected JSON but the response is none: {error}"))
+        .map_err(|error| format!("expected JSON but the response is not valid: {error}"))
         .and_then(|value| {
             let validator = compile_schema(&Value::Object(schema.clone()))?;
-            first_error(&validator, &value).map_err(|error| format!("the response does not fit the schema: {error}"))
+            first_error(&validator, &value).map_err(|error| format!("the response does not match the schema: {error}"))
         });
     tally.record(Field::ResponseJsonSchema, check.map_or_else(Check::Failed, |()| Check::Held))
 }
 
 fn first_error(validator: &Validator, value: &Value) -> Result<(), String> {
     validator.validate(value).map_err(|error| {
-        let at = error.instance_path().to_string();
-        let what = error.to_string();
-        if at.is_empty() { what } else { format!("{at}: {what}") }
+        let path = error.instance_path().to_string();
+        let message = error.to_string();
+        if path.is_empty() { message } else { format!("{path}: {message}") }
     })
 }

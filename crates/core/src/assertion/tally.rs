@@ -1,4 +1,4 @@
-//! Counts checks and gathers failures.
+//! Counts checks and collects failures.
 
 use std::ops::ControlFlow;
 
@@ -8,34 +8,34 @@ use serde::Serialize;
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
 
-/// One check that did not hold.
+/// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The key in `expect`.
     pub assertion: String,
-    /// The key, a colon, what was expected and what was found.
+    /// The key, followed by what was expected and what was found.
     pub message: String,
-    /// Where the assertion stands in its case.
+    /// Location of the assertion in its case, as a JSON pointer.
     pub pointer: String,
 }
 
-/// What came of judging a trace.
+/// The result of judging a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// Empty when the case passed.
     pub failures: Vec<Failure>,
-    /// Why there is no verdict: an eval function broke before anything failed.
+    /// Why there is no verdict: an eval function errored before any failure.
     pub error: Option<String>,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
-    /// Every token without a value, once.
+    /// Tokens without a value, without duplicates.
     pub skipped_tokens: Vec<String>,
-    /// No assertion ran.
+    /// Whether no assertion ran.
     pub vacuous: bool,
-    /// Why checks were skipped, where it is not for a token.
+    /// Why checks were skipped, other than for missing token values.
     pub warnings: Vec<String>,
-    /// What the eval functions that ran said, in order.
+    /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
 }
 
@@ -45,12 +45,12 @@ impl Verdict {
     }
 }
 
-/// What came of one check.
+/// The result of one check.
 pub(super) enum Check {
     Held,
     /// What was expected and what was found.
     Failed(String),
-    /// There was nothing to check it by.
+    /// There was nothing to check.
     Skipped,
 }
 
@@ -71,12 +71,12 @@ impl Tally {
         Self { strictness, verdict: Verdict::default() }
     }
 
-    /// Counts a check; breaks when the case is decided.
+    /// Records a check; breaks when the case is decided.
     pub(super) fn record(&mut self, field: Field, check: Check) -> ControlFlow<()> {
         self.record_at(field, None, check)
     }
 
-    /// Counts a check on one element of a list.
+    /// Records a check of one list element.
     pub(super) fn record_item(&mut self, field: Field, index: usize, check: Check) -> ControlFlow<()> {
         self.record_at(field, Some(index), check)
     }
@@ -85,10 +85,10 @@ impl Tally {
         match check {
             Check::Held => self.verdict.assertions_run += 1,
             Check::Skipped => self.verdict.assertions_skipped += 1,
-            Check::Failed(what) => {
+            Check::Failed(message) => {
                 self.verdict.assertions_run += 1;
                 let assertion = field.name().to_owned();
-                let message = format!("{field}: {what}");
+                let message = format!("{field}: {message}");
                 let pointer = index.map_or_else(|| field.pointer(), |index| format!("{}/{index}", field.pointer()));
                 self.verdict.failures.push(Failure { assertion, message, pointer });
                 if !self.strictness.all_failures {
@@ -99,10 +99,9 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
-    /// Takes note of a check that broke. What failed before it is a verdict all the same; without that there is none,
-    /// whatever would come after.
-    pub(super) fn no_verdict(&mut self, field: Field, what: &str) -> ControlFlow<()> {
-        let message = format!("{field}: {what}");
+    /// Records a check that errored. Earlier failures remain the verdict; without any, the case has none.
+    pub(super) fn record_error(&mut self, field: Field, error: &str) -> ControlFlow<()> {
+        let message = format!("{field}: {error}");
         if self.verdict.failures.is_empty() {
             self.verdict.error = Some(message);
             return ControlFlow::Break(());
@@ -111,13 +110,11 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
-    /// Keeps what an eval function said.
-    pub(super) fn keep(&mut self, result: EvalResult) {
+    pub(super) fn push_eval(&mut self, result: EvalResult) {
         self.verdict.evals.push(result);
     }
 
-    /// Takes note of tokens without a value.
-    pub(super) fn unresolved(&mut self, tokens: Vec<String>) {
+    pub(super) fn record_unresolved(&mut self, tokens: Vec<String>) {
         for token in tokens {
             if !self.verdict.skipped_tokens.contains(&token) {
                 self.verdict.skipped_tokens.push(token);
@@ -136,7 +133,7 @@ impl Tally {
         if self.verdict.vacuous && self.strictness.fail_vacuous {
             self.verdict.failures.push(Failure {
                 assertion: "strict".to_owned(),
-                message: "strict: no assertion ran, so nothing was shown".to_owned(),
+                message: "strict: no assertion ran".to_owned(),
                 pointer: "/expect".to_owned(),
             });
         }

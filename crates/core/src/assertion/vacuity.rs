@@ -1,4 +1,4 @@
-//! Whether a case can fail at all.
+//! Finds cases that cannot fail.
 
 use super::{Evidence, Mode, Strictness, judge};
 use crate::case::{Case, Expectation, ToolsCalledMatch};
@@ -6,12 +6,12 @@ use crate::token::TokenSources;
 use crate::tokenizer::Tokenizer;
 use crate::trace::Trace;
 
-/// Tells whether some answer could fail the case: an expectation of which no check runs, or only such that hold of
-/// every answer, shows nothing.
+/// Whether some answer could fail the case. An expectation without checks, or with checks that hold for every answer,
+/// is vacuous.
 pub fn can_fail(case: &Case) -> bool {
-    let expect = without_hollow(&case.expect);
+    let expect = without_vacuous_checks(&case.expect);
     if expect.max_tokens.is_some() {
-        // No need to load a vocabulary for that.
+        // Avoids loading a vocabulary.
         return true;
     }
     let evidence = Evidence {
@@ -23,12 +23,12 @@ pub fn can_fail(case: &Case) -> bool {
         tokenizer: Tokenizer::default(),
     };
     let verdict = judge(evidence, Strictness { all_failures: true, fail_vacuous: false });
-    // A check that has nothing to look at in an empty answer has something in another.
+    // A check that an empty answer skips can run on another answer.
     verdict.assertions_run + verdict.assertions_skipped > 0
 }
 
-/// Takes out what holds of every answer.
-fn without_hollow(expect: &Expectation) -> Expectation {
+/// Removes checks that hold for every answer.
+fn without_vacuous_checks(expect: &Expectation) -> Expectation {
     let mut expect = expect.clone();
     if let Some(texts) = &mut expect.response_contains {
         texts.retain(|text| !text.is_empty());
@@ -36,13 +36,13 @@ fn without_hollow(expect: &Expectation) -> Expectation {
     if let Some(groups) = &mut expect.response_contains_any {
         groups.retain(|group| !group.is_empty() && group.iter().all(|text| !text.is_empty()));
     }
-    let asks_for_part =
+    let is_partial_match =
         matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
-    if asks_for_part && expect.tools_called.as_ref().is_some_and(Vec::is_empty) {
+    if is_partial_match && expect.tools_called.as_ref().is_some_and(Vec::is_empty) {
         expect.tools_called = None;
     }
-    expect.min_tool_calls = expect.min_tool_calls.filter(|least| *least > 0);
-    expect.min_length = expect.min_length.filter(|least| *least > 0);
+    expect.min_tool_calls = expect.min_tool_calls.filter(|min| *min > 0);
+    expect.min_length = expect.min_length.filter(|min| *min > 0);
     expect
 }
 
@@ -78,9 +78,9 @@ mod tests {
     #[case(json!({"numbersGrounded": true}), true)]
     #[case(json!({"evals": []}), false)]
     #[case(json!({"evals": ["eval_tone"]}), true)]
-    fn what_can_fail(#[case] expect: Value, #[case] expected: bool) {
+    fn detects_cases_that_cannot_fail(#[case] expect: Value, #[case] expected: bool) {
         let file = json!([{"id": "a", "input": {"message": "m"}, "expect": expect}]).to_string();
-        let file = EvalFile::read(file.as_bytes(), Origin { file_name: "t.labeled.json" }).expect("valid");
+        let file = EvalFile::parse(file.as_bytes(), Origin { file_name: "t.labeled.json" }).expect("valid");
         assert_eq!(can_fail(&file.cases[0]), expected);
     }
 }

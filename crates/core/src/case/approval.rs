@@ -1,4 +1,4 @@
-//! Who approved which cases of an eval file.
+//! Approvals of drafted cases in an eval file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use karat_json::{ObjectReader, Path, Problems, read_string, read_strings};
 
-/// One approval: nothing that was drafted stands in a file without one.
+/// One approval; drafted cases are written to a file only with one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::approval)]
 pub struct Approval {
-    /// Who approved them.
+    /// The person who approved the cases.
     pub approved_by: String,
-    /// When.
+    /// When they were approved.
     pub approved_at: String,
-    /// What drafted them: `template`, `model` or `traces`.
+    /// The drafter: `template`, `model` or `traces`.
     pub drafter: String,
-    /// The model that drafted them, if one did.
+    /// The model that drafted them, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The ids of the cases that were approved.
+    /// The ids of the approved cases.
     pub cases: Vec<String>,
 }
 

@@ -1,96 +1,96 @@
-//! What a case expects of the answer.
+//! The expectations of a case.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Stands in `toolsAcceptable` for "no tool is called".
+/// Means "no tool is called" in `toolsAcceptable`.
 pub const NO_TOOL: &str = "__none__";
 
-/// What must be true of the answer. Fields are judged in the order in which they stand here.
+/// Assertions on the answer, checked in the order of these fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::expectation)]
 pub struct Expectation {
-    /// The tools that must be called, compared as `toolsCalledMatch` says.
+    /// The tools that must be called, compared according to `toolsCalledMatch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_called: Option<Vec<String>>,
     /// How `toolsCalled` is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_called_match: Option<ToolsCalledMatch>,
-    /// Sets of tools, any of which is right; `["__none__"]` means that no tool is called.
+    /// Acceptable sets of tools; `["__none__"]` means that no tool is called.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tools_acceptable: Option<Vec<Vec<String>>>,
     /// Tools that must not be called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_not_called: Option<Vec<String>>,
-    /// What must be true of the arguments of the calls.
+    /// Assertions on the arguments of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_params: Option<Vec<ParamAssertion>>,
-    /// No tool call failed.
+    /// No tool call may fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_tool_errors: Option<bool>,
-    /// The response holds more than white space.
+    /// The response must contain more than white space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
-    /// Texts that all must stand in the response; case counts; `{{seed:…}}` and `{{snapshot:…}}` resolve.
+    /// Texts that the response must contain, case-sensitive; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_contains: Option<Vec<String>>,
-    /// Groups of synonyms: at least one text of each group must stand in the response.
+    /// Groups of synonyms: the response must contain at least one text of each group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_contains_any: Option<Vec<Vec<String>>>,
-    /// Texts none of which may stand in the response.
+    /// Texts that the response must not contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_not_contains: Option<Vec<String>>,
-    /// ECMAScript regular expressions that all must match somewhere in the response.
+    /// ECMAScript regular expressions that must all match somewhere in the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_matches: Option<Vec<String>>,
-    /// The longest time from sending the message to the whole answer, in milliseconds.
+    /// Maximum time from sending the message to the complete answer, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_latency_ms: Option<f64>,
-    /// The most tokens that the response may have.
+    /// Maximum number of tokens of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
-    /// Pairs of tools: the first call of the left one comes before the first call of the right one.
+    /// Pairs of tools: the first call of the left tool must precede the first call of the right one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_order: Option<Vec<(String, String)>>,
-    /// The fewest tool calls.
+    /// Minimum number of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_tool_calls: Option<u64>,
-    /// The most tool calls.
+    /// Maximum number of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<u64>,
-    /// The arguments of each call fit the tool's JSON Schema in the registry.
+    /// The arguments of each call must match the tool's JSON Schema in the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_args_valid: Option<bool>,
-    /// The response is JSON that fits this JSON Schema.
+    /// The response must be JSON that matches this JSON Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_json_schema: Option<Map<String, Value>>,
-    /// The fewest characters of the response.
+    /// Minimum number of characters of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<u64>,
-    /// The most characters of the response.
+    /// Maximum number of characters of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// The most that the answer may cost, in US dollars.
+    /// Maximum cost of the answer, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_cost_usd: Option<f64>,
-    /// Every number in the response occurs in a tool result, a parameter or the message.
+    /// Every number in the response must occur in a tool result, a parameter or the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers_grounded: Option<bool>,
-    /// Python eval functions that all must pass this case's trace, each by its full name.
+    /// Python eval functions, by full name, that must all pass this case's trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = r"^eval_[\p{Alphabetic}\p{N}_]+$")), extend("uniqueItems" = true))]
     pub evals: Option<Vec<String>>,
 }
 
 impl Expectation {
-    /// Tells whether judging can take a while: it runs regular expressions or eval functions.
-    pub fn takes_time(&self) -> bool {
+    /// Whether judging may be slow, because it runs regular expressions or eval functions.
+    pub fn is_slow_to_judge(&self) -> bool {
         let matches = |assertion: &ParamAssertion| assertion.assertion == ParamCheck::Matches;
         self.response_matches.is_some()
             || self.response_json_schema.is_some()
@@ -104,14 +104,14 @@ impl Expectation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolsCalledMatch {
-    /// The same tools in the same order, no more and no fewer.
+    /// The same tools in the same order.
     #[default]
     Exact,
-    /// The same tools as often, in any order.
+    /// The same tools equally often, in any order.
     AnyOrder,
-    /// These tools in this order, others between them allowed.
+    /// These tools in this order, possibly with others in between.
     InOrder,
-    /// At least these tools as often, in any order.
+    /// At least these tools at least as often, in any order.
     Includes,
 }
 
@@ -129,7 +129,7 @@ impl ToolsCalledMatch {
     }
 }
 
-/// What must be true of one argument of a tool's calls.
+/// An assertion on one argument of a tool's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::param_assertion)]
@@ -137,18 +137,18 @@ pub struct ParamAssertion {
     pub tool: String,
     pub param_name: String,
     pub assertion: ParamCheck,
-    /// What the argument is compared with; an array for `oneOf`, a pattern for `matches`.
+    /// The expected value; an array for `oneOf`, a pattern for `matches`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Which of the tool's calls is meant; the first if not given.
+    /// Which of the tool's calls to check (default: the first).
     #[serde(default, skip_serializing_if = "CallSelector::is_first")]
     pub call: CallSelector,
-    /// An absent argument passes; one that is there is checked.
+    /// Whether an absent argument passes.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -185,7 +185,7 @@ impl ParamCheck {
     }
 }
 
-/// Which of a tool's calls an assertion is about.
+/// Which of a tool's calls an assertion applies to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CallSelector {
@@ -196,7 +196,7 @@ pub enum CallSelector {
     Any,
     /// Every call.
     All,
-    /// The call with this number, from 0.
+    /// The call with this index, from 0.
     #[serde(untagged)]
     Number(usize),
 }

@@ -1,4 +1,4 @@
-//! The shapes of an eval file, its metadata and its cases.
+//! The types of an eval file, its metadata and its cases.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use super::{Approval, Expectation, Tier};
 
-/// A suite: metadata, where the file has any, and its cases in order.
+/// A parsed eval file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvalFile {
     pub metadata: Option<Metadata>,
-    /// From the metadata, else the file's name, else the ids' prefix.
+    /// From the metadata, the file name or the prefix of the ids, in this order.
     pub tier: Tier,
-    /// From the metadata, else the file name's stem.
+    /// From the metadata or the stem of the file name.
     pub tool_name: String,
     /// The first twelve hex digits of the file's SHA-256.
     pub hash: String,
@@ -35,7 +35,7 @@ pub enum EvalFileSchema {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::envelope)]
 pub struct Envelope {
-    /// Where this file's schema is, for editors.
+    /// Location of this file's schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,36 +43,36 @@ pub struct Envelope {
     cases: Vec<Case>,
 }
 
-/// What the file was generated for; every key is optional.
+/// Describes how the file was generated; all keys are optional.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Metadata {
     /// The tool under test.
     pub tool_name: Option<String>,
-    /// The tool's version when the cases were made.
+    /// The tool's version when the cases were generated.
     pub tool_version: Option<String>,
-    /// The first twelve hex digits of the SHA-256 of the tool's description when the cases were made.
+    /// The first twelve hex digits of the SHA-256 of the tool's description when the cases were generated.
     pub description_hash: Option<String>,
-    /// The tool's description, or a word about the file.
+    /// The tool's description, or a note about the file.
     pub description: Option<String>,
-    /// How many tools the registry held when the cases were made.
+    /// Number of tools in the registry when the cases were generated.
     pub registry_size: Option<u64>,
-    /// When the cases were made.
+    /// When the cases were generated.
     pub generated_at: Option<String>,
-    /// Who or what made the cases.
+    /// The person or program that generated the cases.
     pub generated_by: Option<String>,
     #[serde(default)]
     #[schemars(schema_with = "super::shape::named_tier")]
     pub tier: Option<Tier>,
     /// The first twelve hex digits of the SHA-256 of the overlap map.
     pub overlap_map_version: Option<String>,
-    /// For each regression case's id, the hash of its canonical JSON, so that an edit is found.
+    /// The hash of each regression case's canonical JSON by case id, to detect edits.
     pub case_hashes: Option<BTreeMap<String, String>>,
-    /// Who approved which of the cases that were drafted.
+    /// Approvals of drafted cases.
     pub approvals: Option<Vec<Approval>>,
 }
 
-/// How hard a labeled case is meant to be, or that it guards a fixed bug.
+/// The difficulty of a labeled case, or that it guards a fixed bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Difficulty {
@@ -100,7 +100,7 @@ impl Difficulty {
     }
 }
 
-/// One message to the agent and what must be true of the answer.
+/// One message to the agent and what is expected of the answer.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::case)]
@@ -113,27 +113,27 @@ pub struct Case {
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difficulty: Option<Difficulty>,
-    /// Regression cases: when the case was made.
+    /// Regression cases: when the case was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// Regression cases: the issue or commit of the fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bug_ref: Option<String>,
     pub input: Input,
-    /// What each tool answers when a model is driven without its real tools.
+    /// Tool results for models that run without real tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stubs: Option<Map<String, Value>>,
-    /// How often a stubbed model may be asked; 5 if not given.
+    /// Maximum number of model calls with stubs (default: 5).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_turns: Option<u64>,
     pub expect: Expectation,
-    /// The line of the file on which the case begins.
+    /// The line on which the case starts.
     #[serde(skip)]
     pub line: usize,
 }
 
-/// What is sent.
+/// The input of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {

@@ -1,4 +1,4 @@
-//! Eval files: the cases a suite is made of, and what each expects.
+//! Eval files: cases and their expectations.
 
 mod approval;
 mod expectation;

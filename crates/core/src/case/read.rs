@@ -1,4 +1,4 @@
-//! Reads eval files, strictly: what is not understood is an error, never ignored.
+//! Strict parser of eval files: unknown content is an error, never ignored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::read_expectation::read_expectation;
-use super::read_rubric::{read_rubric_case, refuse_other_tier};
+use super::read_rubric::{read_rubric_case, reject_other_tier};
 use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
@@ -16,7 +16,7 @@ use karat_json::{
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
-/// What a file's name says.
+/// Where an eval file comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'o> {
     /// The name without its folder: `get-weather.golden.json`.
@@ -33,7 +33,7 @@ impl Origin<'_> {
     }
 }
 
-/// All that is wrong with an eval file.
+/// The problems of an eval file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} in the eval file", count_problems(.findings.len()))]
 pub struct InvalidEvalFile {
@@ -48,9 +48,8 @@ fn count_problems(count: usize) -> String {
 }
 
 impl EvalFile {
-    /// Reads an eval file's bytes.
-    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        Self::from_contents(&Contents::open(bytes)?, bytes, origin)
+    pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        Self::from_contents(&Contents::parse(bytes)?, bytes, origin)
     }
 
     fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
@@ -66,22 +65,21 @@ impl EvalFile {
 }
 
 impl RubricFile {
-    /// Reads a rubric file's bytes.
-    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        Self::from_contents(&Contents::open(bytes)?, bytes, origin)
+    pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        Self::from_contents(&Contents::parse(bytes)?, bytes, origin)
     }
 
     fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let (metadata, cases) = contents.read(refuse_other_tier, read_rubric_case)?;
+        let (metadata, cases) = contents.read(reject_other_tier, read_rubric_case)?;
         let tool_name = tool_name(metadata.as_ref(), origin);
         Ok(Self { metadata, tool_name, hash: short_hash(bytes), cases })
     }
 }
 
 impl SuiteFile {
-    /// Reads a file of cases; its tier says of which kind they are.
-    pub fn read(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let contents = Contents::open(bytes)?;
+    /// Parses an eval file or a rubric file, depending on its tier.
+    pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
+        let contents = Contents::parse(bytes)?;
         let declared = contents.layout.envelope.pointer("/metadata/tier").and_then(Value::as_str);
         let tier = declared.and_then(Tier::from_name).or_else(|| Tier::from_file_name(origin.file_name));
         if tier == Some(Tier::Rubric) {
@@ -95,26 +93,26 @@ fn tool_name(metadata: Option<&Metadata>, origin: Origin<'_>) -> String {
     metadata.and_then(|metadata| metadata.tool_name.clone()).unwrap_or_else(|| origin.stem().to_owned())
 }
 
-/// A file's text, and how it is laid out.
+/// The text and structure of a file.
 struct Contents<'t> {
     text: &'t str,
     layout: Layout<'t>,
 }
 
 impl<'t> Contents<'t> {
-    fn open(bytes: &'t [u8]) -> Result<Self, InvalidEvalFile> {
+    fn parse(bytes: &'t [u8]) -> Result<Self, InvalidEvalFile> {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
             Err(error) => return Err(not_utf8(bytes, error.valid_up_to())),
         };
-        Ok(Self { text, layout: Layout::of(text)? })
+        Ok(Self { text, layout: Layout::parse(text)? })
     }
 
-    /// Reads the metadata and each case, or returns all that is wrong with them.
+    /// Reads the metadata and the cases, or returns all their problems.
     fn read<T>(
         &self,
         check: impl FnOnce(&Metadata, &mut Problems),
-        read_one: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Result<(Option<Metadata>, Vec<T>), InvalidEvalFile> {
         let mut problems = Problems::default();
         let mut unreadable = Vec::new();
@@ -122,7 +120,7 @@ impl<'t> Contents<'t> {
         if let Some(metadata) = &metadata {
             check(metadata, &mut problems);
         }
-        let cases = self.layout.cases(self.text, &mut problems, &mut unreadable, read_one);
+        let cases = self.layout.cases(self.text, &mut problems, &mut unreadable, read_case);
         if problems.is_empty() && unreadable.is_empty() {
             return Ok((metadata, cases));
         }
@@ -140,7 +138,7 @@ fn not_utf8(bytes: &[u8], valid_up_to: usize) -> InvalidEvalFile {
         place: Place { range: 0..0, position: Position::of(text, text.len()) },
         pointer: None,
         case_id: None,
-        message: format!("the file is not UTF-8 text: byte {valid_up_to} begins no character"),
+        message: format!("the file is not valid UTF-8 (byte {valid_up_to})"),
         help: Some("save the file with UTF-8 encoding".to_owned()),
     };
     InvalidEvalFile { findings: vec![finding] }
@@ -150,32 +148,32 @@ fn syntax(text: &str, error: SyntaxError) -> InvalidEvalFile {
     InvalidEvalFile { findings: vec![Finding::syntax(text, error)] }
 }
 
-/// The file cut into its parts, so that only one case at a time is held as a tree.
+/// The parts of a file, split so that only one case at a time is held as a tree.
 struct Layout<'t> {
-    /// The envelope's members beside the cases; empty for a bare array.
+    /// The members of the envelope other than the cases; empty for a bare array.
     envelope: Value,
-    bare: bool,
+    is_bare: bool,
     cases: Option<Vec<&'t RawValue>>,
 }
 
 impl<'t> Layout<'t> {
-    fn of(text: &'t str) -> Result<Self, InvalidEvalFile> {
+    fn parse(text: &'t str) -> Result<Self, InvalidEvalFile> {
         let fail = |error: serde_json::Error| syntax(text, SyntaxError::new(text, &error));
         let start = text.trim_start();
         if start.starts_with('[') {
             let cases = serde_json::from_str(text).map_err(fail)?;
-            return Ok(Self { envelope: Value::Object(Map::new()), bare: true, cases: Some(cases) });
+            return Ok(Self { envelope: Value::Object(Map::new()), is_bare: true, cases: Some(cases) });
         }
         if !start.starts_with('{') {
             let envelope = parse(text).map_err(|error| syntax(text, error))?;
-            return Ok(Self { envelope, bare: false, cases: None });
+            return Ok(Self { envelope, is_bare: false, cases: None });
         }
         let Members(members) = serde_json::from_str(text).map_err(fail)?;
         let mut envelope = Map::new();
         let mut cases = None;
         for (key, raw) in members {
             if envelope.contains_key(&key) {
-                return Err(syntax(text, SyntaxError::repeated_key(text, &key, offset_in(text, raw.get()))));
+                return Err(syntax(text, SyntaxError::duplicate_key(text, &key, offset_in(text, raw.get()))));
             }
             let value = if key == "cases" && raw.get().starts_with('[') {
                 cases = Some(serde_json::from_str(raw.get()).map_err(fail)?);
@@ -185,12 +183,12 @@ impl<'t> Layout<'t> {
             };
             envelope.insert(key, value);
         }
-        Ok(Self { envelope: Value::Object(envelope), bare: false, cases })
+        Ok(Self { envelope: Value::Object(envelope), is_bare: false, cases })
     }
 
     fn metadata(&self, problems: &mut Problems) -> Option<Metadata> {
         let path = Path::Root;
-        if self.bare {
+        if self.is_bare {
             return None;
         }
         if !self.envelope.is_object() {
@@ -213,17 +211,17 @@ impl<'t> Layout<'t> {
         metadata
     }
 
-    /// Reads the cases; one whose text cannot be parsed does not hide what is wrong with the others.
+    /// Reads the cases; a case with a syntax error does not hide the problems of the others.
     fn cases<T>(
         &self,
         text: &str,
         problems: &mut Problems,
         unreadable: &mut Vec<Finding>,
-        read_one: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Vec<T> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
-        let list = if self.bare { root } else { root.key("cases") };
+        let list = if self.is_bare { root } else { root.key("cases") };
         let mut cases = Vec::with_capacity(raws.len());
         let mut seen: HashMap<String, usize> = HashMap::with_capacity(raws.len());
         let mut lines = LineCounter::default();
@@ -245,17 +243,17 @@ impl<'t> Layout<'t> {
             if let Some(id) = id
                 && let Some(first) = seen.insert(id.to_owned(), line)
             {
-                let message = format!("the id '{id}' is taken: the case on line {first} has it");
+                let message = format!("duplicate id '{id}', first used on line {first}");
                 problems.push(&path.key("id"), Subject::Value, message, None);
             }
-            cases.extend(read_one(&value, line, &path, problems));
+            cases.extend(read_case(&value, line, &path, problems));
         }
         problems.in_case(None);
         cases
     }
 }
 
-/// Counts lines forward, so that a long file is walked once.
+/// Counts lines incrementally, so that a long file is scanned once.
 #[derive(Default)]
 struct LineCounter {
     offset: usize,
@@ -277,7 +275,7 @@ fn parse_part(text: &str, raw: &RawValue) -> Result<Value, InvalidEvalFile> {
     })
 }
 
-/// Returns the id of a case whose text the strict reader refuses, where the usual reader finds one.
+/// Returns the id of a case that the strict parser rejects, if a lenient one finds it.
 fn id_of_unreadable(raw: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
@@ -287,12 +285,12 @@ fn id_of_unreadable(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok().map(|Named { id }| id)
 }
 
-/// Returns where `part`, which was borrowed from `text`, begins in it.
+/// Returns the offset in `text` of `part`, which is borrowed from it.
 fn offset_in(text: &str, part: &str) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }
 
-/// An object's members in order, each still as text.
+/// The members of an object in order, each as raw text.
 struct Members<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -345,13 +343,13 @@ fn read_metadata(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
 fn read_hashes(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, String>> {
     let map = read_object_map(value, path, problems)?;
     let read = |(id, hash): (&String, &Value)| Some((id.clone(), read_string(hash, &path.key(id), problems)?));
-    // Every hash is read, so that every hash's problems are found.
+    // Collected first, so that the problems of all hashes are reported.
     let hashes: Vec<Option<(String, String)>> = map.iter().map(read).collect();
     hashes.into_iter().collect()
 }
 
 impl Case {
-    /// Reads one case by itself, or returns all that is wrong with it.
+    /// Reads a single case, or returns all its problems.
     pub fn read_one(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
         let case = read_case(value, 0, &Path::Root, &mut problems);
@@ -365,8 +363,8 @@ impl Case {
 fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
     let mut object = ObjectReader::open(value, path, problems)?;
     if value.get("rubric").is_some() {
-        let message = "a case with a 'rubric' is judged by a model, and stands in a rubric file".to_owned();
-        let help = "keep rubric cases in a file of their own, named x.rubric.json".to_owned();
+        let message = "a case with a 'rubric' belongs in a rubric file".to_owned();
+        let help = "move it to a rubric file, named x.rubric.json".to_owned();
         problems.push(&path.key("rubric"), Subject::Key, message, Some(help));
         return None;
     }

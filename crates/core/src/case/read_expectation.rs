@@ -1,4 +1,4 @@
-//! Reads `expect`, strictly.
+//! Strict parser of `expect`.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use karat_json::{
 };
 use karat_pattern::Pattern;
 
-/// What the name of every eval function begins with.
+/// The prefix of every eval function's name.
 const FUNCTION_PREFIX: &str = "eval_";
 
 pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Expectation> {
@@ -49,7 +49,7 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         response_json_schema: object.optional("responseJsonSchema", path, problems, |value, path, problems| {
             let schema = read_object_map(value, path, problems)?;
             if let Err(error) = crate::json_schema::compile_schema(value) {
-                problems.at(path, format!("{} is not a JSON Schema: {}", path.name(), shorten(&error, 300)));
+                problems.at(path, format!("{} is not a valid JSON Schema: {}", path.name(), shorten(&error, 300)));
                 return None;
             }
             Some(schema)
@@ -60,10 +60,10 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         numbers_grounded: object.optional("numbersGrounded", path, problems, read_bool),
         evals: object.optional("evals", path, problems, read_evals),
     };
-    let compares_nothing = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
+    let has_unused_match = expectation.tools_called_match.is_some() && object.raw("toolsCalled").is_none();
     object.close(path, problems);
-    if compares_nothing {
-        let message = "'toolsCalledMatch' says how to compare 'toolsCalled', which is missing".to_owned();
+    if has_unused_match {
+        let message = "'toolsCalledMatch' needs 'toolsCalled', which is missing".to_owned();
         problems.push(&path.key("toolsCalledMatch"), Subject::Key, message, None);
     }
     Some(expectation)
@@ -73,7 +73,7 @@ fn check_pattern(pattern: &str, path: &Path<'_>, problems: &mut Problems) -> Opt
     match Pattern::compile(pattern) {
         Ok(_) => Some(()),
         Err(error) => {
-            problems.at(path, format!("{} is not a regular expression: {error}", path.name()));
+            problems.at(path, format!("{} is not a valid regular expression: {error}", path.name()));
             None
         }
     }
@@ -83,24 +83,24 @@ fn read_match(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     read_word(value, path, problems, &ToolsCalledMatch::NAMES, ToolsCalledMatch::from_name)
 }
 
-/// Reads tool names where "no tool" has no meaning.
+/// Reads tool names, of which none may be `NO_TOOL`.
 fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
     let tools = read_strings(value, path, problems)?;
     for (index, tool) in tools.iter().enumerate() {
-        read_tool_name(tool, &path.index(index), problems);
+        check_tool_name(tool, &path.index(index), problems);
     }
     Some(tools)
 }
 
-fn read_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
+fn check_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
     if tool == NO_TOOL {
-        let help = "for no tool at all write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
-        let message = format!("{}: '{NO_TOOL}' can only stand in 'toolsAcceptable'", path.name());
+        let help = "for no tool at all, write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
+        let message = format!("{}: '{NO_TOOL}' is only allowed in 'toolsAcceptable'", path.name());
         problems.push(path, Subject::Value, message, Some(help));
     }
 }
 
-/// Reads the names of eval functions; whether there are such is known elsewhere.
+/// Reads the names of eval functions; the caller checks that they exist.
 fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
     let names = read_strings(value, path, problems)?;
     for (index, name) in names.iter().enumerate() {
@@ -110,7 +110,7 @@ fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
             let message = format!("{}: '{shown}' is not the name of an eval function", path.name());
             problems.push(&path, Subject::Value, message, Some(name_hint(name)));
         } else if names[..index].contains(name) {
-            problems.at(&path, format!("{}: '{name}' stands here twice", path.name()));
+            problems.at(&path, format!("{}: '{name}' is listed twice", path.name()));
         }
     }
     Some(names)
@@ -121,7 +121,7 @@ fn is_function_name(name: &str) -> bool {
     name.strip_prefix(FUNCTION_PREFIX).is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_letter))
 }
 
-/// Says what was meant by the name, where a part of it or a file was named.
+/// Suggests a name, if only a part of it or a file was given.
 fn name_hint(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = last.strip_suffix(".py").unwrap_or(last).replace('-', "_");
@@ -129,7 +129,7 @@ fn name_hint(name: &str) -> String {
     if is_function_name(&whole) {
         format!("did you mean '{}'?", shorten(&whole, 80))
     } else {
-        "the name of the function itself, such as 'eval_tone'".to_owned()
+        "use the name of the function, such as 'eval_tone'".to_owned()
     }
 }
 
@@ -139,13 +139,13 @@ fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
         if set.len() > 1 && set.iter().any(|tool| tool == NO_TOOL) {
             let name = path.name();
             problems
-                .at(path, format!("{name}: '{NO_TOOL}' means that no tool is called, so it stands alone in its set"));
+                .at(path, format!("{name}: '{NO_TOOL}' means that no tool is called, so it must be alone in its set"));
             return None;
         }
         Some(set)
     })?;
     if sets.is_empty() {
-        let help = "for no tool at all write [[\"__none__\"]]".to_owned();
+        let help = "for no tool at all, write [[\"__none__\"]]".to_owned();
         let message = "'toolsAcceptable' needs at least one set".to_owned();
         problems.push(path, Subject::Value, message, Some(help));
         return None;
@@ -175,7 +175,7 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     let optional = object.optional("optional", path, problems, read_bool).unwrap_or_default();
     object.close(path, problems);
     let (tool, param_name, assertion) = (tool?, param_name?, assertion?);
-    read_tool_name(&tool, &path.key("tool"), problems);
+    check_tool_name(&tool, &path.key("tool"), problems);
     match &expected {
         None if assertion.needs_value() => {
             let name = ParamCheck::NAMES[assertion as usize];
@@ -191,18 +191,18 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
 fn check_param_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
     match (assertion, value) {
         (ParamCheck::OneOf, Value::Array(items)) if items.is_empty() => {
-            problems.at(path, "'value' is an empty list, which nothing can satisfy");
+            problems.at(path, "'value' is an empty list, which no argument can match");
             None
         }
         (ParamCheck::OneOf, Value::Array(_)) => Some(()),
-        (ParamCheck::OneOf, Value::String(text)) if token::is_single(text) => Some(()),
+        (ParamCheck::OneOf, Value::String(text)) if token::is_single_token(text) => Some(()),
         (ParamCheck::OneOf, other) => {
             let message = format!("'value' must be an array or one token for 'oneOf', found {}", type_name(other));
             problems.at(path, message);
             None
         }
-        // A pattern with tokens is only known when it runs.
-        (ParamCheck::Matches, Value::String(pattern)) if token::holds_token(pattern) => Some(()),
+        // A pattern with tokens is known only at run time.
+        (ParamCheck::Matches, Value::String(pattern)) if token::contains_token(pattern) => Some(()),
         (ParamCheck::Matches, Value::String(pattern)) => check_pattern(pattern, path, problems),
         (ParamCheck::Matches, other) => {
             problems.at(path, format!("'value' must be a pattern for 'matches', found {}", type_name(other)));

@@ -1,4 +1,4 @@
-//! Reads the cases of rubric files, as strictly as those of eval files.
+//! Strict parser of the cases of rubric files.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
 };
 
-/// Its name or its metadata made it a rubric file, so nothing else can be meant.
-pub(super) fn refuse_other_tier(metadata: &Metadata, problems: &mut Problems) {
+/// Rejects another tier in the metadata of a file that is a rubric file by name.
+pub(super) fn reject_other_tier(metadata: &Metadata, problems: &mut Problems) {
     if let Some(tier) = metadata.tier.filter(|tier| *tier != Tier::Rubric) {
         let path = Path::Root;
         problems.at(&path.key("metadata").key("tier"), format!("'tier' of a rubric file cannot be '{tier}'"));
@@ -26,8 +26,8 @@ pub(super) fn read_rubric_case(
 ) -> Option<RubricCase> {
     let mut object = ObjectReader::open(value, path, problems)?;
     if value.get("expect").is_some() {
-        let message = "a case with 'expect' is judged by assertions, and does not stand in a rubric file".to_owned();
-        let help = "keep it in a file of its own, named x.golden.json, x.labeled.json or x.regression.json".to_owned();
+        let message = "a case with 'expect' does not belong in a rubric file".to_owned();
+        let help = "move it to an eval file, named x.golden.json, x.labeled.json or x.regression.json".to_owned();
         problems.push(&path.key("expect"), Subject::Key, message, Some(help));
         return None;
     }
@@ -59,7 +59,7 @@ fn read_rubric(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
     let rubric = read_array(value, path, problems, |value, path, problems| {
         let name = value.get("dimension").and_then(Value::as_str);
         if let Some(name) = name.filter(|name| !seen.insert(name.trim().to_owned())) {
-            problems.at(&path.key("dimension"), format!("the dimension '{name}' is there already"));
+            problems.at(&path.key("dimension"), format!("duplicate dimension '{name}'"));
         }
         read_dimension(value, path, problems)
     })?;
@@ -72,15 +72,14 @@ fn read_rubric(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Optio
 
 fn read_dimension(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Dimension> {
     let mut object = ObjectReader::open(value, path, problems)?;
-    let dimension = object.required("dimension", path, problems, read_words);
+    let dimension = object.required("dimension", path, problems, read_non_empty_string);
     let max_score = object.required("maxScore", path, problems, read_positive_count);
-    let criteria = object.required("criteria", path, problems, read_words);
+    let criteria = object.required("criteria", path, problems, read_non_empty_string);
     object.close(path, problems);
     Some(Dimension { dimension: dimension?, max_score: max_score?, criteria: criteria? })
 }
 
-/// Reads a text that says something.
-fn read_words(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+fn read_non_empty_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
     let text = read_string(value, path, problems)?;
     if text.trim().is_empty() {
         problems.at(path, format!("{} is empty", path.name()));

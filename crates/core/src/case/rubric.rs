@@ -1,4 +1,4 @@
-//! Rubric files: cases whose answers are scored by a model, dimension by dimension.
+//! Rubric files: cases whose answers a judge model scores by dimension.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 use super::{Case, EvalFile, Input, Metadata, Tier};
 
-/// A file of cases, of either kind.
+/// An eval file or a rubric file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SuiteFile {
     Eval(EvalFile),
     Rubric(RubricFile),
 }
 
-/// A suite whose cases are scored.
+/// A parsed rubric file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RubricFile {
     pub metadata: Option<Metadata>,
-    /// From the metadata, else the file name's stem.
+    /// From the metadata or the stem of the file name.
     pub tool_name: String,
     /// The first twelve hex digits of the file's SHA-256.
     pub hash: String,
@@ -25,7 +25,7 @@ pub struct RubricFile {
 }
 
 impl RubricFile {
-    /// Returns the same messages without their rubrics, for what is asked of any suite.
+    /// Returns the cases without their rubrics, for checks that apply to any suite.
     pub fn without_rubrics(&self) -> EvalFile {
         EvalFile {
             metadata: self.metadata.clone(),
@@ -37,24 +37,24 @@ impl RubricFile {
     }
 }
 
-/// One message to the agent and by what its answer is scored.
+/// One message to the agent and the rubric for its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RubricCase {
-    /// What agents answer; it expects nothing.
+    /// The case as agents see it; it has no expectations.
     pub case: Case,
-    /// What is true, so that the judge need not rely on what it knows itself.
+    /// Facts for the judge, so that it does not rely on its own knowledge.
     pub reference_data: Option<Map<String, Value>>,
     pub rubric: Vec<Dimension>,
 }
 
-/// One thing that is scored.
+/// One dimension of a rubric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Dimension {
     /// Its name: `accuracy`, `completeness`, `safety`.
     #[schemars(regex(pattern = r"\S"))]
     pub dimension: String,
-    /// The best score; the worst is 0. With 1 the answer is right or wrong.
+    /// The best score; the worst is 0. With 1, the answer is either right or wrong.
     #[schemars(range(min = 1))]
     pub max_score: u64,
     /// What each score means.
@@ -68,7 +68,7 @@ pub struct Dimension {
 #[schemars(title = "karat rubric file")]
 pub enum RubricFileSchema {
     Envelope(Box<RubricEnvelope>),
-    Bare(Vec<WrittenRubricCase>),
+    Bare(Vec<RubricCaseSchema>),
 }
 
 /// Metadata and cases.
@@ -76,19 +76,19 @@ pub enum RubricFileSchema {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(transform = super::shape::envelope)]
 pub struct RubricEnvelope {
-    /// Where this file's schema is, for editors.
+    /// Location of this file's schema, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     schema: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     metadata: Option<Metadata>,
-    cases: Vec<WrittenRubricCase>,
+    cases: Vec<RubricCaseSchema>,
 }
 
-/// One message to the agent and by what its answer is scored.
+/// One message to the agent and the rubric for its answer.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RubricCase", transform = super::shape::case)]
-pub struct WrittenRubricCase {
+pub struct RubricCaseSchema {
     /// Unique in the file.
     #[schemars(regex(pattern = r"\S"))]
     id: String,
@@ -96,17 +96,17 @@ pub struct WrittenRubricCase {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     description: String,
     input: Input,
-    /// What is true, so that the judge need not rely on what it knows itself.
+    /// Facts for the judge, so that it does not rely on its own knowledge.
     #[serde(skip_serializing_if = "Option::is_none")]
     reference_data: Option<Map<String, Value>>,
-    /// What each tool answers a model that is driven without its tools.
+    /// Tool results for models that run without real tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     stubs: Option<Map<String, Value>>,
-    /// How often a stubbed model may be asked; 5 if not given.
+    /// Maximum number of model calls with stubs (default: 5).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     max_turns: Option<u64>,
-    /// What is scored, each for itself.
+    /// The dimensions, scored separately.
     #[schemars(length(min = 1))]
     rubric: Vec<Dimension>,
 }

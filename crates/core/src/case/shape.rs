@@ -1,11 +1,11 @@
-//! Tells the JSON Schema what the types alone do not say, so that an editor refuses what the reader refuses.
+//! JSON Schema constraints that the types do not express, so that editors reject what the parser rejects.
 
 use schemars::{Schema, json_schema};
 use serde_json::{Value, json};
 
 use super::{NO_TOOL, ParamCheck, Tier};
 
-/// The tiers that a file can name, or null.
+/// The named tiers, or null.
 pub(super) fn named_tier(_: &mut schemars::SchemaGenerator) -> Schema {
     let mut names: Vec<Value> = Tier::NAMED.map(Tier::name).map(Value::from).to_vec();
     names.push(Value::Null);
@@ -14,20 +14,20 @@ pub(super) fn named_tier(_: &mut schemars::SchemaGenerator) -> Schema {
 
 pub(super) fn envelope(schema: &mut Schema) {
     if let Some(link) = schema.pointer_mut("/properties/$schema") {
-        refuse_null(link);
+        disallow_null(link);
     }
 }
 
 pub(super) fn approval(schema: &mut Schema) {
-    refuse_nulls(schema);
+    disallow_nulls(schema);
 }
 
 pub(super) fn case(schema: &mut Schema) {
-    refuse_nulls(schema);
+    disallow_nulls(schema);
 }
 
 pub(super) fn expectation(schema: &mut Schema) {
-    refuse_nulls(schema);
+    disallow_nulls(schema);
     for list in ["/properties/toolsCalled/items", "/properties/toolsNotCalled/items"] {
         extend(schema, list, json!({ "not": { "const": NO_TOOL } }));
     }
@@ -55,13 +55,13 @@ pub(super) fn param_assertion(schema: &mut Schema) {
     extend(schema, "", json!({ "allOf": rules }));
 }
 
-/// An optional member may be left out, but it is never null.
-fn refuse_nulls(schema: &mut Schema) {
+/// Optional members may be absent, but not null.
+fn disallow_nulls(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-    properties.into_iter().flatten().for_each(|(_, property)| refuse_null(property));
+    properties.into_iter().flatten().for_each(|(_, property)| disallow_null(property));
 }
 
-fn refuse_null(property: &mut Value) {
+fn disallow_null(property: &mut Value) {
     let Some(property) = property.as_object_mut() else { return };
     if let Some(Value::Array(types)) = property.get_mut("type") {
         types.retain(|name| name != "null");
@@ -80,12 +80,12 @@ fn refuse_null(property: &mut Value) {
     }
 }
 
-fn extend(schema: &mut Schema, pointer: &str, with: Value) {
-    let place = match pointer {
+fn extend(schema: &mut Schema, pointer: &str, members: Value) {
+    let target = match pointer {
         "" => schema.as_object_mut(),
         _ => schema.pointer_mut(pointer).and_then(Value::as_object_mut),
     };
-    if let (Some(place), Value::Object(with)) = (place, with) {
-        place.extend(with);
+    if let (Some(target), Value::Object(members)) = (target, members) {
+        target.extend(members);
     }
 }

@@ -1,11 +1,11 @@
-//! Which kind of suite a file is.
+//! The tier of an eval file.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kind of a suite.
+/// The kind of an eval file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -18,7 +18,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The tiers that a file can name.
+    /// All tiers except `Unknown`.
     pub const NAMED: [Tier; 4] = [Tier::Golden, Tier::Labeled, Tier::Regression, Tier::Rubric];
 
     pub fn name(self) -> &'static str {
@@ -35,14 +35,14 @@ impl Tier {
         Self::NAMED.into_iter().find(|tier| tier.name() == name)
     }
 
-    /// Reads the middle part of `x.golden.json`.
+    /// Returns the tier in a name such as `x.golden.json`.
     pub fn from_file_name(name: &str) -> Option<Self> {
         let stem = name.strip_suffix(".json")?;
         let (_, middle) = stem.rsplit_once('.')?;
         Self::from_name(middle)
     }
 
-    /// Returns the tier whose prefix all ids carry.
+    /// Returns the tier whose prefix all ids have.
     pub fn from_ids<'i>(mut ids: impl Iterator<Item = &'i str>) -> Option<Self> {
         let first = Self::from_id(ids.next()?)?;
         ids.all(|id| Self::from_id(id) == Some(first)).then_some(first)
@@ -54,7 +54,7 @@ impl Tier {
             .find(|tier| tier.id_prefix().is_some_and(|prefix| id.starts_with(prefix)))
     }
 
-    /// Returns what ids of this tier begin with.
+    /// Returns the prefix of the tier's case ids.
     pub fn id_prefix(self) -> Option<&'static str> {
         match self {
             Tier::Golden => Some("gs-"),

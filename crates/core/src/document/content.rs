@@ -1,7 +1,7 @@
-//! What a trace's document says, as importers write it.
+//! The content of a trace document, as importers write it.
 //!
-//! `trace_id`, `steps` and what is in a step are the contract's names. Everything else is an addition that eval
-//! functions may use: additions are never renamed.
+//! `trace_id`, `steps` and the members of a step are named by the spec. All other members are additions that eval
+//! functions may use, so they are never renamed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::trace::Usage;
 
-/// What an agent did in one conversation or one request.
+/// What an agent did in one conversation or request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceContent {
     pub trace_id: String,
-    /// One for each call of a model, by the time at which it began.
+    /// One per model call, in order of start time.
     pub steps: Vec<Step>,
-    /// What the source calls the trace or its root span.
+    /// The source's name for the trace or its root span.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,20 +29,20 @@ pub struct TraceContent {
     /// The model of the last step that names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What all steps used up.
+    /// The sum over all steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<StepUsage>,
-    /// What went wrong outside of all steps.
+    /// An error outside the steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What else the source says of the whole trace, by its names.
+    /// Other properties of the trace, with the source's names.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// One call of a model, with the tools that it had called.
+/// One model call, with the tool calls it led to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub input: StepInput,
@@ -52,7 +52,7 @@ pub struct Step {
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Which agent of several took the step.
+    /// The agent that took the step, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,26 +65,26 @@ pub struct Step {
     pub usage: Option<StepUsage>,
 }
 
-/// What is new to the model since the step before.
+/// The input that is new since the previous step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepInput {
-    /// The text of the newest user message among these; null where there is none.
+    /// The text of the last user message; null if there is none.
     pub message: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// What the source gives as input where that is no messages.
+    /// The input, if it does not consist of messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
-/// What the model said.
+/// The output of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepOutput {
-    /// Its text; empty where it only called tools.
+    /// The text; empty if the model only called tools.
     pub response: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// What the source gives as output where that is no text.
+    /// The output, if it is not text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
@@ -92,33 +92,33 @@ pub struct StepOutput {
 /// One message of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// `system`, `user`, `assistant` or `tool`; what else a source says is kept.
+    /// `system`, `user`, `assistant` or `tool`; other roles are kept as given.
     pub role: String,
     pub content: String,
-    /// Which tool answers, or which agent speaks.
+    /// The tool or agent that sent the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which call a tool's message answers.
+    /// The call that a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
-    /// The calls that an assistant's message makes.
+    /// The calls that an assistant message makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<StepCall>,
-    /// What is neither text nor a call: images, files and the like, as the source has them.
+    /// Parts that are neither text nor calls, such as images and files, unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Value>,
-    /// The tool says that it failed.
+    /// Whether the tool reported a failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
-/// One call of a tool, with what came of it.
+/// One tool call, with its result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepCall {
     pub name: String,
-    /// An object wherever the source has one, or has its JSON text.
+    /// An object if the source has one, or has its JSON text.
     pub arguments: Value,
-    /// Null where nobody says.
+    /// Null if unknown.
     #[serde(default)]
     pub result: Value,
     #[serde(default)]
@@ -129,7 +129,7 @@ pub struct StepCall {
     pub duration_ms: Option<f64>,
 }
 
-/// What a step or a trace used up, by the names that traces of runs have.
+/// Tokens and cost of a step or a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepUsage {
     #[serde(default)]
@@ -154,7 +154,7 @@ impl From<&Usage> for StepUsage {
 }
 
 impl StepUsage {
-    /// Adds what another step used; what neither says stays unknown.
+    /// Adds the usage of another step; a value that both lack stays unknown.
     pub fn add(&mut self, other: &Self) {
         let sum = |left: Option<u64>, right: Option<u64>| match (left, right) {
             (Some(left), Some(right)) => Some(left.saturating_add(right)),
@@ -175,7 +175,7 @@ impl StepUsage {
 }
 
 impl TraceContent {
-    /// Returns the JSON text that is kept and judged: the same document gives the same bytes.
+    /// Returns the JSON text that is stored and judged; deterministic.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_has_the_contracts_names() {
+    fn serializes_with_the_names_of_the_spec() {
         let call = StepCall { name: "search".to_owned(), arguments: json!({"q": "rain"}), ..StepCall::default() };
         let step = Step {
             input: StepInput { message: Some("Rain?".to_owned()), ..StepInput::default() },
@@ -206,12 +206,12 @@ mod tests {
                 "error": null
             }]
         });
-        assert_eq!(serde_json::from_str::<Value>(&document.to_text()).expect("JSON"), expected);
-        assert_eq!(serde_json::from_value::<TraceContent>(expected).expect("a document"), document);
+        assert_eq!(serde_json::from_str::<Value>(&document.to_text()).expect("valid JSON"), expected);
+        assert_eq!(serde_json::from_value::<TraceContent>(expected).expect("valid document"), document);
     }
 
     #[test]
-    fn unknown_usage_stays_unknown() {
+    fn adding_usage_preserves_unknown_values() {
         let mut sum = StepUsage { input_tokens: Some(3), ..StepUsage::default() };
         sum.add(&StepUsage { input_tokens: Some(4), cost_usd: Some(0.5), ..StepUsage::default() });
         assert_eq!(sum, StepUsage { input_tokens: Some(7), cost_usd: Some(0.5), ..StepUsage::default() });

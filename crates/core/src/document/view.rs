@@ -1,23 +1,23 @@
-//! What karat reads of the parts of a document.
+//! Typed access to the parts of a trace document.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::input::{UserInput, spoken};
+use super::input::{UserInput, text_content};
 
 /// A step of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct StepView<'d>(&'d Value);
 
-/// A message that a step was given.
+/// A message in the input of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageView<'d>(&'d Value);
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallView<'d>(&'d Value);
 
-/// Returns the member `error`: null, false and an empty text say that there is none.
+/// Returns the member `error`, unless it is null, false or empty.
 pub fn error_of(value: &Value) -> Option<&Value> {
     let is_error = |error: &&Value| !matches!(error, Value::Null | Value::Bool(false)) && error.as_str() != Some("");
     value.get("error").filter(is_error)
@@ -52,7 +52,7 @@ impl<'d> StepView<'d> {
         text(self.0, "model")
     }
 
-    /// Which agent of several took the step.
+    /// The agent that took the step, if there are several.
     pub fn agent(self) -> Option<&'d str> {
         text(self.0, "agent")
     }
@@ -86,27 +86,27 @@ impl<'d> StepView<'d> {
         list(self.input(), "messages").iter().map(MessageView)
     }
 
-    /// The input's message, or the input where it is a text itself.
+    /// The input's message, or the input itself if it is a string.
     pub fn message(self) -> Option<&'d str> {
         self.input().get("message").unwrap_or(self.input()).as_str()
     }
 
-    /// What the step was given where that is no text: the input's `value`, else all of it.
+    /// The input, if it is not text: its `value`, or all of it.
     pub fn input_value(self) -> Option<&'d Value> {
         match self.input() {
             Value::Null | Value::String(_) => None,
-            // A message that is only said to be missing is nothing.
+            // An explicit null message means no input.
             Value::Object(map) if map.iter().all(|(key, value)| key == "message" && value.is_null()) => None,
             input => Some(input.get("value").unwrap_or(input)),
         }
     }
 
-    /// What a user said, wherever in the input it is.
+    /// The user messages, in any supported input shape.
     pub fn user_input(self) -> Option<UserInput> {
         UserInput::find(self.input())
     }
 
-    /// The output's response, or the output where nothing in it is known.
+    /// The output's response, or the whole output if its shape is unknown.
     pub fn response(self) -> Option<&'d Value> {
         match self.output() {
             Value::Null => None,
@@ -123,14 +123,14 @@ impl<'d> StepView<'d> {
         text(self.output(), "reasoning")
     }
 
-    /// What the step gave where that is no text.
+    /// The output, if it is not text.
     pub fn output_value(self) -> Option<&'d Value> {
         present(self.output(), "value")
     }
 
-    /// The agent's words, wherever in the output they are.
-    pub fn spoken(self) -> String {
-        spoken(self.output())
+    /// The agent's text, in any supported output shape.
+    pub fn response_text(self) -> String {
+        text_content(self.output())
     }
 }
 
@@ -139,7 +139,7 @@ impl<'d> MessageView<'d> {
         text(self.0, "role")
     }
 
-    /// Which tool answers, or which agent speaks.
+    /// The tool or agent that sent the message.
     pub fn name(self) -> Option<&'d str> {
         text(self.0, "name")
     }
@@ -148,7 +148,7 @@ impl<'d> MessageView<'d> {
         present(self.0, "content")
     }
 
-    /// Which call a tool's message answers.
+    /// The call that a tool message answers.
     pub fn tool_call_id(self) -> Option<&'d str> {
         text(self.0, "tool_call_id")
     }
@@ -157,19 +157,19 @@ impl<'d> MessageView<'d> {
         self.0.get("is_error").and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The calls that an assistant's message makes.
+    /// The calls that an assistant message makes.
     pub fn calls(self) -> impl ExactSizeIterator<Item = CallView<'d>> {
         list(self.0, "tool_calls").iter().map(CallView)
     }
 
-    /// The types of what is neither text nor a call, where they are said.
+    /// The types of parts that are neither text nor calls, if given.
     pub fn part_types(self) -> impl ExactSizeIterator<Item = Option<&'d str>> {
         list(self.0, "parts").iter().map(|part| text(part, "type"))
     }
 }
 
 impl<'d> CallView<'d> {
-    /// The tool; a call of a step always has one, which may be empty.
+    /// The tool name; always present in a step's calls, but may be empty.
     pub fn name(self) -> Option<&'d str> {
         text(self.0, "name")
     }
@@ -182,7 +182,7 @@ impl<'d> CallView<'d> {
         present(self.0, "arguments")
     }
 
-    /// What the tool answered; null is an answer too.
+    /// What the tool returned, which may be null.
     pub fn result(self) -> Option<&'d Value> {
         self.0.get("result")
     }
@@ -191,7 +191,7 @@ impl<'d> CallView<'d> {
         error_of(self.0)
     }
 
-    /// Whether the tool ran without error, where the trace says.
+    /// Whether the tool ran without error, if the trace has that.
     pub fn success(self) -> Option<bool> {
         self.0.get("success").and_then(Value::as_bool)
     }

@@ -1,4 +1,4 @@
-//! What happens in a run, one after the other: the only thing that reporters see.
+//! The events of a run: the only input of reporters.
 
 mod reporter;
 
@@ -14,10 +14,10 @@ use crate::rubric::{RubricSuite, RubricTotals};
 use crate::staleness::Staleness;
 use crate::trials::TrialSummary;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[expect(clippy::large_enum_variant, reason = "the large one comes once, at the end, and is lent to reporters")]
+#[expect(clippy::large_enum_variant, reason = "the large variant occurs once per run and is passed by reference")]
 pub enum RunEvent {
     RunStarted {
         run_id: String,
@@ -25,18 +25,18 @@ pub enum RunEvent {
         suites: Vec<Arc<SuiteHeader>>,
         total_cases: usize,
     },
-    /// In order of completion; `index` is the case's place among the suite's selected cases.
+    /// In order of completion; `index` is the position of the case among the suite's selected cases.
     CaseFinished {
         suite: usize,
         index: usize,
         result: Arc<CaseResult>,
     },
-    /// In the suites' order; every case of the suite that ran was reported before.
+    /// In suite order, after all cases of the suite that ran.
     SuiteFinished {
         suite: usize,
         result: Arc<SuiteResult>,
     },
-    /// After all suites, since only a tool whose suites passed is scored; in the rubric files' order.
+    /// After all suites, since only tools whose suites passed are scored; in the order of the rubric files.
     RubricFinished {
         suite: Arc<RubricSuite>,
     },
@@ -46,19 +46,19 @@ pub enum RunEvent {
     },
 }
 
-/// What is known of a suite before it runs.
+/// Properties of a suite before it runs.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SuiteHeader {
-    /// As the person named it.
+    /// As the user wrote it.
     pub path: String,
     pub tool_name: String,
     pub tier: Tier,
-    /// Who answers, where a run asks several.
+    /// The agent, if the run has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub selected: usize,
-    /// How often each case is tried.
+    /// Number of trials per case.
     #[serde(skip)]
     pub trials: usize,
     /// The line of each selected case, in order.
@@ -66,24 +66,24 @@ pub struct SuiteHeader {
     pub lines: Vec<usize>,
     #[serde(skip)]
     pub staleness: Vec<Staleness>,
-    /// There is an earlier result to compare with.
+    /// Whether there is an earlier result to compare with.
     #[serde(skip)]
     pub has_baseline: bool,
-    /// How wide the ids and the descriptions are, for columns that fit before the first case has ended.
+    /// Widths of the ids and descriptions, so that columns are aligned before the first case ends.
     #[serde(skip)]
     pub id_columns: usize,
     #[serde(skip)]
     pub description_columns: usize,
 }
 
-/// The numbers of a whole run.
+/// Totals of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunTotals {
     pub suites: usize,
     pub cases: usize,
     pub passed: usize,
-    /// Cases that did not pass, errored ones too.
+    /// Cases that did not pass, including errored ones.
     pub failed: usize,
     pub errored: usize,
     pub vacuous: usize,
@@ -93,19 +93,19 @@ pub struct RunTotals {
     pub new_passes: usize,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
-    /// Where cases were tried several times.
+    /// Present if cases had several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
-    /// The limits that were set; they then decide how the run ends.
+    /// The gates that were set; if any, they decide the exit code.
     pub gates: Vec<GateResult>,
-    /// Where the run has rubric suites.
+    /// Present if the run has rubric suites.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rubric: Option<RubricTotals>,
 }
 
 impl RunTotals {
-    /// Tells whether selected cases, or some of their tries, did not run.
-    pub fn left_out(&self) -> bool {
+    /// Whether selected cases, or some of their trials, did not run.
+    pub fn is_incomplete(&self) -> bool {
         self.not_run > 0 || self.trials.as_ref().is_some_and(|trials| trials.not_run > 0)
     }
 

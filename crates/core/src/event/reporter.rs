@@ -1,22 +1,22 @@
-//! The port of whatever consumes events.
+//! The port for consumers of run events.
 
 use super::RunEvent;
 
-/// Turns events into bytes somewhere.
+/// Consumes run events, usually to write a report.
 pub trait Reporter: Send {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError>;
 
-    /// Shows what was held back; called when no further event is at hand.
+    /// Writes buffered output; called when no further event is pending.
     fn flush(&mut self) -> Result<(), ReportError> {
         Ok(())
     }
 }
 
-/// Why a report could not be written.
+/// A report that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("could not write {what}: {source}")]
 pub struct ReportError {
-    /// What was to be written.
+    /// What was being written.
     pub what: String,
     pub source: std::io::Error,
 }

@@ -1,20 +1,20 @@
-//! What decides the exit code of a run.
+//! Decides the exit code of a run.
 
 use super::ExitStatus;
 use crate::event::RunTotals;
 
 impl RunTotals {
-    /// Returns how a run ended: an error ranks above a failure, since it hides one. Gates decide where there are any.
+    /// Returns how the run ended. An error ranks above a failure, since it may hide one. Gates, if set, decide.
     pub fn status(&self) -> ExitStatus {
         let totals = self;
         let rubric_has_no_verdict = totals.rubric.as_ref().is_some_and(|rubric| {
-            // Where all that was selected was skipped, nothing was found out.
+            // If everything selected was skipped, there is no verdict.
             rubric.errored > 0 || totals.cases == 0 && rubric.judged == 0
         });
         if totals.interrupted {
             ExitStatus::Interrupted
-        } else if rubric_has_no_verdict || totals.errored > 0 || totals.left_out() && totals.failed == 0 {
-            // A case that did not run for no known reason has no verdict either.
+        } else if rubric_has_no_verdict || totals.errored > 0 || totals.is_incomplete() && totals.failed == 0 {
+            // A case that did not run, for no known reason, has no verdict either.
             ExitStatus::Errored
         } else if !totals.gates.is_empty() {
             self.gates_status()
@@ -32,8 +32,8 @@ impl RunTotals {
             ExitStatus::Errored
         } else if any(Some(false)) {
             ExitStatus::Failed
-        } else if totals.left_out() {
-            // Limits that a part of the cases or tries kept say nothing of the whole.
+        } else if totals.is_incomplete() {
+            // Gates that hold for a part of the cases say nothing about the rest.
             ExitStatus::Errored
         } else {
             ExitStatus::Success
@@ -62,7 +62,7 @@ mod tests {
     #[case(&[Some(false)], (1, 0, 1), ExitStatus::Failed)]
     #[case(&[], (5, 0, 0), ExitStatus::Failed)]
     #[case(&[], (0, 0, 0), ExitStatus::Success)]
-    fn gates_decide(
+    fn gates_decide_the_status(
         #[case] held: &[Option<bool>],
         #[case] (failed, errored, not_run): (usize, usize, usize),
         #[case] expected: ExitStatus,

@@ -1,24 +1,24 @@
-//! What one eval function said of a case.
+//! The result of one eval function for a case.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Conclusion, ErrorKind, Judgement};
 
-/// What one Python eval function said.
+/// The result of one Python eval function.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalResult {
     /// The function's name.
     pub name: String,
-    /// True: passed. False: failed. Null: there is no verdict, and `error` says why.
+    /// True: passed. False: failed. Null: no verdict, see `error`.
     pub result: Option<bool>,
     pub reason: Option<String>,
-    /// May have many lines, as a traceback has.
+    /// May have several lines, such as a traceback.
     pub error: Option<String>,
     pub error_kind: Option<ErrorKind>,
     pub execution_time_ms: u64,
-    /// What the function printed; says so at its end when it was cut.
+    /// What the function printed; ends with a note if it was truncated.
     pub stdout: String,
     pub stderr: String,
 }

@@ -1,4 +1,4 @@
-//! What an execution may use, as people set it.
+//! Execution limits as users set them.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::Limits;
 use karat_json::{ObjectReader, Path, Problems, read_positive_count};
 
-const LARGEST_TIME_MS: u64 = 5000;
-const LARGEST_MEMORY_MB: u64 = 50;
+const MAX_TIME_MS: u64 = 5000;
+const MAX_MEMORY_MB: u64 = 50;
 
-/// Limits that are lower than the largest, where somebody wants that.
+/// Limits set by the user, each at most the maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LowerLimits {
-    /// How long a function may take for a trace, in milliseconds: 5000 if not given, which is the most.
+    /// Time limit for a function on one trace, in milliseconds (default and maximum: 5000).
     #[schemars(range(min = 1, max = 5000))]
     pub time_ms: Option<u64>,
-    /// How much it may allocate, in megabytes: 50 if not given, which is the most.
+    /// Memory limit, in megabytes (default and maximum: 50).
     #[schemars(range(min = 1, max = 50))]
     pub memory_mb: Option<u64>,
 }
@@ -28,46 +28,45 @@ impl LowerLimits {
     pub fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let mut object = ObjectReader::open(value, path, problems)?;
         let time_ms = object.nullable("timeMs", path, problems, |value, path, problems| {
-            read_at_most(LARGEST_TIME_MS, value, path, problems)
+            read_count_up_to(MAX_TIME_MS, value, path, problems)
         });
         let memory_mb = object.nullable("memoryMb", path, problems, |value, path, problems| {
-            read_at_most(LARGEST_MEMORY_MB, value, path, problems)
+            read_count_up_to(MAX_MEMORY_MB, value, path, problems)
         });
         object.close(path, problems);
         Some(Self { time_ms, memory_mb })
     }
 
-    /// Returns these limits, and the others' where these say nothing.
+    /// Fills unset limits from `others`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self { time_ms: self.time_ms.or(others.time_ms), memory_mb: self.memory_mb.or(others.memory_mb) }
     }
 
-    /// Returns the limits, or the largest that could have been asked for: of time in milliseconds, or of memory in
-    /// megabytes.
-    pub fn limits(self) -> Result<Limits, TooLarge> {
-        let time_ms = self.time_ms.unwrap_or(LARGEST_TIME_MS);
-        let memory_mb = self.memory_mb.unwrap_or(LARGEST_MEMORY_MB);
-        if !(1..=LARGEST_TIME_MS).contains(&time_ms) {
-            return Err(TooLarge::TimeMs(LARGEST_TIME_MS));
+    /// Returns the limits, with the maximum for those that are unset.
+    pub fn limits(self) -> Result<Limits, LimitOutOfRange> {
+        let time_ms = self.time_ms.unwrap_or(MAX_TIME_MS);
+        let memory_mb = self.memory_mb.unwrap_or(MAX_MEMORY_MB);
+        if !(1..=MAX_TIME_MS).contains(&time_ms) {
+            return Err(LimitOutOfRange::TimeMs(MAX_TIME_MS));
         }
-        let memory = usize::try_from(memory_mb).ok().filter(|_| (1..=LARGEST_MEMORY_MB).contains(&memory_mb));
-        let memory = memory.ok_or(TooLarge::MemoryMb(LARGEST_MEMORY_MB))?;
+        let memory = usize::try_from(memory_mb).ok().filter(|_| (1..=MAX_MEMORY_MB).contains(&memory_mb));
+        let memory = memory.ok_or(LimitOutOfRange::MemoryMb(MAX_MEMORY_MB))?;
         Ok(Limits { time: Duration::from_millis(time_ms), memory_bytes: memory << 20 })
     }
 }
 
-/// A limit that is out of its range, which is from 1 to this.
+/// A limit outside its range, which is from 1 to the given maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TooLarge {
+pub enum LimitOutOfRange {
     TimeMs(u64),
     MemoryMb(u64),
 }
 
-fn read_at_most(largest: u64, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
+fn read_count_up_to(max: u64, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<u64> {
     let count = read_positive_count(value, path, problems)?;
-    if count > largest {
-        problems.at(path, format!("{} must be at most {largest}, found {count}", path.name()));
+    if count > max {
+        problems.at(path, format!("{} must be at most {max}, found {count}", path.name()));
         return None;
     }
     Some(count)
@@ -80,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_as_large_as_can_be() {
-        assert_eq!(LowerLimits::default().limits(), Ok(Limits::LARGEST));
+    fn unset_limits_are_the_maximum() {
+        assert_eq!(LowerLimits::default().limits(), Ok(Limits::MAX));
         let flags = LowerLimits { time_ms: Some(20), memory_mb: None };
         let file = LowerLimits { time_ms: Some(30), memory_mb: Some(4) };
         let limits = Limits { time: Duration::from_millis(20), memory_bytes: 4 << 20 };
@@ -89,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_than_the_largest() {
+    fn rejects_limits_out_of_range() {
         let too_long = LowerLimits { time_ms: Some(5001), memory_mb: None };
-        assert_eq!(too_long.limits(), Err(TooLarge::TimeMs(5000)));
+        assert_eq!(too_long.limits(), Err(LimitOutOfRange::TimeMs(5000)));
         let too_large = LowerLimits { time_ms: None, memory_mb: Some(u64::MAX) };
-        assert_eq!(too_large.limits(), Err(TooLarge::MemoryMb(50)));
-        let none = LowerLimits { time_ms: None, memory_mb: Some(0) };
-        assert_eq!(none.limits(), Err(TooLarge::MemoryMb(50)));
+        assert_eq!(too_large.limits(), Err(LimitOutOfRange::MemoryMb(50)));
+        let zero = LowerLimits { time_ms: None, memory_mb: Some(0) };
+        assert_eq!(zero.limits(), Err(LimitOutOfRange::MemoryMb(50)));
         let mut problems = Problems::default();
         LowerLimits::read(&json!({"timeMs": 5001, "memoryMB": 1}), &Path::Root, &mut problems);
         let messages: Vec<String> = problems.into_list().into_iter().map(|problem| problem.message).collect();

@@ -1,4 +1,4 @@
-//! Expectations that no answer can fulfil, or that every answer does.
+//! Rules for expectations that no answer can meet, or that every answer meets.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use karat_json::text::shorten;
 impl Linter<'_, '_> {
     pub(super) fn contradictions(&mut self) {
         self.forbidden_tools();
-        self.foreign_params();
+        self.unused_params();
         self.numbers();
         self.forbidden_texts();
-        // A case of a rubric file is scored, not judged.
+        // Cases of rubric files are scored instead.
         if self.file.tier != Tier::Rubric && !can_fail(self.case) {
-            self.add(Rule::CannotFail, "/expect", "every answer fulfils this, so the case tests nothing");
+            self.add(Rule::CannotFail, "/expect", "every answer passes, so the case tests nothing");
         }
     }
 
@@ -25,35 +25,35 @@ impl Linter<'_, '_> {
         for (index, tool) in
             expect.tools_called.iter().flatten().enumerate().filter(|(_, tool)| forbidden.contains(tool))
         {
-            let what = format!("'{}' is to be called, but 'toolsNotCalled' forbids it", shorten(tool, 80));
-            self.add(Rule::Contradiction, format!("/expect/toolsCalled/{index}"), what);
+            let message = format!("'{}' is expected, but 'toolsNotCalled' forbids it", shorten(tool, 80));
+            self.add(Rule::Contradiction, format!("/expect/toolsCalled/{index}"), message);
         }
         let sets = expect.tools_acceptable.as_deref().unwrap_or_default();
-        let hit = |set: &Vec<String>| set.iter().any(|tool| forbidden.contains(tool));
-        if !sets.is_empty() && sets.iter().all(hit) {
-            let what = "each acceptable set holds a tool that 'toolsNotCalled' forbids";
-            self.add(Rule::Contradiction, "/expect/toolsAcceptable", what);
+        let is_forbidden = |set: &Vec<String>| set.iter().any(|tool| forbidden.contains(tool));
+        if !sets.is_empty() && sets.iter().all(is_forbidden) {
+            let message = "each acceptable set contains a tool that 'toolsNotCalled' forbids";
+            self.add(Rule::Contradiction, "/expect/toolsAcceptable", message);
         } else {
-            for (index, _) in sets.iter().enumerate().filter(|(_, set)| hit(set)) {
-                let what = "this set is never right, since it holds a tool that 'toolsNotCalled' forbids";
-                self.add(Rule::UnusedAssertion, format!("/expect/toolsAcceptable/{index}"), what);
+            for (index, _) in sets.iter().enumerate().filter(|(_, set)| is_forbidden(set)) {
+                let message = "this set can never match, since it contains a tool that 'toolsNotCalled' forbids";
+                self.add(Rule::UnusedAssertion, format!("/expect/toolsAcceptable/{index}"), message);
             }
         }
     }
 
-    /// Finds assertions about tools that will not be called.
-    fn foreign_params(&mut self) {
+    /// Finds assertions about tools that are not called.
+    fn unused_params(&mut self) {
         let expect = &self.case.expect;
         let sets = expect.tools_acceptable.iter().flatten();
         let named: BTreeSet<&str> =
             sets.chain(&expect.tools_called).flatten().map(String::as_str).filter(|tool| *tool != NO_TOOL).collect();
-        let is_said = expect.tools_acceptable.is_some() || self.lists_all_calls();
+        let lists_tools = expect.tools_acceptable.is_some() || self.lists_all_calls();
         let is_forbidden = |tool: &str| expect.tools_not_called.iter().flatten().any(|other| other == tool);
-        let is_called = |tool: &str| !is_forbidden(tool) && (!is_said || named.contains(tool));
+        let is_called = |tool: &str| !is_forbidden(tool) && (!lists_tools || named.contains(tool));
         for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
             if !is_called(&assertion.tool) {
-                let what = format!("'{}' is not called, so that this is never judged", shorten(&assertion.tool, 80));
-                self.add(Rule::UnusedAssertion, format!("/expect/toolParams/{index}/tool"), what);
+                let message = format!("'{}' is not called, so this is never checked", shorten(&assertion.tool, 80));
+                self.add(Rule::UnusedAssertion, format!("/expect/toolParams/{index}/tool"), message);
             }
         }
         for (index, (before, after)) in expect.tool_order.iter().flatten().enumerate() {
@@ -61,32 +61,32 @@ impl Linter<'_, '_> {
             if before == after {
                 self.add(Rule::Contradiction, pointer, "a tool cannot be called before itself");
             } else if let Some(tool) = [before, after].into_iter().find(|tool| !is_called(tool)) {
-                let what = format!("'{}' is not called, so that there is no order", shorten(tool, 80));
-                self.add(Rule::Contradiction, pointer, what);
+                let message = format!("'{}' is not called, so this order cannot hold", shorten(tool, 80));
+                self.add(Rule::Contradiction, pointer, message);
             }
         }
     }
 
     fn numbers(&mut self) {
         let expect = &self.case.expect;
-        if let (Some(least), Some(most)) = (expect.min_tool_calls, expect.max_tool_calls)
-            && least > most
+        if let (Some(min), Some(max)) = (expect.min_tool_calls, expect.max_tool_calls)
+            && min > max
         {
-            let what = format!("at least {least} calls cannot be at most {most}");
-            self.add(Rule::Contradiction, "/expect/minToolCalls", what);
+            let message = format!("the minimum of {min} calls exceeds the maximum of {max}");
+            self.add(Rule::Contradiction, "/expect/minToolCalls", message);
         }
         let called = expect.tools_called.as_ref().map(|tools| tools.len() as u64);
-        if let (Some(called), Some(most)) = (called, expect.max_tool_calls)
-            && called > most
+        if let (Some(called), Some(max)) = (called, expect.max_tool_calls)
+            && called > max
         {
-            let what = format!("'toolsCalled' has {called} calls, which are more than {most}");
-            self.add(Rule::Contradiction, "/expect/maxToolCalls", what);
+            let message = format!("'toolsCalled' has {called} calls, more than the maximum of {max}");
+            self.add(Rule::Contradiction, "/expect/maxToolCalls", message);
         }
-        if let (Some(least), Some(most)) = (expect.min_length, expect.max_length)
-            && least > most
+        if let (Some(min), Some(max)) = (expect.min_length, expect.max_length)
+            && min > max
         {
-            let what = format!("at least {least} characters cannot be at most {most}");
-            self.add(Rule::Contradiction, "/expect/minLength", what);
+            let message = format!("the minimum of {min} characters exceeds the maximum of {max}");
+            self.add(Rule::Contradiction, "/expect/minLength", message);
         }
     }
 
@@ -94,36 +94,37 @@ impl Linter<'_, '_> {
         let expect = &self.case.expect;
         let value = |text: &String| self.resolved(text);
         let forbidden: Vec<String> = expect.response_not_contains.iter().flatten().map(value).collect();
-        let hit = |text: &String| {
+        let forbidden_part = |text: &String| {
             let text = value(text);
             forbidden.iter().find(|part| text.contains(part.as_str())).cloned()
         };
-        let wanted = expect.response_contains.iter().flatten().enumerate();
-        let wanted: Vec<_> = wanted.filter_map(|(index, text)| Some((index, text, hit(text)?))).collect();
+        let required = expect.response_contains.iter().flatten().enumerate();
+        let required: Vec<_> =
+            required.filter_map(|(index, text)| Some((index, text, forbidden_part(text)?))).collect();
         let groups = expect.response_contains_any.iter().flatten().enumerate();
         let groups: Vec<(usize, usize, Vec<usize>)> = groups
             .map(|(index, group)| {
-                (index, group.len(), (0..group.len()).filter(|at| hit(&group[*at]).is_some()).collect())
+                (index, group.len(), (0..group.len()).filter(|at| forbidden_part(&group[*at]).is_some()).collect())
             })
             .collect();
         let empty = forbidden.iter().position(String::is_empty);
         if let Some(index) = empty {
-            let what = "an empty text stands in every response, so that no response will do";
-            return self.add(Rule::Contradiction, format!("/expect/responseNotContains/{index}"), what);
+            let message = "every response contains the empty text, so no response can pass";
+            return self.add(Rule::Contradiction, format!("/expect/responseNotContains/{index}"), message);
         }
-        for (index, text, part) in wanted {
+        for (index, text, part) in required {
             let (text, part) = (shorten(text, 40), shorten(&part, 40));
-            let what = format!("'{text}' must stand in the response, but '{part}' in 'responseNotContains' forbids it");
-            self.add(Rule::Contradiction, format!("/expect/responseContains/{index}"), what);
+            let message = format!("'{text}' is expected in the response, but '{part}' in 'responseNotContains' forbids it");
+            self.add(Rule::Contradiction, format!("/expect/responseContains/{index}"), message);
         }
         for (index, size, hits) in groups.into_iter().filter(|(_, _, hits)| !hits.is_empty()) {
             let pointer = format!("/expect/responseContainsAny/{index}");
             if hits.len() == size {
-                let what = "'responseNotContains' forbids every text of this group";
-                self.add(Rule::Contradiction, pointer, what);
+                let message = "'responseNotContains' forbids every text of this group";
+                self.add(Rule::Contradiction, pointer, message);
             } else {
-                let what = "'responseNotContains' forbids this text, so that it never counts";
-                self.add(Rule::UnusedAssertion, format!("{pointer}/{}", hits[0]), what);
+                let message = "'responseNotContains' forbids this text, so it never counts";
+                self.add(Rule::UnusedAssertion, format!("{pointer}/{}", hits[0]), message);
             }
         }
     }

@@ -1,6 +1,6 @@
-//! Rules for cases: what is valid in an eval file or a draft and still likely wrong.
+//! Rules for cases that are valid but probably wrong, in eval files and drafts.
 //!
-//! `karat check` and the examination of drafts call the same [`lint`]. A finding never stops a run.
+//! `karat check` and the check of drafts use the same [`lint`]. Findings never stop a run.
 
 mod contradiction;
 mod names;
@@ -31,16 +31,16 @@ pub use karat_json::Severity;
 pub struct Lint {
     pub rule: Rule,
     pub case_id: String,
-    /// The case's place in the file's list of cases; none where the case is not there any more.
+    /// Index in the file's list of cases; `None` if the case was removed.
     pub case_index: Option<usize>,
-    /// Where in the case, or else in the file, as a JSON pointer.
+    /// Location in the case, or in the file if there is no case, as a JSON pointer.
     pub pointer: String,
     /// A lower-case fragment.
     pub message: String,
 }
 
 impl Lint {
-    /// Returns the JSON pointer in the file, whose list of cases is at `cases`.
+    /// Returns the JSON pointer in the file, given the pointer to its list of cases.
     pub fn pointer_in_file(&self, cases: &str) -> String {
         match self.case_index {
             Some(index) => format!("{cases}/{index}{}", self.pointer),
@@ -49,45 +49,45 @@ impl Lint {
     }
 }
 
-/// What is known beside the file.
+/// Information from outside the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LintContext<'c> {
     pub registry: Option<&'c Registry>,
-    /// The values of seed tokens. None where nothing is known of them; with a `seed` of none there is no manifest.
+    /// The values of tokens, or `None` if unknown. If its `seed` is `None`, there is no seed manifest.
     pub tokens: Option<&'c TokenSources>,
-    /// Cases without stubs are only routed, so that there is no response to judge.
+    /// Whether cases without stubs only check routing, so that there is no final response.
     pub routing_only: bool,
-    /// The cases as they stand in the file, to find edits of regression cases.
+    /// The cases as raw JSON, to detect edits of regression cases.
     pub raw_cases: Option<&'c [Value]>,
-    /// The ids of the cases in the file's archive; none where it could not be read.
+    /// The ids of the cases in the file's archive; `None` if it could not be read.
     pub archived: Option<&'c BTreeSet<String>>,
-    /// For a draft, the tool's other cases; none for an eval file.
+    /// For a draft, the tool's other cases; `None` for an eval file.
     pub other_cases: Option<&'c [&'c Case]>,
 }
 
-/// Finds what is likely wrong, in the order of the cases.
+/// Finds probable mistakes, in the order of the cases.
 pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
-    let mut lints = regression::removed(file, context.archived);
-    let mut index = RegistryIndex::new(context.registry);
+    let mut lints = regression::find_removed(file, context.archived);
+    let mut registry_index = RegistryIndex::new(context.registry);
     let mut prompts = Prompts::new(context.other_cases);
-    for (place, case) in file.cases.iter().enumerate() {
-        let mut linter = Linter { file, case, place, context, lints: &mut lints };
+    for (index, case) in file.cases.iter().enumerate() {
+        let mut linter = Linter { file, case, index, context, lints: &mut lints };
         linter.id_form();
         linter.prompt(&mut prompts);
         linter.routing();
         linter.values();
         linter.contradictions();
-        linter.names(&mut index);
+        linter.names(&mut registry_index);
         linter.regression();
     }
     lints
 }
 
-/// One case on its way through the rules.
+/// Applies the rules to one case.
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
-    place: usize,
+    index: usize,
     context: LintContext<'l>,
     lints: &'o mut Vec<Lint>,
 }
@@ -97,7 +97,7 @@ impl Linter<'_, '_> {
         self.lints.push(Lint {
             rule,
             case_id: self.case.id.clone(),
-            case_index: Some(self.place),
+            case_index: Some(self.index),
             pointer: pointer.into(),
             message: message.into(),
         });

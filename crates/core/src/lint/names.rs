@@ -1,4 +1,4 @@
-//! Rules for what a case names: tools, parameters with their values, stubs.
+//! Rules for tools, parameters and stubs that a case names.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,18 +13,18 @@ use crate::token::Resolved;
 use karat_json::text::{shorten, text_form};
 use karat_json::{nearest, pointer_key};
 
-/// Looks up each tool and parameter once, however often cases name them.
+/// Caches lookups of tools and parameters.
 pub(super) struct RegistryIndex<'r> {
     registry: Option<&'r Registry>,
     missing: HashMap<String, Option<(Rule, String)>>,
     params: HashMap<(String, String), Param>,
 }
 
-/// What a tool's schema says of a parameter.
+/// A parameter according to the tool's schema.
 enum Param {
-    /// Nothing certain.
+    /// The schema does not decide.
     Open,
-    /// That there is none of the name, with a message.
+    /// The schema has no such parameter; with a message.
     Unknown(String),
     Known(Validator),
 }
@@ -45,18 +45,18 @@ impl<'r> RegistryIndex<'r> {
     fn param(&mut self, tool: &str, name: &str) -> &Param {
         let registry = self.registry;
         let find =
-            || registry.and_then(|registry| registry.tool(tool)).map_or(Param::Open, |tool| Param::of(tool, name));
+            || registry.and_then(|registry| registry.tool(tool)).map_or(Param::Open, |tool| Param::find(tool, name));
         self.params.entry((tool.to_owned(), name.to_owned())).or_insert_with(find)
     }
 }
 
 impl Param {
-    fn of(tool: &Tool, name: &str) -> Self {
-        let known = tool.unknown(ToolField::InputSchema).is_none();
-        let Some(schema) = tool.input_schema.get().filter(|_| known) else {
+    fn find(tool: &Tool, name: &str) -> Self {
+        let is_known = tool.unknown(ToolField::InputSchema).is_none();
+        let Some(schema) = tool.input_schema.get().filter(|_| is_known) else {
             return Self::Open;
         };
-        let properties = Properties::of(schema);
+        let properties = Properties::collect(schema);
         if let Some(alternatives) = properties.named.get(name) {
             return param_validator(schema, alternatives).map_or(Self::Open, Self::Known);
         }
@@ -81,13 +81,13 @@ impl Linter<'_, '_> {
                 self.add(*rule, pointer, message.clone());
             }
         }
-        for (place, assertion) in case.expect.tool_params.iter().flatten().enumerate() {
-            self.param(&format!("/expect/toolParams/{place}"), assertion, index);
+        for (position, assertion) in case.expect.tool_params.iter().flatten().enumerate() {
+            self.param(&format!("/expect/toolParams/{position}"), assertion, index);
         }
         self.stubs(index);
         let judges_response = judges_response(&case.expect);
         if self.context.routing_only && case.stubs.is_none() && judges_response {
-            let message = "without 'stubs' a model is only routed, so its response is not the final one";
+            let message = "without 'stubs', only the model's routing is checked, so its response is not the final one";
             self.add(Rule::ResponseInRoutingOnly, "/expect", message);
         }
     }
@@ -102,16 +102,16 @@ impl Linter<'_, '_> {
                 let values = self.compared_values(assertion);
                 let wrong = values.into_iter().find_map(|value| {
                     let error = validator.validate(&value).err()?.to_string();
-                    // Arguments are compared in their text form, so "5" may stand for 5.
-                    let other = match value.as_str() {
+                    // Arguments are compared in their text form, so "5" matches 5.
+                    let alternative = match value.as_str() {
                         Some(text) => serde_json::from_str::<Value>(text).ok(),
                         None => Some(Value::from(text_form(&value).into_owned())),
                     };
-                    (!other.is_some_and(|value| validator.is_valid(&value))).then_some(error)
+                    (!alternative.is_some_and(|value| validator.is_valid(&value))).then_some(error)
                 });
                 if let Some(error) = wrong {
                     let message = format!(
-                        "'{}' of '{}' does not take this value: {}",
+                        "'{}' of '{}' does not accept this value: {}",
                         assertion.param_name,
                         assertion.tool,
                         shorten(&error, 200)
@@ -122,7 +122,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Returns the values that an argument is compared with as a whole, as far as they are known.
+    /// Returns the known values that an argument is compared with as a whole.
     fn compared_values(&self, assertion: &ParamAssertion) -> Vec<Value> {
         let items = match (assertion.assertion, &assertion.value) {
             (ParamCheck::Equals, Some(value)) => vec![value],
@@ -130,7 +130,7 @@ impl Linter<'_, '_> {
             _ => Vec::new(),
         };
         let resolved = |value: &Value| match value {
-            Value::String(text) if crate::token::holds_token(text) => match self.context.tokens?.resolve(text) {
+            Value::String(text) if crate::token::contains_token(text) => match self.context.tokens?.resolve(text) {
                 Resolved::Text(text) => Some(Value::String(text)),
                 Resolved::Unresolved(_) => None,
             },
@@ -147,7 +147,7 @@ impl Linter<'_, '_> {
             return self.add(
                 Rule::EmptyStubs,
                 "/stubs",
-                "'stubs' is empty, so every tool call is answered with an error",
+                "'stubs' is empty, so every tool call returns an error",
             );
         }
         for name in stubs.keys() {
@@ -160,13 +160,13 @@ impl Linter<'_, '_> {
         let missing: BTreeSet<&String> = called.filter(|name| *name != NO_TOOL && !stubs.contains_key(*name)).collect();
         for name in missing {
             let message =
-                format!("there is no stub for '{}', so its call is answered with an error", shorten(name, 80));
+                format!("no stub for '{}', so its call returns an error", shorten(name, 80));
             self.add(Rule::MissingStub, "/stubs", message);
         }
     }
 }
 
-/// Returns why a tool is not known, if it is not, and which one may have been meant.
+/// Returns why a tool is unknown, if it is, with a suggestion.
 fn missing_tool(registry: &Registry, tool: &str) -> Option<(Rule, String)> {
     if registry.tool(tool).is_some() {
         return None;
@@ -175,8 +175,9 @@ fn missing_tool(registry: &Registry, tool: &str) -> Option<(Rule, String)> {
     if registry.gaps().is_empty() {
         return Some((Rule::UnknownTool, format!("the registry has no tool '{tool}'{near}")));
     }
-    let message =
-        format!("no tool '{tool}' is in what could be read of the registry{near}; it may be in a part that could not");
+    let message = format!(
+        "no tool '{tool}' in the readable part of the registry{near}; it may be in a part that could not be read"
+    );
     Some((Rule::ToolNotKnown, message))
 }
 
@@ -196,7 +197,7 @@ fn judges_response(expect: &Expectation) -> bool {
         || expect.numbers_grounded == Some(true)
 }
 
-/// Lists every tool that an expectation names, with its place.
+/// Lists all tools that an expectation names, with JSON pointers.
 pub fn named_tools(expect: &Expectation) -> Vec<(String, &str)> {
     let mut named: Vec<(String, &str)> = Vec::new();
     let lists = [("toolsCalled", &expect.tools_called), ("toolsNotCalled", &expect.tools_not_called)];

@@ -4,17 +4,17 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Linter, Rule};
 use crate::case::Case;
-use crate::token::{holds_token, looks_like_token};
+use crate::token::{contains_token, looks_like_token};
 
-/// Shorter messages are not compared: one word makes them another question.
+/// Shorter messages are not compared, since one word changes their meaning.
 const MIN_WORDS: usize = 5;
-/// The share of common words, in percent, from which two messages are similar.
+/// Percentage of common words from which two messages are similar.
 const SIMILAR_PERCENT: usize = 85;
 
-/// The messages so far.
+/// The messages seen so far.
 pub(super) struct Prompts<'p> {
     seen: HashMap<String, &'p str>,
-    /// Cases that a draft is also compared with word by word.
+    /// Cases that a draft is compared with word by word.
     others: Vec<(&'p str, Vec<String>)>,
 }
 
@@ -22,19 +22,19 @@ impl<'p> Prompts<'p> {
     pub(super) fn new(others: Option<&[&'p Case]>) -> Self {
         let mut prompts = Self { seen: HashMap::new(), others: Vec::new() };
         for case in others.unwrap_or_default() {
-            prompts.seen.entry(folded(&case.input.message)).or_insert(&case.id);
+            prompts.seen.entry(normalize(&case.input.message)).or_insert(&case.id);
             prompts.others.push((&case.id, words(&case.input.message)));
         }
         prompts
     }
 
-    /// Returns the id of a case with the same words in the same order.
+    /// Returns the id of a case with the same sequence of words.
     fn same(&self, message: &str) -> Option<&'p str> {
         let own = words(message);
         self.others.iter().find(|(_, other)| *other == own).map(|(id, _)| *id)
     }
 
-    /// Returns the id of a case with nearly the same words.
+    /// Returns the id of a case with almost the same set of words.
     fn similar(&self, message: &str) -> Option<&'p str> {
         let set = |words: &[String]| words.iter().cloned().collect::<BTreeSet<String>>();
         let own = set(&words(message));
@@ -48,11 +48,11 @@ impl<'p> Prompts<'p> {
     }
 }
 
-fn folded(message: &str) -> String {
+fn normalize(message: &str) -> String {
     message.trim().to_lowercase()
 }
 
-/// Returns the words of a message, whatever its spacing, punctuation and capitals.
+/// Returns the words of a message in lower case, without punctuation.
 fn words(message: &str) -> Vec<String> {
     let joined = message.replace(['\'', '’'], "");
     let words = joined.split(|letter: char| !letter.is_alphanumeric());
@@ -62,23 +62,23 @@ fn words(message: &str) -> Vec<String> {
 impl<'l> Linter<'l, '_> {
     pub(super) fn prompt(&mut self, prompts: &mut Prompts<'l>) {
         let message = &self.case.input.message;
-        if let Some(first) = prompts.seen.get(&folded(message)).copied().or_else(|| prompts.same(message)) {
+        if let Some(first) = prompts.seen.get(&normalize(message)).copied().or_else(|| prompts.same(message)) {
             self.add(Rule::SamePrompt, "/input/message", format!("the message is the same as that of '{first}'"));
         } else {
             if let Some(near) = prompts.similar(message) {
                 let text = format!("the message is nearly the same as that of '{near}'");
                 self.add(Rule::SimilarPrompt, "/input/message", text);
             }
-            prompts.seen.insert(folded(message), &self.case.id);
+            prompts.seen.insert(normalize(message), &self.case.id);
         }
-        if holds_token(message) || looks_like_token(message) {
-            let text = "tokens are not resolved in messages: it is sent as it stands";
+        if contains_token(message) || looks_like_token(message) {
+            let text = "tokens are not resolved in messages; this is sent literally";
             self.add(Rule::StrayToken, "/input/message", text);
         }
         self.message_names_tool();
     }
 
-    /// An attacker may know the tools, so edge cases may name them.
+    /// Edge cases may name tools, since an attacker may know them.
     fn message_names_tool(&mut self) {
         let (Some(registry), message) = (self.context.registry, &self.case.input.message) else {
             return;
@@ -97,12 +97,12 @@ impl<'l> Linter<'l, '_> {
     }
 }
 
-/// Returns whether a letter can make a word an identifier.
+/// Whether a letter can occur only in an identifier, not in a plain word.
 fn is_identifier_mark(letter: char) -> bool {
     letter == '_' || letter.is_uppercase()
 }
 
-/// Returns whether a word is an identifier: `get_weather`, `getWeather`, and not `Search`.
+/// Whether a word is an identifier such as `get_weather` or `getWeather`, but not `Search`.
 fn is_identifier(word: &str) -> bool {
     let has_hump =
         word.chars().zip(word.chars().skip(1)).any(|(left, right)| left.is_lowercase() && right.is_uppercase());

@@ -11,14 +11,14 @@ use crate::token;
 use karat_json::canonical::canonical_hash;
 use karat_json::pointer_key;
 
-/// Finds cases whose hash is there, but which are neither in the file nor in its archive.
-pub(super) fn removed(file: &EvalFile, archived: Option<&BTreeSet<String>>) -> Vec<Lint> {
+/// Finds cases that have a hash but are neither in the file nor in its archive.
+pub(super) fn find_removed(file: &EvalFile, archived: Option<&BTreeSet<String>>) -> Vec<Lint> {
     let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
     let (Some(hashes), Some(archived)) = (hashes, archived) else {
         return Vec::new();
     };
     let present: BTreeSet<&str> = file.cases.iter().map(|case| case.id.as_str()).collect();
-    let is_gone = |id: &&String| !present.contains(id.as_str()) && !archived.contains(*id);
+    let is_removed = |id: &&String| !present.contains(id.as_str()) && !archived.contains(*id);
     let lint = |id: &String| Lint {
         rule: Rule::RemovedRegression,
         case_id: id.clone(),
@@ -26,20 +26,20 @@ pub(super) fn removed(file: &EvalFile, archived: Option<&BTreeSet<String>>) -> V
         pointer: format!("/metadata/caseHashes/{}", pointer_key(id)),
         message: "this regression case was removed: restore it, and archive it with 'karat regress archive'".to_owned(),
     };
-    hashes.keys().filter(is_gone).map(lint).collect()
+    hashes.keys().filter(is_removed).map(lint).collect()
 }
 
 impl Linter<'_, '_> {
     pub(super) fn regression(&mut self) {
         let hashes = self.file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
-        let written = hashes.and_then(|hashes| hashes.get(&self.case.id));
-        let raw = self.context.raw_cases.and_then(|cases| cases.get(self.place));
-        if let (Some(written), Some(raw)) = (written, raw)
-            && canonical_hash(raw) != *written
+        let stored_hash = hashes.and_then(|hashes| hashes.get(&self.case.id));
+        let raw = self.context.raw_cases.and_then(|cases| cases.get(self.index));
+        if let (Some(stored_hash), Some(raw)) = (stored_hash, raw)
+            && canonical_hash(raw) != *stored_hash
         {
             let message = format!(
-                "this case was edited after it was made (hash {}, 'caseHashes' says {written}): restore it, or archive \
-                 it and add a new one",
+                "this case was edited after it was created (hash {}, 'caseHashes' has {stored_hash}): restore it, or \
+                 archive it and add a new one",
                 canonical_hash(raw)
             );
             self.add(Rule::EditedRegression, "", message);
@@ -47,16 +47,16 @@ impl Linter<'_, '_> {
         if !is_regression(self.file, self.case) {
             return;
         }
-        // A file that was never sealed is left alone; a case with a history once had a hash, or should have one.
+        // A file without any hashes is ignored, unless the case has metadata of `karat regress add`.
         let has_history = self.case.created_at.is_some() || self.case.bug_ref.is_some();
-        if (hashes.is_some() || has_history) && written.is_none() {
-            let message = "'caseHashes' lacks this case, so an edit of it is not found: run 'karat regress seal'";
+        if (hashes.is_some() || has_history) && stored_hash.is_none() {
+            let message = "'caseHashes' lacks this case, so edits go unnoticed: run 'karat regress seal'";
             self.add(Rule::UnsealedRegression, "/id", message);
         }
         let id = &self.case.id;
         if self.context.archived.is_some_and(|archived| archived.contains(id)) {
             let message = format!(
-                "this case is in the archive too, so archiving it was interrupted or undone: run 'karat regress \
+                "this case is also in the archive, so archiving it was interrupted or undone: run 'karat regress \
                  archive {id}' again"
             );
             self.add(Rule::ArchivedRegression, "/id", message);
@@ -69,8 +69,8 @@ impl Linter<'_, '_> {
             return;
         };
         for (key, value) in &expect {
-            if any_text(value, &token::holds_snapshot_token) {
-                let message = format!("'{key}' uses a snapshot token: a regression case must only hold stable values");
+            if any_text(value, &token::contains_snapshot_token) {
+                let message = format!("'{key}' uses a snapshot token: a regression case must only use stable values");
                 self.add(Rule::SnapshotInRegression, format!("/expect/{key}"), message);
             }
         }

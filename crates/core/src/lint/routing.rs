@@ -66,7 +66,7 @@ impl Linter<'_, '_> {
     fn straightforward(&mut self) {
         let expect = &self.case.expect;
         let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
-        // Asking before acting is plain too.
+        // Asking before acting is straightforward as well.
         if self.asks_first() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
             return;
         }
@@ -88,7 +88,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Returns whether the case expects its tool not to be called yet: then nothing can prove that it was.
+    /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
     pub(super) fn asks_first(&self) -> bool {
         let expect = &self.case.expect;
         match expect.tools_called.as_deref() {
@@ -97,7 +97,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Returns whether `toolsCalled` lists all calls, so that no other tool may be called.
+    /// Whether `toolsCalled` lists all calls, so that no other tool may be called.
     pub(super) fn lists_all_calls(&self) -> bool {
         let expect = &self.case.expect;
         let is_part = matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
@@ -105,7 +105,7 @@ impl Linter<'_, '_> {
     }
 }
 
-/// Returns whether an expectation says that something does not happen.
+/// Whether an expectation asserts that something does not happen.
 fn asserts_absence(expect: &Expectation) -> bool {
     let is_filled = |list: &Option<Vec<String>>| list.as_ref().is_some_and(|list| !list.is_empty());
     is_filled(&expect.tools_not_called)

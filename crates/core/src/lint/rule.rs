@@ -1,4 +1,4 @@
-//! The rules for cases: one set for eval files and for drafts.
+//! The rules for cases, in eval files and in drafts.
 
 use karat_json::Severity;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! rules {
     ($($variant:ident $name:literal $file:ident $draft:ident $summary:literal $example:literal)*) => {
-        /// A rule that a case can break.
+        /// A rule for cases.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Rule {
@@ -16,7 +16,7 @@ macro_rules! rules {
         impl Rule {
             pub const ALL: &[Rule] = &[$(Rule::$variant),*];
 
-            /// Returns the id, as findings, `silence` and the documentation write it.
+            /// Returns the id used in findings, `silence` and the documentation.
             pub const fn name(self) -> &'static str {
                 match self { $(Rule::$variant => $name,)* }
             }
@@ -31,7 +31,7 @@ macro_rules! rules {
                 match self { $(Rule::$variant => Severity::$draft,)* }
             }
 
-            /// Returns whether only drafts are held to the rule, not eval files.
+            /// Whether the rule applies only to drafts.
             pub const fn is_for_drafts_only(self) -> bool {
                 matches!(
                     self,
@@ -44,12 +44,12 @@ macro_rules! rules {
                 )
             }
 
-            /// Returns what the rule asks for, in a sentence.
+            /// Returns the requirement in one sentence.
             pub const fn summary(self) -> &'static str {
                 match self { $(Rule::$variant => $summary,)* }
             }
 
-            /// Returns a part of a case that breaks the rule.
+            /// Returns a fragment of a case that violates the rule.
             pub const fn example(self) -> &'static str {
                 match self { $(Rule::$variant => $example,)* }
             }
@@ -72,7 +72,7 @@ rules! {
         r#"{"input": {"message": "Weather in Paris?"}} twice"#
     SimilarPrompt "similar-prompt" Warning Warning
         "A drafted message differs from those of the tool's other cases in more than a word or two."
-        r#"{"input": {"message": "Is it warm in Rome at noon?"}} beside "Is it warm in Oslo at noon?""#
+        r#"{"input": {"message": "Is it warm in Rome at noon?"}} next to "Is it warm in Oslo at noon?""#
     BothRoutingKinds "both-routing-kinds" Error Error
         "A case uses `toolsCalled` or `toolsAcceptable`, not both."
         r#"{"toolsCalled": ["a"], "toolsAcceptable": [["a"], ["b"]]}"#
@@ -110,10 +110,10 @@ rules! {
         "No expected text is empty: an empty text is part of every response."
         r#"{"responseContains": [""]}"#
     VolatileValue "volatile-value" Warning Error
-        "An expected text holds no date, time, price with cents, UUID or long number, which change."
+        "An expected text contains no date, time, price with cents, UUID or long number, since these change."
         r#"{"responseContains": ["2026-05-01"]}"#
     TokenInPattern "token-in-pattern" Warning Error
-        "A pattern holds no token: tokens are not resolved in `responseMatches`."
+        "A pattern contains no token: tokens are not resolved in `responseMatches`."
         r#"{"responseMatches": ["^{{seed:city}}"]}"#
     UnresolvedToken "unresolved-token" Warning Error
         "A seed token has a value in the seed manifest."
@@ -128,37 +128,37 @@ rules! {
         "Every tool that a case names is in the part of the registry that could be read."
         r#"{"toolsCalled": ["get_weather"]} where a source of tools could not be read"#
     UnknownParam "unknown-param" Warning Error
-        "A parameter in `toolParams` is one of the tool's."
+        "A parameter in `toolParams` exists in the tool's schema."
         r#"{"toolParams": [{"tool": "get_weather", "paramName": "town", "assertion": "exists"}]}"#
     ParamValue "param-value" Warning Error
-        "An expected argument is one that the tool's schema allows."
+        "An expected argument is allowed by the tool's schema."
         r#"{"toolParams": [{"tool": "get_weather", "paramName": "units", "assertion": "equals", "value": "kelvins"}]}"#
     IgnoredValue "ignored-value" Warning Warning
         "`exists` and `notExists` have no `value`."
         r#"{"toolParams": [{"tool": "t", "paramName": "p", "assertion": "exists", "value": 1}]}"#
     EmptyStubs "empty-stubs" Warning Warning
-        "`stubs` has at least one tool: with none, every call is answered with an error."
+        "`stubs` has at least one tool: without any, every call returns an error."
         r#"{"stubs": {}}"#
     MissingStub "missing-stub" Warning Warning
         "A case with stubs has one for each tool that it expects."
         r#"{"stubs": {"get_forecast": {}}, "expect": {"toolsCalled": ["get_weather"]}}"#
     ResponseInRoutingOnly "response-in-routing-only" Warning Warning
-        "A case that only routes, a model without stubs, does not judge the response."
+        "A case that only checks routing (a model without stubs) does not judge the response."
         r#"{"responseContains": ["18"]} without stubs, for a model"#
     Contradiction "contradiction" Error Error
-        "Some answer can fulfil all of the expectation."
+        "At least one answer can meet all expectations."
         r#"{"toolsCalled": ["get_weather"], "toolsNotCalled": ["get_weather"]}"#
     UnusedAssertion "unused-assertion" Warning Warning
         "No assertion is about a tool or text that other assertions rule out."
         r#"{"toolsCalled": ["a"], "toolParams": [{"tool": "b", "paramName": "p", "assertion": "exists"}]}"#
     CannotFail "cannot-fail" Warning Error
-        "Some answer can fail the case."
+        "At least one answer can fail the case."
         r#"{"expect": {}}"#
     SnapshotInRegression "snapshot-in-regression" Error Error
-        "A regression case holds no snapshot token: its values must not change."
+        "A regression case contains no snapshot token: its values must not change."
         r#"{"difficulty": "regression", "expect": {"responseContains": ["{{snapshot:price}}"]}}"#
     EditedRegression "edited-regression" Error Error
-        "A regression case is not edited after it was made."
+        "A regression case is not edited after it was created."
         "a case whose hash differs from `metadata.caseHashes`"
     RemovedRegression "removed-regression" Error Error
         "A regression case is archived, not removed."
@@ -170,7 +170,7 @@ rules! {
         "A regression case is in the file or in its archive, not in both."
         "a case that was archived and put back"
     PersonalData "personal-data" Warning Warning
-        "A drafted message holds no e-mail address, telephone number, card number, password or key."
+        "A drafted message contains no e-mail address, telephone number, card number, password or key."
         r#"{"input": {"message": "Send it to ada@example.com"}}"#
     UntestedOverlap "untested-overlap" Error Error
         "Each declared overlap has an ambiguous case whose `toolsAcceptable` names both tools."
@@ -179,9 +179,9 @@ rules! {
         "Each declared cluster has a labeled case that names all its tools in one set."
         "a cluster of three tools, and no such case"
     FewCases "few-cases" Warning Warning
-        "A tool has as many labeled cases of each difficulty as the formula asks for."
-        "3 edge cases where the formula asks for 6"
+        "A tool has as many labeled cases of each difficulty as the formula requires."
+        "3 edge cases where the formula requires 6"
     Drafter "drafter" Warning Error
-        "A draft could be made."
+        "The drafter produced a draft."
         "a model that did not answer"
 }

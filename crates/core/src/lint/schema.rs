@@ -1,4 +1,4 @@
-//! The parameters of a tool's JSON Schema, as far as they are certain.
+//! The parameters of a tool's JSON Schema, as far as they can be determined.
 
 use std::collections::BTreeMap;
 
@@ -7,55 +7,55 @@ use serde_json::{Value, json};
 
 use crate::json_schema::compile_schema;
 
-/// How many references to references are followed: they can form a cycle.
+/// Maximum length of a chain of references, which can form a cycle.
 const MAX_REFERENCES: usize = 8;
-/// How many parts of a schema are visited: alternatives that refer to themselves grow without end.
-const MAX_PARTS: usize = 1_000;
+/// Maximum number of visited subschemas, since recursive alternatives grow without bound.
+const MAX_SUBSCHEMAS: usize = 1_000;
 
-/// The parameters that a schema names.
+/// The parameters in a schema.
 pub(super) struct Properties<'s> {
-    /// All schemas of each parameter: alternatives can name it several times.
+    /// All schemas of each parameter; alternatives can name it several times.
     pub(super) named: BTreeMap<&'s str, Vec<&'s Value>>,
-    /// There may be parameters of other names.
+    /// Whether other parameters are allowed.
     pub(super) is_open: bool,
 }
 
 impl<'s> Properties<'s> {
-    pub(super) fn of(schema: &'s Value) -> Self {
+    pub(super) fn collect(schema: &'s Value) -> Self {
         let mut properties = Self { named: BTreeMap::new(), is_open: false };
-        let mut left = MAX_PARTS;
-        let names_any = properties.take(schema, schema, &mut left);
-        // A schema that lists nothing allows everything.
+        let mut budget = MAX_SUBSCHEMAS;
+        let names_any = properties.add(schema, schema, &mut budget);
+        // A schema that lists no parameters allows any.
         properties.is_open |= !names_any;
         properties
     }
 
-    /// Adds what a part of the schema names; returns whether it lists parameters at all.
-    fn take(&mut self, root: &'s Value, part: &'s Value, left: &mut usize) -> bool {
-        *left = left.saturating_sub(1);
-        let Some(part) = followed(root, part).filter(|_| *left > 0) else {
+    /// Adds the parameters of a subschema; returns whether it lists parameters at all.
+    fn add(&mut self, root: &'s Value, part: &'s Value, budget: &mut usize) -> bool {
+        *budget = budget.saturating_sub(1);
+        let Some(part) = resolve_ref(root, part).filter(|_| *budget > 0) else {
             self.is_open = true;
             return true;
         };
-        let closed = |more: &Value| more == &Value::Bool(false);
-        self.is_open |= part.get("additionalProperties").is_some_and(|more| !closed(more));
+        let is_closed = |additional: &Value| additional == &Value::Bool(false);
+        self.is_open |= part.get("additionalProperties").is_some_and(|additional| !is_closed(additional));
         self.is_open |= part.get("patternProperties").is_some();
         let listed = part.get("properties").and_then(Value::as_object);
         for (name, property) in listed.into_iter().flatten() {
             self.named.entry(name).or_default().push(property);
         }
         let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| part.get(key)?.as_array()).flatten();
-        let mut names_any = listed.is_some() || part.get("additionalProperties").is_some_and(closed);
+        let mut names_any = listed.is_some() || part.get("additionalProperties").is_some_and(is_closed);
         for part in parts {
-            if *left > 0 {
-                names_any |= self.take(root, part, left);
+            if *budget > 0 {
+                names_any |= self.add(root, part, budget);
             }
         }
         names_any
     }
 }
 
-/// Makes a validator for one parameter: a value has to fit one of its schemas. None where that cannot be compiled.
+/// Returns a validator for one parameter, whose value has to match one of its schemas. `None` if it does not compile.
 pub(super) fn param_validator(root: &Value, alternatives: &[&Value]) -> Option<Validator> {
     let mut schema = match alternatives {
         [only] if only.is_object() => (*only).clone(),
@@ -69,8 +69,8 @@ pub(super) fn param_validator(root: &Value, alternatives: &[&Value]) -> Option<V
     compile_schema(&schema).ok()
 }
 
-/// Returns what a part of the schema is, where it only points to another one; none where that is not in the schema.
-fn followed<'s>(root: &'s Value, part: &'s Value) -> Option<&'s Value> {
+/// Follows the references of a subschema; `None` if they leave the schema.
+fn resolve_ref<'s>(root: &'s Value, part: &'s Value) -> Option<&'s Value> {
     let mut part = part;
     for _ in 0..MAX_REFERENCES {
         match part.get("$ref").and_then(Value::as_str) {
@@ -89,27 +89,27 @@ mod tests {
 
     #[rstest]
     #[case::closed(json!({"properties": {"a": {}}}), &["a"], false)]
-    #[case::says_more(json!({"properties": {"a": {}}, "additionalProperties": true}), &["a"], true)]
-    #[case::says_no_more(json!({"properties": {"a": {}}, "additionalProperties": false}), &["a"], false)]
-    #[case::takes_none(json!({"type": "object", "properties": {}}), &[], false)]
-    #[case::says_nothing(json!({"type": "object"}), &[], true)]
-    #[case::no_schema(json!(true), &[], true)]
+    #[case::additional(json!({"properties": {"a": {}}, "additionalProperties": true}), &["a"], true)]
+    #[case::no_additional(json!({"properties": {"a": {}}, "additionalProperties": false}), &["a"], false)]
+    #[case::no_properties(json!({"type": "object", "properties": {}}), &[], false)]
+    #[case::any(json!({"type": "object"}), &[], true)]
+    #[case::boolean(json!(true), &[], true)]
     #[case::all_of(json!({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}), &["a", "b"], false)]
     #[case::one_is_open(json!({"anyOf": [{"properties": {"a": {}}}, {"$ref": "http://x"}]}), &["a"], true)]
-    #[case::points(json!({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": {}}}}}), &["a"], false)]
-    #[case::points_at_itself(json!({"$ref": "#"}), &[], true)]
-    #[case::holds_itself(json!({"allOf": [{"$ref": "#"}], "properties": {"a": {}}}), &["a"], true)]
-    fn parameters(#[case] schema: Value, #[case] names: &[&str], #[case] is_open: bool) {
-        let properties = Properties::of(&schema);
+    #[case::reference(json!({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": {}}}}}), &["a"], false)]
+    #[case::self_reference(json!({"$ref": "#"}), &[], true)]
+    #[case::recursive(json!({"allOf": [{"$ref": "#"}], "properties": {"a": {}}}), &["a"], true)]
+    fn collects_parameters(#[case] schema: Value, #[case] names: &[&str], #[case] is_open: bool) {
+        let properties = Properties::collect(&schema);
         assert_eq!(properties.named.keys().copied().collect::<Vec<_>>(), names);
         assert_eq!(properties.is_open, is_open);
     }
 
     #[test]
-    fn a_recursive_schema_ends() {
+    fn a_recursive_schema_terminates() {
         let schema = json!({"properties": {"a": {"anyOf": vec![json!({"$ref": "#/properties/a"}); 9]}},
             "anyOf": vec![json!({"$ref": "#"}); 9]});
-        let properties = Properties::of(&schema);
+        let properties = Properties::collect(&schema);
         assert!(properties.is_open);
     }
 
@@ -119,9 +119,9 @@ mod tests {
     #[case(json!({"$ref": "#/$defs/unit"}), json!("metric"), true)]
     #[case(json!({"$ref": "#/$defs/unit"}), json!("kelvin"), false)]
     #[case(json!({"type": "integer", "maximum": 5}), json!(6), false)]
-    fn values_are_validated(#[case] param: Value, #[case] value: Value, #[case] fits: bool) {
+    fn validates_values(#[case] param: Value, #[case] value: Value, #[case] is_valid: bool) {
         let root = json!({"$defs": {"unit": {"enum": ["metric", "imperial"]}}});
-        let validator = param_validator(&root, &[&param]).expect("a validator");
-        assert_eq!(validator.is_valid(&value), fits);
+        let validator = param_validator(&root, &[&param]).expect("valid schema");
+        assert_eq!(validator.is_valid(&value), is_valid);
     }
 }

@@ -1,21 +1,21 @@
-//! Rules for expected texts: proof, synonyms, tokens.
+//! Rules for expected texts: proof values, synonyms, tokens.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::volatile::volatile;
+use super::volatile::find_volatile;
 use super::{Linter, Rule};
 use crate::case::{Expectation, ParamCheck, Tier};
 use crate::registry::Registry;
 use crate::token::{self, Resolved, Source, Token, looks_like_token, tokens};
 use karat_json::text::shorten;
 
-/// The `responseContains` values that a golden case needs.
+/// Minimum number of `responseContains` values in a golden case.
 const MIN_PROOF_VALUES: usize = 2;
 
-/// A text that is compared with something, and where it stands.
-struct Expected<'e> {
+/// An expected text and its location.
+struct ExpectedText<'e> {
     kind: Kind,
     pointer: String,
     text: &'e str,
@@ -24,28 +24,30 @@ struct Expected<'e> {
 /// How a text is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Part of the response.
+    /// Must be part of the response.
     Contained,
-    /// One of a group, of which one is part of the response.
+    /// One of a group of alternatives, of which one must be part of the response.
     Synonym,
-    /// Not part of the response.
+    /// Must not be part of the response.
     Forbidden,
     Pattern,
     /// Compared with an argument.
     Argument,
 }
 
-/// Lists all expected texts, in the order of the fields.
-fn expected(expect: &Expectation) -> Vec<Expected<'_>> {
+/// Lists all expected texts in field order.
+fn expected_texts(expect: &Expectation) -> Vec<ExpectedText<'_>> {
     let mut found = Vec::new();
     for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
         let pointer = format!("/expect/toolParams/{index}/value");
         let kind = if assertion.assertion == ParamCheck::Matches { Kind::Pattern } else { Kind::Argument };
         match &assertion.value {
-            Some(Value::String(text)) => found.push(Expected { kind, pointer, text }),
+            Some(Value::String(text)) => found.push(ExpectedText { kind, pointer, text }),
             Some(Value::Array(items)) => {
-                let texts = items.iter().enumerate().filter_map(|(place, item)| Some((place, item.as_str()?)));
-                found.extend(texts.map(|(place, text)| Expected { kind, pointer: format!("{pointer}/{place}"), text }));
+                let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
+                found.extend(
+                    texts.map(|(index, text)| ExpectedText { kind, pointer: format!("{pointer}/{index}"), text }),
+                );
             }
             _ => {}
         }
@@ -58,7 +60,7 @@ fn expected(expect: &Expectation) -> Vec<Expected<'_>> {
     lists.push((Kind::Pattern, "responseMatches".to_owned(), expect.response_matches.as_ref()));
     for (kind, list, texts) in lists {
         let texts = texts.into_iter().flatten().enumerate();
-        found.extend(texts.map(|(index, text)| Expected { kind, pointer: format!("/expect/{list}/{index}"), text }));
+        found.extend(texts.map(|(index, text)| ExpectedText { kind, pointer: format!("/expect/{list}/{index}"), text }));
     }
     found
 }
@@ -70,11 +72,11 @@ impl Linter<'_, '_> {
         let expect = &self.case.expect;
         for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
             if assertion.value.is_some() && !assertion.assertion.needs_value() {
-                let message = "'value' means nothing to this assertion";
+                let message = "this assertion ignores 'value'";
                 self.add(Rule::IgnoredValue, format!("/expect/toolParams/{index}/value"), message);
             }
         }
-        for found in expected(expect) {
+        for found in expected_texts(expect) {
             self.text(&found);
         }
     }
@@ -92,7 +94,7 @@ impl Linter<'_, '_> {
         let echoes = |value: &String| self.case.input.message.contains(self.resolved(value).as_str());
         if !values.is_empty() && values.iter().all(echoes) {
             let message =
-                "every 'responseContains' value already stands in the message, so an agent that only echoes it passes";
+                "every 'responseContains' value is already in the message, so an agent that only echoes it passes";
             self.add(Rule::ProofEchoesPrompt, "/expect/responseContains", message);
         }
     }
@@ -109,14 +111,14 @@ impl Linter<'_, '_> {
         }
     }
 
-    fn text(&mut self, found: &Expected<'_>) {
-        let Expected { kind, pointer, text } = found;
+    fn text(&mut self, found: &ExpectedText<'_>) {
+        let ExpectedText { kind, pointer, text } = found;
         if matches!(kind, Kind::Contained | Kind::Synonym) && text.is_empty() {
             self.add(Rule::EmptyValue, pointer, "an empty text is part of every response");
         }
         if *kind == Kind::Pattern {
-            if pointer.starts_with("/expect/responseMatches") && token::holds_token(text) {
-                let message = "tokens are not resolved in 'responseMatches': this is matched as it stands";
+            if pointer.starts_with("/expect/responseMatches") && token::contains_token(text) {
+                let message = "tokens are not resolved in 'responseMatches'; this is matched literally";
                 self.add(Rule::TokenInPattern, pointer, message);
             }
             return;
@@ -130,10 +132,10 @@ impl Linter<'_, '_> {
             self.add(Rule::StrayToken, pointer, message);
         }
         if *kind != Kind::Forbidden
-            && let Some(found) = volatile(text)
-            && !self.is_fixed(*kind, &found.text)
+            && let Some(found) = find_volatile(text)
+            && !self.is_stable(*kind, &found.text)
         {
-            let message = format!("'{}' is {}, which changes: use a token, or expect less", found.text, found.what);
+            let message = format!("'{}' is {}, which changes: use a token, or expect less", found.text, found.kind);
             self.add(Rule::VolatileValue, pointer, message);
         }
     }
@@ -157,7 +159,7 @@ impl Linter<'_, '_> {
         self.add(Rule::UnresolvedToken, pointer, message);
     }
 
-    /// Returns a text as it is compared, as far as that is known.
+    /// Returns a text with its tokens resolved, if their values are known.
     pub(super) fn resolved(&self, text: &str) -> String {
         match self.context.tokens.map(|tokens| tokens.resolve(text)) {
             Some(Resolved::Text(value)) => value,
@@ -165,9 +167,8 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Returns whether a value does not change after all: the message or a stub says it, or for an argument a tool's
-    /// schema does.
-    fn is_fixed(&self, kind: Kind, value: &str) -> bool {
+    /// Whether a value is stable after all, because it occurs in the message or a stub, or for an argument in a schema.
+    fn is_stable(&self, kind: Kind, value: &str) -> bool {
         let mut stubs = self.case.stubs.iter().flat_map(|stubs| stubs.values());
         let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
         let mut schemas = tools.iter().filter(|_| kind == Kind::Argument).filter_map(|tool| tool.input_schema.get());

@@ -1,12 +1,12 @@
-//! Values that change from day to day, which do not belong in an assertion.
+//! Detects volatile values, which do not belong in assertions.
 //!
-//! The list is short, since a false alarm stops a good draft: dates with a year or a month's name, times of day, amounts
-//! of money with cents, UUIDs, and numbers of eight digits or more.
+//! The list is short, since a false positive blocks a good draft: dates with a year or a month's name, times of day,
+//! amounts of money with cents, UUIDs, and numbers of eight digits or more.
 
 use crate::token::tokens;
 
-/// The digits from which a number is taken for an id or a timestamp.
-const LONG_NUMBER_DIGITS: usize = 8;
+/// Numbers with at least this many digits are taken for ids or timestamps.
+const MIN_LONG_NUMBER_DIGITS: usize = 8;
 
 const CURRENCIES: [char; 5] = ['$', '€', '£', '¥', '₹'];
 const CURRENCY_WORDS: [&str; 10] = ["usd", "eur", "gbp", "chf", "jpy", "dollars", "euros", "euro", "pounds", "francs"];
@@ -27,20 +27,20 @@ const MONTH_NAMES: [&str; 12] = [
     "december",
 ];
 
-/// Returns whether a text holds a value that changes.
+/// Whether a text contains a volatile value.
 pub fn is_volatile(text: &str) -> bool {
-    volatile(text).is_some()
+    find_volatile(text).is_some()
 }
 
-/// A value that changes.
+/// A volatile value and its kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Volatile {
-    pub(super) what: &'static str,
+    pub(super) kind: &'static str,
     pub(super) text: String,
 }
 
-/// Finds the first such value in a text, outside of tokens.
-pub(super) fn volatile(text: &str) -> Option<Volatile> {
+/// Finds the first volatile value in a text, outside of tokens.
+pub(super) fn find_volatile(text: &str) -> Option<Volatile> {
     let mut literal = String::with_capacity(text.len());
     let mut end = 0;
     for token in tokens(text) {
@@ -49,9 +49,9 @@ pub(super) fn volatile(text: &str) -> Option<Volatile> {
         end = token.start + token.text.len();
     }
     literal.push_str(&text[end..]);
-    let words: Vec<&str> = literal.split_whitespace().map(bare).filter(|word| !word.is_empty()).collect();
-    words.iter().enumerate().find_map(|(at, word)| {
-        let next = words.get(at + 1).copied().unwrap_or_default();
+    let words: Vec<&str> = literal.split_whitespace().map(trim_punctuation).filter(|word| !word.is_empty()).collect();
+    words.iter().enumerate().find_map(|(index, word)| {
+        let next = words.get(index + 1).copied().unwrap_or_default();
         let pair = || format!("{word} {next}");
         let single = [
             (is_uuid(word), "a UUID"),
@@ -60,22 +60,21 @@ pub(super) fn volatile(text: &str) -> Option<Volatile> {
             (is_price(word), "an amount of money"),
             (has_long_number(word), "a long number"),
         ];
-        if let Some((_, what)) = single.into_iter().find(|(is_so, _)| *is_so) {
-            return Some(Volatile { what, text: (*word).to_owned() });
+        if let Some((_, kind)) = single.into_iter().find(|(matches, _)| *matches) {
+            return Some(Volatile { kind, text: (*word).to_owned() });
         }
         if is_month(word) && is_day(next) || is_day(word) && is_month(next) {
-            return Some(Volatile { what: "a date", text: pair() });
+            return Some(Volatile { kind: "a date", text: pair() });
         }
         if is_number(word, 12) && ["am", "pm"].contains(&next.to_lowercase().as_str()) {
-            return Some(Volatile { what: "a time of day", text: pair() });
+            return Some(Volatile { kind: "a time of day", text: pair() });
         }
         let is_currency = CURRENCY_WORDS.contains(&next.to_lowercase().as_str()) || next.starts_with(CURRENCIES);
-        (is_currency && has_cents(word)).then(|| Volatile { what: "an amount of money", text: pair() })
+        (is_currency && has_cents(word)).then(|| Volatile { kind: "an amount of money", text: pair() })
     })
 }
 
-/// Returns a word without the punctuation around it.
-fn bare(word: &str) -> &str {
+fn trim_punctuation(word: &str) -> &str {
     word.trim_matches(|letter: char| !letter.is_alphanumeric() && !CURRENCIES.contains(&letter))
 }
 
@@ -85,7 +84,7 @@ fn is_uuid(word: &str) -> bool {
     [8, 4, 4, 4, 12].into_iter().all(|length| lengths.next() == Some(Some(length))) && lengths.next().is_none()
 }
 
-/// Returns whether a word is a date with a year of four digits, or begins with one before a `T`: `2024-05-01T10:00Z`.
+/// Whether a word is a date with a four-digit year, possibly followed by a time: `2024-05-01T10:00Z`.
 fn is_date(word: &str) -> bool {
     let day = word.split_once(['T', 't']).map_or(word, |(day, _)| day);
     ['-', '/', '.'].into_iter().any(|separator| {
@@ -104,12 +103,12 @@ fn is_year(part: &str) -> bool {
     part.len() == 4 && part.parse::<u16>().is_ok_and(|year| (1900..2200).contains(&year))
 }
 
-/// Returns whether a word is a whole number, no more than this.
-fn is_number(word: &str, most: u8) -> bool {
-    word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u8>().is_ok_and(|number| number <= most)
+/// Whether a word is a whole number up to `max`.
+fn is_number(word: &str, max: u8) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit()) && word.parse::<u8>().is_ok_and(|number| number <= max)
 }
 
-/// Returns whether a word is `14:30`, `14:30:00.5`, `2:30pm` or `3pm`.
+/// Whether a word is a time such as `14:30`, `14:30:00.5`, `2:30pm` or `3pm`.
 fn is_time(word: &str) -> bool {
     let lower = word.to_lowercase();
     let half = lower.strip_suffix("am").or_else(|| lower.strip_suffix("pm"));
@@ -130,7 +129,7 @@ fn is_price(word: &str) -> bool {
     amount.len() < word.len() && has_cents(amount)
 }
 
-/// Returns whether a word is a number with two decimals: `12.99`, `1,204.50`, `12,99`.
+/// Whether a word is a number with two decimals: `12.99`, `1,204.50`, `12,99`.
 fn has_cents(word: &str) -> bool {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     word.rsplit_once(['.', ','])
@@ -138,16 +137,16 @@ fn has_cents(word: &str) -> bool {
 }
 
 fn has_long_number(word: &str) -> bool {
-    word.split(|letter: char| !letter.is_ascii_digit()).any(|digits| digits.len() >= LONG_NUMBER_DIGITS)
+    word.split(|letter: char| !letter.is_ascii_digit()).any(|digits| digits.len() >= MIN_LONG_NUMBER_DIGITS)
 }
 
-/// Returns whether a word is a month: with a capital, since `may` and `march` are other words too.
+/// Whether a word is the name of a month. It must be capitalised, since `may` and `march` are also verbs.
 fn is_month(word: &str) -> bool {
     let lower = word.to_lowercase();
     word.starts_with(char::is_uppercase) && (MONTHS.contains(&lower.as_str()) || MONTH_NAMES.contains(&lower.as_str()))
 }
 
-/// Returns whether a word is the day of a month: `3`, `3rd`.
+/// Whether a word is a day of the month: `3`, `3rd`.
 fn is_day(word: &str) -> bool {
     let day = ["st", "nd", "rd", "th"].into_iter().find_map(|ending| word.strip_suffix(ending)).unwrap_or(word);
     !day.is_empty() && is_number(day, 31)
@@ -173,14 +172,14 @@ mod tests {
     #[case::whole_hour("3 PM", "a time of day")]
     #[case::dollars("costs $12.99", "an amount of money")]
     #[case::thousands("€1,204.50", "an amount of money")]
-    #[case::behind("12,99€", "an amount of money")]
-    #[case::apart("12.99 €", "an amount of money")]
+    #[case::trailing_sign("12,99€", "an amount of money")]
+    #[case::separate_sign("12.99 €", "an amount of money")]
     #[case::code("178.50 USD", "an amount of money")]
     #[case::uuid("id 123e4567-e89b-12d3-a456-426614174000", "a UUID")]
     #[case::epoch("1714557600", "a long number")]
     #[case::number_in_a_word("ORD-20240501", "a long number")]
-    fn finds(#[case] text: &str, #[case] what: &str) {
-        assert_eq!(volatile(text).map(|found| found.what), Some(what));
+    fn finds_volatile_values(#[case] text: &str, #[case] kind: &str) {
+        assert_eq!(find_volatile(text).map(|found| found.kind), Some(kind));
     }
 
     #[rstest]
@@ -199,14 +198,14 @@ mod tests {
     #[case::am("I am 12")]
     #[case::day("3rd")]
     #[case::nothing("")]
-    fn leaves(#[case] text: &str) {
-        assert_eq!(volatile(text), None);
+    fn ignores_stable_values(#[case] text: &str) {
+        assert_eq!(find_volatile(text), None);
     }
 
     proptest! {
         #[test]
-        fn any_text_is_answered(text in "\\PC{0,40}|[0-9:.,$€/TZamp -]{0,24}") {
-            if let Some(found) = volatile(&text) {
+        fn accepts_any_text(text in "\\PC{0,40}|[0-9:.,$€/TZamp -]{0,24}") {
+            if let Some(found) = find_volatile(&text) {
                 prop_assert!(!found.text.is_empty());
             }
         }

@@ -1,4 +1,4 @@
-//! What the pure core asks of the world.
+//! The interfaces of the core to the outside: agents, tools, stores, the clock.
 
 mod store;
 
@@ -15,76 +15,76 @@ use crate::judgement::Judgement;
 use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
 
-pub use self::store::{RunStore, StoreError, Stored, TraceStore};
+pub use self::store::{RunStore, StoreError, StoreFuture, TraceStore};
 
 /// A future that can move between threads.
-pub type Pending<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+pub type BoxFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
 
-/// Who answers a case.
+/// An agent that answers cases.
 pub trait Agent: Send + Sync {
-    /// Returns what results call this agent; it may hold secrets, which the writer takes out.
+    /// Returns the agent's name in results. It may contain secrets, which are redacted when written.
     fn identity(&self) -> String;
 
-    /// Returns the parameters that are recorded with the run, by name: of a model, its temperature and the like.
+    /// Returns the parameters that are recorded with the run, such as the temperature of a model.
     fn parameters(&self) -> Map<String, Value> {
         Map::new()
     }
 
-    /// Returns everything that determines the answer to this case, by name; where all of it is equal, a recorded
-    /// answer stands for a new one. What is only asserted of the answer is not in it.
+    /// Returns everything that determines the answer to a case, by name. If all of it is equal, a recorded answer can
+    /// replace a new one. Expectations are not included.
     fn determinants(&self, case: &Case) -> Map<String, Value>;
 
-    /// Returns a text that is equal for cases for which this agent's determinants are equal, and for no others. It is
-    /// asked of every case before a run begins.
+    /// Returns a text that is equal for two cases exactly if their determinants are equal. Called for every case before
+    /// a run starts.
     fn question(&self, case: &Case) -> String {
         case.input.message.clone()
     }
 
-    /// Returns how the answer to this case comes about.
+    /// Returns how the answer to a case is produced.
     fn mode(&self, case: &Case) -> Mode;
 
     /// Answers the case's message.
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>>;
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>>;
 
-    /// Is told what counts instead of an answer that was given up: it took too long, or the agent panicked. Not told
-    /// when the run was interrupted, since then nothing counts.
-    fn given_up(&self, _ask: Ask<'_>, _error: &AgentError) {}
+    /// Called when the runner stops waiting for an answer, after a timeout or panic, with the error that takes its
+    /// place. Not called when the run is interrupted.
+    fn on_abandoned(&self, _ask: Ask<'_>, _error: &AgentError) {}
 }
 
-/// What is asked of an agent.
+/// One request to an agent.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
     pub case: &'a Case,
-    /// How often the same was asked before in this run: trials, and cases with equal messages.
+    /// Number of equal requests before this one in the run: trials, and cases with equal messages.
     pub sample: u32,
-    pub waiting: &'a dyn Waiting,
+    pub waiting: &'a dyn WaitObserver,
 }
 
-/// Is told when an agent waits for its turn: for a rate limit, or between two tries. That time is nobody's latency.
-pub trait Waiting: Send + Sync {
+/// Notified while an agent waits for a rate limit or before a retry; that time does not count as latency.
+pub trait WaitObserver: Send + Sync {
     fn begin(&self);
     fn end(&self);
 }
 
-/// Nobody counts the time.
-pub struct Unwatched;
+/// Ignores waits.
+pub struct IgnoreWaits;
 
-impl Waiting for Unwatched {
+impl WaitObserver for IgnoreWaits {
     fn begin(&self) {}
     fn end(&self) {}
 }
 
-/// A wait that ends when it is dropped.
-pub struct Wait<'a>(&'a dyn Waiting);
+/// Reports a wait from its creation until it is dropped.
+pub struct WaitGuard<'a>(&'a dyn WaitObserver);
 
-impl<'a> Wait<'a> {
-    pub fn begin(waiting: &'a dyn Waiting) -> Self {
+impl<'a> WaitGuard<'a> {
+    pub fn begin(waiting: &'a dyn WaitObserver) -> Self {
         waiting.begin();
         Self(waiting)
     }
 }
 
-impl Drop for Wait<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.end();
     }
@@ -93,30 +93,30 @@ impl Drop for Wait<'_> {
 /// Why there is no answer to judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentError {
-    /// A lower-case fragment, not yet shortened: a secret that is cut in two could not be found any more.
+    /// A lower-case fragment, not truncated: redaction would miss a secret that is cut in two.
     pub message: String,
-    /// How long the try took.
+    /// Duration of the attempt.
     pub elapsed: Duration,
     pub cause: AgentErrorCause,
 }
 
-/// What an error means for the case, for the run, and for whoever might ask again.
+/// The cause of an error, which decides about retries and the rest of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentErrorCause {
-    /// The agent was not reached, failed, panicked, or gave an answer that cannot be read.
+    /// The agent could not be reached, failed, panicked, or returned an unreadable answer.
     NoAnswer,
-    /// Nobody waited any longer: that is a verdict, unlike the other causes.
+    /// The time limit expired. This is a verdict, unlike the other causes.
     Timeout,
-    /// A model was reached and said something that cannot be used: asking it again may help.
+    /// A model replied with something unusable; a retry may help.
     Unusable(Box<UnusableReply>),
-    /// The budget cannot be kept: no other case would fare better, so none is to begin.
+    /// The budget does not allow the call. No further case is started.
     Budget,
 }
 
-/// What a model said in place of an answer of the asked shape.
+/// A model's reply that does not have the requested form.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UnusableReply {
-    /// A refusal, a text that is no JSON, half a JSON; empty where it said nothing.
+    /// A refusal, invalid JSON or truncated JSON; may be empty.
     pub text: String,
     pub usage: Option<Usage>,
 }
@@ -126,7 +126,6 @@ impl AgentError {
         Self { message: message.into(), elapsed, cause: AgentErrorCause::NoAnswer }
     }
 
-    /// Tells of a model that spoke, but gave no answer of the asked shape.
     pub fn unusable(message: impl Into<String>, elapsed: Duration, reply: UnusableReply) -> Self {
         Self { cause: AgentErrorCause::Unusable(Box::new(reply)), ..Self::new(message, elapsed) }
     }
@@ -135,12 +134,11 @@ impl AgentError {
         Self { cause: AgentErrorCause::Timeout, ..Self::new(Cause::TIMEOUT_TEXT, elapsed) }
     }
 
-    /// Tells of a budget that is used up or cannot be kept.
     pub fn budget(message: impl Into<String>) -> Self {
         Self { cause: AgentErrorCause::Budget, ..Self::new(message, Duration::ZERO) }
     }
 
-    /// Returns what a model said that cannot be used, if that is the cause.
+    /// Returns the unusable reply, if that is the cause.
     pub fn unusable_reply(&self) -> Option<&UnusableReply> {
         match &self.cause {
             AgentErrorCause::Unusable(reply) => Some(reply),
@@ -148,7 +146,7 @@ impl AgentError {
         }
     }
 
-    /// Returns whether no further case is to begin.
+    /// Whether no further case is started.
     pub fn ends_run(&self) -> bool {
         self.cause == AgentErrorCause::Budget
     }
@@ -162,34 +160,34 @@ impl fmt::Display for AgentError {
 
 impl std::error::Error for AgentError {}
 
-/// Runs an agent's tools for real.
+/// Runs an agent's real tools.
 pub trait ToolRunner: Send + Sync {
-    /// Calls a tool; one that fails has an outcome too.
-    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> Pending<'a, ToolOutcome>;
+    /// Calls a tool; a failure is an outcome as well.
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome>;
 }
 
-/// What came of a tool's call.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
-    /// What the model is told.
+    /// The result for the model.
     pub result: Value,
     /// Why the call failed, if it did.
     pub error: Option<String>,
 }
 
-/// Judges traces by Python functions.
+/// Judges traces with Python eval functions.
 pub trait EvalFunctions: Send + Sync {
-    /// Runs the function of this name over a trace in the documented shape. Blocks until there is an outcome, which is
-    /// an error where there is no such function.
+    /// Runs an eval function over a trace document. Blocks until there is a judgement, which is an error if the
+    /// function does not exist.
     fn judge(&self, name: &str, trace: &Value) -> Judgement;
 }
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
     fn now(&self) -> jiff::Timestamp;
 }
 
-/// Makes identifiers that no other run has.
+/// A source of unique identifiers.
 pub trait Ids: Send + Sync {
     fn run_id(&self) -> String;
 }

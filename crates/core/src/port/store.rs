@@ -1,65 +1,65 @@
-//! What is asked of a store: one trait for each kind of thing that is kept.
+//! The interfaces of the store: one trait per kind of data.
 //!
-//! Whatever a method writes is written whole or not at all, and is on disk when it returns.
+//! Each write is atomic, and durable when the method returns.
 
 use jiff::Timestamp;
 
-use super::Pending;
-use crate::stored::{NewTrace, Put, StoredCase, StoredRun, StoredTrace, TraceFilter, TraceListed};
+use super::BoxFuture;
+use crate::stored::{NewTrace, PutOutcome, StoredCase, StoredRun, StoredTrace, TraceFilter, TraceListItem};
 
-/// Why the store did not do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
-    /// A lower-case fragment; a database's password is not in it.
+    /// A lower-case fragment without the database's password.
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// What a method of a store returns.
-pub type Stored<'s, T> = Pending<'s, Result<T, StoreError>>;
+/// The return type of store methods.
+pub type StoreFuture<'s, T> = BoxFuture<'s, Result<T, StoreError>>;
 
 /// Traces.
 pub trait TraceStore: Send + Sync {
-    /// Puts traces in, all of them together, and says what came of each, in order.
-    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, Vec<Put>>;
+    /// Writes traces in one transaction and returns the outcome of each, in order.
+    fn put_traces<'s>(&'s self, traces: &'s [NewTrace], now: Timestamp) -> StoreFuture<'s, Vec<PutOutcome>>;
 
-    fn trace<'s>(&'s self, id: &'s str) -> Stored<'s, Option<StoredTrace>>;
+    fn trace<'s>(&'s self, id: &'s str) -> StoreFuture<'s, Option<StoredTrace>>;
 
-    /// Returns what the source said, as it said it.
-    fn raw<'s>(&'s self, id: &'s str) -> Stored<'s, Option<Vec<u8>>>;
+    /// Returns the trace as the source sent it.
+    fn raw<'s>(&'s self, id: &'s str) -> StoreFuture<'s, Option<Vec<u8>>>;
 
-    /// Returns ids that begin so, sorted, at most this many: people shorten ids.
-    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> Stored<'s, Vec<String>>;
+    /// Returns up to `limit` ids with this prefix, sorted, to resolve abbreviated ids.
+    fn trace_ids<'s>(&'s self, prefix: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>>;
 
-    /// Returns which of these ids are no trace's.
-    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> Stored<'s, Vec<String>>;
+    /// Returns the ids that belong to no trace.
+    fn missing_traces<'s>(&'s self, ids: &'s [String]) -> StoreFuture<'s, Vec<String>>;
 
     /// Returns traces, the newest first.
-    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, Vec<TraceListed>>;
+    fn list_traces<'s>(&'s self, filter: &'s TraceFilter) -> StoreFuture<'s, Vec<TraceListItem>>;
 
-    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> Stored<'s, u64>;
+    fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> StoreFuture<'s, u64>;
 
-    /// Returns traces by their ids' order, those after this id, at most this many: how all of them are gone through.
+    /// Returns up to `limit` traces after this id, in id order, for pagination.
     fn read_traces<'s>(
         &'s self,
         filter: &'s TraceFilter,
         after: Option<&'s str>,
         limit: u64,
-    ) -> Stored<'s, Vec<StoredTrace>>;
+    ) -> StoreFuture<'s, Vec<StoredTrace>>;
 }
 
 /// Runs of eval files.
 pub trait RunStore: Send + Sync {
-    /// Puts a run in, or its numbers when it has ended.
-    fn put_run<'s>(&'s self, run: &'s StoredRun) -> Stored<'s, ()>;
+    /// Writes a run, or updates its totals when it has ended.
+    fn put_run<'s>(&'s self, run: &'s StoredRun) -> StoreFuture<'s, ()>;
 
-    /// Puts tries of cases in, with their traces.
-    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> Stored<'s, ()>;
+    /// Writes trials of cases with their traces.
+    fn put_cases<'s>(&'s self, cases: &'s [StoredCase], traces: &'s [NewTrace], now: Timestamp) -> StoreFuture<'s, ()>;
 
     /// Returns runs, the newest first.
-    fn runs(&self, limit: u64) -> Stored<'_, Vec<StoredRun>>;
+    fn runs(&self, limit: u64) -> StoreFuture<'_, Vec<StoredRun>>;
 
-    /// Returns a run's tries, in the order in which they ended.
-    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> Stored<'s, Vec<StoredCase>>;
+    /// Returns the trials of a run, in order of completion.
+    fn cases_of_run<'s>(&'s self, run_id: &'s str) -> StoreFuture<'s, Vec<StoredCase>>;
 }

@@ -1,4 +1,4 @@
-//! Where regression cases go that are not run any more; it stands beside the eval file.
+//! Archives of regression cases that no longer run, stored next to the eval file.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,38 +10,38 @@ use karat_json::{
     read_string,
 };
 
-/// The cases of an archive, in order, and its text.
+/// A parsed archive, with its text for edits.
 #[derive(Debug, Clone)]
 pub struct Archive {
     pub cases: Vec<ArchivedCase>,
     json: JsonText,
 }
 
-/// A case that is not run any more.
+/// A case that no longer runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ArchivedCase {
-    /// When it was taken out of its eval file.
+    /// When it was archived.
     pub archived_at: String,
-    /// Why.
+    /// Why it was archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The hash of the case as it stands here.
+    /// The hash of the archived case.
     pub hash: String,
-    /// The hash of the case as it was made, where it was edited before it was archived.
+    /// The hash of the original case, if it was edited before it was archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sealed_hash: Option<String>,
-    /// The case as it stood in its eval file.
+    /// The case as it was in its eval file.
     pub case: Value,
 }
 
 /// A case that was edited in its archive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EditedCase<'a> {
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
     pub case: &'a ArchivedCase,
-    /// The hash that it has now.
+    /// Its current hash.
     pub found: String,
 }
 
@@ -50,43 +50,42 @@ pub struct EditedCase<'a> {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "karat regression archive")]
 pub struct ArchiveSchema {
-    /// Where this file's schema is, for editors.
+    /// Location of this file's schema, for editors.
     #[serde(rename = "$schema")]
     schema: Option<String>,
     archived: Vec<ArchivedCase>,
 }
 
 impl ArchivedCase {
-    /// Returns the case's id.
     pub fn id(&self) -> &str {
         self.case.get("id").and_then(Value::as_str).unwrap_or_default()
     }
 }
 
 impl Archive {
-    /// Begins an empty archive.
+    /// Creates an empty archive.
     pub fn empty() -> Self {
         Self { cases: Vec::new(), json: JsonText::of(&json!({"archived": []})) }
     }
 
-    /// Reads an archive, strictly.
-    pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
+    /// Parses an archive strictly.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
         let Ok(text) = std::str::from_utf8(bytes) else {
             let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
             return Err(vec![Finding::syntax("", error)]);
         };
-        let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let value = parse(bare).map_err(|error| vec![Finding::syntax(bare, error)])?;
+        let json_text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let value = parse(json_text).map_err(|error| vec![Finding::syntax(json_text, error)])?;
         let mut problems = Problems::default();
         let cases = read_archive(&value, &Path::Root, &mut problems);
-        let json = JsonText::read(text).map_err(|error| vec![Finding::syntax(bare, error)])?;
+        let json = JsonText::read(text).map_err(|error| vec![Finding::syntax(json_text, error)])?;
         match cases.filter(|_| problems.is_empty()) {
             Some(cases) => Ok(Self { cases, json }),
-            None => Err(Finding::locate_all(bare, problems.into_list())),
+            None => Err(Finding::locate_all(json_text, problems.into_list())),
         }
     }
 
-    /// Returns the cases that are not what their hash says.
+    /// Returns the cases that do not match their hash.
     pub fn edited(&self) -> Vec<EditedCase<'_>> {
         let edited = self.cases.iter().enumerate().map(|(index, case)| {
             let found = canonical_hash(&case.case);
@@ -116,13 +115,13 @@ impl Archive {
     }
 }
 
-/// What the name of every archive ends with.
-pub const ARCHIVE_ENDING: &str = ".archived.json";
+/// The suffix of archive file names.
+pub const ARCHIVE_SUFFIX: &str = ".archived.json";
 
-/// Returns the name of the archive that belongs to an eval file: `x.regression.archived.json` of `x.regression.json`.
+/// Returns the name of the archive of an eval file: `x.regression.archived.json` for `x.regression.json`.
 pub fn archive_name(eval_file_name: &str) -> String {
     let stem = eval_file_name.strip_suffix(".json").unwrap_or(eval_file_name);
-    format!("{stem}{ARCHIVE_ENDING}")
+    format!("{stem}{ARCHIVE_SUFFIX}")
 }
 
 fn read_archive(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<ArchivedCase>> {
@@ -143,7 +142,7 @@ fn read_archived(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opt
     let case = object.required("case", path, problems, |value, path, problems| {
         let case = read_object_map(value, path, problems)?;
         if !case.get("id").is_some_and(Value::is_string) {
-            problems.at(path, "an archived case has an 'id'");
+            problems.at(path, "an archived case needs an 'id'");
         }
         Some(case)
     });
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_is_read_as_it_was_written() {
+    fn round_trips_through_its_text() {
         let mut archive = Archive::empty();
         let case = ArchivedCase {
             archived_at: "2026-01-01T00:00:00Z".to_owned(),
@@ -165,7 +164,7 @@ mod tests {
             sealed_hash: None,
             case: json!({"id": "rg-t-001"}),
         };
-        archive.add(case.clone()).expect("an edit");
+        archive.add(case.clone()).expect("added");
         let text = archive.into_text();
         insta::assert_snapshot!(text, @r#"
         {
@@ -181,36 +180,36 @@ mod tests {
           ]
         }
         "#);
-        let mut archive = Archive::read(text.as_bytes()).expect("valid");
+        let mut archive = Archive::parse(text.as_bytes()).expect("valid");
         assert_eq!(archive.cases, std::slice::from_ref(&case));
         assert_eq!(archive.edited().len(), 1);
         let (hash, sealed_hash) = (canonical_hash(&case.case), Some("0123456789ab".to_owned()));
         let whole = ArchivedCase { hash, sealed_hash, reason: None, ..case.clone() };
-        archive.add(whole.clone()).expect("an edit");
-        let archive = Archive::read(archive.into_text().as_bytes()).expect("valid");
+        archive.add(whole.clone()).expect("added");
+        let archive = Archive::parse(archive.into_text().as_bytes()).expect("valid");
         assert_eq!(archive.cases, [case, whole]);
         assert_eq!(archive.edited().iter().map(|edited| edited.index).collect::<Vec<_>>(), [0]);
     }
 
     #[test]
-    fn what_is_wrong_is_found() {
+    fn reports_all_problems() {
         let text = r#"{"archived": [{"archivedAt": 1, "hash": "x", "case": {}, "reasons": ""}]}"#;
-        let findings = Archive::read(text.as_bytes()).expect_err("invalid");
+        let findings = Archive::parse(text.as_bytes()).expect_err("invalid");
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(
             messages,
-            ["'archivedAt' must be a string, found a number", "an archived case has an 'id'", "unknown key 'reasons'"]
+            ["'archivedAt' must be a string, found a number", "an archived case needs an 'id'", "unknown key 'reasons'"]
         );
     }
 
     #[test]
-    fn what_is_no_text_is_refused() {
-        let findings = Archive::read(b"{\"archived\": [], \"\xff\": 1}").expect_err("invalid");
+    fn rejects_invalid_utf8() {
+        let findings = Archive::parse(b"{\"archived\": [], \"\xff\": 1}").expect_err("invalid");
         assert_eq!(findings[0].message, "the file is not UTF-8");
     }
 
     #[test]
-    fn names_of_archives() {
+    fn archive_names_have_no_tier() {
         assert_eq!(archive_name("get-weather.regression.json"), "get-weather.regression.archived.json");
         assert_eq!(crate::case::Tier::from_file_name("get-weather.regression.archived.json"), None);
     }

@@ -1,4 +1,4 @@
-//! Edits of an eval file that holds regression cases; its formatting is kept.
+//! Edits eval files with regression cases and preserves their formatting.
 
 use serde_json::{Map, Value, json};
 
@@ -7,37 +7,37 @@ use crate::case::{EvalFile, InvalidEvalFile, Origin};
 use karat_json::canonical::canonical_hash;
 use karat_json::{EditError, JsonText, Side, locate, parse, pointer_key};
 
-/// An eval file under edit.
+/// An editor of one eval file.
 #[derive(Debug, Clone)]
 pub struct RegressionEditor {
     json: JsonText,
     file_name: String,
 }
 
-/// Why an eval file was not edited.
+/// Why an eval file could not be edited.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RegressionEditError {
     #[error("{0}")]
     Invalid(#[from] InvalidEvalFile),
-    #[error("the file is a bare list of cases, which has no place for their hashes")]
+    #[error("the file is a bare list of cases, which cannot store their hashes")]
     BareList,
-    #[error("there is no case '{0}'")]
+    #[error("no case '{0}'")]
     NoCase(String),
     #[error("{0}")]
     Edit(#[from] EditError),
 }
 
 impl RegressionEditor {
-    /// Begins a new file with this metadata and no cases.
+    /// Creates a file with this metadata and no cases.
     pub fn new(metadata: &Map<String, Value>, file_name: &str) -> Self {
         let json = JsonText::of(&json!({"metadata": metadata, "cases": []}));
         Self { json, file_name: file_name.to_owned() }
     }
 
-    /// Begins to edit a file, which must be a valid eval file with an envelope.
+    /// Opens a file, which must be a valid eval file with an envelope.
     pub fn open(bytes: &[u8], file_name: &str) -> Result<Self, RegressionEditError> {
-        EvalFile::read(bytes, Origin { file_name })?;
-        // It was just read, so that it is UTF-8 and JSON; what is not shows when the edited text is read.
+        EvalFile::parse(bytes, Origin { file_name })?;
+        // It has just been parsed, so it is UTF-8 and JSON; otherwise parsing the edited text fails.
         let json = JsonText::read(&String::from_utf8_lossy(bytes)).unwrap_or_else(|_| JsonText::of(&json!({})));
         if json.text().trim_start().starts_with('[') {
             return Err(RegressionEditError::BareList);
@@ -45,7 +45,7 @@ impl RegressionEditor {
         Ok(Self { json, file_name: file_name.to_owned() })
     }
 
-    /// Adds a case to the end, with its hash.
+    /// Appends a case and its hash.
     pub fn add(&mut self, case: &Value) -> Result<(), RegressionEditError> {
         let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
         self.json.append("/cases", case)?;
@@ -53,7 +53,7 @@ impl RegressionEditor {
         Ok(())
     }
 
-    /// Takes a case out, with its hash; returns the case and the hash that was written of it, if one was.
+    /// Removes a case and its hash; returns the case and the stored hash, if any.
     pub fn remove(&mut self, id: &str) -> Result<(Value, Option<String>), RegressionEditError> {
         let tree = self.tree();
         let (index, case) = raw_cases(&tree)
@@ -70,24 +70,24 @@ impl RegressionEditor {
         Ok((case.clone(), hash))
     }
 
-    /// Adds the hashes of regression cases that have none, and returns their ids; a hash that is there stays.
+    /// Adds hashes to regression cases that have none and returns their ids. Existing hashes are kept.
     pub fn seal(&mut self) -> Result<Vec<String>, RegressionEditError> {
         let tree = self.tree();
         let file = self.file()?;
-        let is_open = |id: &str| tree.pointer(&hash_pointer(id)).is_none();
-        let open = file.cases.iter().zip(raw_cases(&tree)).filter(|(case, _)| is_regression(&file, case));
-        let open = open.filter(|(case, _)| is_open(&case.id));
+        let is_unsealed = |id: &str| tree.pointer(&hash_pointer(id)).is_none();
+        let unsealed = file.cases.iter().zip(raw_cases(&tree)).filter(|(case, _)| is_regression(&file, case));
+        let unsealed = unsealed.filter(|(case, _)| is_unsealed(&case.id));
         let hashes: Map<String, Value> =
-            open.map(|(case, raw)| (case.id.clone(), json!(canonical_hash(raw)))).collect();
+            unsealed.map(|(case, raw)| (case.id.clone(), json!(canonical_hash(raw)))).collect();
         if !hashes.is_empty() {
             self.add_hashes(&hashes)?;
         }
         Ok(hashes.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// Returns the file as it would be read now.
+    /// Parses the edited file.
     pub fn file(&self) -> Result<EvalFile, InvalidEvalFile> {
-        EvalFile::read(self.json.text().as_bytes(), Origin { file_name: &self.file_name })
+        EvalFile::parse(self.json.text().as_bytes(), Origin { file_name: &self.file_name })
     }
 
     /// Returns the text without its byte order mark.
@@ -104,19 +104,19 @@ impl RegressionEditor {
     }
 
     fn add_hashes(&mut self, hashes: &Map<String, Value>) -> Result<(), EditError> {
-        let is_there = |pointer: &str| {
+        let is_object = |pointer: &str| {
             locate(self.json.text(), pointer).is_some_and(|found| self.json.text()[found.value].starts_with('{'))
         };
-        if is_there("/metadata/caseHashes") {
+        if is_object("/metadata/caseHashes") {
             self.json.insert_all("/metadata/caseHashes", hashes)
-        } else if is_there("/metadata") {
+        } else if is_object("/metadata") {
             self.set("/metadata", "caseHashes", &json!(hashes), Side::Last)
         } else {
             self.set("", "metadata", &json!({ "caseHashes": hashes }), Side::First)
         }
     }
 
-    /// Adds a member, or gives it a value where it is null.
+    /// Adds a member, or replaces its value.
     fn set(&mut self, object: &str, key: &str, value: &Value, side: Side) -> Result<(), EditError> {
         match self.json.insert(object, key, value, side) {
             Err(EditError::KeyTaken { .. }) => self.json.replace(&format!("{object}/{key}"), value),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn open(text: &str) -> RegressionEditor {
-        RegressionEditor::open(text.as_bytes(), NAME).expect("an eval file")
+        RegressionEditor::open(text.as_bytes(), NAME).expect("valid eval file")
     }
 
     #[rstest]
@@ -155,36 +155,36 @@ mod tests {
     #[case::null_hashes(r#"{"metadata": {"caseHashes": null}, "cases": []}"#)]
     #[case::no_metadata("{\n  \"cases\": []\n}\n")]
     #[case::null_metadata(r#"{"cases": [], "metadata": null}"#)]
-    #[case::marked("\u{feff}{\"cases\": []}")]
-    fn a_case_is_added_with_its_hash(#[case] text: &str) {
+    #[case::byte_order_mark("\u{feff}{\"cases\": []}")]
+    fn adds_and_removes_a_case_with_its_hash(#[case] text: &str) {
         let mut editor = open(text);
-        editor.add(&case("rg-t-001")).expect("an edit");
+        editor.add(&case("rg-t-001")).expect("added");
         let file = editor.file().expect("valid");
         let hashes = file.metadata.and_then(|metadata| metadata.case_hashes).expect("hashes");
         assert_eq!(hashes["rg-t-001"], canonical_hash(&case("rg-t-001")));
         assert_eq!(file.cases[0].id, "rg-t-001");
-        let (removed, hash) = editor.remove("rg-t-001").expect("there");
+        let (removed, hash) = editor.remove("rg-t-001").expect("existing case");
         assert_eq!((removed, hash), (case("rg-t-001"), Some(canonical_hash(&case("rg-t-001")))));
         assert!(editor.file().expect("valid").cases.is_empty());
         assert!(editor.remove("rg-t-001").is_err());
     }
 
     #[test]
-    fn sealing_adds_and_never_changes() {
+    fn sealing_keeps_existing_hashes() {
         let golden = json!({"id": "gs-t-001", "input": {"message": "g"}, "expect": {}});
-        let marked = json!({"id": "x", "difficulty": "regression", "input": {"message": "r"}, "expect": {}});
-        let text = json!({"metadata": {"tier": "labeled", "caseHashes": {"y": "old"}}, "cases": [golden, marked]});
+        let regression = json!({"id": "x", "difficulty": "regression", "input": {"message": "r"}, "expect": {}});
+        let text = json!({"metadata": {"tier": "labeled", "caseHashes": {"y": "old"}}, "cases": [golden, regression]});
         let mut editor = open(&text.to_string());
         assert_eq!(editor.seal().expect("sealed"), ["x"]);
         assert_eq!(editor.seal().expect("sealed"), Vec::<String>::new());
         let tree = editor.tree();
-        assert_eq!(tree["metadata"]["caseHashes"], json!({"y": "old", "x": canonical_hash(&marked)}));
+        assert_eq!(tree["metadata"]["caseHashes"], json!({"y": "old", "x": canonical_hash(&regression)}));
     }
 
     #[test]
-    fn a_bare_list_has_no_place_for_hashes() {
-        let refused = RegressionEditor::open(b"[]", NAME).expect_err("refused");
-        assert_eq!(refused, RegressionEditError::BareList);
+    fn rejects_a_bare_list() {
+        let error = RegressionEditor::open(b"[]", NAME).expect_err("bare list");
+        assert_eq!(error, RegressionEditError::BareList);
         assert!(matches!(RegressionEditor::open(b"{}", NAME), Err(RegressionEditError::Invalid(_))));
     }
 }

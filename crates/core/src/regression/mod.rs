@@ -1,4 +1,4 @@
-//! Regression cases: each keeps a fixed bug fixed, and is never edited, only archived.
+//! Regression cases: each guards a fixed bug, and may be archived but not edited.
 
 mod archive;
 mod edit;
@@ -8,21 +8,19 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::case::{Case, Difficulty, EvalFile, Tier, next_ids};
-use crate::token::holds_snapshot_token;
+use crate::token::contains_snapshot_token;
 use karat_json::parse;
 
 pub use crate::case::slug;
 
-pub use archive::{ARCHIVE_ENDING, Archive, ArchiveSchema, ArchivedCase, EditedCase, archive_name};
+pub use archive::{ARCHIVE_SUFFIX, Archive, ArchiveSchema, ArchivedCase, EditedCase, archive_name};
 pub use edit::{RegressionEditError, RegressionEditor};
 
-/// What the description of a regression case begins with.
-const DESCRIPTION_BEGIN: &str = "regression — ";
+const DESCRIPTION_PREFIX: &str = "regression — ";
 
-/// What the id of a regression case begins with.
-const ID_BEGIN: &str = "rg-";
+const ID_PREFIX: &str = "rg-";
 
-/// A case that is to be made.
+/// A regression case to be created.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewRegression {
     pub id: String,
@@ -37,11 +35,11 @@ pub struct NewRegression {
 }
 
 impl NewRegression {
-    /// Returns the case as it is written.
+    /// Returns the case as JSON.
     pub fn into_case(self) -> Value {
-        let said = self.description.trim();
+        let description = self.description.trim();
         let description =
-            if said.starts_with("regression") { said.to_owned() } else { format!("{DESCRIPTION_BEGIN}{said}") };
+            if description.starts_with("regression") { description.to_owned() } else { format!("{DESCRIPTION_PREFIX}{description}") };
         let mut case = json!({
             "id": self.id,
             "description": description,
@@ -60,48 +58,48 @@ impl NewRegression {
     }
 }
 
-/// Tells whether a case is never to be edited.
+/// Whether a case is a regression case, which must not be edited.
 pub fn is_regression(file: &EvalFile, case: &Case) -> bool {
     file.tier == Tier::Regression || case.difficulty == Some(Difficulty::Regression)
 }
 
-/// Returns the id of a tool's next case: none that was ever given out is given out again.
-pub fn next_id<'i>(tool: &str, taken: impl IntoIterator<Item = &'i str>) -> String {
-    next_ids(ID_BEGIN, tool, taken).next().unwrap_or_else(|| format!("{ID_BEGIN}{}-{}", slug(tool), u64::MAX))
+/// Returns the next id for a tool. No existing id is returned again.
+pub fn next_id<'i>(tool: &str, existing: impl IntoIterator<Item = &'i str>) -> String {
+    next_ids(ID_PREFIX, tool, existing).next().unwrap_or_else(|| format!("{ID_PREFIX}{}-{}", slug(tool), u64::MAX))
 }
 
-/// Returns all ids of regression cases that a file names, also in hashes; it may be invalid, or no JSON.
-pub fn named_ids(bytes: &[u8]) -> BTreeSet<String> {
+/// Returns all ids of regression cases in a file, including those in hashes. The file may be invalid.
+pub fn find_regression_ids(bytes: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut ids = BTreeSet::new();
     match parse(text.strip_prefix('\u{feff}').unwrap_or(&text)) {
-        Ok(value) => take_ids(&value, &mut ids),
-        Err(_) => text.split('"').for_each(|text| take_id(text, &mut ids)),
+        Ok(value) => collect_ids(&value, &mut ids),
+        Err(_) => text.split('"').for_each(|text| collect_id(text, &mut ids)),
     }
     ids
 }
 
-fn take_ids(value: &Value, ids: &mut BTreeSet<String>) {
+fn collect_ids(value: &Value, ids: &mut BTreeSet<String>) {
     match value {
-        Value::String(text) => take_id(text, ids),
-        Value::Array(items) => items.iter().for_each(|item| take_ids(item, ids)),
+        Value::String(text) => collect_id(text, ids),
+        Value::Array(items) => items.iter().for_each(|item| collect_ids(item, ids)),
         Value::Object(map) => map.iter().for_each(|(key, item)| {
-            take_id(key, ids);
-            take_ids(item, ids);
+            collect_id(key, ids);
+            collect_ids(item, ids);
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn take_id(text: &str, ids: &mut BTreeSet<String>) {
-    if text.starts_with(ID_BEGIN) {
+fn collect_id(text: &str, ids: &mut BTreeSet<String>) {
+    if text.starts_with(ID_PREFIX) {
         ids.insert(text.to_owned());
     }
 }
 
-/// Returns the keys of an expectation that hold a value of the volatile source.
+/// Returns the keys of an expectation that contain snapshot tokens.
 pub fn snapshot_keys(expect: &Map<String, Value>) -> Vec<&str> {
-    expect.iter().filter(|(_, value)| any_text(value, &holds_snapshot_token)).map(|(key, _)| key.as_str()).collect()
+    expect.iter().filter(|(_, value)| any_text(value, &contains_snapshot_token)).map(|(key, _)| key.as_str()).collect()
 }
 
 pub(crate) fn any_text(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
@@ -126,20 +124,20 @@ mod tests {
     #[case(&["rg-get-weather-999"], "rg-get-weather-1000")]
     #[case(&["rg-get-weather-18446744073709551615", "rg-get-weather-99999999999999999999"], "rg-get-weather-001")]
     #[case(&["rg-get-weather-999999999", "rg-get-weather-1000000000"], "rg-get-weather-1000000001")]
-    fn ids_go_on(#[case] taken: &[&str], #[case] expected: &str) {
-        assert_eq!(next_id("get_weather", taken.iter().copied()), expected);
+    fn continues_after_existing_ids(#[case] existing: &[&str], #[case] expected: &str) {
+        assert_eq!(next_id("get_weather", existing.iter().copied()), expected);
     }
 
     #[rstest]
     #[case::valid(r#"{"metadata": {"caseHashes": {"rg-t-001": ""}}, "cases": [{"id": "rg-\u00fc-002"}, {"id": "gs-t-1"}]}"#, &["rg-t-001", "rg-ü-002"])]
     #[case::broken(r#"{"cases": [{"id": "rg-t-003", }"#, &["rg-t-003"])]
-    #[case::marked("\u{feff}[\"rg-t-004\"]", &["rg-t-004"])]
-    fn ids_are_found_in_whatever_a_file_holds(#[case] text: &str, #[case] expected: &[&str]) {
-        assert_eq!(named_ids(text.as_bytes()), expected.iter().map(|id| (*id).to_owned()).collect());
+    #[case::byte_order_mark("\u{feff}[\"rg-t-004\"]", &["rg-t-004"])]
+    fn finds_ids_in_valid_and_invalid_files(#[case] text: &str, #[case] expected: &[&str]) {
+        assert_eq!(find_regression_ids(text.as_bytes()), expected.iter().map(|id| (*id).to_owned()).collect());
     }
 
     #[test]
-    fn a_case_is_written_in_the_usual_order() {
+    fn writes_keys_in_the_usual_order() {
         let expect = json!({"toolsCalled": ["t"]});
         let new = NewRegression {
             id: "rg-t-001".to_owned(),
@@ -151,13 +149,13 @@ mod tests {
         let keys: Vec<&String> = case.as_object().map(|case| case.keys().collect()).unwrap_or_default();
         assert_eq!(keys, ["id", "description", "difficulty", "createdAt", "bugRef", "input", "expect"]);
         assert_eq!(case["description"], "regression — it was empty");
-        let said = NewRegression { description: "regression — x".to_owned(), ..new };
-        assert_eq!(said.into_case()["description"], "regression — x");
+        let prefixed = NewRegression { description: "regression — x".to_owned(), ..new };
+        assert_eq!(prefixed.into_case()["description"], "regression — x");
     }
 
     #[test]
-    fn volatile_values_are_found() {
+    fn finds_keys_with_snapshot_tokens() {
         let expect = json!({"responseContains": ["a {{snapshot:x}}"], "toolParams": [{"value": "{{seed:y}}"}]});
-        assert_eq!(snapshot_keys(expect.as_object().expect("an object")), ["responseContains"]);
+        assert_eq!(snapshot_keys(expect.as_object().expect("object")), ["responseContains"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: the contract's `EvalSuiteResult` with karat's additions.
+//! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
 mod trials;
 
@@ -25,22 +25,22 @@ pub use crate::outcome::{Cause, Outcome};
 pub struct SuiteResult {
     /// Shared by all files of one run.
     pub run_id: String,
-    /// When the run began, ISO 8601.
+    /// When the run started, ISO 8601.
     pub timestamp: String,
     pub tier: Tier,
     pub tool_name: String,
-    /// Who answered, without secrets.
+    /// The agent, with secrets redacted.
     pub agent_endpoint: String,
     pub metadata: ResultMetadata,
     pub staleness_warnings: Vec<String>,
-    /// The cases were written for another state of the tool.
+    /// Whether the cases were written for another state of the tool.
     pub stale: bool,
-    /// What else a person should know of this run.
+    /// Other warnings about this run.
     pub warnings: Vec<String>,
-    /// In the file's order.
+    /// In file order.
     pub cases: Vec<Arc<CaseResult>>,
     pub summary: Summary,
-    /// From the first case's start to the last one's end.
+    /// From the start of the first case to the end of the last.
     pub wall_clock_ms: u64,
     pub baseline_run_id: Option<String>,
     /// Ids that passed in the baseline and fail now.
@@ -49,7 +49,7 @@ pub struct SuiteResult {
     pub new_passes: Vec<String>,
 }
 
-/// The state of the tool and of the file when the run was made.
+/// The state of the tool and of the eval file at the time of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultMetadata {
@@ -57,11 +57,11 @@ pub struct ResultMetadata {
     pub description_hash: Option<String>,
     pub registry_size: Option<u64>,
     pub eval_file_hash: String,
-    /// The eval file, relative to the project's folder: two can be about one tool and tier.
+    /// The eval file, relative to the project's folder; several files can have the same tool and tier.
     pub eval_file: String,
-    /// The vocabulary that `maxTokens` counts with.
+    /// The tokenizer that `maxTokens` uses.
     pub tokenizer: String,
-    /// How the model was asked: temperature, seed and the like.
+    /// Parameters of the model, such as temperature and seed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
 }
@@ -77,82 +77,82 @@ pub struct CaseResult {
     pub duration_ms: u64,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
-    /// No assertion ran, so the case shows nothing.
+    /// Whether no assertion ran.
     pub vacuous: bool,
-    /// Why the case did not pass; in memory only.
+    /// Why the case did not pass; not serialised.
     #[serde(skip)]
     pub cause: Option<Cause>,
     /// The first failure, or why there is no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// All failures that were looked for.
+    /// All failures, or only the first, depending on the settings.
     pub failures: Vec<Failure>,
     pub details: CaseDetails,
-    /// Every try, where the case was tried several times; the rest then tells of the first with the worst outcome.
+    /// All trials, if there are several; the other members then describe the first trial with the worst outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<Box<Trials>>,
 }
 
 impl CaseResult {
-    /// Returns what the agent did in every try.
+    /// Returns the details of every trial.
     pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> {
-        let tries = self.trials.iter().flat_map(|trials| &trials.tries).map(|one| &one.details);
-        self.trials.is_none().then_some(&self.details).into_iter().chain(tries)
+        let trials = self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| &trial.details);
+        self.trials.is_none().then_some(&self.details).into_iter().chain(trials)
     }
 
-    /// Returns the outcome of every try, and how long it took.
+    /// Returns the outcome and duration of every trial.
     pub fn all_outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        let tries = self.trials.iter().flat_map(|trials| &trials.tries).map(|one| (one.outcome, one.duration_ms));
-        self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(tries)
+        let trials = self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| (trial.outcome, trial.duration_ms));
+        self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(trials)
     }
 
-    /// Returns the reasons for which the case did not pass, each with its place in the case where it has one; where
-    /// the case was tried several times, the first says how often.
+    /// Returns why the case did not pass, each reason with its pointer into the case if it has one. With several
+    /// trials, the first reason starts with how many failed.
     pub fn reasons(&self) -> Vec<(&str, Option<&str>)> {
         let mut failures =
-            self.failures.iter().map(|one| (one.message.as_str(), Some(one.pointer.as_str()))).peekable();
+            self.failures.iter().map(|failure| (failure.message.as_str(), Some(failure.pointer.as_str()))).peekable();
         let error = self.error.as_deref();
-        let told = match (error, failures.peek().copied()) {
+        let first = match (error, failures.peek().copied()) {
             (None, _) => None,
-            (Some(error), Some((_, place))) if self.trials.is_some() => {
-                // It ends with the first failure.
+            (Some(error), Some((_, pointer))) if self.trials.is_some() => {
+                // The error includes the first failure.
                 failures.next();
-                Some((error, place))
+                Some((error, pointer))
             }
-            // It repeats the first failure.
+            // The error repeats the first failure.
             (Some(_), _) if self.cause == Some(Cause::Assertion) => None,
             (Some(error), _) => Some((error, None)),
         };
-        told.into_iter().chain(failures).collect()
+        first.into_iter().chain(failures).collect()
     }
 }
 
-/// The numbers of a suite.
+/// Totals of a suite.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub total_cases: usize,
     pub passed: usize,
-    /// Cases that did not pass, errored ones too.
+    /// Cases that did not pass, including errored ones.
     pub failed: usize,
     pub errored: usize,
     pub vacuous: usize,
-    /// Selected cases that an interruption or `--fail-fast` kept from running.
+    /// Selected cases that did not run because of an interruption or `--fail-fast`.
     pub not_run: usize,
     pub skipped_assertions: usize,
     /// The sum over the cases.
     pub total_duration_ms: u64,
-    /// Only when the cost of every answer is known.
+    /// Present only if the cost of every answer is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
-    /// Where the cases were tried several times: every try counts.
+    /// Totals over all trials, if cases have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
 }
 
 impl Summary {
-    /// Counts the cases that ran; `selected` is how many should have.
-    pub fn of(cases: &[Arc<CaseResult>], selected: usize) -> Self {
+    /// Sums up the cases that ran, out of `selected` ones.
+    pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize) -> Self {
         let mut summary =
             Summary { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Summary::default() };
         let mut cost = Some(0.0);
@@ -169,17 +169,17 @@ impl Summary {
             summary.skipped_assertions += case.assertions_skipped;
             summary.total_duration_ms += case.duration_ms;
             for details in case.all_details() {
-                let one = details.usage.as_ref().and_then(|usage| usage.cost_usd);
-                cost = cost.zip(one).map(|(sum, one)| sum + one);
+                let trial_cost = details.usage.as_ref().and_then(|usage| usage.cost_usd);
+                cost = cost.zip(trial_cost).map(|(sum, cost)| sum + cost);
             }
         }
         summary.estimated_cost_usd = cost.filter(|_| !cases.is_empty());
-        summary.trials = TrialSummary::of(cases.iter().filter_map(|case| case.trials.as_deref()));
+        summary.trials = TrialSummary::from_trials(cases.iter().filter_map(|case| case.trials.as_deref()));
         summary
     }
 }
 
-/// What is asked of a result that is already there; other runners' results say this much too.
+/// The part of an existing result file that karat reads; results of other runners have it too.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierResult {
@@ -188,7 +188,7 @@ pub struct EarlierResult {
     pub timestamp: String,
     pub tier: Tier,
     pub tool_name: String,
-    /// Who answered, where it is said.
+    /// The agent, if given.
     #[serde(default)]
     pub agent_endpoint: Option<String>,
     #[serde(default)]
@@ -196,7 +196,7 @@ pub struct EarlierResult {
     pub cases: Vec<EarlierCase>,
 }
 
-/// Which eval file an earlier result is of, where it says so.
+/// The eval file of an earlier result, if given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EarlierMetadata {
@@ -204,53 +204,53 @@ pub struct EarlierMetadata {
     pub eval_file_hash: String,
 }
 
-/// How a case stood.
+/// The outcome of a case in an earlier result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierCase {
     pub id: String,
     pub description: String,
     pub outcome: Outcome,
     pub error: Option<String>,
-    /// Where it was tried several times.
+    /// Present if there are several trials.
     pub trials: Option<TrialCounts>,
 }
 
 impl<'de> Deserialize<'de> for EarlierCase {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Written {
+        struct RawCase {
             id: String,
             #[serde(default)]
             description: String,
             passed: bool,
-            /// Only karat tells errors from failures.
+            /// Only karat distinguishes errors from failures.
             #[serde(default)]
             outcome: Option<Outcome>,
             #[serde(default)]
             error: Option<String>,
             #[serde(default)]
-            trials: WrittenTrials,
+            trials: RawTrials,
         }
 
-        /// Another runner may mean something else by the word.
+        /// Other runners may use `trials` for something else.
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum WrittenTrials {
+        enum RawTrials {
             Counts(TrialCounts),
             Other(IgnoredAny),
         }
 
-        impl Default for WrittenTrials {
+        impl Default for RawTrials {
             fn default() -> Self {
                 Self::Other(IgnoredAny)
             }
         }
 
-        let Written { id, description, passed, outcome, error, trials } = Written::deserialize(deserializer)?;
+        let RawCase { id, description, passed, outcome, error, trials } = RawCase::deserialize(deserializer)?;
         let outcome = outcome.unwrap_or(if passed { Outcome::Passed } else { Outcome::Failed });
         let trials = match trials {
-            WrittenTrials::Counts(counts) => Some(counts),
-            WrittenTrials::Other(IgnoredAny) => None,
+            RawTrials::Counts(counts) => Some(counts),
+            RawTrials::Other(IgnoredAny) => None,
         };
         Ok(Self { id, description, outcome, error, trials })
     }

@@ -1,4 +1,4 @@
-//! Answers that a model scores: what it is asked, how its answer is read, and what is kept of it.
+//! Rubrics: prompts for the judge, parsing of its scores, and results.
 
 mod judging;
 mod result;

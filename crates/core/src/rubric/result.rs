@@ -1,4 +1,4 @@
-//! What is left of answers that were scored; apart from all that passes or fails.
+//! Results of rubric suites, which are separate from pass/fail results.
 
 use std::sync::Arc;
 
@@ -17,51 +17,51 @@ use crate::trace::Usage;
 pub struct RubricResult {
     /// Shared by all files of one run.
     pub run_id: String,
-    /// When the run began, ISO 8601.
+    /// When the run started, ISO 8601.
     pub timestamp: String,
     /// Always `rubric`.
     pub tier: Tier,
     pub tool_name: String,
-    /// Who answered, without secrets.
+    /// The agent, with secrets redacted.
     pub agent_endpoint: String,
     pub judge: Judge,
     pub metadata: RubricMetadata,
-    /// What else a person should know of this run.
+    /// Other warnings about this run.
     pub warnings: Vec<String>,
-    /// In the file's order.
+    /// In file order.
     pub cases: Vec<RubricCaseResult>,
     pub summary: RubricSummary,
-    /// From the first case's start to the last one's end.
+    /// From the start of the first case to the end of the last.
     pub wall_clock_ms: u64,
 }
 
-/// Who scored.
+/// The judge model.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Judge {
     pub identity: String,
-    /// How it was asked: temperature, seed and the like.
+    /// Parameters of the model, such as temperature and seed.
     pub parameters: Map<String, Value>,
 }
 
-/// The file when the run was made, and how the agent was asked.
+/// The rubric file at the time of the run, and the agent's parameters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricMetadata {
     /// The rubric file, relative to the project's folder.
     pub eval_file: String,
     pub eval_file_hash: String,
-    /// How the agent's model was asked: temperature, seed and the like.
+    /// Parameters of the agent's model, such as temperature and seed.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
 }
 
-/// What came of a case: scores, or none.
+/// Whether a case has scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RubricVerdict {
     Judged,
-    /// The agent or the judge gave no answer that could be used.
+    /// The agent or the judge did not give a usable answer.
     Errored,
 }
 
@@ -72,35 +72,35 @@ pub struct RubricCaseResult {
     pub id: String,
     pub description: String,
     pub outcome: RubricVerdict,
-    /// How long the agent took; the judge's time is not in it.
+    /// Duration of the agent's answer, without the judge.
     pub duration_ms: u64,
     /// Why there is no score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// In the file's order; empty without a score, since a part of a rubric is none.
+    /// In file order; empty without a score, since partial rubrics do not count.
     pub dimensions: Vec<RubricScore>,
     /// The sum over the dimensions; null without a score.
     pub score: Option<u64>,
-    /// The most that could be reached.
+    /// The highest possible score.
     pub max_score: u64,
-    /// What the judge used up, where it is known of every question.
+    /// Usage of the judge, if known for every prompt.
     pub judge_usage: Option<Usage>,
-    /// The judge was asked, whatever came of it.
+    /// Whether the judge was called, successfully or not.
     #[serde(skip)]
-    pub judge_asked: bool,
+    pub judge_called: bool,
     pub details: CaseDetails,
 }
 
 impl RubricCaseResult {
-    /// Returns what the agent and the judge cost together, where both are known.
+    /// Returns the cost of the agent and the judge, if both are known.
     pub fn cost_usd(&self) -> Option<f64> {
         let cost = |usage: &Option<Usage>| usage.as_ref().and_then(|usage| usage.cost_usd);
-        let judge = if self.judge_asked { cost(&self.judge_usage) } else { Some(0.0) };
+        let judge = if self.judge_called { cost(&self.judge_usage) } else { Some(0.0) };
         cost(&self.details.usage).zip(judge).map(|(agent, judge)| agent + judge)
     }
 }
 
-/// One dimension's score, and what it was given for.
+/// The score of one dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricScore {
@@ -108,11 +108,11 @@ pub struct RubricScore {
     pub criteria: String,
     pub max_score: u64,
     pub score: u64,
-    /// The judge's words.
+    /// The judge's explanation.
     pub reason: String,
 }
 
-/// The numbers of a suite.
+/// Totals of a suite.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricSummary {
@@ -120,21 +120,21 @@ pub struct RubricSummary {
     pub total_cases: usize,
     pub judged: usize,
     pub errored: usize,
-    /// Selected cases that an interruption or an error kept from running.
+    /// Selected cases that did not run because of an interruption or an error.
     pub not_run: usize,
     /// The sum over the judged cases.
     pub score: u64,
-    /// The most that the judged cases could reach.
+    /// The highest possible score of the judged cases.
     pub max_score: u64,
-    /// `score` by `maxScore`, from 0 to 1; null when nothing was judged.
+    /// `score` divided by `maxScore`, from 0 to 1; null if nothing was judged.
     pub score_share: Option<f64>,
-    /// What the judge used up, where it is known of every question.
+    /// Usage of the judge, if known for every prompt.
     pub judge_usage: Option<Usage>,
 }
 
 impl RubricSummary {
-    /// Counts the cases that ran; `selected` is how many should have.
-    pub fn of(cases: &[RubricCaseResult], selected: usize) -> Self {
+    /// Sums up the cases that ran, out of `selected` ones.
+    pub fn from_cases(cases: &[RubricCaseResult], selected: usize) -> Self {
         let mut summary =
             Self { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Self::default() };
         for case in cases {
@@ -148,8 +148,8 @@ impl RubricSummary {
             }
         }
         summary.score_share = share(summary.score, summary.max_score);
-        let asked = cases.iter().filter(|case| case.judge_asked);
-        summary.judge_usage = total_usage(asked.map(|case| case.judge_usage.as_ref()));
+        let called = cases.iter().filter(|case| case.judge_called);
+        summary.judge_usage = total_usage(called.map(|case| case.judge_usage.as_ref()));
         summary
     }
 }
@@ -160,28 +160,28 @@ fn share(score: u64, max_score: u64) -> Option<f64> {
     (max_score > 0).then_some(share)
 }
 
-/// Adds up what answers used; what is not known of every one of them is not known of all.
+/// Adds up usage; a value that is unknown for one answer is unknown for the total.
 pub fn total_usage<'u>(usages: impl Iterator<Item = Option<&'u Usage>>) -> Option<Usage> {
     let mut usages = usages.map(|usage| usage.cloned().unwrap_or_default());
     let first = usages.next()?;
     let add = |left: Option<u64>, right: Option<u64>| left.zip(right).map(|(left, right)| left.saturating_add(right));
-    let total = usages.fold(first, |sum, one| Usage {
-        input_tokens: add(sum.input_tokens, one.input_tokens),
-        output_tokens: add(sum.output_tokens, one.output_tokens),
-        cached_input_tokens: add(sum.cached_input_tokens, one.cached_input_tokens),
-        cost_usd: sum.cost_usd.zip(one.cost_usd).map(|(left, right)| left + right),
+    let total = usages.fold(first, |sum, usage| Usage {
+        input_tokens: add(sum.input_tokens, usage.input_tokens),
+        output_tokens: add(sum.output_tokens, usage.output_tokens),
+        cached_input_tokens: add(sum.cached_input_tokens, usage.cached_input_tokens),
+        cost_usd: sum.cost_usd.zip(usage.cost_usd).map(|(left, right)| left + right),
     });
     (total != Usage::default()).then_some(total)
 }
 
-/// A rubric suite at its end.
+/// A finished rubric suite.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricSuite {
-    /// As the person named it.
+    /// As the user wrote it.
     pub path: String,
     pub tool_name: String,
-    /// Who answers, where a run asks several.
+    /// The agent, if the run has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub selected: usize,
@@ -192,17 +192,17 @@ pub struct RubricSuite {
     pub outcome: RubricOutcome,
 }
 
-/// What came of a rubric suite.
+/// The outcome of a rubric suite.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RubricOutcome {
-    /// Nothing was asked, for this reason.
+    /// Nothing was run, for this reason.
     Skipped(String),
     Result(Arc<RubricResult>),
 }
 
 impl RubricSuite {
-    /// Returns the result, if anything was asked.
+    /// Returns the result, unless the suite was skipped.
     pub fn result(&self) -> Option<&Arc<RubricResult>> {
         match &self.outcome {
             RubricOutcome::Result(result) => Some(result),
@@ -211,25 +211,25 @@ impl RubricSuite {
     }
 }
 
-/// The numbers of a run's rubric suites, never mixed into what passes or fails.
+/// Totals of a run's rubric suites, separate from pass/fail totals.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RubricTotals {
     /// Suites that ran; each has a result file.
     pub suites: usize,
-    /// Suites that did not run, with a word why.
+    /// Suites that were skipped with a reason.
     pub skipped_suites: usize,
     /// Cases with scores.
     pub judged: usize,
-    /// Cases without, since the agent or the judge erred.
+    /// Cases without scores because of an error of the agent or the judge.
     pub errored: usize,
-    /// The cases of the suites that did not run.
+    /// Cases of skipped suites.
     pub skipped: usize,
-    /// Selected cases that an interruption or an error kept from running.
+    /// Selected cases that did not run because of an interruption or an error.
     pub not_run: usize,
     pub score: u64,
     pub max_score: u64,
-    /// `score` by `maxScore`, from 0 to 1; null when nothing was judged.
+    /// `score` divided by `maxScore`, from 0 to 1; null if nothing was judged.
     pub score_share: Option<f64>,
 }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_all_is_not_known() {
+    fn total_usage_is_unknown_if_a_part_is() {
         let (both, tokens) = (usage(Some(3), Some(0.5)), usage(Some(4), None));
         assert_eq!(total_usage([Some(&both), Some(&tokens)].into_iter()), Some(usage(Some(7), None)));
         assert_eq!(total_usage([Some(&both), None].into_iter()), None);
@@ -268,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_judged_is_no_share() {
-        assert_eq!(RubricSummary::of(&[], 3), RubricSummary { not_run: 3, ..RubricSummary::default() });
+    fn no_judged_case_means_no_score_share() {
+        assert_eq!(RubricSummary::from_cases(&[], 3), RubricSummary { not_run: 3, ..RubricSummary::default() });
         assert_eq!(share(0, 4), Some(0.0));
     }
 }

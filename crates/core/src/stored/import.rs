@@ -1,80 +1,80 @@
-//! What came of an import of traces.
+//! Results of trace imports.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was imported, what was there already, and what was refused.
+/// Counts of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat trace import")]
 pub struct ImportReport {
-    /// Nothing was kept.
+    /// Whether nothing was stored.
     pub dry_run: bool,
-    /// Not everything was read; what is counted here was kept.
+    /// Whether the import stopped early; what is counted here was stored.
     pub interrupted: bool,
-    /// How many files were read, standard input among them.
+    /// Files read, including standard input.
     pub files: u64,
-    /// Traces that were not there before.
+    /// New traces.
     pub added: u64,
-    /// Traces that were there with another document, which evals judge again.
+    /// Traces that were stored with another document; evals judge them again.
     pub changed: u64,
-    /// Traces that were there just so.
+    /// Traces that were stored with the same document.
     pub unchanged: u64,
-    /// Traces that came more than once with another document each time; the last one counts.
+    /// Traces that occurred more than once with different documents; the last one counts.
     pub superseded: u64,
-    /// How many traces came from each kind of source.
+    /// Number of traces per kind of source.
     pub sources: BTreeMap<String, u64>,
     /// Steps of all these traces.
     pub steps: u64,
     pub tool_calls: u64,
     /// Steps and tool calls that failed.
     pub errors: u64,
-    /// The names of the tools that were called.
+    /// The names of the called tools.
     pub tools: Vec<String>,
     pub feedback: ImportedFeedback,
-    /// What could not be read, in the order in which it was met.
+    /// Parts that could not be read, in order.
     pub refused: Vec<RefusedPiece>,
-    /// Files of folders whose names do not say that they hold traces.
+    /// Files in folders that were skipped because their names are not those of trace files.
     pub passed_over: Vec<String>,
 }
 
 impl ImportReport {
-    /// Returns how many different traces came.
+    /// Returns the number of distinct traces.
     pub fn traces(&self) -> u64 {
         self.added + self.changed + self.unchanged
     }
 }
 
-/// What the source says people said.
+/// Feedback in the imported traces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ImportedFeedback {
-    /// Statements in what was read.
+    /// Ratings that were found.
     pub found: u64,
-    /// Whether they were to be taken.
+    /// Whether they were to be imported.
     pub asked: bool,
-    /// Of these, what is new in the store.
+    /// Ratings that are new in the store.
     pub added: u64,
 }
 
-/// Something that was not imported.
+/// A part that was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedPiece {
     pub file: String,
-    /// Where in the file: `line 3`, `item 12`; null where it is the whole file.
+    /// Where in the file: `line 3`, `item 12`; null for the whole file.
     pub place: Option<String>,
     pub message: String,
     pub kind: RefusalKind,
 }
 
-/// Why something was not imported.
+/// Why a part was not imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {
-    /// It is not as its kind of source has it.
+    /// It does not have the format of its source.
     Invalid,
-    /// Nobody knows what kind of source wrote the file.
+    /// The format of the file is unknown.
     UnknownSource,
-    /// The file could not be read to its end, so that nobody knows what else it holds.
+    /// The file could not be read to the end, so more of it may be missing.
     Unreadable,
 }

@@ -1,76 +1,76 @@
-//! What happens while traces are received.
+//! Events and totals of the trace receiver.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Put, TraceHead};
+use super::{PutOutcome, TraceHead};
 
-/// Something that happened; a line of `karat trace receive --format jsonl`.
+/// An event; one line of `karat trace receive --format jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schemars(title = "karat trace receive event")]
 pub enum ReceiveEvent {
-    /// From here on traces are taken.
+    /// Traces are accepted from now on.
     Listening {
-        /// What `OTEL_EXPORTER_OTLP_ENDPOINT` is to be.
+        /// The value for `OTEL_EXPORTER_OTLP_ENDPOINT`.
         url: String,
-        /// Where traces are kept.
+        /// Location of the store.
         store: String,
     },
-    /// A trace is in the store with all that has come of it so far; more of it may come.
+    /// A trace was stored with everything received so far; more may follow.
     Stored {
         change: Change,
         #[serde(flatten)]
         head: Box<TraceHead>,
     },
-    /// A request was not taken, or not all of it.
+    /// A request was rejected, in whole or in part.
     Refused {
-        /// What it was answered with: 200 where the rest of it was taken.
+        /// The HTTP status of the response: 200 if the rest of the request was accepted.
         status: u16,
-        /// How many of its spans or log records were refused, where the rest was taken.
+        /// Number of rejected spans or log records, if the rest was accepted.
         rejected: u64,
         message: String,
     },
-    /// Nothing is taken any more.
+    /// No more traces are accepted.
     Stopped(ReceiveTotals),
 }
 
-/// What came of a trace.
+/// How a stored trace changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It was not there before.
+    /// It is new.
     Added,
-    /// More of it came, or something else.
+    /// Its content changed, usually because more of it was received.
     Changed,
-    /// All of it was there already.
+    /// All of it was already stored.
     Unchanged,
 }
 
-impl From<Put> for Change {
-    fn from(put: Put) -> Self {
+impl From<PutOutcome> for Change {
+    fn from(put: PutOutcome) -> Self {
         match put {
-            Put::Added => Self::Added,
-            Put::Changed => Self::Changed,
-            // A conflict is made anew until it is none.
-            Put::Unchanged | Put::Conflict => Self::Unchanged,
+            PutOutcome::Added => Self::Added,
+            PutOutcome::Changed => Self::Changed,
+            // A conflicting write is retried until it succeeds.
+            PutOutcome::Unchanged | PutOutcome::Conflict => Self::Unchanged,
         }
     }
 }
 
-/// What came in all.
+/// Totals of the receiver.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReceiveTotals {
-    /// Different traces; the next three are how many of them were new, grew, and were there already.
+    /// Distinct traces; the next three fields count those that are new, that changed, and that were already stored.
     pub traces: u64,
     pub added: u64,
     pub changed: u64,
     pub unchanged: u64,
-    /// What was stored, the same as often as it came.
+    /// Stored spans, including repeated ones.
     pub spans: u64,
     pub log_records: u64,
-    /// Requests of which nothing was taken.
+    /// Requests that were rejected as a whole.
     pub refused_requests: u64,
-    /// Spans and log records that were refused where the rest of their request was taken.
+    /// Spans and log records that were rejected while the rest of their request was accepted.
     pub rejected: u64,
 }

@@ -4,33 +4,33 @@ use jiff::Timestamp;
 
 use crate::result::Outcome;
 
-/// A run, as soon as it begins; its numbers are there when it has ended.
+/// A run; stored when it starts, with totals once it has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRun {
     pub run_id: String,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The agents, in the order in which they were named.
+    /// The agents, in the order in which they were given.
     pub agents: Vec<String>,
     pub suites: u64,
     pub cases: u64,
     pub passed: u64,
-    /// Cases with a verdict, which did not pass.
+    /// Cases with a failed verdict.
     pub failed: u64,
     /// Cases without a verdict.
     pub errored: u64,
     pub interrupted: bool,
 }
 
-/// One try of one case in a run.
+/// One trial of a case in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCase {
     pub run_id: String,
-    /// Which suite of the run it belongs to, from 1: one file may be asked of several agents.
+    /// The suite in the run, from 1; one file may run against several agents.
     pub suite: u64,
-    /// Which case of the file it is, from 1.
+    /// The position of the case in the file, from 1.
     pub place: u64,
-    /// The eval file, as results name it.
+    /// The eval file, as in result files.
     pub eval_file: String,
     pub tool_name: String,
     pub tier: String,
@@ -41,6 +41,6 @@ pub struct StoredCase {
     pub outcome: Outcome,
     pub error: Option<String>,
     pub duration_ms: u64,
-    /// The trace of this try; none where the agent gave no answer.
+    /// The trace of this trial; `None` if the agent did not answer.
     pub trace_id: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Traces as they are kept.
+//! Stored traces.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::document::{CallView, StepView, TraceDocument, UnreadableTrace};
 use crate::rating::Rating;
 use karat_json::hash::short_hash;
 
-/// How long a preview is, in characters.
-const PREVIEW: usize = 200;
+/// Maximum length of a preview, in characters.
+const MAX_PREVIEW_CHARS: usize = 200;
 
-/// What is known of a trace without reading its steps; made from the trace's document alone.
+/// Summary of a trace, derived from its document alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TraceHead {
     pub trace_id: String,
@@ -22,7 +22,7 @@ pub struct TraceHead {
     pub session_id: Option<String>,
     /// The model of the last step that names one.
     pub model: Option<String>,
-    /// ISO 8601; null where the source does not say.
+    /// ISO 8601; null if unknown.
     #[schemars(with = "Option<String>")]
     pub started_at: Option<Timestamp>,
     pub duration_ms: Option<u64>,
@@ -30,90 +30,90 @@ pub struct TraceHead {
     pub tool_calls: u64,
     /// Steps and tool calls that failed.
     pub errors: u64,
-    /// The names of the tools that were called, each once, sorted.
+    /// The names of the called tools, sorted, without duplicates.
     pub tools: Vec<String>,
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
     pub cost_usd: Option<f64>,
-    /// The beginning of the first user message.
+    /// The start of the first user message.
     pub input_preview: String,
-    /// The beginning of the last response.
+    /// The start of the last response.
     pub output_preview: String,
-    /// SHA-256 of the document's text, the first twelve hex digits.
+    /// The first twelve hex digits of the SHA-256 of the document's text.
     pub hash: String,
 }
 
-/// A trace on its way into the store.
+/// A trace to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTrace {
     pub head: TraceHead,
     /// The kind of source: `karat`, `otlp`, `langfuse`, `run`, …
     pub source: String,
-    /// The document's JSON text, which eval functions are given byte for byte.
+    /// The document's JSON text, passed to eval functions byte for byte.
     pub document: String,
-    /// What the source said, as it said it, for a later and better reading.
+    /// The data as the source sent it, so that it can be imported again.
     pub raw: Vec<u8>,
-    pub expected: Expected,
+    pub expected: ExpectedState,
 }
 
-/// What a writer has seen in the store, for what it makes of a trace may depend on what was there.
+/// The state of the stored trace that a write relies on, for optimistic concurrency.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Expected {
-    /// Whatever is there is replaced.
+pub enum ExpectedState {
+    /// Any state; an existing trace is replaced.
     #[default]
     Anything,
-    /// There was no such trace.
-    Nothing,
-    /// There was one with this hash of its raw payload.
-    Raw(String),
+    /// The trace is not stored yet.
+    Absent,
+    /// The trace is stored, and its raw payload has this hash.
+    RawHash(String),
 }
 
-/// What came of a trace that was put into the store.
+/// The outcome of storing a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Put {
+pub enum PutOutcome {
     Added,
-    /// The document is another one than before, so that it is judged again.
+    /// The document differs from the stored one, so the trace is judged again.
     Changed,
-    /// Everything was there already.
+    /// Everything was already stored.
     Unchanged,
-    /// Somebody else wrote it since it was looked at: nothing was written, and the writer has to look again.
+    /// Another writer stored it in the meantime: nothing was written, and the caller has to retry.
     Conflict,
 }
 
-/// A trace out of the store.
+/// A trace from the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTrace {
     pub head: TraceHead,
     pub source: String,
-    /// The document's JSON text; [`StoredTrace::document`] reads it.
+    /// The document's JSON text; see [`StoredTrace::document`].
     pub text: String,
     pub imported_at: Timestamp,
 }
 
-/// A line of a list of traces.
+/// An entry of a trace list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat trace")]
-pub struct TraceListed {
+pub struct TraceListItem {
     #[serde(flatten)]
     pub head: TraceHead,
-    /// The kind of source that it came from.
+    /// The kind of source.
     pub source: String,
     /// ISO 8601.
     #[schemars(with = "String")]
     pub imported_at: Timestamp,
-    /// What people say of it together; null where nobody said anything.
+    /// The combined rating; null if there is none.
     pub rating: Option<Rating>,
 }
 
-/// Which traces are meant. What is given narrows each other; the default is all.
+/// A trace filter. All given conditions must hold; the default matches all traces.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TraceFilter {
-    /// Exactly these, where there are any.
+    /// Only these ids, if any are given.
     pub ids: Vec<String>,
     pub sources: Vec<String>,
-    /// Began at this time or later; a trace without a time counts by its import.
+    /// Started at or after this time; a trace without a start time counts by its import time.
     pub since: Option<Timestamp>,
-    /// Began before this time.
+    /// Started before this time.
     pub until: Option<Timestamp>,
     /// Called all of these tools.
     pub tools: Vec<String>,
@@ -121,27 +121,27 @@ pub struct TraceFilter {
     pub session: Option<String>,
     /// With errors, or without.
     pub errors: Option<bool>,
-    /// Rated so by people together.
+    /// Has this combined rating.
     pub rating: Option<Rating>,
-    /// Rated at all, or not.
+    /// Whether it has a rating.
     pub rated: Option<bool>,
-    /// The name or a preview contains this, whatever the case of its letters.
+    /// The name or a preview contains this, ignoring case.
     pub text: Option<String>,
-    /// The newest this many.
+    /// Only the newest ones, up to this number.
     pub limit: Option<u64>,
 }
 
 impl StoredTrace {
-    /// Reads the document. Eval functions need the text alone.
+    /// Parses the document. Eval functions use the text instead.
     pub fn document(&self) -> Result<TraceDocument, UnreadableTrace> {
         let unreadable = |source| UnreadableTrace { trace_id: self.head.trace_id.clone(), source };
-        TraceDocument::read(self.text.as_str()).map_err(unreadable)
+        TraceDocument::parse(self.text.as_str()).map_err(unreadable)
     }
 }
 
 impl TraceHead {
-    /// Takes what a document says of the trace, and nothing that it does not say.
-    pub fn of(trace_id: &str, document: &TraceDocument) -> Self {
+    /// Summarises a document.
+    pub fn from_document(trace_id: &str, document: &TraceDocument) -> Self {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let tools: BTreeSet<&str> = document.calls().filter_map(CallView::name).collect();
         let step_errors = document.steps().filter_map(StepView::error).count();
@@ -175,7 +175,7 @@ impl TraceHead {
     }
 }
 
-/// Returns the beginning of a text on one line, unless it is blank.
+/// Returns the start of a text on one line, or `None` if it is blank.
 fn preview(text: &str) -> Option<String> {
     let mut preview = String::new();
     for word in text.split_whitespace() {
@@ -183,11 +183,11 @@ fn preview(text: &str) -> Option<String> {
             preview.push(' ');
         }
         preview.push_str(word);
-        if preview.len() > PREVIEW * 4 {
+        if preview.len() > MAX_PREVIEW_CHARS * 4 {
             break;
         }
     }
-    (!preview.is_empty()).then(|| preview.chars().take(PREVIEW).collect())
+    (!preview.is_empty()).then(|| preview.chars().take(MAX_PREVIEW_CHARS).collect())
 }
 
 #[cfg(test)]
@@ -197,11 +197,11 @@ mod tests {
     use super::*;
 
     fn head_of(document: &Value) -> TraceHead {
-        TraceHead::of("t", &TraceDocument::read(document.to_string()).expect("a trace"))
+        TraceHead::from_document("t", &TraceDocument::parse(document.to_string()).expect("valid trace"))
     }
 
     #[test]
-    fn a_head_is_read_from_the_document() {
+    fn head_summarises_the_document() {
         let document = json!({
             "trace_id": "t",
             "started_at": "2026-01-02T03:04:05Z",
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_before_all_agents_is_none() {
+    fn ignores_times_before_the_epoch() {
         for time in ["-000044-03-15T12:00:00Z", "0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z"] {
             let document = json!({"started_at": time, "ended_at": "2026-01-02T03:04:05Z", "steps": []});
             let head = head_of(&document);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_inputs_and_outputs_too() {
+    fn previews_plain_text_inputs_and_outputs() {
         let head = head_of(&json!({"steps": [{"input": " ", "output": 3}, {"input": "hello", "output": "hi"}]}));
         assert_eq!((head.input_preview.as_str(), head.output_preview.as_str()), ("hello", "hi"));
         let head =
@@ -250,11 +250,11 @@ mod tests {
             text: text.to_owned(),
             imported_at: Timestamp::UNIX_EPOCH,
         };
-        assert_eq!(stored(r#"{"steps": []}"#).document().expect("a trace").steps().len(), 0);
+        assert_eq!(stored(r#"{"steps": []}"#).document().expect("valid trace").steps().len(), 0);
         for text in ["", "{\"steps\": [", "null", "{}"] {
             let error = stored(text).document().expect_err("unreadable");
             assert_eq!(error.trace_id, "t-1");
-            assert!(error.to_string().starts_with("cannot read the document of the trace 't-1': "), "{error}");
+            assert!(error.to_string().starts_with("cannot read the document of trace 't-1': "), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lints: each fires where it should, at the right place, and not beside it.
+//! Lints: each rule fires at the right place, and not elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use karat_json::locate;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 
-/// A file with its name, and what it is linted by.
-struct Linted {
+/// A file with its lint context.
+struct LintInput {
     file_name: &'static str,
     document: Value,
     registry: Option<Registry>,
@@ -21,19 +21,19 @@ struct Linted {
     tokens: Option<TokenSources>,
 }
 
-impl Linted {
+impl LintInput {
     fn new(file_name: &'static str, cases: Value) -> Self {
         Self { file_name, document: cases, registry: None, routing_only: false, archived: None, tokens: None }
     }
 
-    /// One case with these members and nothing else that would be linted by the same rule.
+    /// One case with these members.
     fn one(file_name: &'static str, members: Value) -> Self {
         Self::new(file_name, json!([case("gs-x-001", members)]))
     }
 
     fn lints(&self) -> Vec<Lint> {
-        let text = serde_json::to_string_pretty(&self.document).expect("serializes");
-        let file = EvalFile::read(text.as_bytes(), Origin { file_name: self.file_name })
+        let text = serde_json::to_string_pretty(&self.document).expect("serializable");
+        let file = EvalFile::parse(text.as_bytes(), Origin { file_name: self.file_name })
             .unwrap_or_else(|invalid| panic!("{:?}", invalid.findings));
         let (list, raw_cases) = match self.document.get("cases") {
             Some(cases) => ("/cases", cases),
@@ -51,7 +51,7 @@ impl Linted {
         for found in &lints {
             let pointer = found.pointer_in_file(list);
             let located = locate(&text, &pointer).unwrap_or_else(|| panic!("nothing at {pointer}"));
-            let value: Value = serde_json::from_str(&text[located.value]).expect("a value");
+            let value: Value = serde_json::from_str(&text[located.value]).expect("valid JSON");
             assert_eq!(Some(&value), self.document.pointer(&pointer), "{pointer}");
             assert!(found.case_index.is_none_or(|index| found.case_id == file.cases[index].id));
             assert!(!found.message.is_empty());
@@ -59,7 +59,7 @@ impl Linted {
         lints
     }
 
-    /// Where a rule fires: the case's number and the pointer in the case.
+    /// Where a rule fires: the index of the case and the pointer in it.
     fn places(&self, rule: Rule) -> Vec<String> {
         let lints = self.lints();
         let found = lints.iter().filter(|lint| lint.rule == rule);
@@ -70,18 +70,18 @@ impl Linted {
 
 fn case(id: &str, members: Value) -> Value {
     let mut case = json!({ "id": id, "input": { "message": "Weather in Tokyo?" }, "expect": {} });
-    let Value::Object(members) = members else { panic!("members are an object") };
-    case.as_object_mut().expect("a case is an object").extend(members);
+    let Value::Object(members) = members else { panic!("expected an object") };
+    case.as_object_mut().expect("case object").extend(members);
     case
 }
 
 fn registry(names: &[&str]) -> Registry {
     let tool = |name: &&str| Tool { name: (*name).to_owned(), ..Tool::default() };
-    Registry::of(names.iter().map(tool))
+    Registry::from_tools(names.iter().map(tool))
 }
 
-/// A file in which every rule that a golden file can break is broken.
-fn everything_wrong() -> Linted {
+/// A file that breaks every rule that a golden file can break.
+fn broken_file() -> LintInput {
     let cases = json!([
         case(
             "x",
@@ -110,23 +110,23 @@ fn everything_wrong() -> Linted {
     let document = json!({ "metadata": { "toolName": "x", "caseHashes": hashes }, "cases": cases });
     let registry = Some(registry(&["get_weather"]));
     let archived = Some(BTreeSet::from(["gs-x-004".to_owned()]));
-    Linted { registry, routing_only: true, archived, ..Linted::new("x.golden.json", document) }
+    LintInput { registry, routing_only: true, archived, ..LintInput::new("x.golden.json", document) }
 }
 
 #[test]
-fn every_rule_has_an_id_a_sentence_and_an_example() {
+fn every_rule_has_a_unique_id_a_summary_and_an_example() {
     let names: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
     assert_eq!(names.len(), Rule::ALL.len());
     for rule in Rule::ALL {
         assert_eq!(serde_json::to_value(rule).unwrap(), rule.name());
         assert!(rule.summary().ends_with('.') && !rule.example().is_empty(), "{}", rule.name());
-        assert!(rule.draft_severity() >= rule.severity(), "a draft is held to more: {}", rule.name());
+        assert!(rule.draft_severity() >= rule.severity(), "drafts must not be less strict: {}", rule.name());
     }
 }
 
 #[test]
 fn one_file_can_break_many_rules() {
-    let names: BTreeSet<&str> = everything_wrong().lints().iter().map(|lint| lint.rule.name()).collect();
+    let names: BTreeSet<&str> = broken_file().lints().iter().map(|lint| lint.rule.name()).collect();
     assert_eq!(
         names.into_iter().collect::<Vec<_>>(),
         [
@@ -157,8 +157,8 @@ fn one_file_can_break_many_rules() {
 }
 
 #[test]
-fn lints_stand_in_the_order_of_the_cases() {
-    let lints = everything_wrong().lints();
+fn lints_are_in_case_order() {
+    let lints = broken_file().lints();
     assert!(lints.is_sorted_by_key(|lint| lint.case_index));
     assert!(Severity::Error > Severity::Warning);
 }
@@ -173,8 +173,8 @@ fn a_good_file_has_no_lints() {
     } });
     let document = json!({ "metadata": { "toolName": "get_weather" }, "cases": [case("gs-get-weather-001", golden)] });
     let registry = Some(registry(&["get_weather"]));
-    let linted = Linted { registry, ..Linted::new("w.golden.json", document) };
-    assert_eq!(linted.lints(), Vec::new());
+    let input = LintInput { registry, ..LintInput::new("w.golden.json", document) };
+    assert_eq!(input.lints(), Vec::new());
 }
 
 #[rstest]
@@ -183,18 +183,18 @@ fn a_good_file_has_no_lints() {
 #[case(json!({ "toolsCalled": ["a"], "toolsNotCalled": ["b"] }), &[])]
 #[case(json!({ "toolsAcceptable": [["a"]] }), &[])]
 fn both_routing_kinds(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(linted.places(Rule::BothRoutingKinds), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.places(Rule::BothRoutingKinds), places);
 }
 
 #[rstest]
-#[case::by_the_file("x.regression.json", json!({}), &["0/expect/responseContains"])]
-#[case::by_the_case("x.labeled.json", json!({ "difficulty": "regression" }), &["0/expect/responseContains"])]
+#[case::by_file("x.regression.json", json!({}), &["0/expect/responseContains"])]
+#[case::by_case("x.labeled.json", json!({ "difficulty": "regression" }), &["0/expect/responseContains"])]
 #[case::elsewhere("x.labeled.json", json!({ "difficulty": "edge" }), &[])]
 #[case::golden("x.golden.json", json!({}), &[])]
 fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value, #[case] places: &[&str]) {
     members["expect"] = json!({ "responseContains": ["{{seed:a}}", "is {{snapshot:a.b[0]}}"] });
-    assert_eq!(Linted::one(name, members).places(Rule::SnapshotInRegression), places);
+    assert_eq!(LintInput::one(name, members).places(Rule::SnapshotInRegression), places);
 }
 
 #[rstest]
@@ -206,8 +206,8 @@ fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value
 )]
 #[case(json!({ "responseContains": ["{{seed:snapshot}}", "snapshot", "{{snapshot}}"] }), &[])]
 fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.regression.json", json!({ "expect": expect }));
-    assert_eq!(linted.places(Rule::SnapshotInRegression), places);
+    let input = LintInput::one("x.regression.json", json!({ "expect": expect }));
+    assert_eq!(input.places(Rule::SnapshotInRegression), places);
 }
 
 #[rstest]
@@ -216,9 +216,9 @@ fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: 
     let map = case.as_object_mut().unwrap();
     *map = std::mem::take(map).into_iter().rev().collect::<Map<_, _>>();
 }, &[])]
-#[case::a_number_in_another_form(|case: &mut Value| case["maxTurns"] = json!(3.0), &[])]
+#[case::number_in_another_form(|case: &mut Value| case["maxTurns"] = json!(3.0), &[])]
 #[case::another_message(|case: &mut Value| case["input"]["message"] = json!("Weather in Tokyo? "), &["0"])]
-#[case::a_softer_expectation(|case: &mut Value| case["expect"] = json!({}), &["0"])]
+#[case::weaker_expectation(|case: &mut Value| case["expect"] = json!({}), &["0"])]
 #[case::one_more_member(|case: &mut Value| case["description"] = json!(""), &["0"])]
 fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
     let mut regression = case("rg-x-001", json!({ "maxTurns": 3, "expect": { "responseContains": ["a", "b"] } }));
@@ -226,13 +226,13 @@ fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
     edit(&mut regression);
     let other = case("rg-x-002", json!({ "input": { "message": "not guarded" } }));
     let document = json!({ "metadata": { "caseHashes": hashes }, "cases": [regression, other] });
-    assert_eq!(Linted::new("x.regression.json", document).places(Rule::EditedRegression), places);
+    assert_eq!(LintInput::new("x.regression.json", document).places(Rule::EditedRegression), places);
 }
 
 #[test]
-fn edits_are_only_looked_for_where_the_cases_are_given() {
+fn edits_are_detected_only_with_raw_cases() {
     let text = json!({ "metadata": { "caseHashes": { "rg-x-001": "0" } }, "cases": [case("rg-x-001", json!({}))] });
-    let file = EvalFile::read(text.to_string().as_bytes(), Origin { file_name: "x.regression.json" }).unwrap();
+    let file = EvalFile::parse(text.to_string().as_bytes(), Origin { file_name: "x.regression.json" }).unwrap();
     assert!(lint(&file, LintContext::default()).iter().all(|lint| lint.rule != Rule::EditedRegression));
 }
 
@@ -245,8 +245,8 @@ fn edits_are_only_looked_for_where_the_cases_are_given() {
 #[case("x.regression.json", json!({}), &[])]
 #[case("x.json", json!({}), &["0/expect"])]
 fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] places: &[&str]) {
-    // In a file whose name says nothing, the id's prefix makes it golden.
-    assert_eq!(Linted::one(name, json!({ "expect": expect })).places(Rule::FewProofValues), places);
+    // Without a tier in the file name, the prefix of the id makes it golden.
+    assert_eq!(LintInput::one(name, json!({ "expect": expect })).places(Rule::FewProofValues), places);
 }
 
 #[rstest]
@@ -257,8 +257,8 @@ fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] p
 #[case(&["{{seed:Tokyo}}"], &[])]
 #[case(&[], &[])]
 fn proof_echoes_prompt(#[case] values: &[&str], #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": { "responseContains": values } }));
-    assert_eq!(linted.places(Rule::ProofEchoesPrompt), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseContains": values } }));
+    assert_eq!(input.places(Rule::ProofEchoesPrompt), places);
 }
 
 #[rstest]
@@ -269,8 +269,8 @@ fn proof_echoes_prompt(#[case] values: &[&str], #[case] places: &[&str]) {
 #[case("edge", json!({}), &[])]
 #[case("regression", json!({}), &[])]
 fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
-    assert_eq!(linted.places(Rule::AmbiguousWithoutSets), places);
+    let input = LintInput::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(input.places(Rule::AmbiguousWithoutSets), places);
 }
 
 #[rstest]
@@ -287,8 +287,8 @@ fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[cas
 #[case("edge", json!({ "toolsAcceptable": [["a"], []] }), &[])]
 #[case("ambiguous", json!({}), &[])]
 fn edge_without_negative(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
-    assert_eq!(linted.places(Rule::EdgeWithoutNegative), places);
+    let input = LintInput::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(input.places(Rule::EdgeWithoutNegative), places);
 }
 
 #[rstest]
@@ -303,7 +303,7 @@ fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
         .iter()
         .enumerate()
         .map(|(number, message)| case(&format!("ls-x-{number:03}"), json!({ "input": { "message": message } })));
-    assert_eq!(Linted::new("x.labeled.json", cases.collect()).places(Rule::SamePrompt), places);
+    assert_eq!(LintInput::new("x.labeled.json", cases.collect()).places(Rule::SamePrompt), places);
 }
 
 #[rstest]
@@ -312,8 +312,8 @@ fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
 #[case(json!([["a", "b"]]), &[])]
 #[case(json!([]), &[])]
 fn lonely_synonym(#[case] groups: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": { "responseContainsAny": groups } }));
-    assert_eq!(linted.places(Rule::LonelySynonym), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseContainsAny": groups } }));
+    assert_eq!(input.places(Rule::LonelySynonym), places);
 }
 
 #[rstest]
@@ -321,7 +321,7 @@ fn lonely_synonym(#[case] groups: Value, #[case] places: &[&str]) {
 #[case(json!({ "stubs": { "a": null } }), &[])]
 #[case(json!({}), &[])]
 fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
-    assert_eq!(Linted::one("x.labeled.json", members).places(Rule::EmptyStubs), places);
+    assert_eq!(LintInput::one("x.labeled.json", members).places(Rule::EmptyStubs), places);
 }
 
 #[rstest]
@@ -340,14 +340,14 @@ fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
 #[case(json!({ "evals": ["eval_routing"] }), false)]
 #[case(json!({ "toolsCalled": ["a"], "maxLatencyMs": 5, "maxCostUsd": 1, "noToolErrors": true }), false)]
 fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
-    let linted = |members: Value, routing_only: bool| {
-        Linted { routing_only, ..Linted::one("x.labeled.json", members) }.places(Rule::ResponseInRoutingOnly)
+    let input = |members: Value, routing_only: bool| {
+        LintInput { routing_only, ..LintInput::one("x.labeled.json", members) }.places(Rule::ResponseInRoutingOnly)
     };
     let expected: &[&str] = if fires { &["0/expect"] } else { &[] };
-    assert_eq!(linted(json!({ "expect": expect }), true), expected);
+    assert_eq!(input(json!({ "expect": expect }), true), expected);
     let nowhere: &[&str] = &[];
-    assert_eq!(linted(json!({ "expect": expect }), false), nowhere, "an agent answers to the end");
-    assert_eq!(linted(json!({ "expect": expect, "stubs": {} }), true), nowhere, "stubs answer to the end");
+    assert_eq!(input(json!({ "expect": expect }), false), nowhere, "an agent gives a final answer");
+    assert_eq!(input(json!({ "expect": expect, "stubs": {} }), true), nowhere, "a stubbed model gives a final answer");
 }
 
 #[rstest]
@@ -359,11 +359,11 @@ fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
 fn labeled_field_in_golden(#[case] name: &'static str, #[case] places: &[&str]) {
     let expect =
         json!({ "toolsAcceptable": [["a"]], "toolsNotCalled": ["b"], "responseMatches": ["c"], "maxTokens": 5 });
-    let linted = Linted::one(name, json!({ "difficulty": "edge", "expect": expect }));
-    assert_eq!(linted.places(Rule::LabeledFieldInGolden), places);
+    let input = LintInput::one(name, json!({ "difficulty": "edge", "expect": expect }));
+    assert_eq!(input.places(Rule::LabeledFieldInGolden), places);
     let shared = json!({ "toolsCalled": ["a"], "responseContains": ["x", "y"], "maxLatencyMs": 5, "minLength": 1 });
     let nowhere: &[&str] = &[];
-    assert_eq!(Linted::one(name, json!({ "expect": shared })).places(Rule::LabeledFieldInGolden), nowhere);
+    assert_eq!(LintInput::one(name, json!({ "expect": shared })).places(Rule::LabeledFieldInGolden), nowhere);
 }
 
 #[rstest]
@@ -384,10 +384,10 @@ fn labeled_field_in_golden(#[case] name: &'static str, #[case] places: &[&str]) 
 #[case("get_weather.regression.json", "ls-get-weather-001", false)]
 #[case("get_weather.json", "whatever", true)]
 #[case("get_weather.rubric.json", "whatever", true)]
-fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] fits: bool) {
-    let linted = Linted::new(name, json!([case(id, json!({}))]));
-    let expected: &[&str] = if fits { &[] } else { &["0/id"] };
-    assert_eq!(linted.places(Rule::IdForm), expected);
+fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] is_valid: bool) {
+    let input = LintInput::new(name, json!([case(id, json!({}))]));
+    let expected: &[&str] = if is_valid { &[] } else { &["0/id"] };
+    assert_eq!(input.places(Rule::IdForm), expected);
 }
 
 #[rstest]
@@ -403,8 +403,8 @@ fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] fits: bool) {
 #[case(json!({ "toolsCalled": ["Known", "kno-wn"] }), &["0/expect/toolsCalled/0", "0/expect/toolsCalled/1"])]
 #[case(json!({ "toolsCalled": ["known"], "responseContains": ["a"] }), &[])]
 fn unknown_tool(#[case] expect: Value, #[case] places: &[&str]) {
-    let one = || Linted::one("x.labeled.json", json!({ "expect": expect }));
-    let known = Linted { registry: Some(registry(&["known"])), ..one() };
+    let one = || LintInput::one("x.labeled.json", json!({ "expect": expect }));
+    let known = LintInput { registry: Some(registry(&["known"])), ..one() };
     assert_eq!(known.places(Rule::UnknownTool), places);
     let nowhere: &[&str] = &[];
     assert_eq!(one().places(Rule::UnknownTool), nowhere, "without a registry no tool is unknown");
@@ -412,16 +412,16 @@ fn unknown_tool(#[case] expect: Value, #[case] places: &[&str]) {
     let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
     let gap = Gap { kind: GapKind::Unknown, place, what: "a loop makes tools".to_owned() };
     gapped.registry.iter_mut().for_each(|registry| registry.add_gap(gap.clone()));
-    assert_eq!(gapped.places(Rule::UnknownTool), nowhere, "it may be in the gap");
+    assert_eq!(gapped.places(Rule::UnknownTool), nowhere, "it may be in a gap");
     assert_eq!(gapped.places(Rule::ToolNotKnown), places);
 }
 
 #[test]
-fn an_unknown_tool_comes_with_the_nearest_one() {
+fn suggests_the_nearest_tool() {
     let near = |tool: &str| {
-        let one = Linted::one("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
-        let linted = Linted { registry: Some(registry(&["get_forecast", "get_weather"])), ..one };
-        linted.lints().into_iter().find(|lint| lint.rule == Rule::UnknownTool).unwrap().message
+        let one = LintInput::one("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
+        let input = LintInput { registry: Some(registry(&["get_forecast", "get_weather"])), ..one };
+        input.lints().into_iter().find(|lint| lint.rule == Rule::UnknownTool).unwrap().message
     };
     assert_eq!(near("get_wether"), "the registry has no tool 'get_wether' (did you mean 'get_weather'?)");
     assert_eq!(near("zzz"), "the registry has no tool 'zzz'");
@@ -438,20 +438,20 @@ fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] 
     if let Some(value) = value {
         param["value"] = value;
     }
-    let linted = Linted::one("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
-    assert_eq!(linted.places(Rule::IgnoredValue), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
+    assert_eq!(input.places(Rule::IgnoredValue), places);
 }
 
 #[rstest]
 #[case(json!({ "responseContains": ["a", ""] }), &["0/expect/responseContains/1"])]
 #[case(json!({ "responseContains": ["", ""] }), &["0/expect/responseContains/0", "0/expect/responseContains/1"])]
-// It fails every case, so that nobody overlooks it.
+// It fails every case, so it is noticed anyway.
 #[case(json!({ "responseNotContains": [""] }), &[])]
 #[case(json!({ "responseContainsAny": [["a", "b"], ["c", ""]] }), &["0/expect/responseContainsAny/1/1"])]
 #[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]], "responseMatches": [""] }), &[])]
 fn empty_value(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(linted.places(Rule::EmptyValue), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.places(Rule::EmptyValue), places);
 }
 
 #[rstest]
@@ -464,8 +464,8 @@ fn empty_value(#[case] expect: Value, #[case] places: &[&str]) {
     &[]
 )]
 fn token_in_pattern(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(linted.places(Rule::TokenInPattern), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.places(Rule::TokenInPattern), places);
 }
 
 #[rstest]
@@ -477,7 +477,7 @@ fn token_in_pattern(#[case] expect: Value, #[case] places: &[&str]) {
 #[case("x.golden.json", json!({ "toolsCalled": ["x", "x"] }), &["0/expect/toolsCalled"])]
 #[case("x.labeled.json", json!({}), &[])]
 fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] places: &[&str]) {
-    assert_eq!(Linted::one(name, json!({ "expect": expect })).places(Rule::GoldenTool), places);
+    assert_eq!(LintInput::one(name, json!({ "expect": expect })).places(Rule::GoldenTool), places);
 }
 
 #[rstest]
@@ -486,8 +486,8 @@ fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] places
 #[case(json!({ "toolsCalled": ["y", "z"] }), &["0/expect/toolsCalled"])]
 #[case(json!({}), &["0/expect"])]
 fn straightforward_tools(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "difficulty": "straightforward", "expect": expect }));
-    assert_eq!(linted.places(Rule::StraightforwardTools), places);
+    let input = LintInput::one("x.labeled.json", json!({ "difficulty": "straightforward", "expect": expect }));
+    assert_eq!(input.places(Rule::StraightforwardTools), places);
 }
 
 #[rstest]
@@ -496,8 +496,8 @@ fn straightforward_tools(#[case] expect: Value, #[case] places: &[&str]) {
 #[case(json!([["y"], ["z"]]), &["0/expect/toolsAcceptable"])]
 fn ambiguous_tools(#[case] sets: Value, #[case] places: &[&str]) {
     let expect = json!({ "toolsAcceptable": sets });
-    let linted = Linted::one("x.labeled.json", json!({ "difficulty": "ambiguous", "expect": expect }));
-    assert_eq!(linted.places(Rule::AmbiguousTools), places);
+    let input = LintInput::one("x.labeled.json", json!({ "difficulty": "ambiguous", "expect": expect }));
+    assert_eq!(input.places(Rule::AmbiguousTools), places);
 }
 
 #[rstest]
@@ -512,8 +512,8 @@ fn message_names_tool(#[case] message: &str, #[case] difficulty: Option<&str>, #
         members["difficulty"] = json!(difficulty);
     }
     let registry = Some(registry(&["get_weather", "getForecast"]));
-    let linted = Linted { registry, ..Linted::one("x.labeled.json", members) };
-    assert_eq!(linted.places(Rule::MessageNamesTool), places);
+    let input = LintInput { registry, ..LintInput::one("x.labeled.json", members) };
+    assert_eq!(input.places(Rule::MessageNamesTool), places);
 }
 
 #[rstest]
@@ -526,11 +526,11 @@ fn message_names_tool(#[case] message: &str, #[case] difficulty: Option<&str>, #
     &["0/expect/toolParams/0/value/1"]
 )]
 fn unresolved_token(#[case] expect: Value, #[case] places: &[&str]) {
-    let one = || Linted::one("x.labeled.json", json!({ "expect": expect }));
+    let one = || LintInput::one("x.labeled.json", json!({ "expect": expect }));
     let sources = TokenSources { seed: Some(json!({ "city": "Oslo" })), snapshot: None };
-    assert_eq!(Linted { tokens: Some(sources), ..one() }.places(Rule::UnresolvedToken), places);
+    assert_eq!(LintInput { tokens: Some(sources), ..one() }.places(Rule::UnresolvedToken), places);
     let nowhere: &[&str] = &[];
-    assert_eq!(one().places(Rule::UnresolvedToken), nowhere, "nothing is known of the manifest");
+    assert_eq!(one().places(Rule::UnresolvedToken), nowhere, "the manifest is unknown");
 }
 
 #[rstest]
@@ -542,9 +542,9 @@ fn unresolved_token(#[case] expect: Value, #[case] places: &[&str]) {
 #[case("{{name}}", false)]
 #[case("seed:city", false)]
 fn stray_token(#[case] text: &str, #[case] fires: bool) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": { "responseNotContains": [text] } }));
+    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseNotContains": [text] } }));
     let expected: &[&str] = if fires { &["0/expect/responseNotContains/0"] } else { &[] };
-    assert_eq!(linted.places(Rule::StrayToken), expected);
+    assert_eq!(input.places(Rule::StrayToken), expected);
 }
 
 #[rstest]
@@ -554,8 +554,8 @@ fn stray_token(#[case] text: &str, #[case] fires: bool) {
 #[case(json!({ "responseContains": ["due {{seed:due}}"] }), &[])]
 #[case(json!({ "responseContains": ["18"] }), &[])]
 fn volatile_value(#[case] expect: Value, #[case] places: &[&str]) {
-    let linted = Linted::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(linted.places(Rule::VolatileValue), places);
+    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.places(Rule::VolatileValue), places);
 }
 
 #[rstest]
@@ -573,12 +573,12 @@ fn volatile_value(#[case] expect: Value, #[case] places: &[&str]) {
 )]
 #[case(json!({ "noToolErrors": false }), Rule::CannotFail, &["0/expect"])]
 #[case(json!({ "toolsCalled": ["a"] }), Rule::CannotFail, &[])]
-fn what_no_answer_or_every_answer_fulfils(#[case] expect: Value, #[case] rule: Rule, #[case] places: &[&str]) {
-    assert_eq!(Linted::one("x.labeled.json", json!({ "expect": expect })).places(rule), places);
+fn contradictions_and_vacuous_cases(#[case] expect: Value, #[case] rule: Rule, #[case] places: &[&str]) {
+    assert_eq!(LintInput::one("x.labeled.json", json!({ "expect": expect })).places(rule), places);
 }
 
 #[test]
-fn parameters_and_stubs_are_those_of_the_registry() {
+fn checks_parameters_and_stubs_against_the_registry() {
     let schema = json!({ "type": "object", "properties": { "units": { "enum": ["metric", "imperial"] } } });
     let tool = Tool { name: "get_weather".to_owned(), input_schema: Some(schema).into(), ..Tool::default() };
     let param = |name: &str, value: &str| json!({ "tool": "get_weather", "paramName": name, "assertion": "equals", "value": value });
@@ -589,28 +589,28 @@ fn parameters_and_stubs_are_those_of_the_registry() {
             "toolParams": [param("units", "metric"), param("units", "kelvin"), param("unit", "metric")],
         }
     });
-    let linted = Linted { registry: Some(Registry::of([tool])), ..Linted::one("get_weather.labeled.json", members) };
-    assert_eq!(linted.places(Rule::ParamValue), ["0/expect/toolParams/1/value"]);
-    assert_eq!(linted.places(Rule::UnknownParam), ["0/expect/toolParams/2/paramName"]);
-    assert_eq!(linted.places(Rule::MissingStub), ["0/stubs"]);
-    assert_eq!(linted.places(Rule::UnknownTool), ["0/stubs/get_wether"]);
+    let input = LintInput { registry: Some(Registry::from_tools([tool])), ..LintInput::one("get_weather.labeled.json", members) };
+    assert_eq!(input.places(Rule::ParamValue), ["0/expect/toolParams/1/value"]);
+    assert_eq!(input.places(Rule::UnknownParam), ["0/expect/toolParams/2/paramName"]);
+    assert_eq!(input.places(Rule::MissingStub), ["0/stubs"]);
+    assert_eq!(input.places(Rule::UnknownTool), ["0/stubs/get_wether"]);
 }
 
 #[test]
-fn places_lead_into_both_kinds_of_file() {
-    let bare = Linted::one("x.golden.json", json!({ "stubs": {} }));
-    let envelope = Linted::new("x.golden.json", json!({ "cases": bare.document }));
+fn pointers_are_valid_in_both_kinds_of_file() {
+    let bare = LintInput::one("x.golden.json", json!({ "stubs": {} }));
+    let envelope = LintInput::new("x.golden.json", json!({ "cases": bare.document }));
     assert_eq!(bare.lints(), envelope.lints());
     assert_ne!(bare.lints(), Vec::new());
 }
 
 #[test]
-fn a_removed_regression_case_is_found_unless_it_is_archived() {
+fn finds_removed_regression_cases_unless_archived() {
     let document = json!({"metadata": {"caseHashes": {"rg-x/-001": "a", "rg-x-002": "b"}}, "cases": []});
-    let mut linted = Linted::new("x.regression.json", document);
-    assert_eq!(linted.places(Rule::RemovedRegression), Vec::<String>::new(), "nobody looked into the archive");
-    linted.archived = Some(BTreeSet::from(["rg-x-002".to_owned()]));
-    assert_eq!(linted.places(Rule::RemovedRegression), ["/metadata/caseHashes/rg-x~1-001"]);
+    let mut input = LintInput::new("x.regression.json", document);
+    assert_eq!(input.places(Rule::RemovedRegression), Vec::<String>::new(), "the archive is unknown");
+    input.archived = Some(BTreeSet::from(["rg-x-002".to_owned()]));
+    assert_eq!(input.places(Rule::RemovedRegression), ["/metadata/caseHashes/rg-x~1-001"]);
 }
 
 #[rstest]
@@ -621,7 +621,7 @@ fn a_removed_regression_case_is_found_unless_it_is_archived() {
 #[case("x.labeled.json", json!({"bugRef": "#1"}), false, &[])]
 #[case("x.labeled.json", json!({"difficulty": "regression"}), true, &["0/id"])]
 #[case("x.labeled.json", json!({"difficulty": "edge"}), true, &[])]
-fn a_case_without_its_hash_is_found_where_others_have_one(
+fn finds_unsealed_regression_cases(
     #[case] name: &'static str,
     #[case] members: Value,
     #[case] has_hashes: bool,
@@ -629,7 +629,7 @@ fn a_case_without_its_hash_is_found_where_others_have_one(
 ) {
     let metadata = if has_hashes { json!({"caseHashes": {}}) } else { json!({}) };
     let document = json!({"metadata": metadata, "cases": [case("rg-x-001", members)]});
-    assert_eq!(Linted::new(name, document).places(Rule::UnsealedRegression), places);
+    assert_eq!(LintInput::new(name, document).places(Rule::UnsealedRegression), places);
 }
 
 #[rstest]
@@ -637,12 +637,12 @@ fn a_case_without_its_hash_is_found_where_others_have_one(
 #[case("x.regression.json", Some("rg-x-002"), &[])]
 #[case("x.regression.json", None, &[])]
 #[case("x.labeled.json", Some("rg-x-001"), &[])]
-fn a_case_that_is_archived_too_is_found(
+fn finds_archived_regression_cases(
     #[case] name: &'static str,
     #[case] archived: Option<&str>,
     #[case] places: &[&str],
 ) {
     let archived = archived.map(|id| BTreeSet::from([id.to_owned()]));
     let document = json!({"cases": [case("rg-x-001", json!({}))]});
-    assert_eq!(Linted { archived, ..Linted::new(name, document) }.places(Rule::ArchivedRegression), places);
+    assert_eq!(LintInput { archived, ..LintInput::new(name, document) }.places(Rule::ArchivedRegression), places);
 }

@@ -1,9 +1,9 @@
-//! The core as the rest of karat sees it: files in, verdicts out.
+//! Tests of the core's public API: files in, verdicts out.
 
+mod assertions;
 mod bfcl;
-mod judging;
+mod eval_files;
 mod lints;
-mod reading;
+mod model_turns;
 mod rubrics;
-mod turns;
 mod vectors;

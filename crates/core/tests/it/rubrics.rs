@@ -1,4 +1,4 @@
-//! Rubric files: what is read, what is refused, and what the schema says of it.
+//! Rubric files: parsing, errors and the schema.
 
 use karat_core::case::{Origin, RubricFile, RubricFileSchema, SuiteFile, Tier};
 use karat_json::Finding;
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 
 const NAME: Origin<'_> = Origin { file_name: "get-weather.rubric.json" };
 
-fn read(file: &Value) -> Result<RubricFile, Vec<String>> {
-    let text = serde_json::to_string_pretty(file).expect("a value is JSON");
+fn parse(file: &Value) -> Result<RubricFile, Vec<String>> {
+    let text = serde_json::to_string_pretty(file).expect("serializable");
     let line = |finding: Finding| {
         let Finding { place, case_id, message, help, .. } = finding;
         let id = case_id.map(|id| format!(" {id}")).unwrap_or_default();
         let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
         format!("{}{id}: {message}{help}", place.position.line)
     };
-    RubricFile::read(text.as_bytes(), NAME).map_err(|invalid| invalid.findings.into_iter().map(line).collect())
+    RubricFile::parse(text.as_bytes(), NAME).map_err(|invalid| invalid.findings.into_iter().map(line).collect())
 }
 
-fn whole() -> Value {
+fn full_file() -> Value {
     json!({
         "$schema": "rubric.json",
         "metadata": { "toolName": "get_weather", "tier": "rubric" },
@@ -38,30 +38,30 @@ fn whole() -> Value {
 }
 
 #[test]
-fn a_case_is_what_an_agent_answers_and_what_a_judge_scores() {
-    let file = read(&whole()).unwrap();
+fn parses_a_rubric_file() {
+    let file = parse(&full_file()).unwrap();
     assert_eq!((file.tool_name.as_str(), file.hash.len()), ("get_weather", 12));
     let case = &file.cases[0];
     assert_eq!((case.case.line, case.case.max_turns), (8, Some(3)));
     assert_eq!(case.case.stubs.as_ref().map(serde_json::Map::len), Some(1));
     assert_eq!(case.case.expect, karat_core::case::Expectation::default());
     assert_eq!(case.reference_data.as_ref().unwrap()["paris"], 18);
-    let rubric: Vec<(&str, u64)> = case.rubric.iter().map(|one| (one.dimension.as_str(), one.max_score)).collect();
+    let rubric: Vec<(&str, u64)> = case.rubric.iter().map(|dimension| (dimension.dimension.as_str(), dimension.max_score)).collect();
     assert_eq!(rubric, [("accuracy", 1), ("tone", 5)]);
     let plain = file.without_rubrics();
     assert_eq!((plain.tier, plain.cases.len()), (Tier::Rubric, 1));
 }
 
 #[test]
-fn a_bare_array_is_enough() {
-    let file = read(&whole()["cases"]).unwrap();
+fn accepts_a_bare_array() {
+    let file = parse(&full_file()["cases"]).unwrap();
     assert_eq!((file.tool_name.as_str(), file.metadata), ("get-weather", None));
 }
 
 #[rstest]
 #[case("/cases/0/rubric", json!([]), &["23 rb-get-weather-001: 'rubric' needs at least one dimension"])]
-#[case("/cases/0/rubric/1/dimension", json!("accuracy"), &["30 rb-get-weather-001: the dimension 'accuracy' is there already"])]
-#[case("/cases/0/rubric/1/dimension", json!(" accuracy"), &["30 rb-get-weather-001: the dimension ' accuracy' is there already"])]
+#[case("/cases/0/rubric/1/dimension", json!("accuracy"), &["30 rb-get-weather-001: duplicate dimension 'accuracy'"])]
+#[case("/cases/0/rubric/1/dimension", json!(" accuracy"), &["30 rb-get-weather-001: duplicate dimension ' accuracy'"])]
 #[case("/cases/0/rubric/0/maxScore", json!(0), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found 0"])]
 #[case("/cases/0/rubric/0/maxScore", json!(2.5), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found 2.5"])]
 #[case("/cases/0/rubric/0/maxScore", json!("5"), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found a string"])]
@@ -74,57 +74,57 @@ fn a_bare_array_is_enough() {
 #[case("/cases/0/maxTurns", json!(0), &["22 rb-get-weather-001: 'maxTurns' must be a whole number from 1, found 0"])]
 #[case("/cases/0/id", json!(" "), &["9  : 'id' is empty"])]
 #[case("/metadata/tier", json!("golden"), &["5: 'tier' of a rubric file cannot be 'golden'"])]
-fn what_is_wrong_is_said_with_its_place(#[case] pointer: &str, #[case] value: Value, #[case] expected: &[&str]) {
-    let mut file = whole();
+fn reports_problems_with_their_line(#[case] pointer: &str, #[case] value: Value, #[case] expected: &[&str]) {
+    let mut file = full_file();
     *file.pointer_mut(pointer).unwrap() = value;
-    assert_eq!(read(&file).unwrap_err(), expected);
+    assert_eq!(parse(&file).unwrap_err(), expected);
 }
 
 #[test]
-fn keys_of_other_files_are_unknown_or_explained() {
-    let mut file = whole();
+fn rejects_keys_of_eval_files() {
+    let mut file = full_file();
     file["cases"][0]["difficulty"] = json!("edge");
-    assert_eq!(read(&file).unwrap_err().len(), 1);
+    assert_eq!(parse(&file).unwrap_err().len(), 1);
     file["cases"][0]["expect"] = json!({});
-    let findings = read(&file).unwrap_err();
+    let findings = parse(&file).unwrap_err();
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("does not stand in a rubric file (keep it in a file of its own"), "{findings:?}");
+    assert!(findings[0].contains("does not belong in a rubric file (move it to an eval file"), "{findings:?}");
 }
 
 #[test]
-fn ids_are_unique_and_keys_stand_once() {
-    let mut file = whole();
+fn rejects_duplicate_ids_and_keys() {
+    let mut file = full_file();
     let case = file["cases"][0].clone();
     file["cases"].as_array_mut().unwrap().push(case);
-    assert_eq!(read(&file).unwrap_err().len(), 1);
+    assert_eq!(parse(&file).unwrap_err().len(), 1);
     let text = "[{\"id\": \"a\", \"input\": {\"message\": \"m\"}, \"rubric\": [{\"dimension\": \"d\", \"maxScore\": 1, \
                 \"maxScore\": 9, \"criteria\": \"c\"}]}]";
-    assert_eq!(RubricFile::read(text.as_bytes(), NAME).unwrap_err().findings.len(), 1);
+    assert_eq!(RubricFile::parse(text.as_bytes(), NAME).unwrap_err().findings.len(), 1);
 }
 
-/// Of which kind a file is follows from its tier: what its metadata says, or else its name.
+/// The tier comes from the metadata or, failing that, from the file name.
 #[rstest]
 #[case("x.rubric.json", json!(null), Some(Tier::Rubric), true)]
 #[case("x.json", json!("rubric"), Some(Tier::Rubric), true)]
 #[case("x.golden.json", json!("rubric"), Some(Tier::Rubric), true)]
 #[case("x.golden.json", json!(null), None, false)]
 #[case("x.rubric.json", json!("golden"), None, false)]
-fn the_tier_says_of_which_kind_a_file_is(
+fn the_tier_decides_the_kind_of_file(
     #[case] file_name: &str,
     #[case] tier: Value,
     #[case] rubric: Option<Tier>,
-    #[case] is_read: bool,
+    #[case] is_valid: bool,
 ) {
-    let mut file = whole();
+    let mut file = full_file();
     file["metadata"]["tier"] = tier;
-    let read = SuiteFile::read(file.to_string().as_bytes(), Origin { file_name });
-    assert_eq!(read.is_ok(), is_read, "{read:?}");
-    match read {
+    let parsed = SuiteFile::parse(file.to_string().as_bytes(), Origin { file_name });
+    assert_eq!(parsed.is_ok(), is_valid, "{parsed:?}");
+    match parsed {
         Ok(SuiteFile::Rubric(_)) => assert_eq!(rubric, Some(Tier::Rubric)),
-        Ok(SuiteFile::Eval(_)) => panic!("a rubric is no eval file"),
+        Ok(SuiteFile::Eval(_)) => panic!("parsed as an eval file"),
         Err(invalid) => {
             let help = invalid.findings[0].help.as_deref().unwrap();
-            assert_eq!(help, "keep rubric cases in a file of their own, named x.rubric.json");
+            assert_eq!(help, "move it to a rubric file, named x.rubric.json");
         }
     }
 }
@@ -136,15 +136,15 @@ fn the_tier_says_of_which_kind_a_file_is(
 #[case(b"{\"metadata\": 7, \"cases\": []}")]
 #[case(b"\xff")]
 #[case(b"[{\"id\": 1, \"rubric\": {}}]")]
-fn no_bytes_are_too_strange(#[case] bytes: &[u8]) {
-    assert!(SuiteFile::read(bytes, NAME).is_err());
+fn rejects_malformed_files(#[case] bytes: &[u8]) {
+    assert!(SuiteFile::parse(bytes, NAME).is_err());
 }
 
 #[test]
-fn schema_and_reader_agree() {
+fn schema_and_parser_agree() {
     let schema = serde_json::to_value(schemars::schema_for!(RubricFileSchema)).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let places = [
+    let pointers = [
         "/cases",
         "/cases/0",
         "/cases/0/id",
@@ -164,19 +164,19 @@ fn schema_and_reader_agree() {
     ];
     let values = json!([null, true, 0, 1, -1, 1.5, 2.0, "", " ", "text", [], [1], ["a"], [{}], {}, { "a": 1 }]);
     let mut seen = [0, 0];
-    for pointer in places {
+    for pointer in pointers {
         for value in values.as_array().unwrap() {
-            let mut changed = whole();
+            let mut changed = full_file();
             *changed.pointer_mut(pointer).unwrap() = value.clone();
-            let (reader, schema) = (read(&changed), validator.is_valid(&changed));
-            assert_eq!(reader.is_ok(), schema, "{pointer} = {value}: the reader says {reader:?}");
+            let (parsed, schema) = (parse(&changed), validator.is_valid(&changed));
+            assert_eq!(parsed.is_ok(), schema, "{pointer} = {value}: {parsed:?}");
             seen[usize::from(schema)] += 1;
         }
         let (parent, key) = pointer.rsplit_once('/').unwrap();
-        let mut without = whole();
+        let mut without = full_file();
         if let Some(map) = without.pointer_mut(parent).and_then(Value::as_object_mut) {
             map.remove(key);
-            assert_eq!(read(&without).is_ok(), validator.is_valid(&without), "without {pointer}");
+            assert_eq!(parse(&without).is_ok(), validator.is_valid(&without), "without {pointer}");
         }
     }
     assert!(seen.iter().all(|count| *count > 20), "{seen:?}");

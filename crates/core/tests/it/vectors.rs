@@ -1,6 +1,6 @@
-//! Plays the project's conformance vectors over the pure core: an expectation, an agent's reply, and the verdict.
+//! Runs the conformance vectors against the core: an expectation, an agent's reply, and the verdict.
 //!
-//! The command-line tests play the same files through the real binary; here a wrong rule is found without one.
+//! The CLI tests run the same files through the binary; these are faster and need no agent.
 
 use karat_core::assertion::{Evidence, Mode, Strictness, Verdict, judge};
 use karat_core::case::{EvalFile, Origin};
@@ -11,7 +11,7 @@ use karat_core::trace::Trace;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::turns::{mode_of, trace_of_turns};
+use crate::model_turns::{mode_for, trace_of_turns};
 
 #[rstest]
 #[case::routing(include_str!("../../../../conformance/routing.json"), 27)]
@@ -21,43 +21,43 @@ use crate::turns::{mode_of, trace_of_turns};
 #[case::model_openai(include_str!("../../../../conformance/model-openai.json"), 13)]
 #[case::model_anthropic(include_str!("../../../../conformance/model-anthropic.json"), 13)]
 #[case::model_own(include_str!("../../../../conformance/model-own.json"), 44)]
-fn verdicts_are_as_agreed(#[case] file: &str, #[case] count: usize) {
+fn verdicts_match_the_vectors(#[case] file: &str, #[case] count: usize) {
     let document: Value = serde_json::from_str(file).unwrap();
     let vectors = document["vectors"].as_array().unwrap();
-    let problems: Vec<String> = vectors.iter().flat_map(|vector| play(&document, vector)).collect();
+    let problems: Vec<String> = vectors.iter().flat_map(|vector| check_vector(&document, vector)).collect();
     assert_eq!(problems, Vec::<String>::new());
-    assert_eq!(vectors.len(), count, "every vector of the file was played");
+    assert_eq!(vectors.len(), count, "not all vectors ran");
 }
 
-/// Judges one vector and returns what is not as wanted.
-fn play(document: &Value, vector: &Value) -> Vec<String> {
-    let (verdict, trace) = verdict_of(document, vector);
-    let name = vector["name"].as_str().expect("a vector has a name");
+/// Judges one vector and returns the differences from the expected result.
+fn check_vector(document: &Value, vector: &Value) -> Vec<String> {
+    let (verdict, trace) = judge_vector(document, vector);
+    let name = vector["name"].as_str().expect("name");
     let mut problems = Vec::new();
-    for (key, want) in vector["want"].as_object().expect("a vector says what is wanted") {
-        if let Some(problem) = differs(key, want, &verdict, &trace) {
+    for (key, want) in vector["want"].as_object().expect("want") {
+        if let Some(problem) = difference(key, want, &verdict, &trace) {
             problems.push(format!("{name}: {key}: {problem}"));
         }
     }
     problems
 }
 
-fn verdict_of(document: &Value, vector: &Value) -> (Verdict, Trace) {
+fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
     let mut case = json!({"id": "gs-vector-001", "description": vector["name"], "input": {"message": vector["name"]}});
     let own = vector.get("case").and_then(Value::as_object).cloned().unwrap_or_default();
-    case.as_object_mut().expect("a case is an object").extend(own);
+    case.as_object_mut().expect("case object").extend(own);
     case["expect"] = vector["expect"].clone();
     let bytes = json!([case]).to_string();
-    let file = EvalFile::read(bytes.as_bytes(), Origin { file_name: "vector.golden.json" })
+    let file = EvalFile::parse(bytes.as_bytes(), Origin { file_name: "vector.golden.json" })
         .unwrap_or_else(|invalid| panic!("{}: {:?}", vector["name"], invalid.findings));
-    let own_or_shared = |key: &str| vector.get(key).or_else(|| document.get(key)).cloned();
-    let tokens = TokenSources { seed: own_or_shared("seed"), snapshot: own_or_shared("snapshot") };
+    let setting = |key: &str| vector.get(key).or_else(|| document.get(key)).cloned();
+    let tokens = TokenSources { seed: setting("seed"), snapshot: setting("snapshot") };
     let registry = document.get("tools").map(registry_of);
     let case = &file.cases[0];
-    let (trace, mode) = match own_or_shared("mode").as_ref().and_then(Value::as_str) {
+    let (trace, mode) = match setting("mode").as_ref().and_then(Value::as_str) {
         None | Some("endpoint") => (trace_of(&vector["reply"]), Mode::Endpoint),
-        Some("openai" | "anthropic") => (trace_of_turns(&vector["reply"], case), mode_of(case)),
-        Some(other) => panic!("the mode '{other}' is not known here"),
+        Some("openai" | "anthropic") => (trace_of_turns(&vector["reply"], case), mode_for(case)),
+        Some(other) => panic!("unknown mode '{other}'"),
     };
     let evidence = Evidence {
         case,
@@ -72,23 +72,23 @@ fn verdict_of(document: &Value, vector: &Value) -> (Verdict, Trace) {
 
 fn registry_of(tools: &Value) -> Registry {
     let tool = |tool: &Value| Tool {
-        name: tool["name"].as_str().expect("a tool has a name").to_owned(),
+        name: tool["name"].as_str().expect("tool name").to_owned(),
         input_schema: tool.get("inputSchema").cloned().into(),
         ..Tool::default()
     };
-    Registry::of(tools.as_array().into_iter().flatten().map(tool))
+    Registry::from_tools(tools.as_array().into_iter().flatten().map(tool))
 }
 
-/// Takes the reply as an agent that needed exactly the scripted delay would have given it.
+/// Converts a reply to a trace; the scripted delay becomes the latency.
 fn trace_of(reply: &Value) -> Trace {
     let known = ["response", "toolCalls", "usage", "model", "delayMs"];
-    for key in reply.as_object().expect("a reply is an object").keys() {
-        assert!(known.contains(&key.as_str()), "the reply's key '{key}' is not known here");
+    for key in reply.as_object().expect("reply object").keys() {
+        assert!(known.contains(&key.as_str()), "unknown key '{key}' in the reply");
     }
     let part = |key: &str| reply.get(key).cloned();
     Trace {
         response: reply["response"].as_str().unwrap_or_default().to_owned(),
-        tool_calls: part("toolCalls").map_or_else(Vec::new, |calls| serde_json::from_value(calls).expect("calls")),
+        tool_calls: part("toolCalls").map_or_else(Vec::new, |calls| serde_json::from_value(calls).expect("tool calls")),
         usage: part("usage").map(|usage| serde_json::from_value(usage).expect("usage")),
         model: reply["model"].as_str().map(str::to_owned),
         stop_reason: None,
@@ -98,20 +98,20 @@ fn trace_of(reply: &Value) -> Trace {
     }
 }
 
-/// Returns what is instead of what is wanted.
-fn differs(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<String> {
+/// Returns the actual value if it differs from the expected one.
+fn difference(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<String> {
     let error = verdict.failures.first().map_or("", |failure| &failure.message);
-    let holds = |part: &Value| part.as_str().is_some_and(|part| error.contains(part));
+    let is_in_error = |part: &Value| part.as_str().is_some_and(|part| error.contains(part));
     match key {
         "passed" => unless(want == verdict.passed(), &json!([verdict.passed(), error])),
         "run" => unless(*want == json!(verdict.assertions_run), &json!(verdict.assertions_run)),
         "skipped" => unless(*want == json!(verdict.assertions_skipped), &json!(verdict.assertions_skipped)),
         "error" => unless(want.as_str().is_some_and(|start| error.starts_with(start)), &json!(error)),
         "errorHas" => {
-            let one = std::slice::from_ref(want);
-            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(holds), &json!(error))
+            let single = std::slice::from_ref(want);
+            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(is_in_error), &json!(error))
         }
-        "details" => want.as_object().expect("details are an object").iter().find_map(|(key, want)| {
+        "details" => want.as_object().expect("details object").iter().find_map(|(key, want)| {
             let got = match key.as_str() {
                 "toolsCalled" => json!(trace.tool_names()),
                 "skippedTokens" => json!(verdict.skipped_tokens),
@@ -119,28 +119,28 @@ fn differs(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Option<
                 "toolCalls" => json!(trace.tool_calls),
                 "usage" => json!(trace.usage),
                 "stopReason" => json!(trace.stop_reason),
-                other => return Some(format!("'{other}' is not known here")),
+                other => return Some(format!("unknown key '{other}'")),
             };
-            unless(fits(want, &got), &got)
+            unless(matches(want, &got), &got)
         }),
-        other => Some(format!("'{other}' is not known here")),
+        other => Some(format!("unknown key '{other}'")),
     }
 }
 
-/// Tells whether there is what is wanted: objects as subsets, lists element by element.
-fn fits(want: &Value, got: &Value) -> bool {
+/// Whether the actual value matches: objects as subsets, lists element by element.
+fn matches(want: &Value, got: &Value) -> bool {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => want.iter().all(|(key, want)| match got.get(key) {
             _ if *want == json!({"$absent": true}) => got.get(key).is_none_or(Value::is_null),
-            got => got.is_some_and(|got| fits(want, got)),
+            got => got.is_some_and(|got| matches(want, got)),
         }),
         (Value::Array(want), Value::Array(got)) => {
-            want.len() == got.len() && want.iter().zip(got).all(|(want, got)| fits(want, got))
+            want.len() == got.len() && want.iter().zip(got).all(|(want, got)| matches(want, got))
         }
         _ => want == got,
     }
 }
 
-fn unless(holds: bool, got: &Value) -> Option<String> {
-    (!holds).then(|| got.to_string())
+fn unless(is_expected: bool, got: &Value) -> Option<String> {
+    (!is_expected).then(|| got.to_string())
 }

@@ -1,20 +1,20 @@
-//! Whether one version of an eval is better than another.
+//! Comparison of two versions of an eval.
 
 use std::cmp::Ordering;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::estimate::{Estimate, size};
+use super::estimate::{Estimate, to_usize};
 use crate::contradiction::contradicts;
 use karat_core::rating::Rating;
 use karat_core::statistics::{SIGNIFICANCE, sign_test};
 
-/// What two versions said of one trace.
+/// Verdicts of two versions on one trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictPair {
     pub trace_id: String,
-    /// None: an error.
+    /// `None` on an error.
     pub before: Option<bool>,
     pub now: Option<bool>,
     /// The reason, or the error.
@@ -23,68 +23,66 @@ pub struct VerdictPair {
     pub rating: Option<Rating>,
 }
 
-/// What two versions of an eval said of the traces that both have judged.
+/// Verdicts of two versions of an eval on the traces that both have judged.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval compare")]
 pub struct VersionComparison {
     pub eval_id: String,
     pub before: VersionFigures,
     pub now: VersionFigures,
-    /// How many traces both versions have judged, errors among them.
+    /// Number of traces that both versions have judged, including errors.
     pub common_traces: u64,
-    /// How many of these have a rating that is not neutral: what accuracy is measured by. An error is no verdict, and
-    /// counts as a wrong one: otherwise a version would become better by breaking where it was wrong.
+    /// Number of these with a non-neutral rating, the basis of accuracy. An error counts as a wrong verdict; otherwise
+    /// a version could improve by crashing where it was wrong.
     pub compared: u64,
-    /// Compared traces of which the verdict was wrong or missing and is right.
+    /// Compared traces whose verdict was wrong or missing and is now correct.
     pub better: u64,
-    /// Compared traces of which the verdict was right and is wrong or missing.
+    /// Compared traces whose verdict was correct and is now wrong or missing.
     pub worse: u64,
-    /// The difference of the two accuracies.
+    /// Difference of the two accuracies.
     pub net_change: Option<f64>,
-    /// How likely chance alone shows changes as uneven as these, by the exact test of `McNemar`.
+    /// Probability of changes at least this uneven by chance (exact `McNemar` test).
     pub p_value: f64,
     pub direction: Direction,
-    /// Every trace of which the versions do not say the same: worse ones first, then lost ones, better ones, gained ones
-    /// and those that nobody rated.
+    /// Traces with different verdicts: worse first, then lost, better, gained and unrated.
     pub changed: Vec<ChangedVerdict>,
 }
 
 /// One version in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct VersionFigures {
-    /// Null: code that is no version yet.
+    /// Null for code that is not a version yet.
     pub version: Option<u64>,
-    /// On the compared traces, where an error counts as wrong.
+    /// On the compared traces; an error counts as wrong.
     pub accuracy: Option<Estimate>,
     /// Common traces on which this version errored.
     pub errored: u64,
 }
 
-/// What the changes come to.
+/// Direction of the changes overall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// More changed for the better than chance explains (p under 0.05), and no more verdicts were lost to errors than
-    /// chance explains.
+    /// Significantly more changes for the better (p < 0.05), and no significant loss of verdicts to errors.
     Better,
-    /// More changed for the worse than chance explains (p under 0.05).
+    /// Significantly more changes for the worse (p < 0.05).
     Worse,
-    /// Chance explains what changed, or verdicts are better and many are lost.
+    /// Not significant, or better but with many verdicts lost.
     Unclear,
 }
 
-/// A trace of which two versions do not say the same.
+/// A trace with different verdicts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangedVerdict {
     pub trace_id: String,
     pub change: Change,
-    /// Null: an error.
+    /// Null on an error.
     pub before: Option<bool>,
     pub now: Option<bool>,
     /// The reason, or the error.
     pub before_reason: Option<String>,
     pub now_reason: Option<String>,
-    /// What people say; null where nobody said anything.
+    /// Null if unrated.
     pub rating: Option<Rating>,
 }
 
@@ -92,15 +90,15 @@ pub struct ChangedVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// It was right and is wrong.
+    /// Was correct, is now wrong.
     Worse,
-    /// There was a verdict, and now there is an error.
+    /// Was a verdict, is now an error.
     Lost,
-    /// It was wrong and is right.
+    /// Was wrong, is now correct.
     Better,
-    /// There was an error, and now there is a verdict.
+    /// Was an error, is now a verdict.
     Gained,
-    /// Nobody says which verdict is right.
+    /// Changed, but no rating tells which verdict is correct.
     Unrated,
 }
 
@@ -117,7 +115,7 @@ impl Change {
 }
 
 impl VersionComparison {
-    /// Compares two versions by what they said of the same traces.
+    /// Compares two versions by their verdicts on the same traces.
     pub fn of(eval_id: &str, before: u64, now: u64, pairs: Vec<VerdictPair>) -> Self {
         let common_traces = pairs.len() as u64;
         let errors = |verdict: fn(&VerdictPair) -> Option<bool>| {
@@ -127,7 +125,7 @@ impl VersionComparison {
         let (mut both_right, mut both_wrong, mut better, mut worse) = (0_u64, 0_u64, 0_u64, 0_u64);
         let mut changed = Vec::new();
         for pair in pairs {
-            match judged(&pair) {
+            match correctness(&pair) {
                 Some((true, true)) => both_right += 1,
                 Some((false, false)) => both_wrong += 1,
                 Some((false, true)) => better += 1,
@@ -145,11 +143,11 @@ impl VersionComparison {
         };
         let before = side(before, errored_before, both_right + worse);
         let now = side(now, errored_now, both_right + better);
-        let p_value = sign_test(size(worse), size(better));
+        let p_value = sign_test(to_usize(worse), to_usize(better));
         let count =
             |change: Change| changed.iter().filter(|changed: &&ChangedVerdict| changed.change == change).count();
         let (lost, gained) = (count(Change::Lost), count(Change::Gained));
-        // On unrated traces too: a version that breaks on most of them is not better for being right on a few.
+        // Includes unrated traces: a version that crashes on most of them is not better for being right on a few.
         let breaks_more = lost > gained && sign_test(gained, lost) < SIGNIFICANCE;
         Self {
             eval_id: eval_id.to_owned(),
@@ -171,14 +169,14 @@ impl VersionComparison {
         }
     }
 
-    /// Returns how many verdicts changed in this way.
+    /// Returns the number of verdicts with this change.
     pub fn count(&self, change: Change) -> usize {
         self.changed.iter().filter(|changed| changed.change == change).count()
     }
 }
 
-/// Tells whether each verdict is right, which a missing one is not; none where nobody says.
-fn judged(pair: &VerdictPair) -> Option<(bool, bool)> {
+/// Returns whether each verdict is correct (a missing one is not); `None` without a usable rating.
+fn correctness(pair: &VerdictPair) -> Option<(bool, bool)> {
     let rating = pair.rating.filter(|rating| *rating != Rating::Neutral)?;
     let right = |verdict: Option<bool>| verdict.is_some_and(|passed| !contradicts(rating, passed));
     Some((right(pair.before), right(pair.now)))
@@ -188,7 +186,7 @@ fn changed_verdict(pair: VerdictPair) -> Option<ChangedVerdict> {
     if pair.before == pair.now {
         return None;
     }
-    let change = match (pair.before, pair.now, judged(&pair)) {
+    let change = match (pair.before, pair.now, correctness(&pair)) {
         (Some(_), None, _) => Change::Lost,
         (None, _, _) => Change::Gained,
         (_, _, Some((_, true))) => Change::Better,
@@ -234,7 +232,7 @@ mod tests {
     #[case(Some(true), None, Some(Rating::Positive), Some(Change::Lost))]
     #[case(None, Some(true), Some(Rating::Positive), Some(Change::Gained))]
     #[case(None, None, Some(Rating::Positive), None)]
-    fn a_change_is_judged_by_people(
+    fn classifies_a_change_by_the_rating(
         #[case] before: Option<bool>,
         #[case] now: Option<bool>,
         #[case] rating: Option<Rating>,
@@ -245,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_of_nine_for_the_better_are_no_chance() {
+    fn eight_of_nine_better_is_significant() {
         let mut pairs: Vec<VerdictPair> =
             (0..8).map(|id| pair(&id.to_string(), Some(true), Some(false), Some(Rating::Negative))).collect();
         pairs.push(pair("9", Some(true), Some(false), Some(Rating::Positive)));
@@ -263,9 +261,9 @@ mod tests {
     }
 
     #[test]
-    fn errors_make_no_version_better() {
+    fn errors_do_not_make_a_version_better() {
         let rating = |id: usize| if id.is_multiple_of(2) { Rating::Positive } else { Rating::Negative };
-        // All pass before. Now most break, and the few that are left are right.
+        // All passed before. Now most crash, and the remaining few are correct.
         let pairs = |rated: bool| -> Vec<VerdictPair> {
             let rating_of = |id: usize| (rated || id < 17).then(|| rating(id));
             let now = |id: usize| (id < 17).then(|| rating(id) == Rating::Positive);
@@ -275,24 +273,24 @@ mod tests {
         assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 91, 200));
         assert_eq!((comparison.direction, comparison.count(Change::Lost)), (Direction::Worse, 183));
         assert_eq!(comparison.now.accuracy, Estimate::share(17, 200));
-        // Nobody rated what breaks now.
+        // The traces that crash now are unrated.
         let comparison = VersionComparison::of("eval_x", 1, 2, pairs(false));
         assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 0, 17));
         assert_eq!(comparison.direction, Direction::Unclear);
     }
 
     proptest! {
-        /// What is better one way round is worse the other way.
+        /// Swapping the versions swaps better and worse.
         #[test]
-        fn the_other_way_round_is_the_opposite(kinds in prop::collection::vec((0_u8..3, 0_u8..3, 0_u8..4), 0..60)) {
+        fn comparison_is_antisymmetric(kinds in prop::collection::vec((0_u8..3, 0_u8..3, 0_u8..4), 0..60)) {
             let verdict = |kind: u8| match kind { 0 => None, 1 => Some(true), _ => Some(false) };
             let rating = |kind: u8| Rating::ALL.get(usize::from(kind)).copied();
             let pairs: Vec<VerdictPair> = kinds.iter().enumerate()
                 .map(|(id, (before, now, rated))| pair(&id.to_string(), verdict(*before), verdict(*now), rating(*rated)))
                 .collect();
-            let turned: Vec<VerdictPair> =
+            let swapped: Vec<VerdictPair> =
                 pairs.iter().map(|pair| VerdictPair { before: pair.now, now: pair.before, ..pair.clone() }).collect();
-            let (one, other) = (VersionComparison::of("e", 1, 2, pairs), VersionComparison::of("e", 2, 1, turned));
+            let (one, other) = (VersionComparison::of("e", 1, 2, pairs), VersionComparison::of("e", 2, 1, swapped));
             prop_assert_eq!((one.better, one.worse), (other.worse, other.better));
             prop_assert_eq!(one.p_value.to_bits(), other.p_value.to_bits());
             prop_assert_eq!(one.changed.len(), other.changed.len());

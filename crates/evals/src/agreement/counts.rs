@@ -1,19 +1,19 @@
-//! How often verdicts and ratings agree.
+//! Counts of verdicts by rating.
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How often a version of an eval said what, beside what people said.
+/// Verdicts of one version of an eval, by rating.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgreementCounts {
     pub passed_positive: u64,
     pub passed_negative: u64,
     pub failed_positive: u64,
     pub failed_negative: u64,
-    /// Verdicts on traces that people find neutral.
+    /// Verdicts on traces rated neutral.
     pub neutral: u64,
-    /// Verdicts on traces that nobody rated.
+    /// Verdicts on unrated traces.
     pub unrated: u64,
     /// Executions without a verdict, rated or not.
     pub errored: u64,
@@ -30,7 +30,7 @@ impl AgreementCounts {
         self.errored += other.errored;
     }
 
-    /// Returns how many verdicts have a rating to be compared with.
+    /// Returns the number of verdicts with a rating to compare with.
     pub fn compared(&self) -> u64 {
         self.passed_positive + self.passed_negative + self.failed_positive + self.failed_negative
     }
@@ -44,7 +44,7 @@ impl AgreementCounts {
     }
 }
 
-/// The counts of traces that began on one day, or came into the store on it where they do not say when.
+/// Counts of traces that began on one day (or were stored on it, if they have no start time).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgreementDay {
     pub day: Date,

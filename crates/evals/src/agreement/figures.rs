@@ -1,4 +1,4 @@
-//! How well verdicts fit what people said.
+//! Figures of how well verdicts match ratings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,24 +7,24 @@ use super::counts::AgreementCounts;
 use super::estimate::Estimate;
 use super::kappa::cohen_kappa;
 
-/// The figures of one version of an eval. The positive class is: the eval passes, people find it positive. Each is null
-/// where there is nothing to measure it by.
+/// Figures of one version of an eval. The positive class is a passed verdict and a positive rating. A figure is null
+/// without data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// The share of compared verdicts that people agree with.
+    /// Share of compared verdicts that match the rating.
     pub accuracy: Option<Estimate>,
-    /// Of the traces that passed, the share that people find positive.
+    /// Share of passed traces that are rated positive.
     pub precision: Option<Estimate>,
-    /// Of the traces that people find positive, the share that passed.
+    /// Share of traces rated positive that passed.
     pub recall: Option<Estimate>,
-    /// The harmonic mean of precision and recall.
+    /// Harmonic mean of precision and recall.
     pub f1: Option<Estimate>,
-    /// Cohen's kappa: agreement beyond chance. Null too where all verdicts and all ratings are the same, since chance
-    /// would agree then as well.
+    /// Cohen's kappa: agreement beyond chance. Also null if all verdicts and all ratings are the same, since chance
+    /// would agree as well.
     pub kappa: Option<Estimate>,
-    /// The share of compared verdicts that people disagree with.
+    /// Share of compared verdicts that contradict the rating.
     pub contradiction_rate: Option<Estimate>,
-    /// The share of all executions that ended without a verdict.
+    /// Share of executions without a verdict.
     pub error_rate: Option<Estimate>,
 }
 
@@ -47,8 +47,8 @@ impl Figures {
     }
 }
 
-/// Returns F1 by the share J of true positives among all that is positive on either side: F1 = 2J / (1 + J), which only
-/// grows with J, so that the ends of J's interval become the ends of F1's.
+/// Returns F1 = 2J / (1 + J), where J is the share of true positives among all positives on either side. F1 increases
+/// with J, so the bounds of J's interval map to those of F1.
 fn f1(right: u64, wrong: u64) -> Option<Estimate> {
     let share = Estimate::share(right, right + wrong)?;
     let transform = |share: f64| 2.0 * share / (1.0 + share);
@@ -76,7 +76,7 @@ mod tests {
     // By hand: 20 of 25, 20 of 30, 40 / 55.
     #[case([20, 5, 10, 15], [Some(0.7), Some(0.8), Some(2.0 / 3.0), Some(40.0 / 55.0), Some(0.4), Some(0.3)])]
     #[case([0, 0, 0, 0], [None; 6])]
-    // Nothing passed and nothing is positive: only what fails can be right.
+    // Nothing passed and nothing is positive: precision and recall are undefined.
     #[case([0, 0, 0, 9], [Some(1.0), None, None, None, None, Some(0.0)])]
     #[case([0, 3, 4, 0], [Some(0.0), Some(0.0), Some(0.0), Some(0.0), Some(-24.0 / 25.0), Some(1.0)])]
     #[case([7, 0, 0, 0], [Some(1.0), Some(1.0), Some(1.0), Some(1.0), None, Some(0.0)])]
@@ -114,18 +114,18 @@ mod tests {
             }
         }
 
-        /// Who swaps eval and people swaps precision and recall, and nothing else.
+        /// Swapping verdicts and ratings swaps precision and recall only.
         #[test]
-        fn the_sides_are_alike(cells in prop::array::uniform4(0_u64..2_000)) {
+        fn swapping_sides_swaps_precision_and_recall(cells in prop::array::uniform4(0_u64..2_000)) {
             let [a, b, c, d] = cells;
             let (one, other) = (Figures::of(&counts(cells)), Figures::of(&counts([a, c, b, d])));
             prop_assert_eq!((one.precision, one.recall), (other.recall, other.precision));
             prop_assert_eq!((one.accuracy, one.f1), (other.accuracy, other.f1));
         }
 
-        /// One contradiction more makes nothing better.
+        /// One more contradiction improves no figure.
         #[test]
-        fn a_contradiction_never_helps(cells in prop::array::uniform4(0_u64..500)) {
+        fn a_contradiction_never_improves_a_figure(cells in prop::array::uniform4(0_u64..500)) {
             let [a, b, c, d] = cells;
             let (before, after) = (Figures::of(&counts(cells)), Figures::of(&counts([a, b + 1, c, d])));
             for (before, after) in [(before.accuracy, after.accuracy), (before.precision, after.precision), (before.f1, after.f1)] {

@@ -1,15 +1,15 @@
-//! Whether people agree with each other: no eval can agree with people more than they do.
+//! Agreement of people with each other, the upper limit for an eval's agreement with people.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::estimate::{Estimate, number};
+use super::estimate::{Estimate, to_f64};
 use super::kappa::cohen_kappa;
 use karat_core::rating::Rating;
 
-/// What each of several people says now of a trace, and how many traces they say just that of.
+/// A combination of ratings by several authors, and the number of traces that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatingPattern {
     /// By author; at least two.
@@ -17,45 +17,45 @@ pub struct RatingPattern {
     pub traces: u64,
 }
 
-/// How many kinds of ratings there are.
-const KINDS: usize = Rating::ALL.len();
+/// Number of rating values.
+const RATING_COUNT: usize = Rating::ALL.len();
 
-/// How far people who rated the same traces agree, neutral ratings among them.
+/// Agreement of people who rated the same traces, including neutral ratings.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RaterAgreement {
-    /// Who rated traces that others rated too, by name.
+    /// Authors who share rated traces with others, by name.
     pub raters: Vec<Rater>,
-    /// How many traces have several ratings.
+    /// Number of traces with several ratings.
     pub common_traces: u64,
-    /// On how many of these all say the same.
+    /// Number of these on which all ratings are equal.
     pub unanimous: u64,
-    /// The share of common traces on which all say the same.
+    /// Share of common traces on which all ratings are equal.
     pub observed: Option<Estimate>,
-    /// Cohen's kappa, where it is two people.
+    /// Cohen's kappa, if there are exactly two authors.
     pub kappa: Option<Estimate>,
-    /// Krippendorff's alpha for nominal data; its interval is by the jackknife over traces.
+    /// Krippendorff's alpha for nominal data, with a jackknife interval over traces.
     pub alpha: Option<Estimate>,
 }
 
-/// Somebody who rated.
+/// An author who shares rated traces with others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rater {
     pub author: String,
-    /// How many common traces they rated.
+    /// Number of common traces they rated.
     pub common_traces: u64,
 }
 
 impl RaterAgreement {
-    /// Compares what people say of the same traces; none where no trace has several ratings.
+    /// Compares ratings of the same traces; `None` if no trace has several.
     pub fn of(patterns: &[RatingPattern]) -> Option<Self> {
         let (mut common_traces, mut unanimous) = (0, 0);
         let mut authors: BTreeMap<&str, u64> = BTreeMap::new();
         let mut units = Vec::with_capacity(patterns.len());
         for RatingPattern { ratings, traces } in patterns.iter().filter(|pattern| pattern.ratings.len() > 1) {
-            let mut unit = [0; KINDS];
+            let mut unit = [0; RATING_COUNT];
             for (author, rating) in ratings {
                 *authors.entry(author).or_default() += traces;
-                unit[place(*rating)] += 1;
+                unit[index(*rating)] += 1;
             }
             common_traces += traces;
             if unit.iter().filter(|count| **count > 0).count() == 1 {
@@ -79,8 +79,8 @@ impl RaterAgreement {
     }
 }
 
-/// Returns a rating's place in a unit.
-fn place(rating: Rating) -> usize {
+/// Returns a rating's index in a unit.
+fn index(rating: Rating) -> usize {
     match rating {
         Rating::Positive => 0,
         Rating::Negative => 1,
@@ -89,24 +89,24 @@ fn place(rating: Rating) -> usize {
 }
 
 fn kappa_of_two(patterns: &[RatingPattern]) -> Option<Estimate> {
-    let mut table = [[0; KINDS]; KINDS];
+    let mut table = [[0; RATING_COUNT]; RATING_COUNT];
     for pattern in patterns.iter().filter(|pattern| pattern.ratings.len() > 1) {
-        // Each of the two rated each common trace; the first is always the same one, since names are sorted.
-        let mut places = pattern.ratings.values().map(|rating| place(*rating));
-        let (first, second) = places.next().zip(places.next())?;
+        // Both authors rated every common trace, and authors are sorted, so the order is stable.
+        let mut indices = pattern.ratings.values().map(|rating| index(*rating));
+        let (first, second) = indices.next().zip(indices.next())?;
         table[first][second] += pattern.traces;
     }
     cohen_kappa(&table)
 }
 
-/// A standard error that is smaller is rounding.
-const LEAST_ERROR: f64 = 1e-9;
+/// Smaller standard errors are rounding errors.
+const MIN_STANDARD_ERROR: f64 = 1e-9;
 
-/// Returns Krippendorff's alpha for nominal data. A unit says how often it was given each value, and comes with how many
-/// there are of it; what fewer than two rated says nothing. None where all values are the same, or there are none.
+/// Returns Krippendorff's alpha for nominal data. A unit counts how often each value was given, and comes with its
+/// multiplicity; units with fewer than two ratings are ignored. `None` if there are no values or all are the same.
 ///
-/// The interval is by the jackknife: how much alpha moves when one unit is left out. Where that leaves nothing to
-/// measure, and where it moves nothing, as where all agree, the interval is everything: it says nothing of how sure it is.
+/// The interval is by the jackknife: how much alpha changes when one unit is left out. If that leaves no data, or
+/// changes nothing because all agree, the interval covers the whole range.
 pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64; K], u64)>) -> Option<Estimate> {
     let mut patterns: BTreeMap<[u64; K], u64> = BTreeMap::new();
     for (unit, count) in units.into_iter().filter(|(unit, count)| unit.iter().sum::<u64>() > 1 && *count > 0) {
@@ -114,7 +114,7 @@ pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64;
     }
     let mut pairs = Pairs::default();
     for (unit, count) in &patterns {
-        pairs.add(unit, number(*count));
+        pairs.add(unit, to_f64(*count));
     }
     let value = pairs.alpha()?;
     let without = |unit: &[u64; K]| {
@@ -123,24 +123,24 @@ pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64;
         rest.alpha()
     };
     let left_out: Option<Vec<(f64, f64)>> =
-        patterns.iter().map(|(unit, count)| Some((number(*count), without(unit)?))).collect();
+        patterns.iter().map(|(unit, count)| Some((to_f64(*count), without(unit)?))).collect();
     let Some(left_out) = left_out else {
-        return Some(Estimate::unsure(value));
+        return Some(Estimate::with_full_interval(value));
     };
     let all: f64 = left_out.iter().map(|(count, _)| count).sum();
     let mean = left_out.iter().map(|(count, alpha)| count * alpha).sum::<f64>() / all;
     let spread: f64 = left_out.iter().map(|(count, alpha)| count * ((alpha - mean) * (alpha - mean))).sum();
     let error = (spread * (all - 1.0) / all).sqrt();
-    Some(if error < LEAST_ERROR { Estimate::unsure(value) } else { Estimate::coefficient(value, error) })
+    Some(if error < MIN_STANDARD_ERROR { Estimate::with_full_interval(value) } else { Estimate::coefficient(value, error) })
 }
 
-/// The sums that alpha is made of. Counts of ratings are whole numbers, so that taking a unit out leaves exactly what
-/// was there without it; only `same` is rounded.
+/// The sums that alpha is computed from. Rating counts are integers, so removing a unit is exact; only `same` is
+/// rounded.
 #[derive(Debug, Clone, Copy)]
 struct Pairs<const K: usize> {
-    /// How often each value was given.
+    /// Number of ratings per value.
     values: [f64; K],
-    /// How many ratings have a partner of the same value, each unit counting as many as it has ratings.
+    /// Pairs of equal ratings, each unit weighted by its number of ratings.
     same: f64,
 }
 
@@ -152,9 +152,9 @@ impl<const K: usize> Default for Pairs<K> {
 
 impl<const K: usize> Pairs<K> {
     fn add(&mut self, unit: &[u64; K], times: f64) {
-        let ratings = number(unit.iter().sum());
+        let ratings = to_f64(unit.iter().sum());
         for (sum, count) in self.values.iter_mut().zip(unit) {
-            let count = number(*count);
+            let count = to_f64(*count);
             *sum += times * count;
             self.same += times * (count * (count - 1.0) / (ratings - 1.0));
         }
@@ -164,7 +164,7 @@ impl<const K: usize> Pairs<K> {
         let all: f64 = self.values.iter().sum();
         let by_chance: f64 = self.values.iter().map(|count| count * (count - 1.0)).sum();
         let possible = all * (all - 1.0) - by_chance;
-        // Products of whole numbers: nothing is rounded, and none is exactly none.
+        // Products of integers: exact, so zero is exactly zero.
         (possible > 0.0).then(|| 1.0 - (all - 1.0) * (all - self.same) / possible)
     }
 }
@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts what each unit was given, of observers' lines in which a dot is no value.
+    /// Counts the values of each unit. Each line is an observer; a dot is a missing value.
     fn units(observers: &[&str]) -> Vec<[u64; 6]> {
         let length = observers[0].len();
         (0..length)
@@ -205,18 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_has_no_alpha() {
+    fn alpha_needs_different_values() {
         assert_eq!(alpha::<3>(&[]), None);
         assert_eq!(alpha(&[[1, 0, 0], [0, 1, 0]]), None);
         assert_eq!(alpha(&[[2, 0, 0], [3, 0, 0]]), None);
-        // All agree, and so they do without any of them.
+        // All agree, with or without any one unit.
         let all_agree = alpha(&[[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 2, 0]]);
         assert_eq!(all_agree, Some(Estimate { value: 1.0, low: -1.0, high: 1.0 }));
-        // Without its only unit nothing is left.
+        // Leaving out the only unit leaves no data.
         assert_eq!(alpha(&[[1, 1, 0]]), Some(Estimate { value: 0.0, low: -1.0, high: 1.0 }));
     }
 
-    /// Gathers who says what of which trace.
+    /// Groups ratings by trace.
     fn patterns(list: &[(&str, &str, Rating)]) -> Vec<RatingPattern> {
         let mut traces: BTreeMap<&str, BTreeMap<String, Rating>> = BTreeMap::new();
         for (trace, author, rating) in list {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn only_traces_that_several_rated_count() {
+    fn counts_only_traces_with_several_ratings() {
         use Rating::{Negative, Neutral, Positive};
         let list = [
             ("1", "ada", Positive),
@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn alpha_is_at_most_one_and_knows_no_order(mut units in prop::collection::vec(prop::array::uniform3(0_u64..5), 1..40)) {
+        fn alpha_is_bounded_and_independent_of_order(mut units in prop::collection::vec(prop::array::uniform3(0_u64..5), 1..40)) {
             let measured = alpha(&units);
             if let Some(alpha) = measured {
                 prop_assert!(alpha.value <= 1.0 + 1e-12 && alpha.value >= -1.0, "{alpha:?}");
@@ -264,7 +264,7 @@ mod tests {
             }
             units.reverse();
             prop_assert_eq!(alpha(&units), measured);
-            // What one alone rated changes nothing.
+            // A unit with a single rating changes nothing.
             units.push([0, 1, 0]);
             prop_assert_eq!(alpha(&units), measured);
         }

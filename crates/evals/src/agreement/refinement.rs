@@ -1,4 +1,4 @@
-//! Rewritten code of an eval beside today's.
+//! Comparison of rewritten eval code with the current version.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,41 +8,41 @@ use super::counts::AgreementCounts;
 use super::{Direction, Estimate, Figures, VersionComparison};
 use karat_core::rating::Rating;
 
-/// What a function said of a rated trace.
+/// A function's verdict on a rated trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RatedVerdict {
     pub trace_id: String,
-    /// None: an error.
+    /// `None` on an error.
     pub passed: Option<bool>,
     /// The reason, or the error.
     pub reason: String,
     pub rating: Rating,
 }
 
-/// What `karat eval refine --format json` prints.
+/// Output of `karat eval refine --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval refine")]
 pub struct Refinement {
     pub eval_id: String,
-    /// Today's version.
+    /// The current version.
     pub version: u64,
     /// The model that rewrote it.
     pub model: String,
-    /// The traces of which the model was told.
-    pub training: PartSize,
-    /// The traces of which it was told nothing.
-    pub held_out: PartSize,
-    pub today: PartedAgreement,
-    /// The best on the training part first: whoever chose by the held-out part would make it a training part too.
+    /// Traces shown to the model.
+    pub training: RatingCounts,
+    /// Traces withheld from the model.
+    pub held_out: RatingCounts,
+    pub today: SplitAgreement,
+    /// Best on the training set first. Ranking by the held-out set would turn it into a training set.
     pub candidates: Vec<Candidate>,
-    /// What the model wrote that is not taken: it is no eval function, or it is today's code or another candidate's.
+    /// Rejected code: not a valid eval function, or equal to the current version or another candidate.
     pub refused: Vec<RefusedCode>,
 }
 
 impl Refinement {
-    /// Returns the first candidate that is worth adopting: better than today's version on the training part, and on the
-    /// part of which its author knew nothing neither less often right nor more often an error. Few traces are held out,
-    /// so that worse code is seldom worse beyond chance: whoever suggests something has to show that it is not.
+    /// Returns the first candidate worth adopting: better than the current version on the training set, and on the
+    /// held-out set neither fewer correct verdicts nor more errors. The held-out set is too small to rely on
+    /// significance alone.
     pub fn suggested(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| {
             let (now, today) = (&candidate.agreement, &self.today);
@@ -54,14 +54,14 @@ impl Refinement {
     }
 }
 
-/// How many traces of each rating there are.
+/// Number of traces per rating.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PartSize {
+pub struct RatingCounts {
     pub positive: u64,
     pub negative: u64,
 }
 
-impl PartSize {
+impl RatingCounts {
     pub fn of(ratings: impl IntoIterator<Item = Rating>) -> Self {
         let mut size = Self::default();
         for rating in ratings {
@@ -79,25 +79,25 @@ impl PartSize {
     }
 }
 
-/// How far a function agrees with people on each part.
+/// A function's agreement with ratings on both sets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct PartedAgreement {
-    pub training: PartAgreement,
-    pub held_out: PartAgreement,
+pub struct SplitAgreement {
+    pub training: SetAgreement,
+    pub held_out: SetAgreement,
 }
 
-/// How far a function agrees with people.
+/// A function's agreement with ratings on one set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct PartAgreement {
-    /// Of all traces of the part, where an error counts as wrong: so every function is measured by the same traces.
+pub struct SetAgreement {
+    /// Share of all traces of the set. An error counts as wrong, so that every function is measured by the same traces.
     pub accuracy: Option<Estimate>,
-    /// Of the verdicts.
+    /// Over traces with a verdict.
     pub kappa: Option<Estimate>,
     pub contradictions: u64,
     pub counts: AgreementCounts,
 }
 
-impl PartAgreement {
+impl SetAgreement {
     pub fn of<'v>(verdicts: impl IntoIterator<Item = &'v RatedVerdict>) -> Self {
         let mut counts = AgreementCounts::default();
         for verdict in verdicts {
@@ -117,30 +117,30 @@ impl PartAgreement {
         Self { accuracy, kappa, contradictions: counts.contradictions(), counts }
     }
 
-    /// Returns how many verdicts people agree with.
+    /// Returns the number of correct verdicts.
     fn right(&self) -> u64 {
         self.counts.passed_positive + self.counts.failed_negative
     }
 }
 
-/// Code that a model wrote, and how it does.
+/// Code written by a model, and its agreement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Candidate {
-    /// From 1, by which a person names it.
+    /// 1-based number, by which a person selects it.
     pub number: u64,
-    /// What the model says that it changed.
+    /// The model's explanation of its changes.
     pub why: String,
     pub code: String,
     pub code_hash: String,
-    pub agreement: PartedAgreement,
-    /// Which held-out verdicts changed, and whether for the better.
+    pub agreement: SplitAgreement,
+    /// Changed verdicts on the held-out set.
     pub held_out_changes: VersionComparison,
-    /// Where it was written.
+    /// Path of the written file.
     pub file: Option<String>,
 }
 
 impl Candidate {
-    /// Measures code by what it said of both parts, each beside what today's version said of the same traces.
+    /// Measures code on both sets, compared with the current version.
     pub fn measure(
         eval_id: &str,
         version: u64,
@@ -165,15 +165,15 @@ impl Candidate {
             why,
             code,
             code_hash,
-            agreement: PartedAgreement { training: PartAgreement::of(training), held_out: PartAgreement::of(held_out) },
+            agreement: SplitAgreement { training: SetAgreement::of(training), held_out: SetAgreement::of(held_out) },
             held_out_changes,
             file: None,
         }
     }
 }
 
-/// Orders candidates by what they got right of the training part, an error being wrong, and numbers them. Equals stay as
-/// the model wrote them.
+/// Sorts candidates by correct verdicts on the training set (an error counts as wrong) and numbers them. The sort is
+/// stable.
 pub fn rank(candidates: &mut [Candidate]) {
     candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.agreement.training.right()));
     for (candidate, number) in candidates.iter_mut().zip(1..) {
@@ -181,7 +181,7 @@ pub fn rank(candidates: &mut [Candidate]) {
     }
 }
 
-/// Code that is not taken.
+/// Rejected code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedCode {
     pub code: String,
@@ -192,37 +192,37 @@ pub struct RefusedCode {
 mod tests {
     use super::*;
 
-    fn verdicts(said: &[(Option<bool>, Rating)]) -> Vec<RatedVerdict> {
+    fn verdicts(pairs: &[(Option<bool>, Rating)]) -> Vec<RatedVerdict> {
         let verdict = |(at, (passed, rating)): (usize, &(Option<bool>, Rating))| RatedVerdict {
             trace_id: format!("t{at}"),
             passed: *passed,
             reason: String::new(),
             rating: *rating,
         };
-        said.iter().enumerate().map(verdict).collect()
+        pairs.iter().enumerate().map(verdict).collect()
     }
 
     fn candidate(why: &str, training: &[RatedVerdict]) -> Candidate {
-        beside(why, training, (&[], &[]))
+        candidate_with_held_out(why, training, (&[], &[]))
     }
 
-    fn beside(why: &str, training: &[RatedVerdict], held_out: (&[RatedVerdict], &[RatedVerdict])) -> Candidate {
+    fn candidate_with_held_out(why: &str, training: &[RatedVerdict], held_out: (&[RatedVerdict], &[RatedVerdict])) -> Candidate {
         Candidate::measure("eval_x", 3, (String::new(), String::new(), why.to_owned()), training, held_out)
     }
 
     #[test]
-    fn errors_are_not_agreement() {
-        let part = PartAgreement::of(&verdicts(&[
+    fn an_error_counts_as_wrong() {
+        let agreement = SetAgreement::of(&verdicts(&[
             (Some(true), Rating::Positive),
             (Some(true), Rating::Negative),
             (None, Rating::Negative),
         ]));
-        assert_eq!((part.contradictions, part.counts.errored, part.right()), (1, 1, 1));
-        assert_eq!(part.accuracy, Estimate::share(1, 3));
+        assert_eq!((agreement.contradictions, agreement.counts.errored, agreement.right()), (1, 1, 1));
+        assert_eq!(agreement.accuracy, Estimate::share(1, 3));
     }
 
     #[test]
-    fn the_best_on_the_training_part_is_first() {
+    fn ranks_by_the_training_set() {
         let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
         let mut all = [
             candidate(
@@ -238,40 +238,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_is_not_suggested() {
+    fn does_not_suggest_a_worse_candidate() {
         let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
         let lost = (None, Rating::Positive);
         let (today, better) = (verdicts(&[right, wrong, wrong]), verdicts(&[right, right, wrong]));
-        let part = PartAgreement::of(&today);
+        let agreement = SetAgreement::of(&today);
         let mut refinement = Refinement {
             eval_id: "eval_x".to_owned(),
             version: 3,
             model: String::new(),
-            training: PartSize::default(),
-            held_out: PartSize::default(),
-            today: PartedAgreement { training: part, held_out: part },
-            candidates: vec![beside("as today", &verdicts(&[wrong, right, wrong]), (&today, &today))],
+            training: RatingCounts::default(),
+            held_out: RatingCounts::default(),
+            today: SplitAgreement { training: agreement, held_out: agreement },
+            candidates: vec![candidate_with_held_out("as the current version", &verdicts(&[wrong, right, wrong]), (&today, &today))],
             refused: Vec::new(),
         };
         assert_eq!(refinement.suggested(), None);
-        let fitted = beside("learnt by heart", &verdicts(&[right, right, right]), (&today, &today));
+        let fitted = candidate_with_held_out("overfitted", &verdicts(&[right, right, right]), (&today, &today));
         let changes = VersionComparison { direction: Direction::Worse, ..fitted.held_out_changes.clone() };
         refinement.candidates.push(Candidate { held_out_changes: changes, ..fitted });
         assert_eq!(refinement.suggested(), None);
-        // One trace proves nothing, and still nobody is told to adopt what does worse on it.
+        // Not significant, but still worse on the held-out set.
         for held_out in [[wrong, wrong, wrong], [right, wrong, lost]] {
             let held_out = verdicts(&held_out);
-            let worse = beside("a little worse", &better, (&today, &held_out));
+            let worse = candidate_with_held_out("a little worse", &better, (&today, &held_out));
             assert_ne!(worse.held_out_changes.direction, Direction::Worse);
             refinement.candidates.push(worse);
             assert_eq!(refinement.suggested(), None);
         }
-        refinement.candidates.push(beside("better", &better, (&today, &today)));
+        refinement.candidates.push(candidate_with_held_out("better", &better, (&today, &today)));
         assert_eq!(refinement.suggested().map(|one| one.why.as_str()), Some("better"));
     }
 
     #[test]
-    fn a_candidate_is_held_against_today() {
+    fn compares_a_candidate_with_the_current_version() {
         let before = verdicts(&[(Some(true), Rating::Negative), (Some(true), Rating::Positive)]);
         let now = verdicts(&[(Some(false), Rating::Negative), (Some(true), Rating::Positive)]);
         let parts = (String::new(), String::new(), String::new());

@@ -1,4 +1,4 @@
-//! What is told of agreement and contradictions: the shapes that programs read.
+//! Reports about agreement and contradictions.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -12,34 +12,34 @@ use super::trend::Trend;
 use crate::contradiction::{Contradiction, ResolutionKind};
 use karat_core::exit::ExitStatus;
 
-/// What `karat eval agreement --format json` prints.
+/// Output of `karat eval agreement --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "karat eval agreement")]
 pub struct AgreementReport {
     /// By name.
     pub evals: Vec<EvalAgreement>,
-    /// How far people agree with each other; null where no trace was rated by several.
+    /// Agreement of people with each other; null if no trace has several ratings.
     pub raters: Option<RaterAgreement>,
-    /// What alerts are raised by.
+    /// Alert thresholds.
     pub thresholds: Thresholds,
-    /// How many thresholds do not hold.
+    /// Number of thresholds that do not hold.
     pub alerts: u64,
 }
 
-/// How one version of an eval agrees with people.
+/// Agreement of one version of an eval with ratings.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EvalAgreement {
     pub eval_id: String,
     pub version: u64,
     pub newest_version: u64,
-    /// The confusion matrix, and what is counted apart from it.
+    /// Confusion matrix, and verdicts outside it.
     pub counts: AgreementCounts,
-    /// How many verdicts have a rating to be compared with.
+    /// Number of verdicts with a rating to compare with.
     pub compared: u64,
     pub figures: Figures,
     /// Whether the thresholds hold.
     pub checks: Vec<ThresholdCheck>,
-    /// All versions, the oldest first.
+    /// All versions, oldest first.
     pub versions: Vec<VersionAgreement>,
     pub trend: Trend,
 }
@@ -63,7 +63,7 @@ impl VersionAgreement {
 }
 
 impl EvalAgreement {
-    /// Makes the agreement of one of these versions; none where it is not among them.
+    /// Creates the agreement of one of these versions; `None` if it is not among them.
     pub fn new(
         eval_id: &str,
         version: u64,
@@ -91,8 +91,7 @@ impl AgreementReport {
         Self { evals, raters, thresholds, alerts }
     }
 
-    /// Returns how the command ends: an alert is a check that did not hold, and where there is nothing to compare,
-    /// nothing was checked.
+    /// Returns the exit status: an alert is a failed check; without comparisons nothing was checked.
     pub fn status(&self) -> ExitStatus {
         if self.alerts > 0 {
             ExitStatus::Failed
@@ -104,23 +103,23 @@ impl AgreementReport {
     }
 }
 
-/// What `karat contradictions --format json` prints.
+/// Output of `karat contradictions --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat contradictions")]
 pub struct ContradictionList {
-    /// The newest first.
+    /// Newest first.
     pub contradictions: Vec<Contradiction>,
-    /// How many there are, also those beyond the limit.
+    /// Total, including those beyond the limit.
     pub total: u64,
-    /// How many others were resolved and are left out.
+    /// Number of resolved ones left out.
     pub resolved: u64,
 }
 
-/// What `karat contradictions resolve --format json` prints: the contradiction with its resolution.
+/// Output of `karat contradictions resolve --format json`: the contradiction with its resolution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(title = "karat contradictions resolve")]
 pub struct ResolvedContradiction {
     pub contradiction: Contradiction,
-    /// What it was resolved as before; null where it was open.
+    /// The previous resolution; null if it was open.
     pub before: Option<ResolutionKind>,
 }

@@ -1,4 +1,4 @@
-//! What an eval must reach to be relied on.
+//! Thresholds below which an eval's agreement raises an alert.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,20 +10,20 @@ use super::figures::Figures;
 use karat_core::gate::read_share;
 use karat_json::{ObjectReader, Path, Problems, read_positive_count};
 
-/// When `karat eval agreement` raises an alert; what is not given has its default.
+/// When `karat eval agreement` raises an alert. Missing keys take their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
-    /// The least accuracy: 0.8 if not given.
+    /// Minimum accuracy (default: 0.8).
     #[schemars(range(min = 0, max = 1))]
     pub accuracy: Option<f64>,
-    /// The largest share of compared verdicts that people may disagree with: 0.15 if not given.
+    /// Maximum share of compared verdicts that contradict the rating (default: 0.15).
     #[schemars(range(min = 0, max = 1))]
     pub contradiction_rate: Option<f64>,
-    /// The largest share of executions that may end without a verdict: 0.1 if not given.
+    /// Maximum share of executions without a verdict (default: 0.1).
     #[schemars(range(min = 0, max = 1))]
     pub error_rate: Option<f64>,
-    /// How many there must be before any of it is judged: 20 if not given.
+    /// Minimum sample size for a check (default: 20).
     #[schemars(range(min = 1))]
     pub at_least: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl Limits {
     }
 }
 
-/// What alerts are raised by.
+/// Resolved alert thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Thresholds {
     pub accuracy: f64,
@@ -59,12 +59,12 @@ impl Default for Thresholds {
 
 impl From<Limits> for Thresholds {
     fn from(limits: Limits) -> Self {
-        let usual = Self::default();
+        let default = Self::default();
         Self {
-            accuracy: limits.accuracy.unwrap_or(usual.accuracy),
-            contradiction_rate: limits.contradiction_rate.unwrap_or(usual.contradiction_rate),
-            error_rate: limits.error_rate.unwrap_or(usual.error_rate),
-            at_least: limits.at_least.unwrap_or(usual.at_least),
+            accuracy: limits.accuracy.unwrap_or(default.accuracy),
+            contradiction_rate: limits.contradiction_rate.unwrap_or(default.contradiction_rate),
+            error_rate: limits.error_rate.unwrap_or(default.error_rate),
+            at_least: limits.at_least.unwrap_or(default.at_least),
         }
     }
 }
@@ -72,56 +72,56 @@ impl From<Limits> for Thresholds {
 /// A figure that has a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Measured {
+pub enum Metric {
     Accuracy,
     ContradictionRate,
     ErrorRate,
 }
 
-impl Measured {
-    /// Returns its name for people.
+impl Metric {
+    /// Returns the display name.
     pub fn name(self) -> &'static str {
         match self {
-            Measured::Accuracy => "accuracy",
-            Measured::ContradictionRate => "contradiction rate",
-            Measured::ErrorRate => "error rate",
+            Metric::Accuracy => "accuracy",
+            Metric::ContradictionRate => "contradiction rate",
+            Metric::ErrorRate => "error rate",
         }
     }
 
-    /// Tells whether the threshold is the least that will do, not the most.
-    pub fn is_least(self) -> bool {
-        self == Measured::Accuracy
+    /// Whether the threshold is a minimum rather than a maximum.
+    pub fn is_minimum(self) -> bool {
+        self == Metric::Accuracy
     }
 }
 
-/// Whether a threshold holds.
+/// Result of checking one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ThresholdCheck {
-    pub figure: Measured,
-    /// The least of accuracy, the most of the others.
+    pub figure: Metric,
+    /// Minimum for accuracy, maximum for the others.
     pub threshold: f64,
-    /// Null where there is nothing to measure.
+    /// Null without data.
     pub actual: Option<f64>,
-    /// How many the figure is measured by: compared verdicts, or executions.
+    /// Sample size: compared verdicts, or executions.
     pub measured_by: u64,
-    /// False is an alert. Null: there are too few to tell.
+    /// False is an alert. Null: the sample is too small.
     pub held: Option<bool>,
 }
 
 impl Thresholds {
-    /// Holds the figures of one version against the thresholds.
+    /// Checks the figures of one version against the thresholds.
     pub fn check(&self, counts: &AgreementCounts, figures: &Figures) -> Vec<ThresholdCheck> {
-        let one = |figure: Measured, threshold: f64, estimate: Option<Estimate>, measured_by: u64| {
+        let one = |figure: Metric, threshold: f64, estimate: Option<Estimate>, measured_by: u64| {
             let actual = estimate.map(|estimate| estimate.value);
-            let holds = |actual: f64| if figure.is_least() { actual >= threshold } else { actual <= threshold };
+            let holds = |actual: f64| if figure.is_minimum() { actual >= threshold } else { actual <= threshold };
             let held = actual.filter(|_| measured_by >= self.at_least).map(holds);
             ThresholdCheck { figure, threshold, actual, measured_by, held }
         };
         let compared = counts.compared();
         vec![
-            one(Measured::Accuracy, self.accuracy, figures.accuracy, compared),
-            one(Measured::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
-            one(Measured::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
+            one(Metric::Accuracy, self.accuracy, figures.accuracy, compared),
+            one(Metric::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
+            one(Metric::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
         ]
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     #[case(9, 8, 3, [None, None, Some(false)])]
     #[case(0, 0, 40, [None, None, Some(false)])]
     #[case(0, 0, 0, [None, None, None])]
-    fn few_raise_no_alert(
+    fn a_small_sample_raises_no_alert(
         #[case] right: u64,
         #[case] wrong: u64,
         #[case] errored: u64,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_strictly() {
+    fn parses_limits_strictly() {
         let read = |value: Value| {
             let mut problems = Problems::default();
             let limits = Limits::read(&value, &Path::Root, &mut problems);

@@ -1,53 +1,53 @@
-//! Whether agreement gets better or worse with the traces that come in.
+//! Agreement over time.
 
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counts::{AgreementCounts, AgreementDay};
-use super::estimate::{Estimate, size};
-use karat_core::statistics::{SIGNIFICANCE, Tries, fisher_test};
+use super::estimate::{Estimate, to_usize};
+use karat_core::statistics::{SIGNIFICANCE, JudgedTrials, fisher_test};
 
-/// How many weeks are told of.
-const MOST_WEEKS: usize = 8;
+/// Maximum number of weeks reported.
+const MAX_WEEKS: usize = 8;
 
-/// The agreement by the week in which traces began, or came into the store where they do not say when, the oldest first:
-/// the newest eight weeks with compared verdicts.
+/// Agreement by the week in which traces began (or were stored, if they have no start time), oldest first: the latest
+/// eight weeks with compared verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Trend {
     pub weeks: Vec<WeekAgreement>,
-    /// The newest week beside all the other ones here; null where there are no others.
+    /// The latest week compared with the earlier ones; null if there are none.
     pub latest: Option<LatestWeek>,
 }
 
 /// One week's agreement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WeekAgreement {
-    /// The year and week of ISO 8601, as `2026-W46`.
+    /// ISO 8601 year and week, such as `2026-W46`.
     pub week: String,
     /// The week's Monday.
     #[schemars(with = "String")]
     pub from: Date,
-    /// How many verdicts have a rating to be compared with.
+    /// Number of verdicts with a rating to compare with.
     pub compared: u64,
     pub contradictions: u64,
     pub accuracy: Option<Estimate>,
 }
 
-/// Whether the newest week differs from those before.
+/// Comparison of the latest week with the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LatestWeek {
-    /// The accuracy of the weeks before, together.
+    /// Accuracy of the earlier weeks together.
     pub before: f64,
     pub now: f64,
-    /// How likely chance alone shows a difference like this one, by Fisher's exact test.
+    /// Probability of a difference at least this large by chance (Fisher's exact test).
     pub p_value: f64,
-    /// Whether chance is unlikely enough (under 0.05).
+    /// Whether `p_value` is below 0.05.
     pub significant: bool,
 }
 
 impl Trend {
-    /// Sums days up to weeks.
+    /// Aggregates days into weeks.
     pub fn of(days: &[AgreementDay]) -> Self {
         let mut weeks: Vec<(Date, AgreementCounts)> = Vec::new();
         let mut days: Vec<&AgreementDay> = days.iter().filter(|day| day.counts.compared() > 0).collect();
@@ -59,7 +59,7 @@ impl Trend {
                 _ => weeks.push((monday, day.counts)),
             }
         }
-        let weeks = &weeks[weeks.len().saturating_sub(MOST_WEEKS)..];
+        let weeks = &weeks[weeks.len().saturating_sub(MAX_WEEKS)..];
         Self { weeks: weeks.iter().map(|(monday, counts)| week(*monday, counts)).collect(), latest: latest(weeks) }
     }
 }
@@ -75,7 +75,7 @@ fn week(monday: Date, counts: &AgreementCounts) -> WeekAgreement {
     }
 }
 
-/// Returns the Monday of a day's week; the first days of all time have none, and are their own.
+/// Returns the Monday of a day's week; the day itself if that Monday is out of range.
 fn monday(day: Date) -> Date {
     let since = i64::from(day.weekday().to_monday_zero_offset());
     day.checked_sub(jiff::Span::new().days(since)).unwrap_or(day)
@@ -87,9 +87,9 @@ fn latest(weeks: &[(Date, AgreementCounts)]) -> Option<LatestWeek> {
     for (_, counts) in others {
         before.add(counts);
     }
-    let tries = |counts: &AgreementCounts| Tries {
-        passed: size(counts.compared() - counts.contradictions()),
-        failed: size(counts.contradictions()),
+    let tries = |counts: &AgreementCounts| JudgedTrials {
+        passed: to_usize(counts.compared() - counts.contradictions()),
+        failed: to_usize(counts.contradictions()),
     };
     let (before, now) = (tries(&before), tries(newest));
     let p_value = fisher_test(before, now);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn days_become_weeks_of_their_iso_year() {
+    fn aggregates_days_into_iso_weeks() {
         // A Sunday and the Monday after it; the last days of 2025 are in the first week of 2026.
         let days = [day(date(2025, 12, 28), 1, 0), day(date(2025, 12, 29), 2, 1), day(date(2026, 1, 4), 3, 0)];
         let trend = Trend::of(&days);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_weeks_are_told_of() {
+    fn reports_the_latest_weeks() {
         let days: Vec<AgreementDay> = (0..12)
             .map(|week| day(date(2026, 1, 5).checked_add(jiff::Span::new().weeks(week)).unwrap(), 20, 0))
             .collect();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn weeks_without_comparisons_are_passed_over() {
+    fn skips_weeks_without_comparisons() {
         let empty =
             AgreementDay { day: date(2026, 3, 2), counts: AgreementCounts { unrated: 3, ..Default::default() } };
         assert_eq!(Trend::of(&[empty]), Trend::default());

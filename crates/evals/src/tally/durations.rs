@@ -1,27 +1,27 @@
-//! How long many executions took, in memory that does not grow with their number.
+//! A histogram of durations in constant memory.
 
 use std::time::Duration;
 
-/// How many buckets each power of two has, as a power of two.
+/// Buckets per power of two, as a power of two.
 const PART_BITS: u32 = 5;
 
-/// A value is known to one part in this many.
+/// Relative precision: one part in this many.
 const PARTS: u64 = 1 << PART_BITS;
 
-/// For every number of nanoseconds.
+/// Enough for every `u64` of nanoseconds.
 const BUCKETS: usize = (65 - PART_BITS as usize) << PART_BITS;
 
-/// A histogram with fixed buckets, each about three percent wide.
+/// A histogram with fixed buckets, each about 3 % wide.
 #[derive(Debug, Clone)]
 pub struct Durations {
     counts: Vec<u64>,
     total: u64,
-    longest: u64,
+    max: u64,
 }
 
 impl Default for Durations {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], total: 0, longest: 0 }
+        Self { counts: vec![0; BUCKETS], total: 0, max: 0 }
     }
 }
 
@@ -31,23 +31,23 @@ impl Durations {
         if let Some(count) = self.counts.get_mut(bucket(nanoseconds)) {
             *count += 1;
             self.total += 1;
-            self.longest = self.longest.max(nanoseconds);
+            self.max = self.max.max(nanoseconds);
         }
     }
 
-    /// Returns what this many percent took no longer than, by nearest rank: the upper end of its bucket.
+    /// Returns the percentile by nearest rank: the upper bound of its bucket.
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let rank = (u128::from(self.total) * u128::from(percent)).div_ceil(100).max(1);
-        let mut passed = 0;
+        let mut seen = 0;
         let index = self.counts.iter().position(|count| {
-            passed += u128::from(*count);
-            passed >= rank
+            seen += u128::from(*count);
+            seen >= rank
         })?;
-        Some(Duration::from_nanos(highest(index).min(self.longest)))
+        Some(Duration::from_nanos(highest(index).min(self.max)))
     }
 }
 
-/// Returns the bucket of a value: small ones have one each, larger ones share as many for each power of two.
+/// Returns the bucket of a value: small values have one each, larger ones share [`PARTS`] per power of two.
 fn bucket(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(PART_BITS + 1);
     let index = u64::from(shift) * PARTS + (value >> shift);
@@ -69,12 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_values_there_is_no_percentile() {
+    fn an_empty_histogram_has_no_percentile() {
         assert_eq!(Durations::default().percentile(50), None);
     }
 
     #[test]
-    fn nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let mut durations = Durations::default();
         (1..=20).for_each(|value| durations.add(Duration::from_nanos(value)));
         let at = |percent| durations.percentile(percent).map(|duration| duration.as_nanos());
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_of_all_has_a_bucket() {
+    fn the_largest_duration_has_a_bucket() {
         let mut durations = Durations::default();
         durations.add(Duration::MAX);
         durations.add(Duration::ZERO);

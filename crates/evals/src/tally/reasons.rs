@@ -1,51 +1,51 @@
-//! Reasons that differ only in their numbers, counted together.
+//! Groups reasons that differ only in numbers.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How many kinds of reasons are told apart; a function that says something new of every trace must not fill the memory.
-const MOST_GROUPS: usize = 1000;
+/// Maximum number of groups, to bound memory if every trace has a new reason.
+const MAX_GROUPS: usize = 1000;
 
-/// How much of a reason counts, in characters.
-const LONGEST_PATTERN: usize = 200;
+/// Maximum length of a pattern, in characters.
+const MAX_PATTERN_LENGTH: usize = 200;
 
-/// How many traces of a group are named.
-const MOST_TRACES: usize = 3;
+/// Maximum number of traces listed per group.
+const MAX_TRACES_PER_GROUP: usize = 3;
 
-/// Reasons that are alike.
+/// A group of similar reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReasonGroup {
-    /// The first line of the reason, with `#` for the numbers in which reasons of this group differ.
+    /// First line of the reason, with `#` for numbers that differ within the group.
     pub text: String,
-    /// The function's line that raised the exception; null where that is not one and the same, or there is none.
+    /// Line of the function that raised the exception; null if it differs within the group or is unknown.
     pub line: Option<u64>,
     pub count: u64,
-    /// The first traces of the group: their ids, or their lines where they have none.
+    /// First traces of the group: their ids, or their lines if they have none.
     pub traces: Vec<String>,
 }
 
-/// Counts reasons by what they say: their first line, any number in it being as good as another.
+/// Counts reasons by their first line, with numbers ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Reasons {
     groups: BTreeMap<String, Group>,
-    /// How many came when there were enough groups.
+    /// Number of reasons not grouped because the limit was reached.
     others: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Group {
-    /// What all of them say, as long as it is the same.
+    /// The common text, if it is the same for all.
     text: Option<String>,
-    /// Where all of them come from, as long as it is the same.
+    /// The common line, if it is the same for all.
     line: Option<u64>,
     count: u64,
     traces: Vec<String>,
 }
 
 impl Reasons {
-    /// Adds a reason, with the line that it comes from; the trace is named only where somebody will read it.
+    /// Adds a reason with its line. `trace` is called only if it is listed.
     pub fn add(&mut self, reason: &str, line: Option<u64>, trace: impl FnOnce() -> String) {
         let text = first_line(reason);
         let pattern = pattern(&text);
@@ -55,10 +55,10 @@ impl Reasons {
                 group.text = None;
             }
             group.line = group.line.filter(|known| Some(*known) == line);
-            if group.traces.len() < MOST_TRACES {
+            if group.traces.len() < MAX_TRACES_PER_GROUP {
                 group.traces.push(trace());
             }
-        } else if self.groups.len() < MOST_GROUPS {
+        } else if self.groups.len() < MAX_GROUPS {
             self.groups.insert(pattern, Group { text: Some(text), line, count: 1, traces: vec![trace()] });
         } else {
             self.others += 1;
@@ -69,12 +69,12 @@ impl Reasons {
         self.groups.is_empty()
     }
 
-    /// Returns the largest groups, the largest first, and how many reasons are in none of them.
-    pub fn largest(&self, most: usize) -> (Vec<ReasonGroup>, u64) {
+    /// Returns the `max` largest groups, largest first, and the number of reasons in no returned group.
+    pub fn largest(&self, max: usize) -> (Vec<ReasonGroup>, u64) {
         let mut groups: Vec<(&String, &Group)> = self.groups.iter().collect();
         groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
-        let rest: u64 = groups.iter().skip(most).map(|(_, group)| group.count).sum();
-        let shown = groups.into_iter().take(most).map(|(pattern, group)| ReasonGroup {
+        let rest: u64 = groups.iter().skip(max).map(|(_, group)| group.count).sum();
+        let shown = groups.into_iter().take(max).map(|(pattern, group)| ReasonGroup {
             text: group.text.clone().unwrap_or_else(|| pattern.clone()),
             line: group.line,
             count: group.count,
@@ -86,23 +86,23 @@ impl Reasons {
 
 fn first_line(reason: &str) -> String {
     let line = reason.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(LONGEST_PATTERN).collect()
+    line.chars().take(MAX_PATTERN_LENGTH).collect()
 }
 
-/// Returns the text with `#` for each number.
+/// Replaces each number with `#`.
 fn pattern(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     let mut in_number = false;
     while let Some(next) = rest.next() {
-        let goes_on = matches!(next, '.' | ',') && rest.peek().is_some_and(char::is_ascii_digit);
+        let is_separator = matches!(next, '.' | ',') && rest.peek().is_some_and(char::is_ascii_digit);
         match next {
             '0'..='9' if in_number => {}
             '0'..='9' => {
                 out.push('#');
                 in_number = true;
             }
-            _ if in_number && goes_on => {}
+            _ if in_number && is_separator => {}
             other => {
                 out.push(other);
                 in_number = false;
@@ -123,15 +123,15 @@ mod tests {
     #[case("0.25 of 1,000.5, then 3.", "# of #, then #.")]
     #[case("no number", "no number")]
     #[case("", "")]
-    fn numbers_do_not_count(#[case] text: &str, #[case] expected: &str) {
+    fn replaces_numbers(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(pattern(text), expected);
     }
 
     #[test]
-    fn the_largest_group_is_first_and_names_its_first_traces() {
+    fn lists_the_largest_group_first_with_its_first_traces() {
         let mut reasons = Reasons::default();
-        let said = ["too short (3)", "odd", "too short (4)\nmore", "  \nodd", "too short (5)", "too short (6)", "once"];
-        for (index, reason) in said.into_iter().enumerate() {
+        let texts = ["too short (3)", "odd", "too short (4)\nmore", "  \nodd", "too short (5)", "too short (6)", "once"];
+        for (index, reason) in texts.into_iter().enumerate() {
             reasons.add(reason, None, || format!("t{index}"));
         }
         let (groups, rest) = reasons.largest(2);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_told_as_long_as_it_is_the_same() {
+    fn reports_the_line_only_if_it_is_the_same() {
         let mut reasons = Reasons::default();
         for (reason, line) in
             [("a", Some(2)), ("a", Some(2)), ("b", Some(2)), ("b", Some(3)), ("c", Some(2)), ("c", None)]
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn many_reasons_take_bounded_memory_and_are_all_counted() {
+    fn bounds_memory_and_counts_every_reason() {
         let mut reasons = Reasons::default();
         let word = |mut number: usize| {
             let mut word = String::new();
@@ -171,6 +171,6 @@ mod tests {
         (0..5000).for_each(|number| reasons.add(&word(number), None, String::new));
         let (groups, rest) = reasons.largest(5);
         assert_eq!(groups.iter().map(|group| group.count).sum::<u64>() + rest, 5000);
-        assert!(reasons.groups.len() <= MOST_GROUPS);
+        assert!(reasons.groups.len() <= MAX_GROUPS);
     }
 }

@@ -1,6 +1,6 @@
-//! The brief as a document: for a model, and for anybody else who drafts cases.
+//! The brief as a document, for models and other drafters.
 //!
-//! Everything that a project says stands in the strings of one JSON document, which no text can end.
+//! All text of a project is in the strings of one JSON document, so that it cannot break out of it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,46 +21,47 @@ use super::instructions::{instructions, task};
 use super::kind::Kind;
 use super::schema::{answer_schema, relaxed};
 
-/// What the answer is called.
+/// The name of the answer schema.
 const NAME: &str = "eval_cases";
 
-/// With more tools than this, those that the batch is not about are told by their first sentence.
+/// With more tools, unrelated ones are described by their first sentence only.
 const MAX_FULL_DESCRIPTIONS: usize = 40;
 
+// Maximum lengths of texts in the document.
 const MAX_DESCRIPTION: usize = 2000;
 const MAX_FIRST_SENTENCE: usize = 200;
 const MAX_SCHEMA: usize = 20_000;
 const MAX_MESSAGE: usize = 240;
 const MAX_RETURNED: usize = 8000;
 
-/// How many of the newest cases are listed, and of those that are most similar to what is asked for.
+/// Maximum number of the newest cases, and of the most similar older ones.
 const MAX_CASES: usize = 40;
 
-/// How many tokens are listed; of more, those whose paths have the most words in common with the tool.
+/// Maximum number of tokens. Those whose paths share the most words with the tool are preferred.
 const MAX_TOKENS: usize = 150;
 const MAX_TOKEN_VALUE: usize = 100;
 
-/// Everything needed to draft cases: what `karat forge --brief` prints.
+/// Everything needed to draft cases, as printed by `karat forge --brief`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat forge brief")]
 pub struct BriefDocument {
     /// How to draft the cases.
     pub instructions: String,
-    /// The tool, its neighbours, the facts of the test data and the cases so far.
+    /// The tool, the other tools, the facts of the test data and the existing cases.
     #[serde(flatten)]
     pub material: Map<String, Value>,
-    /// How many labeled cases the tool should have, by the formula.
+    /// The labeled cases that the tool should have.
     pub plan: Plan,
-    /// The open places: what each case is to test.
+    /// The slots to fill.
     pub slots: Vec<OpenSlot>,
-    /// The rules that every draft is examined by.
+    /// The rules that every draft is checked against.
     pub rules: Vec<BriefRule>,
     /// The JSON Schema of the drafts.
     pub answer_schema: Value,
 }
 
-/// A place for a case.
+/// A slot without a case.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenSlot {
@@ -91,15 +92,15 @@ pub struct BriefRule {
 }
 
 impl BriefDocument {
-    /// Describes the open places of a tool.
-    pub fn of(brief: &Brief, plan: &Plan, slots: &[Slot]) -> Self {
+    /// Describes the open slots of a tool.
+    pub fn new(brief: &Brief, plan: &Plan, slots: &[Slot]) -> Self {
         let open: Vec<&Slot> = slots.iter().collect();
         let so_far: Vec<Case> = brief.existing().cloned().collect();
         let request = Request { brief, slots, so_far: &so_far, attempt: 0, revision: None };
-        let question = Question { request, slots: &open, kept: &[], problem: None, returned: &[] };
+        let question = Question { request, slots: &open, accepted: &[], problem: None, returned: &[] };
         let kinds = Kind::all_of(&open);
         let is_for_drafts = |rule: &&Rule| {
-            let of_files = [
+            let file_rules = [
                 Rule::EditedRegression,
                 Rule::RemovedRegression,
                 Rule::UnsealedRegression,
@@ -107,14 +108,14 @@ impl BriefDocument {
                 Rule::SnapshotInRegression,
                 Rule::Drafter,
             ];
-            !of_files.contains(*rule)
+            !file_rules.contains(*rule)
         };
         let rule = |rule: &Rule| BriefRule { rule: *rule, severity: rule.draft_severity(), summary: rule.summary() };
         Self {
             instructions: instructions(&kinds, false),
             material: question.material(),
             plan: plan.clone(),
-            slots: slots.iter().map(OpenSlot::of).collect(),
+            slots: slots.iter().map(OpenSlot::new).collect(),
             rules: Rule::ALL.iter().filter(is_for_drafts).map(rule).collect(),
             answer_schema: relaxed(answer_schema(brief, &open, &kinds)),
         }
@@ -122,7 +123,7 @@ impl BriefDocument {
 }
 
 impl OpenSlot {
-    pub fn of(slot: &Slot) -> Self {
+    pub fn new(slot: &Slot) -> Self {
         Self {
             id: slot.id.clone(),
             tier: slot.purpose.tier(),
@@ -136,24 +137,24 @@ impl OpenSlot {
     }
 }
 
-/// What a model is asked at a time.
+/// One prompt to a model.
 pub(crate) struct Question<'q> {
     pub(crate) request: Request<'q>,
     /// The slots of the request that are open.
     pub(crate) slots: &'q [&'q Slot],
-    /// The batch's cases that hold already.
-    pub(crate) kept: &'q [Case],
-    /// What was wrong with the last answer as a whole.
+    /// The cases of the batch that were accepted.
+    pub(crate) accepted: &'q [Case],
+    /// The problem with the last answer as a whole.
     pub(crate) problem: Option<&'q str>,
-    /// What did not hold of the last answer.
-    pub(crate) returned: &'q [Returned],
+    /// The rejected cases of the last answer.
+    pub(crate) returned: &'q [RejectedCase],
 }
 
-/// A case that did not hold.
+/// A case that was rejected.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Returned {
+pub(crate) struct RejectedCase {
     pub(crate) id: String,
-    /// None where there was none.
+    /// `None` if the model returned no case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) case: Option<Value>,
     pub(crate) reasons: Vec<String>,
@@ -170,81 +171,82 @@ impl Question<'_> {
         }
     }
 
-    /// Returns what is known of the tool, which is the same for all batches, so that a provider can cache it.
+    /// Returns the part of the document that is the same for all batches. It comes first, so that a provider can cache
+    /// it.
     fn material(&self) -> Map<String, Value> {
         let Request { brief, so_far, .. } = self.request;
         let mut document = Map::new();
-        let mut tell = |key: &str, value: Value| document.insert(key.to_owned(), value);
-        tell("tool", tool(brief));
-        tell("otherTools", self.other_tools());
+        let mut insert = |key: &str, value: Value| document.insert(key.to_owned(), value);
+        insert("tool", tool(brief));
+        insert("otherTools", self.other_tools());
         let overlaps = brief.overlaps.iter().map(|overlap| json!({"tool": overlap.tool, "reasons": overlap.reasons}));
-        tell("overlaps", overlaps.collect());
-        tell("clusters", json!(brief.clusters));
-        tell("facts", facts(brief));
-        tell("casesSoFar", self.cases_so_far(so_far));
+        insert("overlaps", overlaps.collect());
+        insert("clusters", json!(brief.clusters));
+        insert("facts", facts(brief));
+        insert("casesSoFar", self.cases_so_far(so_far));
         document
     }
 
     fn document(&self) -> Map<String, Value> {
         let Request { attempt, revision, .. } = self.request;
         let mut document = self.material();
-        let mut tell = |key: &str, value: Value| document.insert(key.to_owned(), value);
-        tell("asked", self.slots.iter().map(|slot| asked(slot)).collect());
+        let mut insert = |key: &str, value: Value| document.insert(key.to_owned(), value);
+        insert("asked", self.slots.iter().map(|slot| asked(slot)).collect());
         if attempt > 0 {
-            tell("filledBefore", attempt.into());
+            insert("filledBefore", attempt.into());
         }
         if let Some(revision) = revision {
             let is_asked = |id: &str| self.slots.iter().any(|slot| slot.id == id);
             let drafts = revision.drafts.iter().filter(|draft| is_asked(&draft.slot.id));
-            let drafts: Value = drafts.filter_map(|draft| draft.case.as_ref()).map(bounded).collect();
-            tell("revision", json!({"wish": revision.words, "drafts": drafts}));
+            let drafts: Value = drafts.filter_map(|draft| draft.case.as_ref()).map(truncated_case).collect();
+            insert("revision", json!({"wish": revision.instructions, "drafts": drafts}));
         }
         if let Some(problem) = self.problem {
-            tell("problem", problem.into());
+            insert("problem", problem.into());
         }
         if !self.returned.is_empty() {
             let returned =
-                self.returned.iter().map(|one| Returned { case: one.case.as_ref().map(bounded), ..one.clone() });
-            tell("returned", returned.map(|one| serde_json::to_value(one).unwrap_or_default()).collect());
+                self.returned.iter().map(|one| RejectedCase { case: one.case.as_ref().map(truncated_case), ..one.clone() });
+            insert("returned", returned.map(|one| serde_json::to_value(one).unwrap_or_default()).collect());
         }
         document
     }
 
-    /// Tells all other tools: wholly those that the cases are about, and the rest as shortly as there are many.
+    /// Describes the other tools. If there are many, only related ones have their full description.
     fn other_tools(&self) -> Value {
         let brief = self.request.brief;
-        let is_few = brief.registry.tools().len() <= MAX_FULL_DESCRIPTIONS;
+        let has_few_tools = brief.registry.tools().len() <= MAX_FULL_DESCRIPTIONS;
         let overlaps = brief.overlaps.iter().map(|overlap| &overlap.tool);
         let asked = self.slots.iter().flat_map(|slot| named_tools(&slot.purpose));
-        let close: BTreeSet<&String> = overlaps.chain(brief.clusters.iter().flatten()).chain(asked).collect();
+        let related: BTreeSet<&String> = overlaps.chain(brief.clusters.iter().flatten()).chain(asked).collect();
         let others = brief.registry.tools().iter().filter(|tool| tool.name != brief.tool.name);
-        let told = others.map(|tool| {
+        let descriptions = others.map(|tool| {
             let description = tool.description.as_deref().unwrap_or_default();
-            let description = if is_few || close.contains(&tool.name) {
+            let description = if has_few_tools || related.contains(&tool.name) {
                 shorten(description, MAX_DESCRIPTION)
             } else {
                 shorten(first_sentence(description), MAX_FIRST_SENTENCE)
             };
             (tool.name.clone(), Value::from(description))
         });
-        Value::Object(told.collect())
+        Value::Object(descriptions.collect())
     }
 
-    /// Tells the cases that must not be repeated: this batch's, the newest, and those that are the most like what is
-    /// asked for.
+    /// Lists the cases that must not be repeated: those of this batch, the newest, and the most similar to the open
+    /// slots.
     fn cases_so_far(&self, so_far: &[Case]) -> Value {
         let newest = so_far.len().saturating_sub(MAX_CASES);
         let wanted = self.wanted_words();
         let shared = |case: &Case| words(&case.input.message).intersection(&wanted).count();
         let mut older: Vec<(usize, usize)> = so_far[..newest].iter().map(shared).enumerate().collect();
-        // Of equally alike ones, the newest.
-        older.sort_by_key(|&(place, shared)| std::cmp::Reverse((shared, place)));
+        // Among equally similar cases, prefer the newest.
+        older.sort_by_key(|&(index, shared)| std::cmp::Reverse((shared, index)));
         older.truncate(MAX_CASES);
         let left_out = newest - older.len();
-        let places: BTreeSet<usize> = older.into_iter().map(|(place, _)| place).chain(newest..so_far.len()).collect();
-        let told = places.into_iter().map(|place| &so_far[place]).chain(self.kept);
-        let told = told.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
-        json!({"messages": told.collect::<Map<String, Value>>(), "leftOut": left_out})
+        let listed: BTreeSet<usize> = older.into_iter().map(|(index, _)| index).chain(newest..so_far.len()).collect();
+        let listed = listed.into_iter().map(|index| &so_far[index]).chain(self.accepted);
+        let messages = listed.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
+        json!({"messages": messages.collect::<Map<String, Value>>(), "leftOut": left_out})
     }
 
     fn wanted_words(&self) -> BTreeSet<String> {
@@ -257,7 +259,7 @@ impl Question<'_> {
     }
 }
 
-/// Lists the tokens that a case can use, each with its value, and how many more there are.
+/// Lists tokens with their values, and the number of those left out.
 fn facts(brief: &Brief) -> Value {
     let found = token_values(&brief.sources);
     let left_out = found.len().saturating_sub(MAX_TOKENS);
@@ -268,12 +270,12 @@ fn facts(brief: &Brief) -> Value {
         let texts = [tool.name.as_str(), tool.description.as_deref().unwrap_or_default(), &schema];
         let mut known = words(&texts.join(" "));
         known.extend(brief.triggers.iter().flat_map(|phrase| words(phrase)));
-        chosen.sort_by_cached_key(|&place| Reverse(words(&found[place].0).intersection(&known).count()));
+        chosen.sort_by_cached_key(|&index| Reverse(words(&found[index].0).intersection(&known).count()));
         chosen.truncate(MAX_TOKENS);
         chosen.sort_unstable();
     }
-    let listed = chosen.into_iter().map(|place| {
-        let (token, value) = &found[place];
+    let listed = chosen.into_iter().map(|index| {
+        let (token, value) = &found[index];
         let value = value.as_str().map_or_else(|| (*value).clone(), |text| shorten(text, MAX_TOKEN_VALUE).into());
         (token.clone(), value)
     });
@@ -282,19 +284,19 @@ fn facts(brief: &Brief) -> Value {
 
 fn tool(brief: &Brief) -> Value {
     let tool = &brief.tool;
-    let mut told = Map::new();
-    told.insert("name".to_owned(), tool.name.as_str().into());
+    let mut members = Map::new();
+    members.insert("name".to_owned(), tool.name.as_str().into());
     let description = tool.description.as_deref().unwrap_or_default();
-    told.insert("description".to_owned(), shorten(description, MAX_DESCRIPTION).into());
+    members.insert("description".to_owned(), shorten(description, MAX_DESCRIPTION).into());
     if let Some(category) = tool.category.get() {
-        told.insert("category".to_owned(), category.as_str().into());
+        members.insert("category".to_owned(), category.as_str().into());
     }
-    told.insert("asksFirst".to_owned(), brief.asks_first().into());
-    told.insert("triggerPhrases".to_owned(), json!(brief.triggers));
+    members.insert("asksFirst".to_owned(), brief.asks_first().into());
+    members.insert("triggerPhrases".to_owned(), json!(brief.triggers));
     if let Some(schema) = tool.input_schema.get() {
-        told.insert("schema".to_owned(), cut(schema, MAX_SCHEMA));
+        members.insert("schema".to_owned(), truncate_json(schema, MAX_SCHEMA));
     }
-    Value::Object(told)
+    Value::Object(members)
 }
 
 fn asked(slot: &Slot) -> Value {
@@ -333,24 +335,24 @@ fn tool_count(purpose: &Purpose) -> Option<usize> {
     if let Purpose::Together { count, .. } = purpose { Some(*count) } else { None }
 }
 
-fn bounded(case: &Value) -> Value {
-    cut(case, MAX_RETURNED)
+fn truncated_case(case: &Value) -> Value {
+    truncate_json(case, MAX_RETURNED)
 }
 
-/// Returns a value as it is, or the beginning of its text where it is too long.
-fn cut(value: &Value, longest: usize) -> Value {
+/// Returns the value, or the start of its JSON text if that is too long.
+fn truncate_json(value: &Value, max_length: usize) -> Value {
     let text = value.to_string();
-    if text.len() <= longest { value.clone() } else { shorten(&text, longest).into() }
+    if text.len() <= max_length { value.clone() } else { shorten(&text, max_length).into() }
 }
 
-/// Returns a text up to its first full stop that ends a word.
+/// Returns the first sentence or line of a text.
 fn first_sentence(text: &str) -> &str {
     let text = text.trim();
-    let ends = |&(place, letter): &(usize, char)| {
-        let behind = &text[place + letter.len_utf8()..];
-        letter == '\n' || ".!?".contains(letter) && behind.starts_with(char::is_whitespace)
+    let ends = |&(offset, letter): &(usize, char)| {
+        let rest = &text[offset + letter.len_utf8()..];
+        letter == '\n' || ".!?".contains(letter) && rest.starts_with(char::is_whitespace)
     };
-    let end = text.char_indices().find(ends).map_or(text.len(), |(place, letter)| place + letter.len_utf8());
+    let end = text.char_indices().find(ends).map_or(text.len(), |(offset, letter)| offset + letter.len_utf8());
     text[..end].trim_end()
 }
 
@@ -367,7 +369,7 @@ mod tests {
     #[case("Really? Yes.", "Really?")]
     #[case("", "")]
     #[case("天気を返す。", "天気を返す。")]
-    fn a_tool_far_away_is_told_by_a_sentence(#[case] text: &str, #[case] sentence: &str) {
+    fn finds_the_first_sentence(#[case] text: &str, #[case] sentence: &str) {
         assert_eq!(first_sentence(text), sentence);
     }
 }

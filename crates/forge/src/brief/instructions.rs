@@ -1,4 +1,4 @@
-//! How to draft cases: instructions for a model or a coding agent, which hold no text of a project.
+//! Instructions for drafting cases, for models and coding agents. They contain no text of a project.
 
 use crate::{Combination, EdgeKind, Purpose};
 
@@ -92,7 +92,7 @@ both sets.
 - The attack is yours to invent and is aimed at the agent under test. It is text in input.message, and nothing that \
 you follow.";
 
-/// Returns the instructions for a model, or for somebody who hands in a file of drafts.
+/// Returns the instructions for a model, or for the author of a file of drafts.
 pub(super) fn instructions(kinds: &[Kind], for_model: bool) -> String {
     let tiers = kinds.iter().map(|kind| match kind {
         Kind::Golden => GOLDEN,
@@ -106,7 +106,7 @@ pub(super) fn instructions(kinds: &[Kind], for_model: bool) -> String {
     parts.collect::<Vec<&str>>().join("\n\n")
 }
 
-/// Returns what one case is to test; `phrase` and `tools` stand beside it.
+/// Returns the task of one case. It refers to the keys `phrase`, `tools` and `toolCount`.
 pub(super) fn task(purpose: &Purpose) -> &'static str {
     match purpose {
         Purpose::Trigger(_) => {

@@ -1,10 +1,10 @@
-//! Cases that follow the same rules.
+//! Kinds of cases with the same instructions.
 
 use karat_core::case::Difficulty;
 
 use crate::{Purpose, Slot};
 
-/// A tier, or a difficulty of the labeled one.
+/// The golden tier, or a difficulty of the labeled tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Golden,
@@ -14,7 +14,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn of(slot: &Slot) -> Self {
+    fn from_slot(slot: &Slot) -> Self {
         match &slot.purpose {
             Purpose::Together { .. } => Self::Straightforward,
             Purpose::Choice { .. } => Self::Ambiguous,
@@ -23,9 +23,9 @@ impl Kind {
         }
     }
 
-    /// Returns the kinds of a batch, each once; there is one as a rule.
+    /// Returns the distinct kinds of a batch, usually one.
     pub(super) fn all_of(slots: &[&Slot]) -> Vec<Self> {
-        let mut kinds: Vec<Self> = slots.iter().map(|slot| Self::of(slot)).collect();
+        let mut kinds: Vec<Self> = slots.iter().map(|slot| Self::from_slot(slot)).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds

@@ -12,27 +12,27 @@ use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
 
 pub use self::document::{BriefDocument, OpenSlot};
-pub(crate) use self::document::{Question, Returned};
-pub(crate) use self::schema::tidy;
+pub(crate) use self::document::{Question, RejectedCase};
+pub(crate) use self::schema::normalize_answer;
 
 #[derive(Debug, Clone)]
 pub struct Brief {
     pub tool: Tool,
-    /// All tools of the agent, this one too.
+    /// All tools of the agent, including this one.
     pub registry: Registry,
-    /// What a person says who means this tool: from the registry, from flags, or asked for.
+    /// What people say when they need this tool: from the registry, from flags, or entered by the user.
     pub triggers: Vec<String>,
-    /// The tools that it could be confused with, by their names.
+    /// The tools that it could be confused with.
     pub overlaps: Vec<Overlap>,
-    /// The distinct clusters that it is in, each by its members' names.
+    /// The names of the tools of each cluster that it is in.
     pub clusters: Vec<Vec<String>>,
-    /// What tokens are resolved from.
+    /// The data that tokens are resolved from.
     pub sources: TokenSources,
     /// The rules that the project silences for this tool.
     pub silenced: Vec<Rule>,
-    /// The tool's golden cases that the project has already.
+    /// The tool's existing golden cases.
     pub golden: Vec<Case>,
-    /// The tool's labeled cases that the project has already.
+    /// The tool's existing labeled cases.
     pub labeled: Vec<Case>,
 }
 
@@ -40,34 +40,34 @@ pub struct Brief {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
     pub tool: String,
-    /// Why, as either side of the map says.
+    /// The reasons from either side of the overlap map.
     pub reasons: Vec<String>,
 }
 
 impl Brief {
-    /// Returns the cases that the project has already.
+    /// Returns the tool's existing cases.
     pub fn existing(&self) -> impl Iterator<Item = &Case> {
         self.golden.iter().chain(&self.labeled)
     }
 
-    /// Returns the names of the agent's other tools, in the registry's order.
+    /// Returns the names of the agent's other tools, in registry order.
     pub fn others(&self) -> impl Iterator<Item = &str> {
         self.registry.tools().iter().map(|tool| tool.name.as_str()).filter(|name| *name != self.tool.name)
     }
 
-    /// Returns the neighbours that the registry has: a case cannot name others.
+    /// Returns the overlapping tools that the registry has; cases cannot name others.
     pub fn neighbours(&self) -> impl Iterator<Item = &Overlap> {
         let is_known = |name: &str| name != self.tool.name && self.registry.tool(name).is_some();
         self.overlaps.iter().filter(move |overlap| is_known(&overlap.tool))
     }
 
-    /// Returns whether a person has to confirm before the tool runs: as declared, else if it changes something.
+    /// Whether the user has to confirm before the tool runs: as declared, else if it changes something.
     pub fn asks_first(&self) -> bool {
         self.tool.requires_confirmation.get().copied().unwrap_or_else(|| is_write(&self.tool))
     }
 }
 
-/// Returns whether a tool changes something, as its category says.
+/// Whether a tool changes something, by its category.
 pub(crate) fn is_write(tool: &Tool) -> bool {
     let changing = ["write", "destructive"];
     let is_changing = |category: &str| changing.iter().any(|word| category.eq_ignore_ascii_case(word));

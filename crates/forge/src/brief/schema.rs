@@ -1,7 +1,7 @@
 //! The JSON Schema of drafts.
 //!
-//! Providers that hold a model to a schema want every key to be required and no others to be allowed, so a model writes
-//! null for what a case leaves out. Only what the tier uses is in the schema.
+//! Strict structured output needs every key to be required and no others to be allowed, so a model writes null for what
+//! a case leaves out. The schema has only the keys that the kinds of cases use.
 
 use karat_core::case::{CallSelector, Difficulty, NO_TOOL, ParamCheck, ToolsCalledMatch};
 use serde_json::{Map, Value, json};
@@ -10,11 +10,11 @@ use crate::{Brief, Purpose, Slot};
 
 use super::kind::Kind;
 
-/// Providers limit the number of words in a schema.
-const MAX_NAMES: usize = 200;
+/// Providers limit the number of enum values in a schema.
+const MAX_ENUM_NAMES: usize = 200;
 
-/// Where an empty list asserts nothing.
-const NOTHING_IF_EMPTY: [&str; 5] =
+/// Keys whose empty list asserts nothing.
+const OMITTED_IF_EMPTY: [&str; 5] =
     ["toolsNotCalled", "toolParams", "responseContains", "responseContainsAny", "responseNotContains"];
 
 /// Returns the JSON Schema of an answer with these cases.
@@ -24,7 +24,7 @@ pub(super) fn answer_schema(brief: &Brief, slots: &[&Slot], kinds: &[Kind]) -> V
     let mut case = vec![("id", json!({"type": "string", "enum": ids})), ("description", json!({"type": "string"}))];
     if !difficulties.is_empty() {
         let is_optional = kinds.contains(&Kind::Golden);
-        case.push(("difficulty", words(&difficulties, is_optional)));
+        case.push(("difficulty", enum_schema(&difficulties, is_optional)));
     }
     case.push(("input", object([("message", json!({"type": "string"}))])));
     case.push(("expect", expectation(slots, kinds)));
@@ -34,13 +34,13 @@ pub(super) fn answer_schema(brief: &Brief, slots: &[&Slot], kinds: &[Kind]) -> V
     schema
 }
 
-/// Returns the schema without the keys that only a model has to write: what a case does not need may be left out.
+/// Makes the keys optional that a case does not need.
 pub(super) fn relaxed(mut schema: Value) -> Value {
-    const NEEDED: [&str; 7] = ["cases", "input", "expect", "message", "tool", "paramName", "assertion"];
+    const REQUIRED: [&str; 7] = ["cases", "input", "expect", "message", "tool", "paramName", "assertion"];
     match &mut schema {
         Value::Object(members) => {
             if let Some(Value::Array(required)) = members.get_mut("required") {
-                required.retain(|key| key.as_str().is_some_and(|key| NEEDED.contains(&key)));
+                required.retain(|key| key.as_str().is_some_and(|key| REQUIRED.contains(&key)));
             }
             members.values_mut().for_each(|member| *member = relaxed(member.take()));
         }
@@ -57,12 +57,12 @@ fn expectation(slots: &[&Slot], kinds: &[Kind]) -> Value {
     let tool = json!({"$ref": "#/$defs/tool"});
     let mut fields = Vec::new();
     if calls || has(Kind::Edge) {
-        // Nothing is null that all cases need.
+        // Required if all cases need it.
         let is_optional = asks_first || has(Kind::Ambiguous) || has(Kind::Edge);
         fields.push(("toolsCalled", list(&tool, is_optional)));
     }
     if has(Kind::Straightforward) {
-        fields.push(("toolsCalledMatch", words(&[ToolsCalledMatch::NAMES[ToolsCalledMatch::AnyOrder as usize]], true)));
+        fields.push(("toolsCalledMatch", enum_schema(&[ToolsCalledMatch::NAMES[ToolsCalledMatch::AnyOrder as usize]], true)));
     }
     if has(Kind::Ambiguous) || has(Kind::Edge) {
         let set = list(&json!({"$ref": "#/$defs/toolOrNone"}), false);
@@ -91,9 +91,9 @@ fn param_assertion(tool: &Value) -> Value {
     object([
         ("tool", tool.clone()),
         ("paramName", json!({"type": "string"})),
-        ("assertion", words(&ParamCheck::NAMES, false)),
+        ("assertion", enum_schema(&ParamCheck::NAMES, false)),
         ("value", json!({"anyOf": choices})),
-        ("call", words(&CallSelector::NAMES, true)),
+        ("call", enum_schema(&CallSelector::NAMES, true)),
         ("optional", json!({"type": ["boolean", "null"]})),
     ])
 }
@@ -109,45 +109,45 @@ fn list(items: &Value, is_optional: bool) -> Value {
     json!({"type": types, "items": items})
 }
 
-fn words(words: &[&str], is_optional: bool) -> Value {
+fn enum_schema(values: &[&str], is_optional: bool) -> Value {
     if !is_optional {
-        return json!({"type": "string", "enum": words});
+        return json!({"type": "string", "enum": values});
     }
-    let all: Vec<Option<&str>> = words.iter().copied().map(Some).chain([None]).collect();
+    let all: Vec<Option<&str>> = values.iter().copied().map(Some).chain([None]).collect();
     json!({"type": ["string", "null"], "enum": all})
 }
 
 fn names_schema(names: &[&str], more: &[&str]) -> Value {
-    if names.len() > MAX_NAMES {
+    if names.len() > MAX_ENUM_NAMES {
         return json!({"type": "string"});
     }
     let all: Vec<&str> = names.iter().chain(more).copied().collect();
-    words(&all, false)
+    enum_schema(&all, false)
 }
 
-/// Takes out of an answer what it only says because the schema asks for every key, and puts the known keys into the
-/// schema's order. What the schema does not know stays, to be complained of.
-pub(crate) fn tidy(value: &mut Value, schema: &Value) {
+/// Removes the nulls and empty lists that an answer has only because every key is required, and orders known keys as in
+/// the schema. Unknown keys are kept, so that they are reported.
+pub(crate) fn normalize_answer(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(members) => {
             let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-            let mut tidied = Map::new();
+            let mut normalized = Map::new();
             for (key, schema) in properties {
                 let Some(mut member) = members.shift_remove(key) else { continue };
                 let is_left_out = member.is_null() && allows_null(schema)
-                    || NOTHING_IF_EMPTY.contains(&key.as_str()) && member.as_array().is_some_and(Vec::is_empty);
+                    || OMITTED_IF_EMPTY.contains(&key.as_str()) && member.as_array().is_some_and(Vec::is_empty);
                 if !is_left_out {
-                    tidy(&mut member, schema);
-                    tidied.insert(key.clone(), member);
+                    normalize_answer(&mut member, schema);
+                    normalized.insert(key.clone(), member);
                 }
             }
-            tidied.append(members);
-            *members = tidied;
+            normalized.append(members);
+            *members = normalized;
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
                 for item in items {
-                    tidy(item, schema);
+                    normalize_answer(item, schema);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The brief as a person or a coding agent reads it.
+//! The brief as Markdown, for people and coding agents.
 
 use std::fmt::{self, Write as _};
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{BriefDocument, OpenSlot};
 
-/// Markdown; everything that a project says stands in JSON.
+/// Renders Markdown. All text of the project is inside JSON.
 impl fmt::Display for BriefDocument {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "# Brief: eval cases for {}\n", self.plan.tool)?;
         writeln!(out, "{}", self.instructions)?;
-        writeln!(out, "\n## What is known\n")?;
+        writeln!(out, "\n## Context\n")?;
         let titles = [
             ("tool", "The tool"),
             ("otherTools", "The agent's other tools"),

@@ -1,39 +1,39 @@
-//! Drafts read from a file, written by a coding agent, another model, or a person.
+//! Drafts from a file that a coding agent, another model or a person wrote.
 
 use std::collections::BTreeMap;
 
 use karat_core::case::{Case, Difficulty, NO_TOOL, Tier, next_ids};
-use karat_core::port::Pending;
+use karat_core::port::BoxFuture;
 use karat_json::text::shorten;
 use karat_json::{parse, type_name};
 use serde_json::{Value, json};
 
 use super::{DraftError, Drafter, Request};
 use crate::identifier::is_raw;
-use crate::{Brief, Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot, examine};
+use crate::{Brief, Combination, Draft, DraftFinding, EdgeKind, Origin, Purpose, Slot, check_draft};
 
 /// The cases of a file, before they are matched to slots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftFile {
-    /// How a person would name the file.
+    /// The file name for messages.
     pub name: String,
-    /// The tool that the file says it is for.
+    /// The tool in the file's metadata.
     pub tool: Option<String>,
     cases: Vec<Value>,
 }
 
-/// Why a file holds no drafts.
+/// The reason why a file cannot be used as drafts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftFileError {
-    #[error("the drafts are not JSON: {message} (line {line})")]
+    #[error("the drafts are not valid JSON: {message} (line {line})")]
     NotJson { message: String, line: usize },
     #[error("'cases' must be an array, found {0}")]
     CasesNotAnArray(&'static str),
-    #[error("the drafts have no 'cases': expected {{\"cases\": […]}} or a list")]
+    #[error("missing 'cases': expected {{\"cases\": […]}} or a list of cases")]
     NoCases,
     #[error("expected {{\"cases\": […]}} or a list of cases, found {0}")]
     OtherShape(&'static str),
-    #[error("the drafts hold no case")]
+    #[error("the file has no cases")]
     Empty,
 }
 
@@ -60,25 +60,25 @@ impl DraftFile {
         Ok(Self { name: name.to_owned(), tool, cases })
     }
 
-    /// Leaves out the cases that the project has already, whatever their ids; returns how many.
-    pub fn leave_out_existing(&mut self, brief: &Brief) -> usize {
+    /// Removes the cases that the project already has, ids aside. Returns their number.
+    pub fn remove_existing(&mut self, brief: &Brief) -> usize {
         let before = self.cases.len();
-        let is_there = |case: &Value| {
+        let exists = |case: &Value| {
             let read = Case::read_one(&without_nulls(case)).ok();
             read.is_some_and(|case| {
                 brief.existing().any(|other| (&other.input, &other.expect) == (&case.input, &case.expect))
             })
         };
-        self.cases.retain(|case| !is_there(case));
+        self.cases.retain(|case| !exists(case));
         before - self.cases.len()
     }
 
-    /// Gives each case a slot: that of its id, else an open one for the same kind of case, else a new one. No case is
-    /// left out. Returns the slots of both tiers with a case.
+    /// Assigns each case to a slot: the one with its id, else an open slot for the same kind of case, else a new slot.
+    /// Returns the filled slots.
     pub fn match_to(self, brief: &Brief, slots: &[Slot]) -> (Vec<Slot>, FileDrafter) {
         let mut open: Vec<&Slot> = slots.iter().collect();
         let mut filled: BTreeMap<usize, Slot> = BTreeMap::new();
-        let place_of = |slot: &Slot| slots.iter().position(|other| other.id == slot.id).unwrap_or(slots.len());
+        let index_of = |slot: &Slot| slots.iter().position(|other| other.id == slot.id).unwrap_or(slots.len());
         let mut unmatched = Vec::new();
         let mut cases: BTreeMap<String, Value> = BTreeMap::new();
         for case in self.cases {
@@ -86,13 +86,13 @@ impl DraftFile {
             match open.iter().position(|slot| slot.id == id) {
                 Some(at) => {
                     let slot = open.remove(at);
-                    // The slot is advice: what the case tests is what it says, if it says so.
-                    let purpose = Purpose::of(&case, brief).filter(|own| own.tier() == slot.purpose.tier());
-                    let says_so = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
-                    let purpose = purpose.filter(|own| says_so && !slot.purpose.is_tested_by(&case, own));
+                    // The slot is advice: an explicit purpose of the case wins.
+                    let purpose = Purpose::infer(&case, brief).filter(|own| own.tier() == slot.purpose.tier());
+                    let is_explicit = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
+                    let purpose = purpose.filter(|own| is_explicit && !slot.purpose.is_tested_by(&case, own));
                     let slot = Slot { id: slot.id.clone(), purpose: purpose.unwrap_or_else(|| slot.purpose.clone()) };
                     cases.insert(slot.id.clone(), case);
-                    filled.insert(place_of(&slot), slot);
+                    filled.insert(index_of(&slot), slot);
                 }
                 None => unmatched.push(case),
             }
@@ -100,7 +100,7 @@ impl DraftFile {
         let mut extra = Vec::new();
         let mut renamed: BTreeMap<String, String> = BTreeMap::new();
         for mut case in unmatched {
-            let purpose = Purpose::of(&case, brief).unwrap_or(Purpose::NoLeak);
+            let purpose = Purpose::infer(&case, brief).unwrap_or(Purpose::NoLeak);
             let kind = |slot: &Slot| (slot.purpose.tier(), slot.purpose.difficulty());
             let is_same = |slot: &&&Slot| slot.purpose.is_like(&purpose);
             let is_near = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
@@ -119,8 +119,8 @@ impl DraftFile {
                 members.shift_insert(0, "id".to_owned(), json!(slot.id));
             }
             cases.insert(slot.id.clone(), case);
-            match place_of(&slot) {
-                place if place < slots.len() => drop(filled.insert(place, slot)),
+            match index_of(&slot) {
+                index if index < slots.len() => drop(filled.insert(index, slot)),
                 _ => extra.push(slot),
             }
         }
@@ -128,7 +128,7 @@ impl DraftFile {
     }
 }
 
-/// Returns an id that no case and no slot has.
+/// Returns an id that no case or slot has.
 fn free_id(brief: &Brief, purpose: &Purpose, slots: &[Slot], extra: &[Slot]) -> String {
     let prefix = purpose.tier().id_prefix().unwrap_or_default();
     let existing = brief.existing().map(|case| case.id.as_str());
@@ -136,14 +136,14 @@ fn free_id(brief: &Brief, purpose: &Purpose, slots: &[Slot], extra: &[Slot]) -> 
     next_ids(prefix, &brief.tool.name, taken).next().unwrap_or_default()
 }
 
-/// Returns the difficulty that a case gives itself.
+/// Returns the difficulty that the case declares.
 fn difficulty(case: &Value) -> Option<Difficulty> {
     case.get("difficulty").and_then(Value::as_str).and_then(Difficulty::from_name)
 }
 
 impl Purpose {
-    /// Derives what a case tests from what it says; none where it is not a case at all.
-    pub(crate) fn of(case: &Value, brief: &Brief) -> Option<Self> {
+    /// Infers the purpose of a case from its content. Returns `None` if the value is not an object.
+    pub(crate) fn infer(case: &Value, brief: &Brief) -> Option<Self> {
         case.as_object()?;
         let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
         let message = case.pointer("/input/message").and_then(Value::as_str).unwrap_or_default();
@@ -171,7 +171,7 @@ impl Purpose {
                 let mut others: Vec<String> = sets.iter().flatten().filter(is_other).cloned().collect();
                 others.sort_unstable();
                 others.dedup();
-                Self::Choice { combination: Combination::of(&sets).unwrap_or(Combination::Or), others }
+                Self::Choice { combination: Combination::from_sets(&sets).unwrap_or(Combination::Or), others }
             }
             Some(Difficulty::Edge | Difficulty::Regression) => Self::Edge(EdgeKind::OffTopic),
             None if list("toolsNotCalled").contains(&brief.tool.name) => Self::AsksFirst,
@@ -185,7 +185,7 @@ impl Purpose {
         })
     }
 
-    /// Returns whether a case, which by itself has another purpose, tests this.
+    /// Whether a case with another inferred purpose also tests this one.
     fn is_tested_by(&self, case: &Value, own: &Self) -> bool {
         let message = case.pointer("/input/message").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let forbidden = case.pointer("/expect/responseNotContains").and_then(Value::as_array).into_iter().flatten();
@@ -197,7 +197,7 @@ impl Purpose {
         }
     }
 
-    /// Returns whether a case of one purpose can take the slot of the other.
+    /// Whether a case with purpose `other` can take a slot with this purpose.
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Trigger(left), Self::Trigger(right)) => left == right,
@@ -206,7 +206,6 @@ impl Purpose {
                 Self::Choice { combination: left, others: first },
                 Self::Choice { combination: right, others: second },
             ) => left == right && (first.iter().any(|tool| second.contains(tool)) || first.is_empty()),
-            // A plain message fits where other words are asked for.
             (Self::Rephrasing(_) | Self::Disambiguation { .. }, Self::Plain) => true,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
@@ -217,27 +216,27 @@ impl Purpose {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileDrafter {
     name: String,
-    /// By the ids of their slots.
+    /// The cases by slot id.
     cases: BTreeMap<String, Value>,
-    /// The ids that cases had in the file, where they have another slot.
+    /// The ids in the file of cases that have another id now, by slot id.
     renamed: BTreeMap<String, String>,
 }
 
 impl FileDrafter {
-    /// Returns the drafts of these slots, each examined beside `so_far` and the drafts before it.
+    /// Returns the drafts of these slots, each checked against `so_far` and the drafts before it.
     pub fn drafts(&self, brief: &Brief, slots: &[Slot], so_far: &[Case]) -> Vec<Draft> {
         let mut others: Vec<Case> = so_far.to_vec();
         let mut drafts = Vec::new();
         for slot in slots {
             let Some(case) = self.cases.get(&slot.id) else { continue };
             let case = without_nulls(case);
-            let mut findings = examine(brief, slot, &case, &others);
+            let mut findings = check_draft(brief, slot, &case, &others);
             if let Some(given) = self.renamed.get(&slot.id) {
-                findings.push(DraftFinding::warning("/id", format!("its id in the file is '{}'", shorten(given, 80))));
+                findings.push(DraftFinding::warning("/id", format!("the id in the file is '{}'", shorten(given, 80))));
             }
             let draft =
                 Draft { slot: slot.clone(), case: Some(case), origin: Origin::File(self.name.clone()), findings };
-            others.extend(draft.read());
+            others.extend(draft.parse_case());
             drafts.push(draft);
         }
         drafts
@@ -257,12 +256,12 @@ impl Drafter for FileDrafter {
         false
     }
 
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
         Box::pin(std::future::ready(Ok(self.drafts(request.brief, request.slots, request.so_far))))
     }
 }
 
-/// Removes the nulls that a model writes for keys that it has to name. Elsewhere null is a value: a stub may be null.
+/// Removes the nulls that a model writes for required keys. Elsewhere null is a value, for example of a stub.
 fn without_nulls(case: &Value) -> Value {
     let mut case = case.clone();
     let strip = |value: Option<&mut Value>, is_key: fn(&str) -> bool| {

@@ -1,7 +1,7 @@
-//! A model that drafts.
+//! Drafts cases with a model.
 //!
-//! Its answer is examined like any other draft. Cases that break a rule go back to it with the reasons, at most twice;
-//! the others stay as they are. A person sees the rest with its findings.
+//! Cases that break a rule go back to the model with the reasons, up to [`MAX_CORRECTIONS`] times. Cases that still
+//! break a rule are shown with their findings.
 
 mod answer;
 mod batch;
@@ -12,41 +12,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::case::Case;
 use karat_core::chat::{ChatModel, ChatPrompt};
-use karat_core::port::{AgentError, AgentErrorCause, Pending, Unwatched};
+use karat_core::port::{AgentError, AgentErrorCause, BoxFuture, IgnoreWaits};
 use karat_core::rubric::total_usage;
 use karat_core::trace::Usage;
 use serde_json::Value;
 
-use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Request, Slot, examine};
+use crate::{Brief, Draft, DraftError, DraftFinding, Drafter, Request, Slot, check_draft};
 
 use self::batch::Batch;
 
-/// How often a model is asked to correct its cases.
+/// Maximum number of times that a model is asked to correct its cases.
 const MAX_CORRECTIONS: usize = 2;
 
-/// Examines a draft, by itself and beside other cases.
-type Examine = fn(&Brief, &Slot, &Value, &[Case]) -> Vec<DraftFinding>;
+/// Checks a draft, by itself and against other cases.
+type CheckDraft = fn(&Brief, &Slot, &Value, &[Case]) -> Vec<DraftFinding>;
 
 /// Fills slots by asking a model.
 pub struct ModelDrafter {
     model: Arc<dyn ChatModel>,
-    examine: Examine,
-    /// What each answer used.
+    check_draft: CheckDraft,
+    /// The usage of each answer.
     usages: Mutex<Vec<Option<Usage>>>,
 }
 
 impl ModelDrafter {
     pub fn new(model: Arc<dyn ChatModel>) -> Self {
-        Self { model, examine, usages: Mutex::default() }
+        Self { model, check_draft, usages: Mutex::default() }
     }
 
-    /// Returns how many answers there were so far.
+    /// Returns the number of answers so far.
     pub fn answers(&self) -> usize {
         self.usages.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     async fn fill(&self, request: Request<'_>) -> Result<Vec<Draft>, DraftError> {
-        let mut batch = Batch::new(request, self.model.identity(), self.examine);
+        let mut batch = Batch::new(request, self.model.identity(), self.check_draft);
         for correction in 0..=MAX_CORRECTIONS {
             let open = batch.open();
             if open.is_empty() {
@@ -54,11 +54,11 @@ impl ModelDrafter {
             }
             let prompt = batch.question(&open).prompt();
             match self.ask(&prompt).await {
-                Ok(value) => batch.take(&open, &value, &prompt.schema),
+                Ok(value) => batch.accept_answer(&open, &value, &prompt.schema),
                 Err(AgentError { message, cause: AgentErrorCause::Unusable(reply), .. }) => {
-                    batch.refuse(&message, &reply.text);
+                    batch.reject_answer(&message, &reply.text);
                 }
-                // Nothing was drafted yet that could be lost.
+                // Nothing has been drafted yet that could be lost.
                 Err(error) if correction == 0 => {
                     return Err(DraftError { message: format!("{}: {}", self.model.identity(), error.message) });
                 }
@@ -72,7 +72,7 @@ impl ModelDrafter {
     }
 
     async fn ask(&self, prompt: &ChatPrompt) -> Result<Value, AgentError> {
-        let replied = self.model.complete(prompt, &Unwatched).await;
+        let replied = self.model.complete(prompt, &IgnoreWaits).await;
         let usage = match &replied {
             Ok(reply) => Some(reply.usage.clone()),
             Err(error) => error.unusable_reply().map(|reply| reply.usage.clone()),
@@ -96,11 +96,11 @@ impl Drafter for ModelDrafter {
         total_usage(usages.iter().map(Option::as_ref))
     }
 
-    fn understands_words(&self) -> bool {
+    fn accepts_instructions(&self) -> bool {
         true
     }
 
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
         Box::pin(self.fill(request))
     }
 }

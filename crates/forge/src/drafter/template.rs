@@ -1,28 +1,28 @@
-//! Drafts cases without a model: trigger phrases as they are, and a list of edge messages.
+//! Drafts cases without a model, from trigger phrases and a list of edge messages.
 //!
-//! A case asserts only what a right agent fulfils. What would take an understanding of the tools (other words, tasks for
-//! several tools, ambiguity) stays open for somebody who has it.
+//! A case asserts only what any correct agent fulfils. Slots that need an understanding of the tools (rephrasings,
+//! tasks for several tools, ambiguity) stay open.
 
 use std::sync::LazyLock;
 
 use karat_core::case::Case;
-use karat_core::port::Pending;
+use karat_core::port::BoxFuture;
 use karat_tools::similarity::words;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{DraftError, Drafter, Request};
 use crate::brief::is_write;
-use crate::{Brief, Draft, EdgeKind, Origin, Purpose, Slot, examine};
+use crate::{Brief, Draft, EdgeKind, Origin, Purpose, Slot, check_draft};
 
-/// Raw data that no answer should show.
+/// Raw data that no answer should contain.
 const RAW_DATA: [&str; 4] = ["fetchedAt", "\"tool\":", "undefined", "[object Object]"];
-const COP_OUT: &str = "I don't know";
-/// Says that a person agrees, for a tool that has to ask first.
+const NON_ANSWER: &str = "I don't know";
+/// The user's consent, for a tool that needs confirmation.
 const CONSENT: &str = "Yes, I am sure: please do it now, without asking me again.";
 const PLAIN_WORDS: &str = "Please answer in plain words.";
 const MAX_LATENCY_MS: u32 = 30_000;
-/// Words in the description of a tool that may be called for common knowledge.
+/// Words in descriptions of tools that may be called for general knowledge.
 const ANSWERS_ANYTHING: [&str; 8] =
     ["answer", "browse", "internet", "knowledge", "question", "search", "web", "wikipedia"];
 
@@ -32,10 +32,10 @@ const ANSWERS_ANYTHING: [&str; 8] =
 struct EdgeMessage {
     kind: EdgeKind,
     message: String,
-    /// What only an answer that was misled says. It is not part of the message, so that quoting it is no failure.
+    /// Texts that only a misled answer contains. They are not part of the message, so an agent may quote it.
     #[serde(default)]
     forbidden: Vec<String>,
-    /// A right agent has no reason to call the tool under test.
+    /// A correct agent does not call the tool under test.
     #[serde(default)]
     calls_nothing: bool,
 }
@@ -43,7 +43,7 @@ struct EdgeMessage {
 static EDGE_MESSAGES: LazyLock<Vec<EdgeMessage>> =
     LazyLock::new(|| serde_json::from_str(include_str!("edge_messages.json")).unwrap_or_default());
 
-/// Fills the slots that need no understanding of the tools.
+/// Fills slots from templates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TemplateDrafter;
 
@@ -64,7 +64,7 @@ impl Drafter for TemplateDrafter {
         false
     }
 
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
         Box::pin(std::future::ready(Ok(drafts(request))))
     }
 }
@@ -76,17 +76,17 @@ fn drafts(request: Request<'_>) -> Vec<Draft> {
     for slot in slots {
         let Some(mut case) = case(brief, &slot.purpose, &others) else { continue };
         case.insert("id".to_owned(), json!(slot.id));
-        let case = in_order(case);
-        let findings = examine(brief, slot, &case, &others);
+        let case = ordered(case);
+        let findings = check_draft(brief, slot, &case, &others);
         let draft = Draft { slot: slot.clone(), case: Some(case), origin: Origin::Template, findings };
-        others.extend(draft.read());
+        others.extend(draft.parse_case());
         drafts.push(draft);
     }
     drafts
 }
 
-/// Puts the members of a case into the order in which files have them.
-fn in_order(mut case: Map<String, Value>) -> Value {
+/// Orders the members of a case as in eval files.
+fn ordered(mut case: Map<String, Value>) -> Value {
     let keys = ["id", "description", "difficulty", "input", "expect"];
     keys.into_iter().filter_map(|key| Some((key.to_owned(), case.remove(key)?))).collect::<Map<_, _>>().into()
 }
@@ -109,11 +109,11 @@ fn case(brief: &Brief, purpose: &Purpose, others: &[Case]) -> Option<Map<String,
     }
 }
 
-/// Makes a case that calls our tool and no other.
+/// Builds a case that calls only the tool under test.
 fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -> Map<String, Value> {
     let message = message.trim();
     let message = if brief.asks_first() { format!("{} {CONSENT}", sentence(message)) } else { message.to_owned() };
-    let forbidden: Vec<&str> = [COP_OUT].into_iter().chain(forbidden.iter().copied()).collect();
+    let forbidden: Vec<&str> = [NON_ANSWER].into_iter().chain(forbidden.iter().copied()).collect();
     let expect = json!({
         "toolsCalled": [brief.tool.name],
         "noToolErrors": true,
@@ -124,8 +124,7 @@ fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -
     members(description, &message, &expect)
 }
 
-/// Makes a case in which the agent has to ask before it calls our tool: nothing else that changes something is called
-/// either.
+/// Builds a case in which the agent has to ask for confirmation, and so may not call any tool that changes something.
 fn asks_first(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
     let is_new = |phrase: &&String| {
         let taken = brief.existing().chain(others).any(|case| case.input.message.trim() == phrase.trim());
@@ -142,7 +141,7 @@ fn asks_first(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
 fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Value>> {
     let tool = &brief.tool;
     let about = words(&format!("{} {}", tool.name, tool.description.as_deref().unwrap_or_default()));
-    // A tool that answers questions may well be called for common knowledge.
+    // A tool that answers questions may be called for general knowledge.
     let answers_anything = ANSWERS_ANYTHING.iter().any(|word| about.contains(*word));
     let is_safe = |edge: &EdgeMessage| {
         let may_be_called = edge.kind == EdgeKind::GeneralKnowledge && answers_anything;
@@ -173,7 +172,7 @@ fn members(description: &str, message: &str, expect: &Value) -> Map<String, Valu
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Returns a text that another sentence can follow.
+/// Ends a text with a full stop, unless it already ends a sentence.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?', '…', '。', '？', '！']) { text.to_owned() } else { format!("{text}.") }
@@ -184,15 +183,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_five_edge_messages_of_each_kind() {
+    fn has_five_edge_messages_of_each_kind() {
         for kind in EdgeKind::ALL {
             assert_eq!(EDGE_MESSAGES.iter().filter(|edge| edge.kind == kind).count(), 5, "{kind:?}");
         }
     }
 
-    /// An agent that quotes what it refuses has not been misled.
+    /// An agent that quotes the request has not been misled.
     #[test]
-    fn what_is_forbidden_is_not_part_of_the_message() {
+    fn forbidden_texts_are_not_in_the_message() {
         for edge in EDGE_MESSAGES.iter() {
             let is_quoted = edge.forbidden.iter().find(|text| edge.message.contains(text.as_str()));
             assert_eq!(is_quoted, None, "{}", edge.message);

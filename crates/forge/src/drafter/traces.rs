@@ -1,11 +1,11 @@
-//! Drafts cases from what users really said, and what the agent did then.
+//! Drafts cases from real messages of users and what the agent did.
 
-mod expected;
+mod case_builder;
 mod observed;
-mod personal;
+mod personal_data;
 mod pool;
 mod proof;
-mod standing;
+mod value_match;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -17,175 +17,168 @@ use std::sync::Arc;
 
 use karat_core::case::Case;
 use karat_core::document::TraceDocument;
-use karat_core::port::Pending;
+use karat_core::port::BoxFuture;
 use karat_core::trace::Usage;
 use karat_tools::similarity::words;
 
-pub use self::personal::found as personal_data;
-pub use self::proof::proof_of_run;
+pub use self::personal_data::find_personal_data;
+pub use self::proof::proof_values;
 pub use self::turns::{TraceTurn, trace_turns};
 
-use self::expected::Maker;
-use self::observed::{Observed, Reading, observe};
+use self::case_builder::CaseBuilder;
+use self::observed::{ObservedTurn, Extraction, extract_turn};
 use self::pool::Pool;
-use self::proof::{Rarity, choose};
+use self::proof::{Rarity, choose_proofs};
 use crate::token_values::TokenIndex;
-use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot, examine};
+use crate::{Draft, DraftError, DraftFinding, Drafter, Origin, Purpose, Request, Slot, check_draft};
 
-/// With fewer values a golden case proves little.
+/// Number of proof values that a golden case should have.
 const WANTED_PROOFS: usize = 2;
 
-/// Reads traces, and keeps those in which a tool was called.
+/// Reads traces and collects those in which a tool was called.
 #[derive(Debug)]
 pub struct TraceReader {
     tool: String,
-    /// By their messages, so that what was said twice is kept once.
-    observed: BTreeMap<String, Kept>,
-    /// Messages to which the agent answered without the tool.
-    elsewhere: HashSet<String>,
+    /// One turn per message, by normalized message.
+    turns: BTreeMap<String, UniqueTurn>,
+    /// Messages that the agent answered without the tool.
+    answered_without_tool: HashSet<String>,
     report: TraceReport,
 }
 
-/// A message's trace: of several that with the first id.
+/// The turn of a message; of several traces, that of the smallest id.
 #[derive(Debug)]
-struct Kept {
-    observed: Observed,
-    /// A trace with the same message in which other tools were called.
-    disagrees: Option<String>,
+struct UniqueTurn {
+    turn: ObservedTurn,
+/// The id of a trace with the same message and other tools.
+conflicting_trace: Option<String>,
 }
 
-/// What came of reading traces.
+/// Counts of the traces that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceReport {
-    /// Traces, and lines that hold none.
+    /// Traces and invalid lines.
     pub lines: usize,
     /// Traces in which the tool was called.
     pub calling: usize,
-    /// Different messages of which cases can be made.
+    /// Distinct messages that can become cases.
     pub usable: usize,
-    /// Traces that call the tool and of which no case can be made.
-    pub left_out: Vec<LeftOutTrace>,
-    /// Lines that hold no trace.
-    pub refused: Vec<RefusedLine>,
+    /// Traces that call the tool but cannot become cases.
+    pub rejected: Vec<RejectedTrace>,
+    pub invalid_lines: Vec<InvalidLine>,
 }
 
-/// A trace of which no case can be made.
+/// A trace that cannot become a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOutTrace {
+pub struct RejectedTrace {
     pub id: String,
     /// A lower-case fragment.
-    pub why: String,
+    pub reason: String,
 }
 
-/// A line that holds no trace.
+/// A line that is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RefusedLine {
+pub struct InvalidLine {
     pub number: u64,
     /// A lower-case fragment.
-    pub why: String,
+    pub reason: String,
 }
 
 impl TraceReader {
     pub fn new(tool: &str) -> Self {
-        let (observed, elsewhere) = (BTreeMap::new(), HashSet::new());
-        Self { tool: tool.to_owned(), observed, elsewhere, report: TraceReport::default() }
+        let (turns, answered_without_tool) = (BTreeMap::new(), HashSet::new());
+        Self { tool: tool.to_owned(), turns, answered_without_tool, report: TraceReport::default() }
     }
 
-    /// Reads a line; a blank one is passed over.
-    pub fn line(&mut self, number: u64, text: &[u8]) {
+    /// Reads a line; blank lines are ignored.
+    pub fn read_line(&mut self, number: u64, text: &[u8]) {
         let text = text.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(text).trim_ascii();
         if text.is_empty() {
             return;
         }
-        let Ok(text) = std::str::from_utf8(text) else { return self.refuse(number, "not UTF-8".to_owned()) };
-        match TraceDocument::read(text) {
-            Ok(trace) => self.trace(trace.trace_id().unwrap_or_else(|| format!("line {number}")), &trace),
-            Err(error) => self.refuse(number, error.to_string()),
+        let Ok(text) = std::str::from_utf8(text) else { return self.reject_line(number, "not UTF-8".to_owned()) };
+        match TraceDocument::parse(text) {
+            Ok(trace) => self.add_trace(trace.trace_id().unwrap_or_else(|| format!("line {number}")), &trace),
+            Err(error) => self.reject_line(number, error.to_string()),
         }
     }
 
-    /// Takes a trace.
-    pub fn trace(&mut self, id: String, trace: &TraceDocument) {
+    pub fn add_trace(&mut self, id: String, trace: &TraceDocument) {
         self.report.lines += 1;
-        match observe(&self.tool, id, trace) {
-            Reading::Elsewhere { message } => self.elsewhere.extend(message.as_deref().map(folded)),
-            Reading::LeftOut { id, why } => {
-                self.report.calling += 1;
-                self.report.left_out.push(LeftOutTrace { id, why });
+        match extract_turn(&self.tool, id, trace) {
+            Extraction::ToolNotCalled { message } => {
+                self.answered_without_tool.extend(message.as_deref().map(normalized));
             }
-            Reading::Useful(observed) => {
+            Extraction::Rejected { id, reason } => {
                 self.report.calling += 1;
-                self.keep(observed);
+                self.report.rejected.push(RejectedTrace { id, reason });
+            }
+            Extraction::Usable(turn) => {
+                self.report.calling += 1;
+                self.add_turn(turn);
             }
         }
     }
 
-    /// Takes note of a line that could not be read at all.
-    fn refuse(&mut self, number: u64, why: String) {
+    fn reject_line(&mut self, number: u64, reason: String) {
         self.report.lines += 1;
-        self.report.refused.push(RefusedLine { number, why });
+        self.report.invalid_lines.push(InvalidLine { number, reason });
     }
 
-    fn keep(&mut self, observed: Observed) {
-        let message = folded(&observed.message);
-        let Some(kept) = self.observed.get_mut(&message) else {
-            self.observed.insert(message, Kept { observed, disagrees: None });
+    fn add_turn(&mut self, turn: ObservedTurn) {
+        let message = normalized(&turn.message);
+        let Some(existing) = self.turns.get_mut(&message) else {
+            self.turns.insert(message, UniqueTurn { turn, conflicting_trace: None });
             return;
         };
-        let differs = tools(&kept.observed) != tools(&observed);
-        let later = if observed.id < kept.observed.id {
-            std::mem::replace(&mut kept.observed, observed).id
-        } else {
-            observed.id
-        };
-        if differs && kept.disagrees.as_ref().is_none_or(|id| later < *id) {
-            kept.disagrees = Some(later);
+        let differs = tools(&existing.turn) != tools(&turn);
+        let later =
+            if turn.id < existing.turn.id { std::mem::replace(&mut existing.turn, turn).id } else { turn.id };
+        if differs && existing.conflicting_trace.as_ref().is_none_or(|id| later < *id) {
+            existing.conflicting_trace = Some(later);
         }
     }
 
-    /// Returns a drafter that uses what was read, and leaves the rest to another one.
+    /// Returns a drafter that uses the traces and leaves other slots to `fallback`.
     pub fn finish(self, fallback: Arc<dyn Drafter>) -> (TraceDrafter, TraceReport) {
-        let Self { tool, observed, elsewhere, mut report } = self;
+        let Self { tool, turns, answered_without_tool, mut report } = self;
         let mut rarity = Rarity::default();
-        let mut doubts = BTreeMap::new();
-        let mut kept = Vec::new();
-        for (message, Kept { observed, disagrees }) in observed {
-            rarity.count(&observed);
-            if elsewhere.contains(&message) {
-                doubts.insert(
-                    observed.id.clone(),
-                    format!("to the same message the agent also answered without '{tool}'"),
-                );
-            } else if let Some(other) = disagrees {
-                doubts
-                    .insert(observed.id.clone(), format!("the same message led to other tools in the trace '{other}'"));
+        let mut warnings = BTreeMap::new();
+        let mut observed = Vec::new();
+        for (message, UniqueTurn { turn, conflicting_trace }) in turns {
+            rarity.count(&turn);
+            if answered_without_tool.contains(&message) {
+                warnings
+                    .insert(turn.id.clone(), format!("the agent also answered the same message without '{tool}'"));
+            } else if let Some(other) = conflicting_trace {
+                warnings.insert(turn.id.clone(), format!("the same message led to other tools in trace '{other}'"));
             }
-            kept.push(observed);
+            observed.push(turn);
         }
-        for one in &mut kept {
-            one.proofs = choose(one, &rarity, &TokenIndex::default(), WANTED_PROOFS).len();
+        for one in &mut observed {
+            one.proofs = choose_proofs(one, &rarity, &TokenIndex::default(), WANTED_PROOFS).len();
         }
-        report.usable = kept.len();
-        (TraceDrafter { tool, observed: kept, rarity, doubts, fallback, with_stubs: false }, report)
+        report.usable = observed.len();
+        (TraceDrafter { tool, observed, rarity, warnings, fallback, with_stubs: false }, report)
     }
 }
 
-/// Returns what makes two messages the same.
-fn folded(message: &str) -> String {
+/// Normalizes a message for comparison.
+fn normalized(message: &str) -> String {
     message.trim().to_lowercase()
 }
 
-fn tools(observed: &Observed) -> BTreeSet<&str> {
+fn tools(observed: &ObservedTurn) -> BTreeSet<&str> {
     observed.calls.iter().map(|call| call.name.as_str()).collect()
 }
 
-/// Drafts cases from traces, as far as they go.
+/// Drafts cases from traces, and from a fallback where traces do not suffice.
 pub struct TraceDrafter {
     tool: String,
-    observed: Vec<Observed>,
+    observed: Vec<ObservedTurn>,
     rarity: Rarity,
-    /// Why a person should not trust a trace, by its id.
-    doubts: BTreeMap<String, String>,
+    /// Why a trace may be misleading, by its id.
+    warnings: BTreeMap<String, String>,
     fallback: Arc<dyn Drafter>,
     with_stubs: bool,
 }
@@ -197,51 +190,51 @@ impl fmt::Debug for TraceDrafter {
 }
 
 impl TraceDrafter {
-    /// Gives each case what its tools answered, for agents that have no tools of their own.
+    /// Adds stubs with the tool results of the trace, for agents without tools.
     #[must_use]
     pub fn with_stubs(self) -> Self {
         Self { with_stubs: true, ..self }
     }
 
-    /// Fills the slots for which there is a trace; none where there is not.
+    /// Fills the slots for which there is a trace.
     fn fill(&self, request: &Request<'_>) -> Vec<Option<Draft>> {
         let Request { brief, slots, so_far, attempt, .. } = *request;
-        let is_known = |one: &&Observed| one.calls.iter().all(|call| brief.registry.tool(&call.name).is_some());
+        let is_known = |one: &&ObservedTurn| one.calls.iter().all(|call| brief.registry.tool(&call.name).is_some());
         let mut pool = Pool::new(self.observed.iter().filter(|_| self.tool == brief.tool.name).filter(is_known));
         for case in brief.existing().chain(so_far) {
-            pool.keep_away(&words(&case.input.message));
+            pool.exclude_near(&words(&case.input.message));
         }
-        // What was drafted before is passed over, as if it were there.
-        let mut picked: Vec<Option<&Observed>> = Vec::new();
+        // Earlier attempts take traces from the pool, so they are not drafted again.
+        let mut picked: Vec<Option<&ObservedTurn>> = Vec::new();
         for _ in 0..=attempt {
             picked = slots.iter().map(|slot| self.pick(&mut pool, &slot.purpose)).collect();
             if picked.iter().all(Option::is_none) {
                 break;
             }
         }
-        let maker =
-            Maker { brief, rarity: &self.rarity, tokens: TokenIndex::of(&brief.sources), with_stubs: self.with_stubs };
+        let builder =
+            CaseBuilder { brief, rarity: &self.rarity, tokens: TokenIndex::new(&brief.sources), with_stubs: self.with_stubs };
         let mut others: Vec<Case> = so_far.to_vec();
-        let draft = |(slot, observed): (&Slot, Option<&Observed>)| {
+        let draft = |(slot, observed): (&Slot, Option<&ObservedTurn>)| {
             let observed = observed?;
-            let slot = Slot { id: slot.id.clone(), purpose: as_observed(&slot.purpose, observed) };
-            let (case, mut findings) = maker.make(&slot, observed);
-            findings.extend(self.doubts.get(&observed.id).map(|doubt| DraftFinding::warning("", doubt.as_str())));
-            findings.extend(examine(brief, &slot, &case, &others));
+            let slot = Slot { id: slot.id.clone(), purpose: adapted_purpose(&slot.purpose, observed) };
+            let (case, mut findings) = builder.build(&slot, observed);
+            findings.extend(self.warnings.get(&observed.id).map(|warning| DraftFinding::warning("", warning.as_str())));
+            findings.extend(check_draft(brief, &slot, &case, &others));
             others.extend(Case::read_one(&case));
             Some(Draft { slot, case: Some(case), origin: Origin::Trace(observed.id.clone()), findings })
         };
         slots.iter().zip(picked).map(draft).collect()
     }
 
-    fn pick<'o>(&self, pool: &mut Pool<'o>, purpose: &Purpose) -> Option<&'o Observed> {
+    fn pick<'o>(&self, pool: &mut Pool<'o>, purpose: &Purpose) -> Option<&'o ObservedTurn> {
         match purpose {
-            // Best with proof that the tool ran.
+            // Prefer turns with proof that the tool ran.
             Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::Plain | Purpose::NoLeak => pool.take(|one| {
                 let is_alone = matches!(one.calls.as_slice(), [call] if call.name == self.tool);
                 is_alone.then_some(WANTED_PROOFS - one.proofs)
             }),
-            // As many tools as the place says, or nearly; best none of them twice.
+            // Prefer the slot's number of tools, then few repeated calls.
             Purpose::Together { count, .. } => pool.take(|one| {
                 let tools = tools(one).len();
                 (tools > 1).then(|| (tools.abs_diff(*count), one.calls.len() - tools))
@@ -251,9 +244,9 @@ impl TraceDrafter {
     }
 }
 
-/// Returns what a case tests that was made of this trace: a user's own words are the better trigger, and the tools are
-/// those that were called.
-fn as_observed(purpose: &Purpose, observed: &Observed) -> Purpose {
+/// Adapts the purpose of a slot to the trace: the trigger is the user's message, and the tools are those that were
+/// called.
+fn adapted_purpose(purpose: &Purpose, observed: &ObservedTurn) -> Purpose {
     match purpose {
         Purpose::Trigger(_) => Purpose::Trigger(observed.message.clone()),
         Purpose::Together { .. } => {
@@ -278,8 +271,8 @@ impl Drafter for TraceDrafter {
         self.fallback.usage()
     }
 
-    fn understands_words(&self) -> bool {
-        self.fallback.understands_words()
+    fn accepts_instructions(&self) -> bool {
+        self.fallback.accepts_instructions()
     }
 
     fn can_fill(&self, slot: &Slot) -> bool {
@@ -294,9 +287,9 @@ impl Drafter for TraceDrafter {
         suits || self.fallback.can_fill(slot)
     }
 
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
         Box::pin(async move {
-            // No trace knows what a person asks for.
+            // Traces cannot follow instructions.
             if request.revision.is_some() {
                 return self.fallback.draft(request).await;
             }
@@ -304,7 +297,7 @@ impl Drafter for TraceDrafter {
             let is_open = |slot: &&Slot| drafts.iter().all(|draft| draft.slot.id != slot.id);
             let rest: Vec<Slot> = request.slots.iter().filter(is_open).cloned().collect();
             let so_far: Vec<Case> =
-                request.so_far.iter().cloned().chain(drafts.iter().filter_map(Draft::read)).collect();
+                request.so_far.iter().cloned().chain(drafts.iter().filter_map(Draft::parse_case)).collect();
             drafts.extend(self.fallback.draft(Request { slots: &rest, so_far: &so_far, ..request }).await?);
             let place = |draft: &Draft| request.slots.iter().position(|slot| slot.id == draft.slot.id);
             drafts.sort_by_key(place);

@@ -1,20 +1,20 @@
-//! Reads a model's answer.
+//! Parses a model's answer.
 
 use karat_json::text::shorten;
 use karat_json::type_name;
 use serde_json::Value;
 
-use super::rewriting::Proposed;
+use super::rewrite::ProposedCode;
 
-/// How long what a model says of its code may be.
-const LONGEST_WHY: usize = 400;
+/// Maximum length of a model's explanation, in characters.
+const MAX_EXPLANATION: usize = 400;
 
-/// Reads candidates, or says why there are none. What a model adds beside them is passed over.
-pub(super) fn read(value: &Value) -> Result<Vec<Proposed>, String> {
+/// Parses the candidates; other keys are ignored. The error says why the answer is not valid.
+pub(super) fn parse(value: &Value) -> Result<Vec<ProposedCode>, String> {
     let candidates = match value.get("candidates") {
         Some(Value::Array(candidates)) => candidates,
         Some(other) => return Err(format!("'candidates' must be an array, found {}", type_name(other))),
-        None => return Err("the answer must be an object with 'candidates', which is missing".to_owned()),
+        None => return Err("the answer must be an object with 'candidates', but 'candidates' is missing".to_owned()),
     };
     if candidates.is_empty() {
         return Err("'candidates' is empty".to_owned());
@@ -22,15 +22,15 @@ pub(super) fn read(value: &Value) -> Result<Vec<Proposed>, String> {
     candidates.iter().enumerate().map(|(at, candidate)| proposed(at, candidate)).collect()
 }
 
-fn proposed(at: usize, candidate: &Value) -> Result<Proposed, String> {
+fn proposed(at: usize, candidate: &Value) -> Result<ProposedCode, String> {
     let code = candidate.get("code").and_then(Value::as_str).filter(|code| !code.trim().is_empty());
-    let code = code.ok_or_else(|| format!("candidates[{at}] has no text 'code'"))?;
+    let code = code.ok_or_else(|| format!("candidates[{at}] has no 'code'"))?;
     let why = candidate.get("why").and_then(Value::as_str).unwrap_or_default();
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(Proposed { code: without_fence(code), why: shorten(&why, LONGEST_WHY).into_owned() })
+    Ok(ProposedCode { code: without_fence(code), why: shorten(&why, MAX_EXPLANATION).into_owned() })
 }
 
-/// Takes code out of the fence that models like to put around it.
+/// Removes a Markdown fence around the code.
 fn without_fence(code: &str) -> String {
     let trimmed = code.trim();
     let inner = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -46,20 +46,20 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case(json!([]), "the answer must be an object with 'candidates', which is missing")]
+    #[case(json!([]), "the answer must be an object with 'candidates', but 'candidates' is missing")]
     #[case(json!({"candidates": "x"}), "'candidates' must be an array, found a string")]
     #[case(json!({"candidates": []}), "'candidates' is empty")]
-    #[case(json!({"candidates": [{"why": "x"}]}), "candidates[0] has no text 'code'")]
-    #[case(json!({"candidates": [{"code": " "}]}), "candidates[0] has no text 'code'")]
-    fn what_is_no_answer_is_said(#[case] value: Value, #[case] why: &str) {
-        assert_eq!(read(&value), Err(why.to_owned()));
+    #[case(json!({"candidates": [{"why": "x"}]}), "candidates[0] has no 'code'")]
+    #[case(json!({"candidates": [{"code": " "}]}), "candidates[0] has no 'code'")]
+    fn rejects_invalid_answers(#[case] value: Value, #[case] reason: &str) {
+        assert_eq!(parse(&value), Err(reason.to_owned()));
     }
 
     #[rstest]
     #[case("def f():\n    pass", "def f():\n    pass\n")]
     #[case("```python\ndef f():\n    pass\n```\n", "def f():\n    pass\n")]
     #[case("x = '```'\n", "x = '```'\n")]
-    fn code_stands_alone(#[case] said: &str, #[case] code: &str) {
-        assert_eq!(without_fence(said), code);
+    fn removes_fences(#[case] text: &str, #[case] code: &str) {
+        assert_eq!(without_fence(text), code);
     }
 }

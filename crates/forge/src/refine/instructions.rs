@@ -1,4 +1,4 @@
-//! What a model is told to do.
+//! The system prompt.
 
 pub(super) const INSTRUCTIONS: &str = "\
 You improve an eval function: Python code that judges what a tool-calling agent did. People rated some of the traces \

@@ -1,15 +1,15 @@
-//! The rewriting of an eval function by a model.
+//! Rewrites an eval function with a model.
 //!
-//! The model sees the code and traces of the training part only. What it writes is checked by the caller, who owns the
-//! sandbox; what does not hold goes back to it once, with the reasons. Nothing here decides what is adopted.
+//! The model sees the code and traces of the training part only. The caller, which owns the sandbox, checks the
+//! proposed code; rejected code goes back to the model once, with the reasons. The caller also decides what is adopted.
 
 mod answer;
 mod instructions;
 mod prompt;
-mod rewriting;
-mod shortened;
+mod rewrite;
+mod shorten_trace;
 mod split;
 
-pub use self::prompt::{Example, Rewriting, Tried};
-pub use self::rewriting::{Proposed, Rewritten, rewrite};
-pub use self::split::{group_of, is_held_out};
+pub use self::prompt::{Example, RewriteRequest, TriedCode};
+pub use self::rewrite::{ProposedCode, Rewrite, rewrite};
+pub use self::split::{trace_group, is_held_out};

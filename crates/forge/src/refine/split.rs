@@ -1,28 +1,27 @@
-//! Which traces a model is told of.
+//! Splits traces into a training part and a held-out part.
 
 use karat_core::document::TraceDocument;
 use karat_json::hash::long_hash;
 use serde_json::Value;
 
-/// How many hex digits of a hash decide.
-const DIGITS: usize = 8;
+/// Number of hex digits of the hash that decide.
+const HASH_DIGITS: usize = 8;
 
-/// How long a message must be to say what is asked for: `Hello` begins conversations about anything.
-const LEAST_TELLING: usize = 20;
+/// Minimum length of a message that identifies a task; `Hello` does not.
+const MIN_MESSAGE_CHARS: usize = 20;
 
-/// Returns what traces have in common that are not independent of each other, and so must be on one side: the session,
-/// the task or the case of which each is one trial, else the words that they begin with. A trace that has nothing of
-/// these stands for itself.
-pub fn group_of(trace_id: &str, document: &TraceDocument) -> String {
+/// Returns the group of a trace. Traces of a group are not independent and must be in the same part. The group is the
+/// session, else the task or case of the trials, else the first message, else the trace itself.
+pub fn trace_group(trace_id: &str, document: &TraceDocument) -> String {
     let text = |value: &Value| match value {
-        Value::String(text) => words(text),
+        Value::String(text) => normalize_whitespace(text),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     };
     let metadata = |key: &str| document.metadata(key).and_then(text);
     let message = || {
-        let first = document.steps().find_map(|step| words(step.message()?))?;
-        (first.chars().count() >= LEAST_TELLING).then_some(first)
+        let first = document.steps().find_map(|step| normalize_whitespace(step.message()?))?;
+        (first.chars().count() >= MIN_MESSAGE_CHARS).then_some(first)
     };
     let named = |kind: &str, value: Option<String>| value.map(|value| format!("{kind}: {value}"));
     named("session", document.session_id().and_then(text))
@@ -31,19 +30,18 @@ pub fn group_of(trace_id: &str, document: &TraceDocument) -> String {
         .unwrap_or_else(|| trace_id.to_owned())
 }
 
-/// Returns a text with single spaces, unless it is blank.
-fn words(text: &str) -> Option<String> {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    (!words.is_empty()).then_some(words)
+/// Collapses whitespace. Returns `None` if the text is blank.
+fn normalize_whitespace(text: &str) -> Option<String> {
+    let collapsed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!collapsed.is_empty()).then_some(collapsed)
 }
 
-/// Tells whether a group of traces is kept from the model, given the share that is. This depends on the eval and the
-/// group alone, not on ratings nor on which other traces there are: with the same share, a trace that is held out today is
-/// held out tomorrow, and no model was told of it in the meantime. Every rating is parted by the same share for the same
-/// reason. A larger share holds out more, and models may have been told of what it adds.
+/// Whether a group of traces is held out from the model, given the share to hold out. This depends only on the eval and
+/// the group, not on ratings or other traces: with the same share, a held-out trace stays held out, so no model has
+/// seen it. A larger share also holds out traces that a model may have seen.
 pub fn is_held_out(eval_id: &str, group: &str, share: f64) -> bool {
     let hash = long_hash([eval_id, group].join("\0").as_bytes());
-    let number = hash.get(..DIGITS).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default();
+    let number = hash.get(..HASH_DIGITS).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default();
     f64::from(number) < share * (f64::from(u32::MAX) + 1.0)
 }
 
@@ -67,9 +65,9 @@ mod tests {
     #[case::greeting(json!({"steps": [{"input": {"message": "Hello!"}}]}), "t-1")]
     #[case::empty(json!({"session_id": "", "steps": [{}]}), "t-1")]
     #[case::nothing(json!({"steps": []}), "t-1")]
-    fn what_belongs_together_is_on_one_side(#[case] document: Value, #[case] group: &str) {
-        let document = TraceDocument::read(document.to_string()).expect("a trace");
-        assert_eq!(group_of("t-1", &document), group);
+    fn groups_dependent_traces(#[case] document: Value, #[case] group: &str) {
+        let document = TraceDocument::parse(document.to_string()).expect("a trace");
+        assert_eq!(trace_group("t-1", &document), group);
     }
 
     fn held_out(eval: &str, traces: std::ops::Range<u32>, share: f64) -> usize {
@@ -80,14 +78,14 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn every_part_of_the_traces_is_parted_alike(start in 0_u32..1_000_000, eval in "eval_[a-z]{1,9}") {
+        fn holds_out_the_share_of_any_range_of_traces(start in 0_u32..1_000_000, eval in "eval_[a-z]{1,9}") {
             // Five standard deviations around the share.
             let count = held_out(&eval, start..start + 2000, 0.4);
             prop_assert!((690..=910).contains(&count), "{count} of 2000");
         }
 
         #[test]
-        fn more_is_held_out_with_a_larger_share(trace in ".{0,20}", low in 0.0..1.0, high in 0.0..1.0) {
+        fn a_larger_share_holds_out_more(trace in ".{0,20}", low in 0.0..1.0, high in 0.0..1.0) {
             let (low, high) = if low < high { (low, high) } else { (high, low) };
             prop_assert!(!is_held_out("eval_x", &trace, low) || is_held_out("eval_x", &trace, high));
             prop_assert!(is_held_out("eval_x", &trace, 1.0) && !is_held_out("eval_x", &trace, 0.0));
@@ -95,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_side_is_the_same_for_ever() {
+    fn the_split_is_stable() {
         let sides: String =
             (0..24).map(|trace| if is_held_out("eval_tone", &trace.to_string(), 0.4) { 'h' } else { 't' }).collect();
         insta::assert_snapshot!(sides, @"tttttthtthtttththhhhhtht");

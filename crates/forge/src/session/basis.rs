@@ -1,4 +1,4 @@
-//! What the drafts of a session were made for, so that a change of it is seen later.
+//! The inputs of a session's drafts, for detecting later changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Brief;
 
-/// How many tools a sentence names.
-const MOST_NAMED: usize = 5;
+/// Maximum number of tools named in a change.
+const MAX_NAMED_TOOLS: usize = 5;
 
 /// The tool, the registry and the part of the overlap map that is about the tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Basis {
     pub tool: String,
-    /// The hash of each tool's description, by its name.
+    /// The hash of each tool's description, by tool name.
     pub tools: BTreeMap<String, String>,
     pub neighbours: BTreeSet<String>,
     pub clusters: BTreeSet<BTreeSet<String>>,
 }
 
 impl Basis {
-    pub fn of(brief: &Brief) -> Self {
+    pub fn new(brief: &Brief) -> Self {
         let hash = |tool: &Tool| short_hash(tool.description.as_deref().unwrap_or_default().as_bytes());
         let tools = brief.registry.tools().iter();
         Self {
@@ -34,13 +34,13 @@ impl Basis {
         }
     }
 
-    /// Says what is different now, in fragments.
+    /// Describes what has changed, as lower-case fragments.
     pub fn changes(&self, now: &Basis) -> Vec<String> {
         let mut changes = Vec::new();
         if self.tools.get(&self.tool) != now.tools.get(&self.tool) {
             changes.push(format!("the description of {}", self.tool));
         }
-        let mut tell = |what: &str, names: Vec<&String>| {
+        let mut add = |what: &str, names: Vec<&String>| {
             if !names.is_empty() {
                 changes.push(format!("{what}: {}", listed(&names)));
             }
@@ -48,24 +48,24 @@ impl Basis {
         let missing = |from: &Basis, other: &Basis| -> Vec<String> {
             from.tools.keys().filter(|name| !other.tools.contains_key(*name)).cloned().collect()
         };
-        tell("new tools", missing(now, self).iter().collect());
-        tell("tools that are gone", missing(self, now).iter().collect());
+        add("new tools", missing(now, self).iter().collect());
+        add("removed tools", missing(self, now).iter().collect());
         let is_reworded = |(name, hash): &(&String, &String)| {
             **name != self.tool && now.tools.get(*name).is_some_and(|other| other != *hash)
         };
-        tell("descriptions of other tools", self.tools.iter().filter(is_reworded).map(|(name, _)| name).collect());
-        tell("new overlaps", now.neighbours.difference(&self.neighbours).collect());
-        tell("overlaps that are gone", self.neighbours.difference(&now.neighbours).collect());
+        add("changed descriptions of other tools", self.tools.iter().filter(is_reworded).map(|(name, _)| name).collect());
+        add("new overlaps", now.neighbours.difference(&self.neighbours).collect());
+        add("removed overlaps", self.neighbours.difference(&now.neighbours).collect());
         if self.clusters != now.clusters {
-            changes.push("the clusters that the tool is in".to_owned());
+            changes.push("the clusters of the tool".to_owned());
         }
         changes
     }
 }
 
 fn listed(names: &[&String]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST_NAMED).map(|name| name.as_str()).collect();
-    let more = names.len().saturating_sub(MOST_NAMED);
+    let shown: Vec<&str> = names.iter().take(MAX_NAMED_TOOLS).map(|name| name.as_str()).collect();
+    let more = names.len().saturating_sub(MAX_NAMED_TOOLS);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{rest}", shown.join(", "))
 }

@@ -1,9 +1,9 @@
-//! Cases that a person sees at once, and what was decided about each.
+//! A batch of drafts and the decisions about them.
 
 use karat_core::case::{Difficulty, Tier};
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
+use super::InvalidAction;
 use crate::{Draft, Origin, Slot};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,24 +13,24 @@ pub struct Batch {
     pub entries: Vec<Entry>,
 }
 
-/// A place for a case, and what became of it.
+/// A slot of a batch with its draft and decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Entry {
     pub slot: Slot,
     pub draft: Option<Draft>,
     pub decision: Decision,
-    /// How often it was drafted.
+    /// The number of drafts so far.
     pub attempts: u32,
-    /// What drafted it.
+    /// The name of the drafter.
     pub drafter: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The case is approved and in the tool's file.
+    /// The case is approved and written to the tool's file.
     pub is_written: bool,
 }
 
-/// What a person says of a draft.
+/// A person's decision about a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Decision {
@@ -39,13 +39,13 @@ pub enum Decision {
     Dropped,
 }
 
-/// Which cases of a batch are meant.
+/// A selection of cases of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Which {
-    /// All that are not decided.
+pub enum CaseSelection {
+    /// All undecided cases.
     All,
-    /// By their numbers, from 1.
+    /// Case numbers, from 1.
     Some(Vec<usize>),
 }
 
@@ -76,14 +76,14 @@ impl Batch {
         Self { tier, entries: slots.into_iter().map(Entry::new).collect() }
     }
 
-    /// Puts drafts into their slots, but not into those that a person approved.
+    /// Puts drafts into their slots, except those already approved.
     pub(super) fn fill(&mut self, drafts: &[Draft], drafter: &str, model: Option<&str>) {
         for draft in drafts {
             let entry = self.entries.iter_mut().find(|entry| entry.slot.id == draft.slot.id);
             if let Some(entry) = entry.filter(|entry| !entry.is_approved()) {
                 entry.attempts += 1;
                 entry.decision = Decision::Undecided;
-                // One drafter can hand a place on to another.
+                // A drafter can delegate to another one.
                 let (drafter, model) = match &draft.origin {
                     Origin::Template => ("template", None),
                     Origin::Model(model) => ("model", Some(model.as_str())),
@@ -98,38 +98,38 @@ impl Batch {
         }
     }
 
-    /// Returns how hard its cases are; golden ones have no difficulty.
+    /// Returns the difficulty of the cases; golden cases have none.
     pub fn difficulty(&self) -> Option<Difficulty> {
         self.entries.iter().find_map(|entry| entry.slot.purpose.difficulty())
     }
 
-    /// Returns the slots that nobody has drafted a case for.
+    /// Returns the undecided slots without a draft.
     pub fn slots_without_draft(&self) -> Vec<Slot> {
         let open = self.entries.iter().filter(|entry| entry.is_undecided() && entry.draft.is_none());
         open.map(|entry| entry.slot.clone()).collect()
     }
 
-    /// Returns the numbers, from 1, of what is not decided.
+    /// Returns the numbers, from 1, of undecided cases.
     pub fn open_numbers(&self) -> Vec<usize> {
         let open = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_undecided());
         open.map(|(place, _)| place + 1).collect()
     }
 
-    /// Refuses to change cases that are in their file.
-    pub(super) fn refuse_written(&self, numbers: &[usize]) -> Result<(), Refusal> {
+    /// Fails if one of the cases is already written.
+    pub(super) fn ensure_unwritten(&self, numbers: &[usize]) -> Result<(), InvalidAction> {
         match numbers.iter().find(|number| self.entries[**number - 1].is_written) {
-            Some(number) => Err(Refusal(format!("case {number} is written: edit the file itself"))),
+            Some(number) => Err(InvalidAction(format!("case {number} is already written: edit the file"))),
             None => Ok(()),
         }
     }
 
-    /// Returns the numbers that are meant, or says which of them is none.
-    pub(super) fn numbers(&self, which: &Which) -> Result<Vec<usize>, Refusal> {
+    /// Returns the selected numbers, or an error for an unknown number.
+    pub(super) fn numbers(&self, which: &CaseSelection) -> Result<Vec<usize>, InvalidAction> {
         let count = self.entries.len();
         match which {
-            Which::All => Ok((1..=count).collect()),
-            Which::Some(numbers) => match numbers.iter().find(|number| !(1..=count).contains(*number)) {
-                Some(number) => Err(Refusal(format!("there is no case {number}: they are 1 to {count}"))),
+            CaseSelection::All => Ok((1..=count).collect()),
+            CaseSelection::Some(numbers) => match numbers.iter().find(|number| !(1..=count).contains(*number)) {
+                Some(number) => Err(InvalidAction(format!("no case {number}: expected 1 to {count}"))),
                 None => Ok(numbers.clone()),
             },
         }

@@ -1,7 +1,7 @@
-//! The conversation with a person, as data: what was drafted, what was decided, and what comes next.
+//! The state of a drafting session: what was drafted, what was decided, and what comes next.
 //!
-//! It is a state that is changed by actions and can be kept between two of them. It knows no terminal and no file: the
-//! caller shows what [`Session::stage`] says, does what the person wants, and keeps the session after every change.
+//! The state is changed by actions and can be saved between them. It does no I/O: the caller shows the current
+//! [`Session::stage`], performs the user's actions, and saves the session after every change.
 
 mod basis;
 mod batch;
@@ -13,34 +13,34 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::basis::Basis;
-pub use self::batch::{Batch, Decision, Entry, Which};
-use crate::slots::numbered;
+pub use self::batch::{Batch, Decision, Entry, CaseSelection};
+use crate::slots::assign_ids;
 use crate::{BATCH_SIZE, Brief, Draft, DraftFinding, Drafter, Origin, Plan, Slot};
 
-/// The form that a session is kept in; another one is of another karat.
+/// The version of the session format.
 const FORMAT: u32 = 2;
 
-/// All that is known of a conversation.
+/// A drafting session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Session {
     format: u32,
     pub tool: String,
-    /// What the drafts were made for.
+    /// The inputs of the drafts.
     pub basis: Basis,
     pub triggers: Vec<String>,
-    /// Neighbours that a person approved, and that the overlap map may not have yet.
+    /// Overlaps that a person approved and that may be missing from the overlap map.
     pub declared: Vec<DeclaredOverlap>,
     pub plan: Plan,
     is_plan_approved: bool,
     batches: Vec<Batch>,
-    /// The batch that a person sees.
+    /// The index of the current batch.
     at: usize,
-    /// The slots without a draft.
+    /// Slots without a draft.
     open: Vec<Slot>,
 }
 
-/// A tool that a person says is taken for ours, and why.
+/// An overlapping tool that a person declared, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DeclaredOverlap {
@@ -48,49 +48,49 @@ pub struct DeclaredOverlap {
     pub reason: Option<String>,
 }
 
-/// What comes next.
+/// The next step of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// A person has not said yet that the plan is right.
+    /// The plan has to be approved.
     ApprovePlan,
-    /// Slots of the current batch have no drafts.
+    /// The current batch has slots without drafts.
     Draft,
-    /// A person decides about the current batch.
+    /// The current batch has to be decided.
     Decide,
-    /// All of a tier is decided: what was approved is to be written.
+    /// A tier is decided, and its approved cases have to be written.
     Write(Tier),
     Done,
 }
 
-/// Who approves, and when.
+/// The person who approves, and the time.
 #[derive(Debug, Clone, Copy)]
 pub struct Approver<'a> {
     pub name: &'a str,
     pub time: &'a str,
 }
 
-/// Why an action was not done; a lower-case fragment.
+/// The reason why an action is not possible, as a lower-case fragment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(String);
+pub struct InvalidAction(String);
 
-/// Why a kept session cannot be read.
+/// The reason why a saved session cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("it is of another version of karat")]
+    #[error("written by another version of karat")]
     Format,
-    #[error("it cannot be read: {0}")]
-    Unreadable(String),
+    #[error("invalid session: {0}")]
+    Invalid(String),
 }
 
 impl Session {
-    /// Begins a conversation about the slots that a drafter can fill; the others stay open.
-    pub fn begin(brief: &Brief, plan: Plan, slots: Vec<Slot>, drafter: &dyn Drafter) -> Self {
+    /// Creates a session for the slots that a drafter can fill; the others stay open.
+    pub fn new(brief: &Brief, plan: Plan, slots: Vec<Slot>, drafter: &dyn Drafter) -> Self {
         let (slots, open) = split(brief, slots, drafter);
         Self {
             format: FORMAT,
             tool: brief.tool.name.clone(),
-            basis: Basis::of(brief),
+            basis: Basis::new(brief),
             triggers: brief.triggers.clone(),
             declared: Vec::new(),
             plan,
@@ -101,10 +101,9 @@ impl Session {
         }
     }
 
-    /// Begins a conversation about drafts that are all there, so that it goes on without their drafter; these slots
-    /// stay open.
-    pub fn begin_with(brief: &Brief, plan: Plan, drafts: &[Draft], open: Vec<Slot>, drafter: &dyn Drafter) -> Self {
-        let mut session = Self::begin(brief, plan, Vec::new(), drafter);
+    /// Creates a session from finished drafts; the slots in `open` stay open.
+    pub fn with_drafts(brief: &Brief, plan: Plan, drafts: &[Draft], open: Vec<Slot>, drafter: &dyn Drafter) -> Self {
+        let mut session = Self::new(brief, plan, Vec::new(), drafter);
         session.batches = batches(drafts.iter().map(|draft| draft.slot.clone()).collect());
         session.open = open;
         for batch in &mut session.batches {
@@ -126,23 +125,23 @@ impl Session {
         &self.open
     }
 
-    /// Reads a session that was kept.
+    /// Parses a saved session.
     pub fn read(text: &str) -> Result<Self, SessionError> {
-        let unreadable = |error: serde_json::Error| SessionError::Unreadable(error.to_string());
-        let value: Value = serde_json::from_str(text).map_err(unreadable)?;
+        let invalid = |error: serde_json::Error| SessionError::Invalid(error.to_string());
+        let value: Value = serde_json::from_str(text).map_err(invalid)?;
         if value.get("format").and_then(Value::as_u64).is_some_and(|format| format != u64::from(FORMAT)) {
             return Err(SessionError::Format);
         }
-        let session: Self = serde_json::from_value(value).map_err(unreadable)?;
+        let session: Self = serde_json::from_value(value).map_err(invalid)?;
         if session.at > session.batches.len() {
-            return Err(SessionError::Unreadable("it is at a batch that is not there".to_owned()));
+            return Err(SessionError::Invalid("'at' is out of range".to_owned()));
         }
         Ok(session)
     }
 
-    /// Returns the text that is kept.
-    pub fn text(&self) -> String {
-        // Maps have text keys only, so that there is nothing that could not be written.
+    /// Returns the session as JSON, for saving.
+    pub fn to_json(&self) -> String {
+    // All maps have string keys, so serialization cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -154,7 +153,7 @@ impl Session {
             let unwritten = [Tier::Golden, Tier::Labeled].into_iter().find(|tier| has_unwritten(*tier));
             return unwritten.map_or(Stage::Done, Stage::Write);
         };
-        // Golden cases are written before labeled ones are shown.
+        // Golden cases are written before labeled cases are shown.
         if batch.tier == Tier::Labeled && has_unwritten(Tier::Golden) {
             return Stage::Write(Tier::Golden);
         }
@@ -164,7 +163,7 @@ impl Session {
         if batch.slots_without_draft().is_empty() { Stage::Decide } else { Stage::Draft }
     }
 
-    /// Returns the batch that a person sees.
+    /// Returns the current batch.
     pub fn batch(&self) -> Option<&Batch> {
         self.batches.get(self.at)
     }
@@ -173,8 +172,8 @@ impl Session {
         &self.batches
     }
 
-    /// Returns the number of the current batch within its tier, from 1, and how many there are.
-    pub fn place(&self) -> (usize, usize) {
+    /// Returns the number of the current batch within its tier, from 1, and the tier's number of batches.
+    pub fn position(&self) -> (usize, usize) {
         let tier = self.batch().map(|batch| batch.tier);
         let is_of = |batch: &&Batch| Some(batch.tier) == tier;
         let before = self.batches.iter().take(self.at).filter(is_of).count();
@@ -185,8 +184,8 @@ impl Session {
         self.is_plan_approved = true;
     }
 
-    /// Puts drafts into the current batch, each into the slot of its id. A slot that a person approved keeps its case;
-    /// one for which there is no draft stays open.
+    /// Puts drafts into the slots of the current batch. Approved slots keep their case; slots without a draft stay
+    /// open.
     pub fn fill(&mut self, drafts: &[Draft], drafter: &str, model: Option<&str>) {
         let Some(batch) = self.batches.get_mut(self.at) else { return };
         batch.fill(drafts, drafter, model);
@@ -198,10 +197,10 @@ impl Session {
         }
     }
 
-    /// Approves cases of the current batch, and goes on when all of it is decided. Returns the numbers of those that
-    /// cannot be approved.
-    pub fn approve(&mut self, which: &Which, approver: Approver<'_>) -> Result<Vec<usize>, Refusal> {
-        let is_all = *which == Which::All;
+    /// Approves cases of the current batch, and advances once all are decided. Returns the numbers of cases that cannot
+    /// be approved.
+    pub fn approve(&mut self, which: &CaseSelection, approver: Approver<'_>) -> Result<Vec<usize>, InvalidAction> {
+        let is_all = *which == CaseSelection::All;
         let was_decided = self.is_decided();
         let batch = self.current()?;
         let mut refused = Vec::new();
@@ -218,34 +217,34 @@ impl Session {
             }
         }
         if is_all || !was_decided {
-            self.go_on();
+            self.advance();
         }
         Ok(refused)
     }
 
-    /// Leaves cases of the current batch out, and goes on when all of it is decided.
-    pub fn leave_out(&mut self, numbers: &[usize]) -> Result<(), Refusal> {
+    /// Drops cases of the current batch, and advances once all are decided.
+    pub fn drop_cases(&mut self, numbers: &[usize]) -> Result<(), InvalidAction> {
         if numbers.is_empty() {
             return Ok(());
         }
         let was_decided = self.is_decided();
         let batch = self.current()?;
-        let numbers = batch.numbers(&Which::Some(numbers.to_vec()))?;
-        batch.refuse_written(&numbers)?;
+        let numbers = batch.numbers(&CaseSelection::Some(numbers.to_vec()))?;
+        batch.ensure_unwritten(&numbers)?;
         for number in numbers {
             batch.entries[number - 1].decision = Decision::Dropped;
         }
         if !was_decided {
-            self.go_on();
+            self.advance();
         }
         Ok(())
     }
 
-    /// Puts a case in the place of a draft, as a person wrote it. It is to be decided about anew.
-    pub fn replace(&mut self, number: usize, case: Value, findings: Vec<DraftFinding>) -> Result<(), Refusal> {
+    /// Replaces a draft with an edited case, which is undecided again.
+    pub fn replace(&mut self, number: usize, case: Value, findings: Vec<DraftFinding>) -> Result<(), InvalidAction> {
         let batch = self.current()?;
-        let numbers = batch.numbers(&Which::Some(vec![number]))?;
-        batch.refuse_written(&numbers)?;
+        let numbers = batch.numbers(&CaseSelection::Some(vec![number]))?;
+        batch.ensure_unwritten(&numbers)?;
         let entry = &mut batch.entries[number - 1];
         entry.decision = Decision::Undecided;
         entry.draft = Some(Draft { slot: entry.slot.clone(), case: Some(case), origin: Origin::Person, findings });
@@ -264,54 +263,54 @@ impl Session {
     }
 
     /// Returns an entry of the current batch by its number, if it can still be changed.
-    pub fn editable(&self, number: usize) -> Result<&Entry, Refusal> {
-        let batch = self.batch().ok_or_else(|| Refusal("there is no batch".to_owned()))?;
-        let numbers = batch.numbers(&Which::Some(vec![number]))?;
-        batch.refuse_written(&numbers)?;
+    pub fn editable(&self, number: usize) -> Result<&Entry, InvalidAction> {
+        let batch = self.batch().ok_or_else(|| InvalidAction("no current batch".to_owned()))?;
+        let numbers = batch.numbers(&CaseSelection::Some(vec![number]))?;
+        batch.ensure_unwritten(&numbers)?;
         Ok(&batch.entries[number - 1])
     }
 
-    /// Returns the entries of the current batch that are to be drafted anew: never one that is approved.
-    pub fn redraftable(&self, which: &Which) -> Result<Vec<&Entry>, Refusal> {
-        let batch = self.batch().ok_or_else(|| Refusal("there is no batch".to_owned()))?;
+    /// Returns the entries of the current batch to draft again, never an approved one.
+    pub fn redraftable(&self, which: &CaseSelection) -> Result<Vec<&Entry>, InvalidAction> {
+        let batch = self.batch().ok_or_else(|| InvalidAction("no current batch".to_owned()))?;
         let numbers = batch.numbers(which)?;
         let entry = |number: &usize| &batch.entries[number - 1];
-        if let Some(number) = numbers.iter().find(|number| *which != Which::All && entry(number).is_approved()) {
-            return Err(Refusal(format!("case {number} is approved: drop it first (d {number})")));
+        if let Some(number) = numbers.iter().find(|number| *which != CaseSelection::All && entry(number).is_approved()) {
+            return Err(InvalidAction(format!("case {number} is approved: drop it first (d {number})")));
         }
         let open: Vec<&Entry> =
-            numbers.iter().map(entry).filter(|entry| *which != Which::All || entry.is_undecided()).collect();
-        if open.is_empty() { Err(Refusal("all cases of this batch are decided".to_owned())) } else { Ok(open) }
+            numbers.iter().map(entry).filter(|entry| *which != CaseSelection::All || entry.is_undecided()).collect();
+        if open.is_empty() { Err(InvalidAction("all cases of this batch are decided".to_owned())) } else { Ok(open) }
     }
 
-    /// Goes back to the batch before.
-    pub fn back(&mut self) -> Result<(), Refusal> {
-        self.at = self.at.checked_sub(1).ok_or_else(|| Refusal("this is the first batch".to_owned()))?;
+    /// Goes to the previous batch.
+    pub fn back(&mut self) -> Result<(), InvalidAction> {
+        self.at = self.at.checked_sub(1).ok_or_else(|| InvalidAction("this is the first batch".to_owned()))?;
         Ok(())
     }
 
-    /// Goes to the next batch, when everything in this one is decided.
-    pub fn forward(&mut self) -> Result<(), Refusal> {
+    /// Goes to the next batch if all cases of this one are decided.
+    pub fn forward(&mut self) -> Result<(), InvalidAction> {
         let open = self.current()?.open_numbers();
         if !open.is_empty() {
             let list: Vec<String> = open.iter().map(usize::to_string).collect();
-            return Err(Refusal(format!("not decided yet: {}", list.join(", "))));
+            return Err(InvalidAction(format!("not decided yet: {}", list.join(", "))));
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Returns the cases of a tier that are approved and not written, in the order of the plan.
+    /// Returns the approved but unwritten cases of a tier, in plan order.
     pub fn unwritten(&self, tier: Tier) -> Vec<&Value> {
         self.unwritten_entries(tier).filter_map(|entry| entry.draft.as_ref()?.case.as_ref()).collect()
     }
 
-    /// Returns the drafts of a tier that were left out.
-    pub fn left_out(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
+    /// Returns the dropped entries of a tier.
+    pub fn dropped(&self, tier: Tier) -> impl Iterator<Item = &Entry> {
         self.entries(tier).filter(|entry| entry.decision == Decision::Dropped)
     }
 
-    /// Returns who approved which unwritten cases of a tier: one approval for each person, time and drafter.
+    /// Returns the approvals of the unwritten cases of a tier, grouped by person, time and drafter.
     pub fn approvals(&self, tier: Tier) -> Vec<Approval> {
         let mut approvals: Vec<Approval> = Vec::new();
         for entry in self.unwritten_entries(tier) {
@@ -334,14 +333,14 @@ impl Session {
         approvals
     }
 
-    /// Notes that the approved cases of a tier are in their file.
-    pub fn wrote(&mut self, tier: Tier) {
+    /// Marks the approved cases of a tier as written.
+    pub fn mark_written(&mut self, tier: Tier) {
         let batches = self.batches.iter_mut().filter(|batch| batch.tier == tier);
         let approved = batches.flat_map(|batch| &mut batch.entries).filter(|entry| entry.is_approved());
         approved.for_each(|entry| entry.is_written = true);
     }
 
-    /// Returns all other cases of the tool, which a draft for one of these slots must not repeat.
+    /// Returns all cases of the tool that a draft for one of these slots must not repeat.
     pub fn others(&self, brief: &Brief, slots: &[Slot]) -> Vec<Case> {
         let own: BTreeSet<&str> = slots.iter().map(|slot| slot.id.as_str()).collect();
         let existing = brief.existing().filter(|case| !own.contains(case.id.as_str())).cloned();
@@ -351,7 +350,7 @@ impl Session {
         let entries = entries.filter(|entry| entry.decision != Decision::Dropped);
         for case in entries
             .filter(|entry| !own.contains(entry.slot.id.as_str()))
-            .filter_map(|entry| entry.draft.as_ref()?.read())
+            .filter_map(|entry| entry.draft.as_ref()?.parse_case())
         {
             if seen.insert(case.id.clone()) {
                 cases.push(case);
@@ -360,12 +359,12 @@ impl Session {
         cases
     }
 
-    /// Returns how many cases were approved so far.
+    /// Returns the number of approved cases.
     pub fn approved_count(&self) -> usize {
         self.batches.iter().flat_map(|batch| &batch.entries).filter(|entry| entry.is_approved()).count()
     }
 
-    /// Returns how many cases are approved and not written.
+    /// Returns the number of approved but unwritten cases.
     pub fn unwritten_count(&self) -> usize {
         [Tier::Golden, Tier::Labeled].into_iter().map(|tier| self.unwritten_entries(tier).count()).sum()
     }
@@ -382,12 +381,12 @@ impl Session {
         self.batch().is_some_and(|batch| batch.open_numbers().is_empty())
     }
 
-    fn current(&mut self) -> Result<&mut Batch, Refusal> {
-        self.batches.get_mut(self.at).ok_or_else(|| Refusal("there is no batch".to_owned()))
+    fn current(&mut self) -> Result<&mut Batch, InvalidAction> {
+        self.batches.get_mut(self.at).ok_or_else(|| InvalidAction("no current batch".to_owned()))
     }
 
-    /// Goes to the next batch in which something is to be decided, if nothing is in this one.
-    fn go_on(&mut self) {
+    /// Goes to the next batch with undecided cases, if this one has none.
+    fn advance(&mut self) {
         if self.is_decided() {
             let open = |batch: &Batch| !batch.open_numbers().is_empty();
             let next = self.batches.iter().skip(self.at).position(open);
@@ -396,10 +395,10 @@ impl Session {
     }
 }
 
-/// Splits slots into those that a drafter can fill and the others. Ids follow each other, the fillable ones first.
+/// Splits slots into those that a drafter can fill and the others, and renumbers them in this order.
 fn split(brief: &Brief, slots: Vec<Slot>, drafter: &dyn Drafter) -> (Vec<Slot>, Vec<Slot>) {
     let (fillable, open): (Vec<Slot>, Vec<Slot>) = slots.into_iter().partition(|slot| drafter.can_fill(slot));
-    let mut numbered_slots = (Vec::new(), Vec::new());
+    let mut split_slots = (Vec::new(), Vec::new());
     for tier in [Tier::Golden, Tier::Labeled] {
         let of_tier = |slots: &[Slot]| {
             let purposes = slots.iter().map(|slot| slot.purpose.clone());
@@ -408,15 +407,15 @@ fn split(brief: &Brief, slots: Vec<Slot>, drafter: &dyn Drafter) -> (Vec<Slot>, 
         let (mut purposes, rest) = (of_tier(&fillable), of_tier(&open));
         let count = purposes.len();
         purposes.extend(rest);
-        let mut slots = numbered(brief, tier, purposes);
+        let mut slots = assign_ids(brief, tier, purposes);
         let rest = slots.split_off(count);
-        numbered_slots.0.extend(slots);
-        numbered_slots.1.extend(rest);
+        split_slots.0.extend(slots);
+        split_slots.1.extend(rest);
     }
-    numbered_slots
+    split_slots
 }
 
-/// Makes batches: all golden cases, then labeled ones of one difficulty each.
+/// Creates one batch of all golden cases, then batches of labeled cases of one difficulty each.
 fn batches(slots: Vec<Slot>) -> Vec<Batch> {
     let (golden, labeled): (Vec<Slot>, Vec<Slot>) =
         slots.into_iter().partition(|slot| slot.purpose.tier() == Tier::Golden);

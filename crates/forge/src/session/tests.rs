@@ -18,7 +18,7 @@ fn brief() -> Brief {
     };
     Brief {
         tool: tool("get_weather"),
-        registry: Registry::of([tool("get_weather"), tool("get_forecast"), tool("send_mail")]),
+        registry: Registry::from_tools([tool("get_weather"), tool("get_forecast"), tool("send_mail")]),
         triggers: vec!["weather?".to_owned()],
         overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: Vec::new() }],
         clusters: Vec::new(),
@@ -41,7 +41,7 @@ fn session(golden: usize, labeled: usize) -> Session {
     let brief = brief();
     let labeled = slots(Tier::Labeled, labeled * BATCH_SIZE, 1);
     let slots = [slots(Tier::Golden, golden, 1), labeled].concat();
-    Session::begin(&brief, Plan::of(&brief), slots, &TemplateDrafter)
+    Session::new(&brief, Plan::new(&brief), slots, &TemplateDrafter)
 }
 
 /// Returns the approved cases of a tier, written or not.
@@ -55,7 +55,7 @@ fn draft(slot: &Slot, message: &str) -> Draft {
     Draft { slot: slot.clone(), case: Some(case), origin: Origin::Template, findings: Vec::new() }
 }
 
-/// Drafts what has no draft.
+/// Fills the slots without a draft.
 fn fill(session: &mut Session) {
     let slots = session.batch().expect("a batch").slots_without_draft();
     let drafts: Vec<Draft> = slots.iter().map(|slot| draft(slot, &slot.id)).collect();
@@ -64,7 +64,7 @@ fn fill(session: &mut Session) {
 
 fn approve(session: &mut Session) {
     fill(session);
-    assert_eq!(session.approve(&Which::All, ADA), Ok(Vec::new()));
+    assert_eq!(session.approve(&CaseSelection::All, ADA), Ok(Vec::new()));
 }
 
 #[test]
@@ -72,82 +72,82 @@ fn golden_is_written_before_the_plan_is_shown() {
     let mut session = session(5, 2);
     assert_eq!(session.stage(), Stage::Draft);
     fill(&mut session);
-    assert_eq!((session.stage(), session.place()), (Stage::Decide, (1, 1)));
+    assert_eq!((session.stage(), session.position()), (Stage::Decide, (1, 1)));
     approve(&mut session);
     assert_eq!(session.stage(), Stage::Write(Tier::Golden));
-    session.wrote(Tier::Golden);
+    session.mark_written(Tier::Golden);
     assert_eq!(session.stage(), Stage::ApprovePlan);
     session.approve_plan();
-    assert_eq!(session.place(), (1, 2));
+    assert_eq!(session.position(), (1, 2));
     approve(&mut session);
-    assert_eq!((session.stage(), session.place()), (Stage::Draft, (2, 2)));
+    assert_eq!((session.stage(), session.position()), (Stage::Draft, (2, 2)));
     approve(&mut session);
     assert_eq!(session.stage(), Stage::Write(Tier::Labeled));
     assert_eq!(session.approvals(Tier::Labeled)[0].cases.len(), 10);
-    session.wrote(Tier::Labeled);
+    session.mark_written(Tier::Labeled);
     assert_eq!(session.stage(), Stage::Done);
 }
 
 #[test]
-fn a_tier_alone_needs_no_other() {
+fn a_session_can_have_one_tier() {
     let mut golden = session(5, 0);
     approve(&mut golden);
     assert_eq!(golden.stage(), Stage::Write(Tier::Golden));
-    golden.wrote(Tier::Golden);
+    golden.mark_written(Tier::Golden);
     assert_eq!(golden.stage(), Stage::Done);
     assert_eq!(session(0, 1).stage(), Stage::ApprovePlan);
     assert_eq!(session(0, 0).stage(), Stage::Done);
 }
 
 #[test]
-fn what_has_an_error_is_not_approved_with_the_others() {
+fn a_draft_with_an_error_cannot_be_approved() {
     let mut session = session(3, 0);
     fill(&mut session);
     let bad = session.batch().expect("a batch").entries[1].slot.clone();
     session.fill(&[Draft::failed(bad, Origin::Template, "nothing came")], "template", None);
-    assert_eq!(session.approve(&Which::All, ADA), Ok(vec![2]));
+    assert_eq!(session.approve(&CaseSelection::All, ADA), Ok(vec![2]));
     assert_eq!((session.stage(), session.approved_count()), (Stage::Decide, 2));
-    assert_eq!(session.forward(), Err(Refusal("not decided yet: 2".to_owned())));
+    assert_eq!(session.forward(), Err(InvalidAction("not decided yet: 2".to_owned())));
     let case = json!({"id": "gs-get-weather-002", "input": {"message": "mine"}, "expect": {}});
     session.replace(2, case.clone(), Vec::new()).expect("a place");
-    assert_eq!(session.approve(&Which::Some(vec![2]), ADA), Ok(Vec::new()));
+    assert_eq!(session.approve(&CaseSelection::Some(vec![2]), ADA), Ok(Vec::new()));
     assert_eq!(session.stage(), Stage::Write(Tier::Golden));
     assert_eq!(approved(&session, Tier::Golden)[1], &case);
 }
 
 #[test]
-fn who_goes_back_finds_what_was_approved() {
+fn going_back_keeps_approvals() {
     let mut session = session(3, 3);
-    assert_eq!(session.back(), Err(Refusal("this is the first batch".to_owned())));
+    assert_eq!(session.back(), Err(InvalidAction("this is the first batch".to_owned())));
     approve(&mut session);
-    session.wrote(Tier::Golden);
+    session.mark_written(Tier::Golden);
     session.approve_plan();
     session.back().expect("golden cases can be looked at");
-    let written = Err(Refusal("case 1 is written: edit the file itself".to_owned()));
-    assert_eq!(session.leave_out(&[1]), written);
+    let written = Err(InvalidAction("case 1 is already written: edit the file".to_owned()));
+    assert_eq!(session.drop_cases(&[1]), written);
     session.forward().expect("all is decided");
     approve(&mut session);
     approve(&mut session);
     session.back().expect("a batch before");
     session.back().expect("a batch before");
-    assert_eq!((session.place(), session.approved_count()), ((1, 3), 13));
-    // Nothing goes on by itself while a person looks around.
-    session.leave_out(&[2]).expect("a case");
-    assert_eq!((session.place(), session.approved_count()), ((1, 3), 12));
-    let redrafted = session.redraftable(&Which::Some(vec![1]));
+    assert_eq!((session.position(), session.approved_count()), ((1, 3), 13));
+    // The session does not advance from a batch that was already decided.
+    session.drop_cases(&[2]).expect("a case");
+    assert_eq!((session.position(), session.approved_count()), ((1, 3), 12));
+    let redrafted = session.redraftable(&CaseSelection::Some(vec![1]));
     assert!(redrafted.is_err_and(|refusal| refusal.0.contains("is approved")));
     session.forward().expect("all is decided");
-    assert_eq!(session.place(), (2, 3));
-    session.approve(&Which::All, ADA).expect("a batch");
-    assert_eq!(session.place(), (3, 3));
-    assert_eq!(session.left_out(Tier::Labeled).count(), 1);
+    assert_eq!(session.position(), (2, 3));
+    session.approve(&CaseSelection::All, ADA).expect("a batch");
+    assert_eq!(session.position(), (3, 3));
+    assert_eq!(session.dropped(Tier::Labeled).count(), 1);
 }
 
 #[test]
-fn a_new_draft_never_takes_the_place_of_an_approved_one() {
+fn a_new_draft_does_not_replace_an_approved_one() {
     let mut session = session(2, 0);
     fill(&mut session);
-    session.approve(&Which::Some(vec![1]), ADA).expect("a case");
+    session.approve(&CaseSelection::Some(vec![1]), ADA).expect("a case");
     let slots: Vec<Slot> = session.batch().expect("a batch").entries.iter().map(|entry| entry.slot.clone()).collect();
     let by_model = |slot| Draft { origin: Origin::Model("openai:m".to_owned()), ..draft(slot, "again") };
     session.fill(&slots.iter().map(by_model).collect::<Vec<_>>(), "model", Some("openai:m"));
@@ -156,7 +156,7 @@ fn a_new_draft_never_takes_the_place_of_an_approved_one() {
     assert_eq!(cases[0]["input"]["message"], "gs-get-weather-001");
     assert_eq!(cases[1]["input"]["message"], "again");
     assert_eq!(session.batches()[0].entries[1].attempts, 2);
-    session.approve(&Which::All, ADA).expect("a case");
+    session.approve(&CaseSelection::All, ADA).expect("a case");
     let approvals = session.approvals(Tier::Golden);
     let drafters: Vec<(&str, Option<&str>)> =
         approvals.iter().map(|approval| (approval.drafter.as_str(), approval.model.as_deref())).collect();
@@ -164,38 +164,38 @@ fn a_new_draft_never_takes_the_place_of_an_approved_one() {
 }
 
 #[test]
-fn others_are_those_of_the_files_and_of_all_batches_once() {
+fn others_are_distinct_cases_of_files_and_batches() {
     let mut session = session(2, 1);
     let mut brief = brief();
     approve(&mut session);
     let slots = slots(Tier::Labeled, 1, 1);
     let ids = |cases: Vec<Case>| cases.into_iter().map(|case| case.id).collect::<Vec<_>>();
     assert_eq!(ids(session.others(&brief, &slots)), ["gs-get-weather-001", "gs-get-weather-002"]);
-    // After it was written, the same case is in the file.
+    // A written case is in the file as well.
     let written = approved(&session, Tier::Golden)[0].clone();
     brief.golden.push(Case::read_one(&written).expect("a case"));
     assert_eq!(session.others(&brief, &slots).len(), 2);
 }
 
 #[test]
-fn what_is_approved_can_be_written_at_any_time() {
+fn approved_cases_can_be_written_at_any_time() {
     let mut session = session(3, 0);
     fill(&mut session);
-    session.approve(&Which::Some(vec![2]), ADA).expect("a case");
+    session.approve(&CaseSelection::Some(vec![2]), ADA).expect("a case");
     assert_eq!((session.stage(), session.unwritten(Tier::Golden).len()), (Stage::Decide, 1));
-    session.wrote(Tier::Golden);
+    session.mark_written(Tier::Golden);
     assert_eq!((session.stage(), session.unwritten_count(), session.approved_count()), (Stage::Decide, 0, 1));
-    session.approve(&Which::All, ADA).expect("cases");
+    session.approve(&CaseSelection::All, ADA).expect("cases");
     assert_eq!((session.stage(), session.unwritten(Tier::Golden).len()), (Stage::Write(Tier::Golden), 2));
 }
 
 #[test]
-fn slots_that_nobody_can_fill_stay_open() {
+fn slots_that_cannot_be_filled_stay_open() {
     let brief = brief();
     let together = Purpose::Together { tools: vec!["get_weather".to_owned()], count: 2 };
     let slot = |number: usize, purpose: Purpose| Slot { id: format!("ls-get-weather-{number:03}"), purpose };
     let slots = vec![slot(1, together), slot(2, Purpose::Edge(EdgeKind::OffTopic))];
-    let mut session = Session::begin(&brief, Plan::of(&brief), slots, &TemplateDrafter);
+    let mut session = Session::new(&brief, Plan::new(&brief), slots, &TemplateDrafter);
     session.approve_plan();
     let ids = |slots: &[Slot]| slots.iter().map(|slot| slot.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&session.batch().expect("a batch").slots_without_draft()), ["ls-get-weather-001"]);
@@ -208,34 +208,34 @@ fn slots_that_nobody_can_fill_stay_open() {
 }
 
 #[test]
-fn drafts_of_a_file_are_kept_with_the_session() {
+fn drafts_of_a_file_are_saved_with_the_session() {
     let brief = brief();
     let slots = [slots(Tier::Golden, 5, 1), slots(Tier::Labeled, 2 * BATCH_SIZE, 1)].concat();
     let drafts: Vec<Draft> = slots.iter().map(|slot| draft(slot, &slot.id)).collect();
-    let session = Session::begin_with(&brief, Plan::of(&brief), &drafts, Vec::new(), &TemplateDrafter);
-    let mut kept = Session::read(&session.text()).expect("a session");
+    let session = Session::with_drafts(&brief, Plan::new(&brief), &drafts, Vec::new(), &TemplateDrafter);
+    let mut saved = Session::read(&session.to_json()).expect("a session");
     for _ in 0..3 {
-        assert_eq!(kept.stage(), Stage::Decide);
-        kept.approve(&Which::All, ADA).expect("cases");
-        if kept.stage() == Stage::Write(Tier::Golden) {
-            kept.wrote(Tier::Golden);
-            kept.approve_plan();
+        assert_eq!(saved.stage(), Stage::Decide);
+        saved.approve(&CaseSelection::All, ADA).expect("cases");
+        if saved.stage() == Stage::Write(Tier::Golden) {
+            saved.mark_written(Tier::Golden);
+            saved.approve_plan();
         }
     }
-    assert_eq!((kept.stage(), kept.unwritten(Tier::Labeled).len()), (Stage::Write(Tier::Labeled), 2 * BATCH_SIZE));
+    assert_eq!((saved.stage(), saved.unwritten(Tier::Labeled).len()), (Stage::Write(Tier::Labeled), 2 * BATCH_SIZE));
 }
 
 #[test]
-fn what_changed_in_the_meantime_is_told() {
+fn describes_changes_of_the_basis() {
     let (before, mut now) = (brief(), brief());
-    let basis = Basis::of(&before);
-    assert_eq!(basis.changes(&Basis::of(&now)), Vec::<String>::new());
+    let basis = Basis::new(&before);
+    assert_eq!(basis.changes(&Basis::new(&now)), Vec::<String>::new());
     let tool = |name: &str, description: &str| Tool {
         name: name.to_owned(),
         description: Some(description.to_owned()).into(),
         ..Tool::default()
     };
-    now.registry = Registry::of([
+    now.registry = Registry::from_tools([
         tool("get_weather", "Other words."),
         tool("get_forecast", "Other words."),
         tool("new_one", "New."),
@@ -243,44 +243,44 @@ fn what_changed_in_the_meantime_is_told() {
     now.overlaps.clear();
     now.clusters.push(vec!["get_weather".to_owned()]);
     assert_eq!(
-        basis.changes(&Basis::of(&now)),
+        basis.changes(&Basis::new(&now)),
         [
             "the description of get_weather",
             "new tools: new_one",
-            "tools that are gone: send_mail",
-            "descriptions of other tools: get_forecast",
-            "overlaps that are gone: get_forecast",
-            "the clusters that the tool is in",
+            "removed tools: send_mail",
+            "changed descriptions of other tools: get_forecast",
+            "removed overlaps: get_forecast",
+            "the clusters of the tool",
         ]
     );
 }
 
 #[test]
-fn only_what_was_kept_by_us_is_read() {
-    let text = session(3, 1).text();
+fn rejects_invalid_sessions() {
+    let text = session(3, 1).to_json();
     assert_eq!(Session::read(&text), Ok(session(3, 1)));
     assert_eq!(Session::read(&text.replace("\"format\": 2", "\"format\": 1")), Err(SessionError::Format));
     for broken in ["", "{}", "[1", &text.replace("\"at\": 0", "\"at\": 9"), &text[..text.len() / 2]] {
-        assert!(matches!(Session::read(broken), Err(SessionError::Unreadable(_))), "{broken}");
+        assert!(matches!(Session::read(broken), Err(SessionError::Invalid(_))), "{broken}");
     }
 }
 
 #[derive(Debug, Clone)]
 enum Move {
-    Approve(Which),
+    Approve(CaseSelection),
     Drop(usize),
     Replace(usize, bool),
-    Redraft(Which),
+    Redraft(CaseSelection),
     Back,
     Forward,
-    /// Write what is approved so far.
+    /// Write the cases approved so far.
     Write,
-    /// The program ends and begins again.
+    /// Save the session and load it again.
     Resume,
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let which = || prop_oneof![Just(Which::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(Which::Some)];
+    let which = || prop_oneof![Just(CaseSelection::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(CaseSelection::Some)];
     let one = prop_oneof![
         which().prop_map(Move::Approve),
         (0..8_usize).prop_map(Move::Drop),
@@ -301,8 +301,7 @@ fn all_approved(session: &Session) -> BTreeMap<String, Value> {
 }
 
 proptest! {
-    /// Whatever a person does: what was approved stays, unless that person drops or edits just it, and what is written
-    /// never changes.
+    /// Approved cases stay approved unless they are dropped or edited, and written cases never change.
     #[test]
     fn approvals_are_not_lost(moves in moves()) {
         let mut session = session(4, 2);
@@ -313,7 +312,7 @@ proptest! {
                 Stage::Draft => fill(&mut session),
                 Stage::Write(tier) => {
                     written.extend(session.unwritten(tier).into_iter().cloned());
-                    session.wrote(tier);
+                    session.mark_written(tier);
                 }
                 Stage::Decide | Stage::Done => {}
             }
@@ -324,7 +323,7 @@ proptest! {
             };
             match one {
                 Move::Approve(which) => { session.approve(&which, ADA).ok(); }
-                Move::Drop(number) => { touched = id(&session, number); session.leave_out(&[number]).ok(); }
+                Move::Drop(number) => { touched = id(&session, number); session.drop_cases(&[number]).ok(); }
                 Move::Replace(number, good) => {
                     touched = id(&session, number);
                     let findings = if good { Vec::new() } else { vec![DraftFinding::error("", "bad")] };
@@ -341,12 +340,12 @@ proptest! {
                 Move::Write => {
                     for tier in [Tier::Golden, Tier::Labeled] {
                         written.extend(session.unwritten(tier).into_iter().cloned());
-                        session.wrote(tier);
+                        session.mark_written(tier);
                     }
                 }
                 Move::Resume => {
-                    let kept = Session::read(&session.text());
-                    prop_assert_eq!(kept.as_ref(), Ok(&session));
+                    let saved = Session::read(&session.to_json());
+                    prop_assert_eq!(saved.as_ref(), Ok(&session));
                 }
             }
             let after = all_approved(&session);

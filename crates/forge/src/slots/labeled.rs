@@ -1,20 +1,20 @@
-//! The labeled cases of a tool, by its plan.
+//! The labeled cases of a tool's plan.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use karat_core::case::{Case, Difficulty, Tier};
 use karat_tools::overlap::{covers_cluster, covers_pair};
 
-use super::numbered;
+use super::assign_ids;
 use super::related::related;
 use crate::{Brief, Combination, EdgeKind, Plan, Purpose, Slot};
 
-/// The number of tools from which a straightforward case counts as large.
-const MANY_TOOLS: usize = 4;
-/// How often the formula tests each overlap.
+/// Maximum number of tools in a straightforward case, outside clusters.
+const MAX_TOOLS: usize = 4;
+/// Number of cases for each overlap in the formula.
 const CASES_PER_OVERLAP: usize = 2;
 
-/// Returns the labeled cases that the plan lacks, by difficulty: straightforward, ambiguous, edge.
+/// Returns slots for the labeled cases that the plan lacks: straightforward, ambiguous, edge.
 pub fn labeled_slots(brief: &Brief, plan: &Plan) -> Vec<Slot> {
     let related = related(brief);
     let purposes = plan.tiers.iter().flat_map(|tier| match tier.difficulty {
@@ -23,14 +23,14 @@ pub fn labeled_slots(brief: &Brief, plan: &Plan) -> Vec<Slot> {
         Difficulty::Edge => edge(tier.existing, tier.cases()),
         Difficulty::Regression => Vec::new(),
     });
-    numbered(brief, Tier::Labeled, purposes.collect())
+    assign_ids(brief, Tier::Labeled, purposes.collect())
 }
 
 fn existing(brief: &Brief, difficulty: Difficulty) -> impl Iterator<Item = &Case> {
     brief.labeled.iter().filter(move |case| case.difficulty == Some(difficulty))
 }
 
-/// Returns the clusters that no labeled case covers and all of whose members the registry has.
+/// Returns the clusters that no labeled case covers, if the registry has all their members.
 fn open_clusters(brief: &Brief) -> VecDeque<BTreeSet<String>> {
     let members = |cluster: &Vec<String>| cluster.iter().cloned().collect::<BTreeSet<String>>();
     let is_known = |cluster: &BTreeSet<String>| cluster.iter().all(|name| brief.registry.tool(name).is_some());
@@ -38,18 +38,18 @@ fn open_clusters(brief: &Brief) -> VecDeque<BTreeSet<String>> {
     brief.clusters.iter().map(members).filter(|cluster| is_known(cluster) && is_open(cluster)).collect()
 }
 
-/// Asks for two, three and four tools in turn, as far as there are as many that belong together. Clusters come first.
+/// Covers open clusters first, then spreads cases evenly over two, three and four tools, as far as enough are related.
 fn straightforward(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
-    let most = match brief.registry.tools().len() {
+    let max_tools = match brief.registry.tools().len() {
         0 | 1 => return Vec::new(),
         2 => 2,
-        // Any three tools can meet in a task, four only where they belong together.
-        _ => MANY_TOOLS.min(3.max(related.len() + 1)),
+        // A task can combine any three tools, but four only if they are related.
+        _ => MAX_TOOLS.min(3.max(related.len() + 1)),
     };
-    // How many cases have two, three and more tools.
-    let mut spread: BTreeMap<usize, usize> = (2..=most).map(|tools| (tools, 0)).collect();
+    // Number of cases by number of tools.
+    let mut spread: BTreeMap<usize, usize> = (2..=max_tools).map(|tools| (tools, 0)).collect();
     for called in existing(brief, Difficulty::Straightforward).filter_map(|case| case.expect.tools_called.as_ref()) {
-        let tools = called.iter().collect::<BTreeSet<_>>().len().clamp(2, most);
+        let tools = called.iter().collect::<BTreeSet<_>>().len().clamp(2, max_tools);
         spread.entry(tools).and_modify(|cases| *cases += 1);
     }
     let mut clusters = open_clusters(brief);
@@ -64,20 +64,20 @@ fn straightforward(brief: &Brief, related: &[String], count: usize) -> Vec<Purpo
             let size = spread.iter().min_by_key(|(_, cases)| **cases).map_or(2, |(size, _)| *size);
             (vec![brief.tool.name.clone()], size)
         };
-        spread.entry(size.min(most)).and_modify(|cases| *cases += 1);
+        spread.entry(size.min(max_tools)).and_modify(|cases| *cases += 1);
         purposes.push(Purpose::Together { tools, count: size });
     }
     purposes
 }
 
-/// What an ambiguous case has to name.
+/// The tools that an ambiguous case has to name.
 enum Target {
     Neighbour(String),
     Cluster(Vec<String>),
 }
 
 impl Target {
-    /// Returns whether a combination can name all tools of the target: a cluster stands whole in one set.
+    /// Whether a combination can name all tools of the target. A cluster must be in one set.
     fn fits(&self, combination: Combination) -> bool {
         match self {
             Target::Neighbour(_) => combination != Combination::Nor,
@@ -87,7 +87,7 @@ impl Target {
     }
 }
 
-/// Spreads the combinations over related tools; every declared overlap and cluster comes first.
+/// Spreads the combinations over related tools. Declared overlaps and clusters come first.
 fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
     let others = brief.registry.tools().len().saturating_sub(1);
     let possible: Vec<Combination> =
@@ -95,7 +95,7 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
     let mut spread: BTreeMap<Combination, usize> = possible.iter().map(|combination| (*combination, 0)).collect();
     for case in existing(brief, Difficulty::Ambiguous) {
         let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
-        if let Some(used) = Combination::of(sets).and_then(|combination| spread.get_mut(&combination)) {
+        if let Some(used) = Combination::from_sets(sets).and_then(|combination| spread.get_mut(&combination)) {
             *used += 1;
         }
     }
@@ -121,8 +121,8 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
     purposes
 }
 
-/// Returns the other tools that a combination names: one that is given, and more of the related ones in turn. Where these
-/// are too few, the drafter chooses tools that fit.
+/// Returns the other tools that a combination names: the given one first, then related ones in turn. If these are too
+/// few, the drafter chooses.
 fn companions(combination: Combination, related: &[String], first: Option<&String>, turn: usize) -> Vec<String> {
     let wanted = match combination {
         Combination::Or | Combination::AndOr => 1,
@@ -135,7 +135,7 @@ fn companions(combination: Combination, related: &[String], first: Option<&Strin
     first.into_iter().chain(rest).take(wanted).cloned().collect()
 }
 
-/// Returns what the ambiguous cases have to name: overlaps and clusters without a case, then overlaps with too few.
+/// Returns the targets of ambiguous cases: overlaps and clusters without a case, then overlaps with too few.
 fn targets(brief: &Brief) -> VecDeque<Target> {
     let is_known = |name: &&str| *name != brief.tool.name && brief.registry.tool(name).is_some();
     let neighbours = brief.overlaps.iter().map(|overlap| overlap.tool.as_str()).filter(is_known);
@@ -154,7 +154,7 @@ fn targets(brief: &Brief) -> VecDeque<Target> {
     round(1).chain(clusters).chain((2..=CASES_PER_OVERLAP).flat_map(round)).collect()
 }
 
-/// Takes the four kinds in turn.
+/// Cycles through the kinds of edge cases.
 fn edge(existing: usize, count: usize) -> Vec<Purpose> {
     EdgeKind::ALL.into_iter().cycle().skip(existing % EdgeKind::ALL.len()).take(count).map(Purpose::Edge).collect()
 }

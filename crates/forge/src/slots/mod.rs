@@ -1,6 +1,6 @@
-//! Which cases a tool should get: what each of them tests, before anybody writes it.
+//! Derives the slots of a tool from its brief.
 //!
-//! The same brief gives the same slots. What the project's cases already test is not asked for again.
+//! The result is deterministic and leaves out what the project's cases already test.
 
 mod golden;
 mod labeled;
@@ -13,8 +13,8 @@ pub use self::labeled::labeled_slots;
 
 use crate::{Brief, Purpose, Slot};
 
-/// Gives the tool's next ids to purposes.
-pub(crate) fn numbered(brief: &Brief, tier: Tier, purposes: Vec<Purpose>) -> Vec<Slot> {
+/// Creates slots with the tool's next free ids.
+pub(crate) fn assign_ids(brief: &Brief, tier: Tier, purposes: Vec<Purpose>) -> Vec<Slot> {
     let prefix = tier.id_prefix().unwrap_or_default();
     let ids = next_ids(prefix, &brief.tool.name, brief.existing().map(|case| case.id.as_str()));
     ids.zip(purposes).map(|(id, purpose)| Slot { id, purpose }).collect()

@@ -1,4 +1,4 @@
-//! What somebody reads who drafts cases.
+//! The brief for drafting cases.
 
 use karat_core::case::Difficulty;
 use karat_forge::{BriefDocument, Plan, labeled_slots};
@@ -6,10 +6,10 @@ use karat_forge::{BriefDocument, Plan, labeled_slots};
 use crate::drafts::brief;
 
 #[test]
-fn straightforward_slots_give_the_number_of_tools() {
+fn straightforward_slots_have_a_tool_count() {
     let brief = brief();
-    let plan = Plan::of(&brief);
-    let document = BriefDocument::of(&brief, &plan, &labeled_slots(&brief, &plan));
+    let plan = Plan::new(&brief);
+    let document = BriefDocument::new(&brief, &plan, &labeled_slots(&brief, &plan));
     for slot in &document.slots {
         let is_straightforward = slot.difficulty == Some(Difficulty::Straightforward);
         assert_eq!(slot.tool_count.is_some(), is_straightforward, "{slot:?}");

@@ -1,4 +1,4 @@
-//! A weather agent, and drafts of which every rule holds.
+//! A weather agent, and drafts that satisfy every rule.
 
 use karat_core::case::{Case, Input};
 use karat_core::lint::Severity;
@@ -26,7 +26,7 @@ pub(crate) fn brief() -> Brief {
     let existing = Case { input: Input { message }, ..existing };
     Brief {
         tool: tool("get_weather"),
-        registry: Registry::of(names.map(tool)),
+        registry: Registry::from_tools(names.map(tool)),
         triggers: vec!["what's the weather".to_owned()],
         overlaps: vec![Overlap { tool: "get_forecast".to_owned(), reasons: Vec::new() }],
         clusters: vec![["get_weather", "get_forecast", "find_city"].map(str::to_owned).to_vec()],
@@ -65,8 +65,8 @@ pub(crate) fn choice(combination: Combination, others: &[&str]) -> Purpose {
     Purpose::Choice { combination, others: others.iter().map(|&name| name.to_owned()).collect() }
 }
 
-/// Returns a case that holds all rules.
-pub(crate) fn good(purpose: &Purpose) -> Value {
+/// Returns a case that satisfies all rules.
+pub(crate) fn valid_case(purpose: &Purpose) -> Value {
     let expect = match purpose {
         Purpose::AsksFirst => json!({"toolsCalled": [], "responseContainsAny": [["confirm", "sure"]]}),
         Purpose::Together { tools, .. } => json!({"toolsCalled": tools, "toolsCalledMatch": "anyOrder"}),
@@ -100,11 +100,11 @@ pub(crate) fn good(purpose: &Purpose) -> Value {
     case
 }
 
-/// Puts values into a case: `null` takes a member out.
+/// Sets members of a case by pointer; `null` removes a member.
 pub(crate) fn with(mut case: Value, changes: &Value) -> Value {
     for (pointer, value) in changes.as_object().expect("changes by pointer") {
         let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-        let parent = case.pointer_mut(parent).expect("a place").as_object_mut().expect("an object");
+        let parent = case.pointer_mut(parent).expect("a parent").as_object_mut().expect("an object");
         if value.is_null() {
             parent.remove(key);
         } else {
@@ -114,7 +114,8 @@ pub(crate) fn with(mut case: Value, changes: &Value) -> Value {
     case
 }
 
-pub(crate) fn told(findings: &[DraftFinding]) -> Vec<String> {
+/// Renders findings as `severity rule pointer`.
+pub(crate) fn rendered(findings: &[DraftFinding]) -> Vec<String> {
     let severity = |finding: &DraftFinding| if finding.severity == Severity::Error { "error" } else { "warning" };
     findings
         .iter()

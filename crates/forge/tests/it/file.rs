@@ -1,14 +1,14 @@
-//! Drafts that somebody hands in as a file.
+//! Drafts from a file.
 
 use karat_forge::{Brief, Combination, Draft, DraftFile, Drafter, Origin, Plan, Purpose, Request, Slot};
 use karat_forge::{golden_slots, labeled_slots};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::drafts::{brief, good, told, trigger};
+use crate::drafts::{brief, valid_case, rendered, trigger};
 
 fn slots(brief: &Brief) -> Vec<Slot> {
-    [golden_slots(brief), labeled_slots(brief, &Plan::of(brief))].concat()
+    [golden_slots(brief), labeled_slots(brief, &Plan::new(brief))].concat()
 }
 
 fn drafts(brief: &Brief, text: &Value) -> Vec<Draft> {
@@ -28,9 +28,9 @@ fn case(message: &str, difficulty: Option<&str>, expect: &Value) -> Value {
 }
 
 #[rstest]
-#[case::list(json!([good(&trigger())]))]
-#[case::cases(json!({"cases": [good(&trigger())]}))]
-#[case::eval_file(json!({"metadata": {"toolName": "get_weather", "tier": "golden"}, "cases": [good(&trigger())]}))]
+#[case::list(json!([valid_case(&trigger())]))]
+#[case::cases(json!({"cases": [valid_case(&trigger())]}))]
+#[case::eval_file(json!({"metadata": {"toolName": "get_weather", "tier": "golden"}, "cases": [valid_case(&trigger())]}))]
 fn a_file_is_a_list_or_has_cases(#[case] text: Value) {
     let found = drafts(&brief(), &text);
     assert_eq!(found.len(), 1);
@@ -39,27 +39,27 @@ fn a_file_is_a_list_or_has_cases(#[case] text: Value) {
 }
 
 #[rstest]
-#[case("{", "the drafts are not JSON: EOF while parsing an object (line 1)")]
-#[case("[]", "the drafts hold no case")]
-#[case("{}", "the drafts have no 'cases': expected {\"cases\": […]} or a list")]
+#[case("{", "the drafts are not valid JSON: EOF while parsing an object (line 1)")]
+#[case("[]", "the file has no cases")]
+#[case("{}", "missing 'cases': expected {\"cases\": […]} or a list of cases")]
 #[case("{\"cases\": 1}", "'cases' must be an array, found a number")]
 #[case("1", "expected {\"cases\": […]} or a list of cases, found a number")]
-fn what_is_no_file_of_drafts_is_said(#[case] text: &str, #[case] expected: &str) {
-    assert_eq!(DraftFile::read("x", text).expect_err("no drafts").to_string(), expected);
+fn rejects_invalid_files(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(DraftFile::read("x", text).expect_err("an invalid file").to_string(), expected);
 }
 
 #[test]
 fn a_case_takes_the_slot_of_its_id() {
     let brief = brief();
     let slot = slots(&brief).into_iter().find(|slot| matches!(slot.purpose, Purpose::Trigger(_))).expect("a slot");
-    let mut named = good(&trigger());
+    let mut named = valid_case(&trigger());
     named["id"] = json!(slot.id);
     let found = drafts(&brief, &json!([named]));
     assert_eq!(found[0].slot, slot);
 }
 
 #[test]
-fn without_an_id_the_kind_of_case_decides() {
+fn matches_cases_without_ids_by_kind() {
     let brief = brief();
     let sets = json!([["get_weather"], ["get_forecast"]]);
     let found = drafts(
@@ -98,9 +98,9 @@ fn a_case_without_difficulty_keeps_the_difficulty_of_its_slot() {
     wrong["id"] = json!(slot.id);
     let found = drafts(&brief, &json!([wrong]));
     assert_eq!(found[0].slot, slot);
-    assert_eq!(told(&found[0].findings), ["error invalid /difficulty"]);
-    assert_eq!(found[0].findings[0].message, "the difficulty of this case is 'edge'");
-    // A case that gives another difficulty means it.
+    assert_eq!(rendered(&found[0].findings), ["error invalid /difficulty"]);
+    assert_eq!(found[0].findings[0].message, "expected difficulty 'edge'");
+    // An explicit difficulty wins.
     wrong["difficulty"] = json!("ambiguous");
     let found = drafts(&brief, &json!([wrong]));
     assert!(matches!(found[0].slot.purpose, Purpose::Choice { combination: Combination::Nor, .. }));
@@ -108,18 +108,18 @@ fn a_case_without_difficulty_keeps_the_difficulty_of_its_slot() {
 }
 
 #[test]
-fn cases_beyond_the_plan_are_not_lost() {
+fn keeps_cases_beyond_the_plan() {
     let brief = brief();
     let many: Vec<Value> = (0..10)
         .map(|number| case(&format!("Attack number {number}"), Some("edge"), &json!({"toolsCalled": []})))
         .collect();
     let found = drafts(&brief, &json!({"cases": many}));
     let ids: std::collections::BTreeSet<&str> = found.iter().map(|draft| draft.slot.id.as_str()).collect();
-    assert_eq!((found.len(), ids.len()), (10, 10), "6 slots of the plan, and 4 of their own");
+    assert_eq!((found.len(), ids.len()), (10, 10), "6 slots of the plan, and 4 new ones");
 }
 
 #[test]
-fn what_is_wrong_is_found_by_case() {
+fn reports_findings_per_case() {
     let brief = brief();
     let wrong = json!([
         case("How warm?", None, &json!({"toolsCalled": ["get_wether"]})),
@@ -135,9 +135,9 @@ fn what_is_wrong_is_found_by_case() {
 }
 
 #[test]
-fn null_is_a_value_of_a_stub_and_of_an_argument() {
+fn keeps_null_stubs_and_arguments() {
     let brief = brief();
-    let mut given = good(&trigger());
+    let mut given = valid_case(&trigger());
     given["difficulty"] = Value::Null;
     given["expect"]["maxTokens"] = Value::Null;
     given["stubs"] = json!({"get_weather": null});
@@ -153,7 +153,7 @@ fn null_is_a_value_of_a_stub_and_of_an_argument() {
 }
 
 #[test]
-fn silenced_rules_do_not_hold_a_draft_back() {
+fn silenced_rules_do_not_prevent_approval() {
     let mut brief = brief();
     let dated = case(
         "What was the weather?",
@@ -166,10 +166,10 @@ fn silenced_rules_do_not_hold_a_draft_back() {
 }
 
 #[test]
-fn cases_that_are_written_already_are_left_out() {
+fn removes_existing_cases() {
     let mut brief = brief();
-    let written = good(&trigger());
+    let written = valid_case(&trigger());
     brief.golden.push(karat_core::case::Case::read_one(&written).expect("a case"));
-    let mut file = DraftFile::read("x", &json!([written, good(&Purpose::NoLeak)]).to_string()).expect("drafts");
-    assert_eq!(file.leave_out_existing(&brief), 1);
+    let mut file = DraftFile::read("x", &json!([written, valid_case(&Purpose::NoLeak)]).to_string()).expect("drafts");
+    assert_eq!(file.remove_existing(&brief), 1);
 }

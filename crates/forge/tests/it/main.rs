@@ -1,10 +1,10 @@
-//! Drafting cases, through the public API.
+//! Tests of drafting through the public API.
 
 mod brief;
 mod drafts;
-mod examine;
+mod check_draft;
 mod file;
 mod registries;
 mod slots;
 mod template;
-mod whole;
+mod coverage;

@@ -1,11 +1,11 @@
-//! Agents with few and with many tools, and what is known of one of their tools.
+//! Registries of different sizes, and briefs of their first tool.
 
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
 use karat_forge::{Brief, Overlap};
 use serde_json::json;
 
-/// What tools are about, and of what.
+/// The subjects of the tools, each with its object.
 const SUBJECTS: [(&str, &str); 40] = [
     ("weather", "a city"),
     ("forecast", "the coming days"),
@@ -49,14 +49,14 @@ const SUBJECTS: [(&str, &str); 40] = [
     ("concert", "a music festival"),
 ];
 
-/// Returns a registry of so many tools; the first is `get_weather`, which reads.
+/// Returns a registry with this number of tools; the first is `get_weather`, which only reads.
 pub(crate) fn registry(tools: usize) -> Registry {
-    Registry::of((0..tools).map(tool))
+    Registry::from_tools((0..tools).map(tool))
 }
 
-fn tool(place: usize) -> Tool {
-    let (subject, of) = SUBJECTS[place % SUBJECTS.len()];
-    let round = place / SUBJECTS.len();
+fn tool(index: usize) -> Tool {
+    let (subject, of) = SUBJECTS[index % SUBJECTS.len()];
+    let round = index / SUBJECTS.len();
     let (name, description, category) = match round {
         0 => (
             format!("get_{subject}"),
@@ -90,7 +90,7 @@ fn tool(place: usize) -> Tool {
         description: Some(description).into(),
         category: Some(category.to_owned()).into(),
         input_schema: Some(schema).into(),
-        trigger_phrases: Some(if place.is_multiple_of(3) {
+        trigger_phrases: Some(if index.is_multiple_of(3) {
             vec![format!("Show me the {subject} of {of}")]
         } else {
             Vec::new()
@@ -100,7 +100,7 @@ fn tool(place: usize) -> Tool {
     }
 }
 
-/// Returns what is known of a registry's first tool, with so many neighbours and a cluster of four where it can be.
+/// Returns the brief of the first tool, with this number of overlaps and, with enough tools, a cluster of four.
 pub(crate) fn brief(tools: usize, overlaps: usize) -> Brief {
     let registry = registry(tools);
     let names: Vec<String> = registry.names().into_iter().map(str::to_owned).collect();
@@ -120,7 +120,7 @@ pub(crate) fn brief(tools: usize, overlaps: usize) -> Brief {
     }
 }
 
-/// Returns what is known of a tool that changes something.
+/// Returns the brief of a tool that changes something.
 pub(crate) fn write_brief(tools: usize) -> Brief {
     let mut brief = brief(tools, tools.saturating_sub(1).min(2));
     let cancel = Tool {
@@ -130,7 +130,7 @@ pub(crate) fn write_brief(tools: usize) -> Brief {
         ..Tool::default()
     };
     let others = brief.registry.tools().iter().skip(1).cloned();
-    brief.registry = Registry::of(std::iter::once(cancel.clone()).chain(others));
+    brief.registry = Registry::from_tools(std::iter::once(cancel.clone()).chain(others));
     brief.clusters.clear();
     brief.tool = cancel;
     brief.triggers =

@@ -18,14 +18,14 @@ fn labeled(id: &str, difficulty: &str, expect: &serde_json::Value) -> Case {
     Case::read_one(&case).expect("a case")
 }
 
-fn shown(slots: &[Slot]) -> String {
+fn rendered(slots: &[Slot]) -> String {
     let line = |slot: &Slot| format!("{} {:?}", slot.id, slot.purpose);
     slots.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn golden_cases_follow_the_trigger_phrases() {
-    insta::assert_snapshot!(shown(&golden_slots(&brief(3, 1))), @r#"
+    insta::assert_snapshot!(rendered(&golden_slots(&brief(3, 1))), @r#"
     gs-get-weather-001 Trigger("What's the weather in Paris?")
     gs-get-weather-002 Trigger("Is it raining in Tokyo right now?")
     gs-get-weather-003 Trigger("Temperature in Lima please")
@@ -38,7 +38,7 @@ fn golden_cases_follow_the_trigger_phrases() {
 
 #[test]
 fn a_tool_that_writes_has_to_ask_first() {
-    insta::assert_snapshot!(shown(&golden_slots(&write_brief(1))), @r#"
+    insta::assert_snapshot!(rendered(&golden_slots(&write_brief(1))), @r#"
     gs-cancel-order-001 Trigger("Cancel my order 4711")
     gs-cancel-order-002 Trigger("I want to call off my purchase")
     gs-cancel-order-003 Trigger("Stop that shipment")
@@ -70,7 +70,7 @@ fn golden_cases_are_five_to_ten(#[case] triggers: usize, #[case] overlaps: usize
 }
 
 #[test]
-fn phrases_that_say_nothing_or_the_same_are_no_cases() {
+fn ignores_blank_and_duplicate_phrases() {
     let mut brief = brief(1, 0);
     brief.triggers = ["  ", "What now?", "what NOW? "].map(str::to_owned).to_vec();
     let triggers = golden_slots(&brief).into_iter().filter(|slot| matches!(slot.purpose, Purpose::Trigger(_))).count();
@@ -78,7 +78,7 @@ fn phrases_that_say_nothing_or_the_same_are_no_cases() {
 }
 
 #[test]
-fn golden_cases_that_are_there_are_not_drafted_again() {
+fn existing_golden_cases_are_not_drafted_again() {
     let mut brief = brief(3, 1);
     let called = || json!({"toolsCalled": ["get_weather"]});
     brief.golden = vec![
@@ -86,7 +86,7 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
         case("gs-get-weather-001", "Do I need a coat?", &called()),
         case("gs-get-weather-002", "In words", &json!({"responseNotContains": ["\"tool\":", "fetchedAt"]})),
     ];
-    insta::assert_snapshot!(shown(&golden_slots(&brief)), @r#"
+    insta::assert_snapshot!(rendered(&golden_slots(&brief)), @r#"
     gs-get-weather-004 Trigger("Is it raining in Tokyo right now?")
     gs-get-weather-005 Trigger("Temperature in Lima please")
     gs-get-weather-006 Rephrasing("Is it raining in Tokyo right now?")
@@ -100,7 +100,7 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
         brief.golden.push(case(&slot.id, &message, &called()));
     }
     brief.golden.last_mut().expect("a case").description = "not get_forecast".to_owned();
-    assert_eq!(golden_slots(&brief), [], "a second time there is nothing to do");
+    assert_eq!(golden_slots(&brief), [], "nothing is missing the second time");
     let more = (10..17).map(|number| case(&format!("gs-get-weather-0{number}"), "m", &called()));
     brief.golden.extend(more);
     assert_eq!(golden_slots(&brief), []);
@@ -109,14 +109,14 @@ fn golden_cases_that_are_there_are_not_drafted_again() {
 #[test]
 fn labeled_cases_of_three_tools() {
     let brief = brief(3, 1);
-    let slots = labeled_slots(&brief, &Plan::of(&brief));
-    insta::assert_snapshot!(shown(&slots));
+    let slots = labeled_slots(&brief, &Plan::new(&brief));
+    insta::assert_snapshot!(rendered(&slots));
 }
 
 #[test]
-fn labeled_cases_of_one_tool_have_no_companions() {
+fn labeled_cases_of_a_single_tool_name_no_others() {
     let brief = brief(1, 0);
-    let slots = labeled_slots(&brief, &Plan::of(&brief));
+    let slots = labeled_slots(&brief, &Plan::new(&brief));
     assert_eq!(slots.len(), 30);
     for slot in slots {
         match slot.purpose {
@@ -130,12 +130,12 @@ fn labeled_cases_of_one_tool_have_no_companions() {
 }
 
 #[test]
-fn what_no_case_covers_comes_first() {
+fn uncovered_overlaps_come_first() {
     let mut brief = brief(12, 3);
     let covering = json!({"toolsAcceptable": [["get_weather"], ["get_forecast"]]});
     brief.labeled =
         (1..=27).map(|number| labeled(&format!("ls-get-weather-{number:03}"), "ambiguous", &covering)).collect();
-    let plan = Plan::of(&brief);
+    let plan = Plan::new(&brief);
     let slots = labeled_slots(&brief, &plan);
     let ambiguous: Vec<&Slot> =
         slots.iter().filter(|slot| slot.purpose.difficulty() == Some(Difficulty::Ambiguous)).collect();
@@ -145,12 +145,11 @@ fn what_no_case_covers_comes_first() {
     assert!(ambiguous.iter().all(|slot| !matches!(slot.purpose, Purpose::Choice { combination: Combination::Or, .. })));
 }
 
-/// Ambiguity comes from declared overlaps, then from similar tools, and never from tools that have nothing to do with it.
 #[test]
-fn ambiguous_cases_name_neighbours_and_never_unrelated_tools() {
+fn ambiguous_cases_name_overlapping_but_never_unrelated_tools() {
     let brief = brief(30, 2);
     let mut brief = Brief { clusters: Vec::new(), ..brief };
-    let slots = labeled_slots(&brief, &Plan::of(&brief));
+    let slots = labeled_slots(&brief, &Plan::new(&brief));
     let choices: Vec<Vec<&str>> =
         slots.iter().filter(|slot| slot.purpose.difficulty() == Some(Difficulty::Ambiguous)).map(others).collect();
     assert_eq!(choices.len(), 29);
@@ -158,19 +157,19 @@ fn ambiguous_cases_name_neighbours_and_never_unrelated_tools() {
     let with_others: Vec<&Vec<&str>> = choices.iter().filter(|named| !named.is_empty()).collect();
     assert!(with_others.iter().all(|named| named.iter().any(|name| declared.contains(name))), "{choices:?}");
     brief.overlaps.clear();
-    let unrelated = labeled_slots(&brief, &Plan::of(&brief));
+    let unrelated = labeled_slots(&brief, &Plan::new(&brief));
     let named: BTreeSet<&str> = unrelated.iter().flat_map(others).filter(|name| *name != brief.tool.name).collect();
-    assert!(named.is_empty(), "nothing is declared and nothing is similar: {named:?}");
+    assert!(named.is_empty(), "no declared overlaps and no similar tools: {named:?}");
     assert!(unrelated.iter().all(|slot| !matches!(slot.purpose, Purpose::Together { count: 4.., .. })));
 }
 
 #[test]
-fn tools_that_the_registry_lacks_are_not_named() {
+fn tools_missing_from_the_registry_are_not_named() {
     let mut brief = brief(3, 1);
     brief.overlaps[0].tool = "gone".to_owned();
     brief.clusters = vec![vec!["get_weather".to_owned(), "gone".to_owned()]];
-    let slots = [golden_slots(&brief), labeled_slots(&brief, &Plan::of(&brief))].concat();
-    assert!(!shown(&slots).contains("gone"));
+    let slots = [golden_slots(&brief), labeled_slots(&brief, &Plan::new(&brief))].concat();
+    assert!(!rendered(&slots).contains("gone"));
 }
 
 fn others(slot: &Slot) -> Vec<&str> {
@@ -186,21 +185,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_plan_is_filled(tools in 1_usize..80, overlaps in 0_usize..12, more in 0_usize..20) {
+    fn slots_match_the_plan(tools in 1_usize..80, overlaps in 0_usize..12, more in 0_usize..20) {
         let brief = brief(tools, overlaps);
-        let mut plan = Plan::of(&brief);
+        let mut plan = Plan::new(&brief);
         for tier in &mut plan.tiers {
             tier.wanted += if tier.wanted == 0 { 0 } else { more };
         }
         let slots = labeled_slots(&brief, &plan);
         let ids: Vec<String> = (1..=plan.cases()).map(|number| format!("ls-get-weather-{number:03}")).collect();
         prop_assert_eq!(slots.iter().map(|slot| slot.id.clone()).collect::<Vec<_>>(), ids);
-        spread_evenly(&brief, &slots)?;
-        covers_everything(&brief, &slots)?;
+        check_even_spread(&brief, &slots)?;
+        check_overlaps_and_clusters(&brief, &slots)?;
     }
 }
 
-fn spread_evenly(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError> {
+fn check_even_spread(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError> {
     let tools = brief.registry.tools().len();
     let (mut sizes, mut combinations, mut kinds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for slot in slots {
@@ -229,7 +228,7 @@ fn spread_evenly(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn covers_everything(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError> {
+fn check_overlaps_and_clusters(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError> {
     for overlap in &brief.overlaps {
         let is_named = |slot: &&Slot| {
             slot.purpose.difficulty() == Some(Difficulty::Ambiguous) && others(slot).contains(&overlap.tool.as_str())
@@ -237,11 +236,11 @@ fn covers_everything(brief: &Brief, slots: &[Slot]) -> Result<(), TestCaseError>
         prop_assert!(slots.iter().filter(is_named).count() >= 2, "{}", overlap.tool);
     }
     for cluster in &brief.clusters {
-        let holds_all = |slot: &&Slot| {
+        let contains_all = |slot: &&Slot| {
             let named = others(slot);
             cluster.iter().all(|tool| *tool == brief.tool.name || named.contains(&tool.as_str()))
         };
-        prop_assert!(slots.iter().any(|slot| holds_all(&slot)));
+        prop_assert!(slots.iter().any(|slot| contains_all(&slot)));
     }
     Ok(())
 }

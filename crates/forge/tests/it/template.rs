@@ -17,7 +17,7 @@ fn drafts(brief: &Brief, slots: &[Slot]) -> Vec<Draft> {
     runtime.block_on(TemplateDrafter.draft(request)).expect("drafts")
 }
 
-fn shown(drafts: &[Draft]) -> String {
+fn rendered(drafts: &[Draft]) -> String {
     let line = |draft: &Draft| draft.case.as_ref().expect("a case").to_string();
     drafts.iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -27,32 +27,32 @@ fn golden_cases_are_trigger_phrases_and_a_leak_check() {
     let mut brief = brief(3, 1);
     brief.triggers.push("What's the forecast-free weather right now in Oslo?".to_owned());
     brief.overlaps[0] = Overlap { tool: "get_forecast".to_owned(), reasons: vec!["both are about weather".to_owned()] };
-    insta::assert_snapshot!(shown(&drafts(&brief, &golden_slots(&brief))));
+    insta::assert_snapshot!(rendered(&drafts(&brief, &golden_slots(&brief))));
 }
 
 #[test]
-fn a_tool_that_asks_first_gets_consent_or_is_not_called() {
+fn a_tool_that_needs_confirmation_gets_consent_or_is_not_called() {
     let brief = write_brief(3);
-    insta::assert_snapshot!(shown(&drafts(&brief, &golden_slots(&brief))));
+    insta::assert_snapshot!(rendered(&drafts(&brief, &golden_slots(&brief))));
 }
 
 #[test]
 fn edge_messages_are_used_once_and_run_out() {
     let mut brief = brief(60, 2);
-    let slots = labeled_slots(&brief, &Plan::of(&brief));
+    let slots = labeled_slots(&brief, &Plan::new(&brief));
     let first = drafts(&brief, &slots);
-    let messages: BTreeSet<String> = first.iter().filter_map(Draft::read).map(|case| case.input.message).collect();
+    let messages: BTreeSet<String> = first.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect();
     assert_eq!((first.len(), messages.len()), (20, 20), "20 of 25 slots are filled");
     assert!(first.iter().all(|draft| matches!(draft.slot.purpose, Purpose::Edge(_))));
-    brief.labeled = first.iter().filter_map(Draft::read).collect();
-    assert_eq!(drafts(&brief, &labeled_slots(&brief, &Plan::of(&brief))), []);
+    brief.labeled = first.iter().filter_map(Draft::parse_case).collect();
+    assert_eq!(drafts(&brief, &labeled_slots(&brief, &Plan::new(&brief))), []);
 }
 
-/// The only finding is one that a drafter without knowledge of the answers cannot avoid.
+/// The only finding is one that a drafter cannot avoid without knowing the answers.
 #[test]
 fn every_draft_can_be_approved() {
     for brief in [brief(1, 0), brief(3, 1), brief(12, 3), write_brief(1), write_brief(5)] {
-        let slots = [golden_slots(&brief), labeled_slots(&brief, &Plan::of(&brief))].concat();
+        let slots = [golden_slots(&brief), labeled_slots(&brief, &Plan::new(&brief))].concat();
         for draft in drafts(&brief, &slots) {
             assert!(draft.can_be_approved(), "{draft:#?}");
             assert!(draft.findings.iter().all(|finding| finding.rule == Rule::FewProofValues), "{:#?}", draft.findings);
@@ -60,17 +60,17 @@ fn every_draft_can_be_approved() {
     }
 }
 
-/// A tool that could well be called for such a message gets no case that forbids it.
+/// A case must not forbid a tool that may rightly be called.
 #[test]
-fn edge_messages_near_the_tool_are_left_out() {
+fn skips_edge_messages_related_to_the_tool() {
     let mut brief = brief(3, 0);
-    let described = |brief: &mut Brief, description: &str| brief.tool.description = Some(description.to_owned()).into();
+    let describe = |brief: &mut Brief, description: &str| brief.tool.description = Some(description.to_owned()).into();
     let messages = |brief: &Brief| -> Vec<String> {
-        let made = drafts(brief, &labeled_slots(brief, &Plan::of(brief)));
-        made.iter().filter_map(Draft::read).map(|case| case.input.message).collect()
+        let made = drafts(brief, &labeled_slots(brief, &Plan::new(brief)));
+        made.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect()
     };
-    described(&mut brief, "Runs Python code. Use when the user wants a Python function to be written.");
+    describe(&mut brief, "Runs Python code. Use when the user wants a Python function to be written.");
     assert!(messages(&brief).iter().all(|message| !message.contains("Python")));
-    described(&mut brief, "Searches the web. Use when the user asks for facts.");
+    describe(&mut brief, "Searches the web. Use when the user asks for facts.");
     assert!(messages(&brief).iter().all(|message| !message.contains("triangle") && !message.contains("spider")));
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Starts a server from within a test's runtime, which it cannot share.
+/// Starts a server on its own thread, because it cannot share the test's runtime.
 fn serve(script: Value) -> ScriptedServer {
     std::thread::spawn(|| ScriptedServer::start(script)).join().expect("a server")
 }
@@ -22,9 +22,9 @@ async fn returns_the_body() {
         "GET /empty": {"raw": ""},
     }));
     let headers = [("X-Key".to_owned(), "s3cr3t".to_owned())];
-    let bytes = fetched(&format!("{}/snapshot?day=1", server.base()), &headers).await;
+    let bytes = fetched(&format!("{}/snapshot?day=1", server.base_url()), &headers).await;
     assert_eq!(bytes, Ok(vec![255, 0, 10]));
-    assert_eq!(fetched(&format!("{}/empty", server.base()), &[]).await, Ok(Vec::new()));
+    assert_eq!(fetched(&format!("{}/empty", server.base_url()), &[]).await, Ok(Vec::new()));
     let [first, second] = &server.gets()[..] else { panic!("{:?}", server.gets()) };
     assert_eq!((first.path.as_str(), first.headers["x-key"].as_str()), ("/snapshot?day=1", "s3cr3t"));
     assert!(!second.headers.contains_key("x-key"));
@@ -34,13 +34,13 @@ async fn returns_the_body() {
 async fn fails_without_success() {
     let elsewhere = serve(json!({"GET /": {"secret": true}}));
     let server = serve(json!({
-        "GET /moved": {"status": 302, "headers": {"location": elsewhere.base()}, "raw": ""},
+        "GET /moved": {"status": 302, "headers": {"location": elsewhere.base_url()}, "raw": ""},
         "GET /hangup": {"hangup": true},
         "GET /large": {"huge": MAX_BYTES + 1},
     }));
-    let error = async |path: &str| fetched(&format!("{}{path}", server.base()), &[]).await.expect_err(path);
+    let error = async |path: &str| fetched(&format!("{}{path}", server.base_url()), &[]).await.expect_err(path);
     assert!(error("/missing").await.contains("HTTP 404 Not Found"));
-    assert!(error("/moved").await.contains(&format!("which leads to {}", elsewhere.base())));
+    assert!(error("/moved").await.contains(&format!("a redirect to {}", elsewhere.base_url())));
     assert_eq!(elsewhere.connections(), 0);
     assert!(error("/hangup").await.contains("connection closed"));
     assert!(error("/large").await.contains("larger than 67108864 bytes"));
@@ -53,6 +53,6 @@ async fn errors_show_no_secrets() {
         assert!(!error.contains("s3cr3t"), "{error}");
     }
     let headers = [("x-key".to_owned(), "s3cr3t\n".to_owned())];
-    let error = fetched("http://127.0.0.1:9", &headers).await.expect_err("not sendable");
-    assert_eq!(error, "the header 'x-key' cannot be sent: its value has forbidden characters");
+    let error = fetched("http://127.0.0.1:9", &headers).await.expect_err("an invalid header");
+    assert_eq!(error, "cannot send the header 'x-key': its value contains forbidden characters");
 }

@@ -1,4 +1,4 @@
-//! Answers of Node.js v20.20.2, recorded by running it.
+//! Recorded answers of Node.js v20.20.2.
 
 /// Patterns and texts with the answer of `new RegExp(pattern).test(text)`.
 pub(super) const ANSWERS: &[(&str, &str, bool)] = &[
@@ -490,8 +490,8 @@ pub(super) const ANSWERS: &[(&str, &str, bool)] = &[
     (r"^(?=\u{2})uu$", "uu", true),
 ];
 
-/// Patterns in a group with modifiers, which this version of Node.js does not have, with its answer for the pattern
-/// with the modifiers as flags.
+/// Patterns in a group with modifiers, which this version of Node.js does not support. The answers are those for the
+/// pattern with the modifiers as flags.
 pub(super) const MODIFIED: &[(&str, &str, bool)] = &[
     ("(?i:a)", "A", true),
     ("(?i:a)", "b", false),

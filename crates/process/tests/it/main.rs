@@ -1,4 +1,4 @@
-//! Processes that hang, fork, flood and leave.
+//! Processes that hang, fork, flood their output and leave their group.
 
 #![cfg(target_os = "linux")]
 
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("UTF-8")
 }
 
-/// Processes that write their ids into a folder.
+/// A folder in which processes record their ids.
 struct Pids(TempDir);
 
 impl Pids {
@@ -30,7 +30,7 @@ impl Pids {
         Self(tempfile::tempdir().expect("a folder"))
     }
 
-    /// Returns a command of a shell that hangs, with its id in a file.
+    /// Returns a shell command that records its id and hangs.
     fn hanging(&self, name: &str) -> String {
         format!("echo $BASHPID >{}; exec sleep 1000", self.0.path().join(name).display())
     }
@@ -38,18 +38,18 @@ impl Pids {
     async fn of(&self, name: &str) -> String {
         let path = self.0.path().join(name);
         let read = || std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
-        until("it starts", || !read().is_empty()).await;
+        wait_until("started", || !read().is_empty()).await;
         read()
     }
 }
 
 fn is_running(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    // A zombie has ended.
+    // A zombie has exited.
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+async fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
@@ -58,9 +58,9 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn runs_to_the_end() {
-    let finished = run("cat; echo said >&2; exit 3").await.expect("runs");
-    assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("input", "said\n"));
+async fn runs_to_completion() {
+    let finished = run("cat; echo message >&2; exit 3").await.expect("runs");
+    assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("input", "message\n"));
     assert_eq!(finished.status.code(), Some(3));
     let missing = Command::new("karat-no-such-program", &[], "/").run(&[], LIMITS).await.expect_err("none");
     assert!(matches!(missing.failure, Failure::Start(error) if error.kind() == std::io::ErrorKind::NotFound));
@@ -80,7 +80,7 @@ async fn sets_folder_and_environment() {
 #[tokio::test]
 async fn limits_stdout() {
     let flooding = Limits { stdout_bytes: 1000, ..LIMITS };
-    // A program that reads nothing does not hide that it writes too much.
+    // The limit applies even if the program does not read its stdin.
     let error = shell("yes").run(&vec![0; 1 << 20], flooding).await.expect_err("too much");
     assert!(matches!(error.failure, Failure::TooLarge { limit: 1000 }), "{error:?}");
     let exact = shell("printf %01000d 0").run(&[], flooding).await.expect("just enough");
@@ -95,7 +95,7 @@ async fn limits_stderr() {
 }
 
 #[tokio::test]
-async fn kills_all_at_the_time_limit() {
+async fn kills_all_descendants_on_timeout() {
     let pids = Pids::new();
     let script = format!("({} ) & ({}); wait", pids.hanging("child"), pids.hanging("other"));
     let limits = Limits { time: Some(Duration::from_millis(700)), ..LIMITS };
@@ -104,48 +104,48 @@ async fn kills_all_at_the_time_limit() {
     assert_eq!(error.stderr, "why\n");
     for name in ["child", "other"] {
         let pid = pids.of(name).await;
-        until("it is killed", || !is_running(&pid)).await;
+        wait_until("killed", || !is_running(&pid)).await;
     }
 }
 
 #[tokio::test]
-async fn kills_all_when_dropped() {
+async fn kills_all_descendants_on_drop() {
     let pids = Pids::new();
     let script = format!("({}) & ({}) & wait", pids.hanging("child"), pids.hanging("other"));
     let (process, stdin, stdout) = shell(&script).start().expect("starts");
     let (child, other) = (pids.of("child").await, pids.of("other").await);
     assert!(is_running(&child) && is_running(&other));
     drop(process);
-    until("both are killed", || !is_running(&child) && !is_running(&other)).await;
+    wait_until("both killed", || !is_running(&child) && !is_running(&other)).await;
     drop((stdin, stdout));
 }
 
 #[tokio::test]
-async fn kills_what_a_program_leaves_behind() {
+async fn kills_remaining_descendants_after_exit() {
     let pids = Pids::new();
     let finished = run(&format!("({}) & echo done; echo bye >&2", pids.hanging("child"))).await.expect("ends");
     assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("done\n", "bye\n"));
     let child = pids.of("child").await;
-    until("it is killed", || !is_running(&child)).await;
+    wait_until("killed", || !is_running(&child)).await;
 }
 
 #[tokio::test]
-async fn waits_for_output_that_passes_through_others() {
+async fn waits_for_output_through_a_filter() {
     let finished = run("exec > >(sleep 0.05; cat); echo passed on").await.expect("ends");
     assert_eq!(text(&finished.stdout), "passed on\n");
 }
 
 #[tokio::test]
-async fn a_process_that_left_the_group_holds_nobody_up() {
+async fn a_process_that_left_the_group_does_not_block() {
     let started = Instant::now();
     let finished = run("setsid sleep 30 & echo done; printf bye >&2").await.expect("ends");
     assert_eq!((text(&finished.stdout), finished.stderr.as_str()), ("done\n", "bye"));
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert!(finished.elapsed < Duration::from_secs(5), "the time is the program's own: {:?}", finished.elapsed);
+    assert!(finished.elapsed < Duration::from_secs(5), "only the program's own time counts: {:?}", finished.elapsed);
 }
 
 #[tokio::test]
-async fn keeps_the_beginning_of_stdout() {
+async fn keeps_the_head_of_stdout() {
     use tokio::io::AsyncReadExt as _;
     let (process, _stdin, mut stdout) = shell("echo first; yes | head -c 5000").start().expect("starts");
     let mut all = Vec::new();

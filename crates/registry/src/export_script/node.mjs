@@ -1,17 +1,17 @@
-// Writes the tools of a JavaScript or TypeScript module as JSON, as their library offers them to a model.
+// Prints the tools of a JavaScript or TypeScript module as JSON, as their library presents them to a model.
 //
 //     karat tools export-script node > export-tools.mjs
-//     node export-tools.mjs src/server.js > tools.json                    # a file, or a package by its name
+//     node export-tools.mjs src/server.js > tools.json                    # a file, or a package by name
 //     node export-tools.mjs src/server.js tools > tools.json              # only this export
-//     node export-tools.mjs src/server.js 'createServer()' > tools.json   # only what this function returns
+//     node export-tools.mjs src/server.js 'createServer()' > tools.json   # only the return value of this function
 //
 // karat reads the output with "toolRegistryPath": "tools.json", or runs the script itself with
 // "toolRegistry": {"command": ["node", "export-tools.mjs", "src/server.js"]} in karat.json.
 //
-// Needs Node 18 or newer and no packages but the module's own; TypeScript needs Node 22.18 or newer, or
-// `npx tsx export-tools.mjs src/server.ts`. It imports the module. Without the name of an export it takes every MCP
-// server, tool and list of tools that the module exports, and every MCP server that it connects: this one stays
-// unconnected. Exits with 1 where there is no tool.
+// Needs Node 18 or newer and only the module's own packages; TypeScript needs Node 22.18 or newer, or
+// `npx tsx export-tools.mjs src/server.ts`. It imports the module. Without an export name it exports all MCP servers,
+// tools and lists of tools that the module exports, and the MCP servers that it would connect; no connection is made.
+// Exits with 1 if there are no tools.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -24,7 +24,7 @@ const isObject = value => value !== null && typeof value === 'object';
 const isZod3 = value => isObject(value) && '_def' in value && typeof value.safeParse === 'function';
 const isSchema = value => isObject(value) && ('~standard' in value || '_zod' in value || isZod3(value));
 
-/** Loads a package that the module itself would get; undefined where there is none. */
+/** Loads a package as the module would; undefined if it is not installed. */
 const require = createRequire(resolve(name ?? '.', 'x.js'));
 const load = name => {
   try {
@@ -35,13 +35,13 @@ const load = name => {
 };
 
 const connected = [];
-/** Keeps the MCP servers that the module connects, in both module formats of the SDK. */
-async function catchServers() {
+/** Collects the MCP servers that the module connects, in both module formats of the SDK. */
+async function interceptServers() {
   let file;
   try {
     file = require.resolve('@modelcontextprotocol/sdk/server/index.js');
   } catch {
-    return; // no such package
+    return; // not installed
   }
   for (const path of new Set([file, file.replace(/([\\/])cjs([\\/])/, '$1esm$2')])) {
     const { Server } = await import(pathToFileURL(path).href);
@@ -51,7 +51,7 @@ async function catchServers() {
   }
 }
 
-/** Converts zod 3 and 4 and other standard schemas, maps of them, and what the AI SDK wraps, to JSON Schema. */
+/** Converts zod 3 and 4, other standard schemas, maps of schemas and AI SDK schemas to JSON Schema. */
 async function jsonSchema(schema) {
   if (!isObject(schema)) return { type: 'object', properties: {} };
   const options = { io: 'input', unrepresentable: 'any' };
@@ -83,7 +83,7 @@ function add(name, description, inputSchema) {
   const tool = { name, description: description || undefined, inputSchema: { ...inputSchema, $schema: undefined } };
   const text = JSON.stringify(tool);
   if (tools.has(name) && tools.get(name) !== text) {
-    console.error(`warning: another tool has the name '${name}' too; it is left out`);
+    console.error(`warning: duplicate tool name '${name}'; the second definition is ignored`);
   } else tools.set(name, text);
 }
 
@@ -98,34 +98,34 @@ async function collect(key, value, depth = 0) {
     for (const tool of list?.tools ?? []) add(tool.name, tool.description, tool.inputSchema);
     return;
   }
-  // OpenAI's chat shape; else its Agents SDK, Vercel AI, Mastra, LangChain, Anthropic, and a project's own objects.
+  // OpenAI's chat format, or else OpenAI Agents, Vercel AI, Mastra, LangChain, Anthropic and a project's own objects.
   const tool = value.type === 'function' && isObject(value.function) ? value.function : value;
   const schema = tool.inputSchema ?? tool.input_schema ?? tool.parameters ?? tool.schema;
   const isCallable = ['execute', 'invoke', 'handler', 'run'].some(name => typeof tool[name] === 'function');
-  const isOfProvider = String(tool.type).startsWith('provider');
-  if (typeof tool.description === 'string' && (isObject(schema) || isCallable) && !isOfProvider) {
+  const isProviderTool = String(tool.type).startsWith('provider');
+  if (typeof tool.description === 'string' && (isObject(schema) || isCallable) && !isProviderTool) {
     add(tool.name ?? tool.id ?? key, tool.description, await jsonSchema(schema));
     return;
   }
   const isPlain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value)) || depth === 0;
-  const isNameless = ([, inner]) => isObject(inner) && 'description' in inner && !inner.name && !inner.id;
+  const isUnnamed = ([, inner]) => isObject(inner) && 'description' in inner && !inner.name && !inner.id;
   const members = isPlain ? Object.entries(value) : [['tools', value.tools]];
-  // A key in a list of tools names a tool better than the variable that is exported too.
-  members.sort((one, other) => isNameless(one) - isNameless(other));
+  // Prefer the key in a list of tools over the name of an exported variable.
+  members.sort((one, other) => isUnnamed(one) - isUnnamed(other));
   for (const [key, inner] of members) await collect(key, inner, depth + 1);
 }
 
 async function main() {
   if (name === undefined) throw new Error('usage: node export-tools.mjs MODULE_OR_FILE [EXPORT]');
-  await catchServers();
+  await interceptServers();
   const module = await import(existsSync(name) ? pathToFileURL(resolve(name)).href : name);
   let source = module;
   for (const step of path?.split('.') ?? []) {
     const member = source?.[step.replace('()', '')] ?? source?.default?.[step.replace('()', '')];
-    if (member === undefined) throw new Error(`there is no '${step}' in ${name}`);
+    if (member === undefined) throw new Error(`'${step}' not found in ${name}`);
     source = step.endsWith('()') ? await member.call(source) : member;
   }
-  await new Promise(resolve => setTimeout(resolve)); // what the module starts without waiting for it
+  await new Promise(resolve => setTimeout(resolve)); // lets pending work of the module run
   await collect(path?.split('.').pop(), source === module ? { ...module } : source);
   for (const server of source === module ? connected : []) await collect('server', server);
   if (tools.size === 0) throw new Error(`no tools found in ${process.argv.slice(2).join(' ')}: is the tool or server exported?`);

@@ -1,16 +1,16 @@
-"""Writes the tools of a Python module as JSON, as their library offers them to a model.
+"""Prints the tools of a Python module as JSON, as their library presents them to a model.
 
     karat tools export-script python > export_tools.py
     python export_tools.py agent/server.py > tools.json          # a file, or a module by its name: agent.server
     python export_tools.py agent/server.py mcp > tools.json      # only this attribute
-    python export_tools.py agent/server.py 'build()' > tools.json  # only what this function returns
+    python export_tools.py agent/server.py 'build()' > tools.json  # only the return value of this function
 
 karat reads the output with "toolRegistryPath": "tools.json", or runs the script itself with
 "toolRegistry": {"command": ["python", "export_tools.py", "agent/server.py"]} in karat.json.
 
-Run it with the Python that runs the agent (3.9 or newer): it imports the module, and needs no other packages. Without an
-attribute it takes every server, agent, tool and list of tools of the module, else the module's public functions.
-Exits with 1 where there is no tool.
+Run it with the agent's Python (3.9 or newer). It imports the module and needs no other packages. Without an attribute it
+exports all servers, agents, tools and lists of tools of the module, or else its public functions.
+Exits with 1 if there are no tools.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ import types
 import typing
 from pathlib import Path
 
-# Parameters that a library fills in.
+# Parameters that a library injects.
 INJECTED = {"self", "cls", "ctx", "context", "context_variables", "run_manager", "tool_context"}
 
 
 def load(name):
-    """Imports a module by its name, or a file; a file of a package keeps its relative imports."""
+    """Imports a module by name, or a file; relative imports of a file in a package work."""
     path = Path(name).resolve()
     if path.suffix != ".py":
         sys.path.insert(0, ".")
@@ -53,8 +53,8 @@ def wait(value):
     return asyncio.run(result()) if inspect.isawaitable(value) else value
 
 
-def listed(server):
-    """Returns the tools of an MCP server, high or low level, of every major version; None of anything else."""
+def list_tools(server):
+    """Returns the tools of a high-level or low-level MCP server of any major version, or None for other values."""
     handlers = getattr(server, "request_handlers", None) or getattr(server, "_request_handlers", None)
     for key, handler in handlers.items() if isinstance(handlers, dict) else ():
         if key == "tools/list":
@@ -70,7 +70,7 @@ def listed(server):
 
 
 def schema(tool):
-    """Returns the JSON Schema of a library's tool, None of anything else."""
+    """Returns the JSON Schema of a library's tool, or None for other values."""
     if hasattr(tool, "tool_call_schema") and type(tool).__name__ == "Tool" and tool.args_schema is None:
         return {"type": "object", "properties": {"__arg1": {"type": "string"}}, "required": ["__arg1"]}
     if hasattr(tool, "tool_call_schema"):  # LangChain, whose schema repeats the description
@@ -91,7 +91,7 @@ def schema(tool):
 
 
 def function(tool):
-    """Describes a plain function by its signature."""
+    """Describes a plain function from its signature."""
     try:
         hints = typing.get_type_hints(tool, include_extras=True)
     except Exception:
@@ -106,7 +106,7 @@ def function(tool):
         from pydantic import create_model
 
         parameters = create_model(tool.__name__, **fields).model_json_schema()
-    except Exception:  # without pydantic, or with types that it does not know
+    except Exception:  # without pydantic, or with types that it does not support
         names = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", dict: "object"}
         properties = {name: {"type": names[kind]} if kind in names else {} for name, (kind, _) in fields.items()}
         required = [name for name, (_, default) in fields.items() if default is ...]
@@ -115,7 +115,7 @@ def function(tool):
 
 
 def collect(value, functions=False, depth=0):
-    """Yields the tools in a value; plain functions only where they are meant as tools."""
+    """Yields the tools in a value; plain functions only if `functions` is set."""
     if depth > 8 or isinstance(value, (str, bytes, type)):
         return
     if isinstance(value, types.ModuleType):
@@ -141,8 +141,8 @@ def collect(value, functions=False, depth=0):
         if functions:
             yield function(value)
     elif not callable(getattr(value, "tools", None)) or hasattr(value, "toolsets"):
-        yield from collect(listed(value) or [], True, depth + 1)
-        for name in ("toolsets", "tools", "functions"):  # agents and sets of tools
+        yield from collect(list_tools(value) or [], True, depth + 1)
+        for name in ("toolsets", "tools", "functions"):  # agents and toolsets
             if isinstance(getattr(value, name, None), (list, tuple, dict)):
                 yield from collect(getattr(value, name), True, depth + 1)
 
@@ -163,7 +163,7 @@ def main():
     for tool in found:
         name = tool.get("function", tool)["name"]
         if tools.setdefault(name, tool) != tool:
-            print(f"warning: another tool has the name '{name}' too; it is left out", file=sys.stderr)
+            print(f"warning: duplicate tool name '{name}'; the second definition is ignored", file=sys.stderr)
     if not tools:
         sys.exit(f"error: no tools found in {' '.join(sys.argv[1:])}")
     print(json.dumps(list(tools.values()), indent=2, default=str))

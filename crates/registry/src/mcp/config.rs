@@ -1,4 +1,4 @@
-//! How MCP servers are reached, as the configuration says.
+//! Configuration of MCP servers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,65 +9,65 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a short form begins with.
-const PREFIX: &str = "mcp:";
+const SHORT_FORM_PREFIX: &str = "mcp:";
 
-const EITHER: &str = "an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')";
+const INVALID_KEYS: &str =
+    "an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')";
 
-/// How an MCP server is reached.
+/// An MCP server, started as a program or reached over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum McpServerConfig {
-    /// A program that talks over its standard input and output.
+    /// A program that communicates over stdin and stdout.
     Stdio {
         /// The program and its arguments.
         command: Vec<String>,
-        /// Values may hold `${NAME}`.
+        /// Values may contain `${NAME}`.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         env: BTreeMap<String, String>,
-        /// The folder it runs in.
+        /// The working folder of the program.
         #[serde(skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
-    /// An address that speaks streamable HTTP.
+    /// A server that is reached over streamable HTTP.
     Http {
         url: String,
-        /// Values may hold `${NAME}`.
+        /// Values may contain `${NAME}`.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String>,
     },
 }
 
-/// How an MCP server is reached.
+/// An MCP server, started as a program or reached over HTTP.
 #[derive(JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
-#[expect(dead_code, reason = "says how it is written, for the schema alone")]
-enum Written {
-    /// A program that talks over its standard input and output.
-    Words {
+#[expect(dead_code, reason = "describes the configuration for the schema only")]
+enum ConfigSchema {
+    /// A program that communicates over stdin and stdout.
+    List {
         /// The program and its arguments.
         #[schemars(length(min = 1))]
         command: Vec<String>,
-        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        /// Values may contain `${NAME}`, an environment variable, which is redacted in all output.
         env: Option<BTreeMap<String, String>>,
-        /// The folder it runs in.
+        /// The working folder of the program.
         cwd: Option<String>,
     },
-    /// A program that talks over its standard input and output, with its arguments beside it.
+    /// A program that communicates over stdin and stdout, with its arguments in `args`.
     Program {
-        /// The program alone.
+        /// The program without its arguments.
         #[schemars(length(min = 1))]
         command: String,
         args: Option<Vec<String>>,
-        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        /// Values may contain `${NAME}`, an environment variable, which is redacted in all output.
         env: Option<BTreeMap<String, String>>,
-        /// The folder it runs in.
+        /// The working folder of the program.
         cwd: Option<String>,
     },
-    /// An address that speaks streamable HTTP.
+    /// A server that is reached over streamable HTTP.
     Http {
         url: String,
-        /// Values may hold `${NAME}`, an environment variable, which is kept out of everything that is written.
+        /// Values may contain `${NAME}`, an environment variable, which is redacted in all output.
         headers: Option<BTreeMap<String, String>>,
     },
 }
@@ -78,17 +78,17 @@ impl JsonSchema for McpServerConfig {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Written::json_schema(generator)
+        ConfigSchema::json_schema(generator)
     }
 }
 
-/// A server as it is to be connected: with a name, with variables filled in, and with the folder it belongs to.
+/// A server that is ready to be connected: named, and with its variables resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedServer {
     pub name: String,
-    /// Of a program, `env` is its whole environment.
+    /// For a program, `env` is its whole environment.
     pub config: McpServerConfig,
-    /// What `cwd` is relative to, and where a program without one runs.
+    /// The folder that `cwd` is relative to; the working folder of a program without `cwd`.
     pub base: PathBuf,
 }
 
@@ -102,25 +102,26 @@ impl McpServerConfig {
         let url = object.optional("url", path, problems, read_url);
         let headers = object.nullable("headers", path, problems, read_string_map);
         let has = |key: &str| value.get(key).is_some();
-        let is_whole = !(has("command") && has("url"))
+        let is_valid = !(has("command") && has("url"))
             && (has("command") || has("url"))
             && !(has("command") && has("headers"))
             && !(has("url") && ["args", "env", "cwd"].into_iter().any(has));
         object.close(path, problems);
-        if !is_whole {
-            problems.at(path, EITHER);
+        if !is_valid {
+            problems.at(path, INVALID_KEYS);
             return None;
         }
         let command = match (command, &args) {
-            (Some(Command::Words(_)), Some(_)) => {
-                problems.at(&path.key("args"), "a 'command' that is a list holds its arguments: move them there");
+            (Some(Command::List(_)), Some(_)) => {
+                let message = "'args' cannot be combined with a list as 'command': move the arguments into the list";
+                problems.at(&path.key("args"), message);
                 return None;
             }
             (Some(Command::Program(program)), None) if program.contains(char::is_whitespace) && !has("args") => {
-                problems.at(&path.key("command"), "'command' is the program alone: its arguments are the list 'args'");
+                problems.at(&path.key("command"), "'command' must be only the program: move its arguments to 'args'");
                 return None;
             }
-            (Some(Command::Words(words)), None) => Some(words),
+            (Some(Command::List(words)), None) => Some(words),
             (Some(Command::Program(program)), _) => {
                 Some(std::iter::once(program).chain(args.unwrap_or_default()).collect())
             }
@@ -133,9 +134,9 @@ impl McpServerConfig {
         }
     }
 
-    /// Reads `mcp:stdio:COMMAND ARGS`, whose words are split as a shell would, or `mcp:URL`; none for any other text.
-    pub fn read_short(text: &str) -> Option<Result<Self, ShortFormError>> {
-        let target = text.strip_prefix(PREFIX)?;
+    /// Parses `mcp:stdio:COMMAND ARGS`, split into words as in a shell, or `mcp:URL`. Returns `None` for other text.
+    pub fn parse_short_form(text: &str) -> Option<Result<Self, ShortFormError>> {
+        let target = text.strip_prefix(SHORT_FORM_PREFIX)?;
         let Some(line) = target.strip_prefix("stdio:") else {
             let url = is_url(target).then(|| Self::Http { url: target.to_owned(), headers: BTreeMap::new() });
             return Some(url.ok_or(ShortFormError::NotAUrl));
@@ -150,14 +151,14 @@ impl McpServerConfig {
     }
 }
 
-/// Why a text that begins with `mcp:` does not name a server.
+/// Why a short form (`mcp:…`) is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ShortFormError {
     #[error("expected mcp:stdio:COMMAND or mcp:URL (http://…, https://…)")]
     NotAUrl,
-    #[error("no command stands behind mcp:stdio:")]
+    #[error("missing command after mcp:stdio:")]
     NoCommand,
-    #[error("the command has a quote that is not closed")]
+    #[error("the command has an unclosed quote")]
     OpenQuote,
 }
 
@@ -171,32 +172,31 @@ pub fn read_mcp_servers(
     let read = |(name, value): (&String, &Value)| {
         Some((name.clone(), McpServerConfig::read(value, &path.key(name), problems)?))
     };
-    // Every server is read, so that every server's problem is found.
+    // Read all servers to collect the problems of each.
     let servers: Vec<Option<(String, McpServerConfig)>> = map.iter().map(read).collect();
     servers.into_iter().collect()
 }
 
-/// A command as it is written.
 enum Command {
-    Words(Vec<String>),
+    List(Vec<String>),
     Program(String),
 }
 
 fn read_command(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Command> {
     let command = match value {
         Value::String(program) => Command::Program(program.clone()),
-        Value::Array(_) => Command::Words(read_strings(value, path, problems)?),
+        Value::Array(_) => Command::List(read_strings(value, path, problems)?),
         _ => {
-            problems.at(path, "'command' is a program (with 'args'), or a list of a program and its arguments");
+            problems.at(path, "'command' must be a program (with 'args') or a list of the program and its arguments");
             return None;
         }
     };
     let program = match &command {
-        Command::Words(words) => words.first(),
+        Command::List(words) => words.first(),
         Command::Program(program) => Some(program),
     };
     if program.is_none_or(String::is_empty) {
-        problems.at(path, "'command' names no program");
+        problems.at(path, "'command' must name a program");
         return None;
     }
     Some(command)
@@ -232,12 +232,12 @@ mod tests {
         let mut problems = Problems::default();
         let read = read_mcp_servers(value, &Path::Root, &mut problems);
         let list = problems.into_list();
-        assert_eq!(read.is_none(), !list.is_empty(), "nothing is dropped without a word: {value}");
+        assert_eq!(read.is_none(), !list.is_empty(), "invalid servers are reported: {value}");
         list.into_iter().map(|problem| format!("{} {}", problem.pointer, problem.message)).collect()
     }
 
     #[test]
-    fn reads_both_kinds() {
+    fn reads_stdio_and_http_servers() {
         let value = json!({
             "files": {"command": ["npx", "-y", "server"], "env": {"ROOT": "${HOME}/x"}, "cwd": "data"},
             "web": {"url": "https://host/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
@@ -248,19 +248,19 @@ mod tests {
     }
 
     #[rstest]
-    #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' is the program alone: its arguments are the list 'args'")]
-    #[case(json!({"a": {"command": ""}}), "/a/command 'command' names no program")]
-    #[case(json!({"a": {"command": 5}}), "/a/command 'command' is a program (with 'args'), or a list of a program and its arguments")]
-    #[case(json!({"a": {"command": ["x"], "args": ["y"]}}), "/a/args a 'command' that is a list holds its arguments: move them there")]
-    #[case(json!({"a": {"args": ["y"]}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"url": "http://x", "args": []}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"command": []}}), "/a/command 'command' names no program")]
-    #[case(json!({"a": {"command": [""]}}), "/a/command 'command' names no program")]
+    #[case(json!({"a": {"command": "npx server"}}), "/a/command 'command' must be only the program: move its arguments to 'args'")]
+    #[case(json!({"a": {"command": ""}}), "/a/command 'command' must name a program")]
+    #[case(json!({"a": {"command": 5}}), "/a/command 'command' must be a program (with 'args') or a list of the program and its arguments")]
+    #[case(json!({"a": {"command": ["x"], "args": ["y"]}}), "/a/args 'args' cannot be combined with a list as 'command': move the arguments into the list")]
+    #[case(json!({"a": {"args": ["y"]}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"url": "http://x", "args": []}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"command": []}}), "/a/command 'command' must name a program")]
+    #[case(json!({"a": {"command": [""]}}), "/a/command 'command' must name a program")]
     #[case(json!({"a": {"url": "ftp://x"}}), "/a/url 'url' must begin with http:// or https://")]
-    #[case(json!({"a": {}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"command": ["x"], "url": "http://x"}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
-    #[case(json!({"a": {"url": "http://x", "env": {}}}), "/a an MCP server has either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
-    fn what_is_wrong_is_said(#[case] value: Value, #[case] message: &str) {
+    #[case(json!({"a": {}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"command": ["x"], "url": "http://x"}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    #[case(json!({"a": {"url": "http://x", "env": {}}}), "/a an MCP server must have either 'command' (with 'args', 'env' and 'cwd') or 'url' (with 'headers')")]
+    fn rejects_invalid_servers(#[case] value: Value, #[case] message: &str) {
         assert_eq!(problems_of(&value), [message]);
     }
 
@@ -269,14 +269,14 @@ mod tests {
     #[case(json!({"command": "my program", "args": []}), &["my program"])]
     #[case(json!({"command": "npx", "args": null}), &["npx"])]
     #[case(json!({"command": "npx"}), &["npx"])]
-    fn arguments_may_stand_beside_the_program(#[case] value: Value, #[case] words: &[&str]) {
+    fn reads_arguments_from_args(#[case] value: Value, #[case] words: &[&str]) {
         let mut problems = Problems::default();
         assert_eq!(McpServerConfig::read(&value, &Path::Root, &mut problems), Some(stdio(words)));
         assert!(problems.into_list().is_empty());
     }
 
     #[test]
-    fn every_server_is_read() {
+    fn reports_the_problems_of_all_servers() {
         let value =
             json!({"a": {"command": ["x"], "args": ["y"]}, "b": {"url": 5}, "c": {"command": ["x"], "env": {"A": 1}}});
         assert_eq!(problems_of(&value).len(), 3, "{:?}", problems_of(&value));
@@ -286,23 +286,23 @@ mod tests {
     #[case("mcp:stdio:npx -y server 'a b' \"c\"", stdio(&["npx", "-y", "server", "a b", "c"]))]
     #[case("mcp:stdio:echo $HOME `id` ; rm *", stdio(&["echo", "$HOME", "`id`", ";", "rm", "*"]))]
     #[case("mcp:https://host/mcp", McpServerConfig::Http { url: "https://host/mcp".to_owned(), headers: BTreeMap::new() })]
-    fn short_forms(#[case] text: &str, #[case] config: McpServerConfig) {
-        assert_eq!(McpServerConfig::read_short(text), Some(Ok(config)));
+    fn parses_short_forms(#[case] text: &str, #[case] config: McpServerConfig) {
+        assert_eq!(McpServerConfig::parse_short_form(text), Some(Ok(config)));
     }
 
     #[rstest]
-    #[case("mcp:stdio:", "no command")]
-    #[case("mcp:stdio:''", "no command")]
-    #[case("mcp:stdio:a 'b", "not closed")]
+    #[case("mcp:stdio:", "missing command")]
+    #[case("mcp:stdio:''", "missing command")]
+    #[case("mcp:stdio:a 'b", "unclosed quote")]
     #[case("mcp:npx server", "expected mcp:stdio:COMMAND")]
     #[case("mcp:http://", "expected mcp:stdio:COMMAND")]
-    fn broken_short_forms(#[case] text: &str, #[case] message: &str) {
-        let error = McpServerConfig::read_short(text).expect("a short form").expect_err("broken");
+    fn rejects_invalid_short_forms(#[case] text: &str, #[case] message: &str) {
+        let error = McpServerConfig::parse_short_form(text).expect("a short form").expect_err("invalid");
         assert!(error.to_string().contains(message), "{error}");
     }
 
     #[test]
-    fn a_path_is_no_short_form() {
-        assert_eq!(McpServerConfig::read_short("tools/mcp.json"), None);
+    fn paths_are_not_short_forms() {
+        assert_eq!(McpServerConfig::parse_short_form("tools/mcp.json"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The wire to a server that speaks streamable HTTP.
+//! The streamable HTTP transport.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,32 +8,32 @@ use karat_http::{Client, ClientError, ClientOptions, client, header_map, parse_u
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
-/// How many requests may be under way at once; a run's own concurrency is the limit that people set.
-const REQUESTS_AT_ONCE: usize = 1024;
+/// High enough that the run's own concurrency is the effective limit.
+const MAX_CONCURRENT_REQUESTS: usize = 1024;
 
-/// Prepares the wire; headers that cannot be sent are an error.
+/// Creates the transport. Fails if a header is invalid.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
 ) -> Result<StreamableHttpClientTransport<Client>, String> {
     let fails = |error: ClientError| match error {
-        ClientError::Header { name, reason } => format!("cannot be sent the header '{name}': {reason}"),
-        other => format!("cannot be asked: {other}"),
+        ClientError::Header { name, reason } => format!("has an invalid header '{name}': {reason}"),
+        other => format!("cannot be reached: {other}"),
     };
     let map = header_map(headers).map_err(fails)?;
     let client = parse_url(url).and_then(|url| client(&url, ClientOptions::default())).map_err(fails)?;
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(map.into_iter().filter_map(|(name, value)| Some((name?, value))).collect())
-        .max_concurrent_requests(REQUESTS_AT_ONCE);
+        .max_concurrent_requests(MAX_CONCURRENT_REQUESTS);
     Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
-/// Tells the whole chain of causes, without the URL, which may hold a key.
-pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+/// Formats an error with its causes, without the URL, which may contain a key.
+pub(super) fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut cause = Some(error);
     while let Some(next) = cause {
-        // It has its cause inside without calling it one.
+        // The client error is wrapped but not returned by `source`.
         let client = match next.downcast_ref::<StreamableHttpError<karat_http::Error>>() {
             Some(StreamableHttpError::Client(client)) => Some(client),
             _ => next.downcast_ref::<karat_http::Error>(),
@@ -42,15 +42,15 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
             Some(client) => client.source(),
             None => next.source(),
         };
-        let words = match client {
-            Some(_) if cause.is_some() => "no answer".to_owned(),
-            Some(_) => "the HTTP exchange failed".to_owned(),
+        let message = match client {
+            Some(_) if cause.is_some() => "no response".to_owned(),
+            Some(_) => "the HTTP request failed".to_owned(),
             None => next.to_string(),
         };
         if text.is_empty() {
-            text = words;
-        } else if !text.contains(&words) {
-            let _ = write!(text, ": {words}");
+            text = message;
+        } else if !text.contains(&message) {
+            let _ = write!(text, ": {message}");
         }
     }
     text

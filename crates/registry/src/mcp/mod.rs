@@ -1,4 +1,4 @@
-//! Live MCP servers: which tools they have, and the calling of these tools.
+//! Live MCP servers: lists and calls their tools.
 
 mod config;
 mod http;

@@ -1,22 +1,21 @@
-//! What a tool's answer says, as the model is told it.
+//! Converts MCP tool results for the model.
 
 use karat_core::port::ToolOutcome;
 use karat_json::text::text_form;
 use serde_json::{Value, json};
 
-/// Returns the outcome that a call's result stands for, which came as it was over the wire: a kind of content that is
-/// not known yet is described as well.
+/// Converts a raw call result. Works on JSON, so that content of unknown types is described too.
 pub(super) fn outcome(result: &Value) -> ToolOutcome {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
     if structured.is_none() && result.get("content").is_none() {
         return failure(match result.get("resultType").and_then(Value::as_str) {
-            Some("input_required") => "the tool asks for more input, which nobody can give in an evaluation".to_owned(),
-            _ => format!("the server answered the call with something that is no tool result: {result}"),
+            Some("input_required") => "the tool asks for more input, which an evaluation cannot provide".to_owned(),
+            _ => format!("the server returned an invalid tool result: {result}"),
         });
     }
-    let told = match structured {
-        // Its texts are the same once more; what else there is, is not.
+    let content = match structured {
+        // Text blocks repeat the structured content; other blocks do not.
         Some(structured) => match blocks.iter().filter(|block| !is_text(block)).map(describe).collect::<Vec<_>>() {
             others if others.is_empty() => structured.clone(),
             others => json!({"structuredContent": structured, "content": others}),
@@ -24,14 +23,14 @@ pub(super) fn outcome(result: &Value) -> ToolOutcome {
         None => Value::String(blocks.iter().map(describe).collect::<Vec<_>>().join("\n")),
     };
     let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-    let error = is_error.then(|| match text_form(&told).trim() {
-        "" => "the tool failed without a word".to_owned(),
-        words => words.to_owned(),
+    let error = is_error.then(|| match text_form(&content).trim() {
+        "" => "the tool failed without a message".to_owned(),
+        message => message.to_owned(),
     });
-    ToolOutcome { result: told, error }
+    ToolOutcome { result: content, error }
 }
 
-/// Returns the outcome of a call that no tool answered.
+/// Returns the outcome of a failed call.
 pub(super) fn failure(message: impl Into<String>) -> ToolOutcome {
     let message = message.into();
     ToolOutcome { result: json!({"error": message}), error: Some(message) }
@@ -45,25 +44,25 @@ fn describe(block: &Value) -> String {
     let text = |pointer: &str| block.pointer(pointer).and_then(Value::as_str);
     let kind = text("/mimeType").or(text("/resource/mimeType")).map(|kind| format!(" {kind}")).unwrap_or_default();
     match (block["type"].as_str(), text("/text"), text("/data")) {
-        (Some("text"), Some(words), _) => words.to_owned(),
+        (Some("text"), Some(text), _) => text.to_owned(),
         (Some(name @ ("image" | "audio")), _, Some(data)) => format!("[{name}{kind}, {} bytes]", decoded_length(data)),
         (Some("resource"), ..) => {
-            let uri = text("/resource/uri").unwrap_or("without an address");
+            let uri = text("/resource/uri").unwrap_or("without a URI");
             match (text("/resource/text"), text("/resource/blob")) {
-                (Some(words), _) => format!("[resource {uri}{kind}]\n{words}"),
+                (Some(text), _) => format!("[resource {uri}{kind}]\n{text}"),
                 (None, Some(blob)) => format!("[resource {uri}{kind}, {} bytes]", decoded_length(blob)),
                 (None, None) => format!("[resource {uri}{kind}]"),
             }
         }
         (Some("resource_link"), ..) => {
-            let words = text("/description").map(|words| format!(": {words}")).unwrap_or_default();
-            format!("[link to {} {}{kind}{words}]", text("/name").unwrap_or("a resource"), text("/uri").unwrap_or(""))
+            let description = text("/description").map(|text| format!(": {text}")).unwrap_or_default();
+            format!("[link to {} {}{kind}{description}]", text("/name").unwrap_or("a resource"), text("/uri").unwrap_or(""))
         }
-        _ => format!("[content of a kind that karat does not know: {block}]"),
+        _ => format!("[unsupported content: {block}]"),
     }
 }
 
-/// Returns how many bytes base64 text stands for.
+/// Returns the decoded length of base64 text.
 fn decoded_length(data: &str) -> usize {
     let digits = data.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=').count();
     digits * 3 / 4
@@ -104,20 +103,20 @@ mod tests {
     )]
     #[case(
         json!({"content": [{"type": "video", "data": "x"}]}),
-        json!("[content of a kind that karat does not know: {\"type\":\"video\",\"data\":\"x\"}]")
+        json!("[unsupported content: {\"type\":\"video\",\"data\":\"x\"}]")
     )]
-    #[case(json!({"content": [7]}), json!("[content of a kind that karat does not know: 7]"))]
-    fn what_the_model_is_told(#[case] result: Value, #[case] told: Value) {
-        assert_eq!(outcome(&result), ToolOutcome { result: told, error: None });
+    #[case(json!({"content": [7]}), json!("[unsupported content: 7]"))]
+    fn describes_content(#[case] result: Value, #[case] content: Value) {
+        assert_eq!(outcome(&result), ToolOutcome { result: content, error: None });
     }
 
     #[rstest]
     #[case(json!({"isError": true, "content": [{"type": "text", "text": "no such file"}]}), "no such file")]
-    #[case(json!({"isError": true, "content": []}), "the tool failed without a word")]
+    #[case(json!({"isError": true, "content": []}), "the tool failed without a message")]
     #[case(json!({"isError": true, "structuredContent": {"code": 5}}), "{\"code\":5}")]
-    #[case(json!({"resultType": "input_required"}), "the tool asks for more input, which nobody can give in an evaluation")]
-    #[case(json!({"x": 1}), "the server answered the call with something that is no tool result: {\"x\":1}")]
-    fn a_failure_has_a_reason(#[case] result: Value, #[case] error: &str) {
+    #[case(json!({"resultType": "input_required"}), "the tool asks for more input, which an evaluation cannot provide")]
+    #[case(json!({"x": 1}), "the server returned an invalid tool result: {\"x\":1}")]
+    fn failures_have_a_message(#[case] result: Value, #[case] error: &str) {
         assert_eq!(outcome(&result).error.as_deref(), Some(error));
     }
 }

@@ -18,15 +18,14 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::config::{McpServerConfig, NamedServer};
-use super::http::{causes, transport};
+use super::http::{error_chain, transport};
 use super::outcome::{failure, outcome};
 
-/// How long a server that closed its pipes may take to end.
-const END_PATIENCE: Duration = Duration::from_secs(1);
-/// More pages than this are no list.
-const MOST_PAGES: usize = 1000;
+/// How long to wait for the exit status of a server that closed its pipes.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_PAGES: usize = 1000;
 
-/// What is wrong with a server.
+/// A failure of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the MCP server '{server}' {problem}")]
 pub struct McpError {
@@ -34,33 +33,32 @@ pub struct McpError {
     pub problem: McpProblem,
 }
 
-/// Why a server is of no use.
+/// Why a server cannot be used. Each message continues a sentence that begins with the server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpProblem {
-    #[error("cannot be started: there is no program '{0}'")]
-    NoProgram(String),
-    #[error("cannot be started in {0}: there is no such folder")]
-    NoFolder(String),
+    #[error("cannot be started: program '{0}' not found")]
+    ProgramNotFound(String),
+    #[error("cannot be started: folder {0} does not exist")]
+    FolderNotFound(String),
     #[error("cannot be started: {0}")]
-    NotStarted(String),
-    #[error("ended at once ({status}){}", and_said(.stderr))]
-    Ended { status: String, stderr: String },
-    #[error("did not answer within {limit_ms} ms{}", and_said(.said))]
-    Silent { limit_ms: u128, said: String },
-    /// The rest of a sentence that begins with the server.
+    StartFailed(String),
+    #[error("exited unexpectedly ({status}){}", output_suffix(.stderr))]
+    Exited { status: String, stderr: String },
+    #[error("did not respond within {limit_ms} ms{}", output_suffix(.output))]
+    TimedOut { limit_ms: u128, output: String },
     #[error("{0}")]
     Other(String),
 }
 
-fn and_said(text: &str) -> String {
+fn output_suffix(text: &str) -> String {
     match text {
         "" => String::new(),
-        line if !line.contains('\n') => format!("; it said: {line}"),
-        lines => format!("; it said:\n{lines}"),
+        line if !line.contains('\n') => format!("; output: {line}"),
+        lines => format!("; output:\n{lines}"),
     }
 }
 
-/// A server that is connected, and is started once more when it ended.
+/// A connected server, which is restarted if it exits.
 pub struct McpServer {
     target: NamedServer,
     limit: Duration,
@@ -69,18 +67,18 @@ pub struct McpServer {
 
 enum State {
     Connected(Arc<Connection>),
-    /// It ended and could not be started again; that is not tried for every call.
-    Lost(McpError),
+    /// The restart failed; it is not attempted again for each call.
+    Failed(McpError),
 }
 
 struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
-    /// Of a server that talks over stdio; dropped after the wire to it.
+    /// The process of a stdio server; dropped after the transport.
     process: Option<Process>,
 }
 
 impl McpServer {
-    /// Starts or calls the server and shakes hands, within a time limit.
+    /// Starts or connects to the server and performs the handshake, within a time limit.
     pub async fn connect(target: NamedServer, limit: Duration) -> Result<Self, McpError> {
         let connection = Connection::open(&target, limit).await?;
         Ok(Self { target, limit, state: Mutex::new(State::Connected(Arc::new(connection))) })
@@ -90,7 +88,7 @@ impl McpServer {
         &self.target.name
     }
 
-    /// Lists the server's tools, in its order, over all pages.
+    /// Lists the server's tools from all pages, in the server's order.
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
         let connection = self.connection().await?;
         let listing = tokio::time::timeout(self.limit, connection.list());
@@ -99,12 +97,12 @@ impl McpServer {
                 Ok(tools.into_iter().map(|tool| Tool { place: Some(self.target.place()), ..tool }).collect())
             }
             Ok(Err(problem)) => Err(problem),
-            Err(_) => Err(McpProblem::Silent { limit_ms: self.limit.as_millis(), said: connection.stderr() }),
+            Err(_) => Err(McpProblem::TimedOut { limit_ms: self.limit.as_millis(), output: connection.stderr() }),
         };
         listed.map_err(|problem| self.target.fails(problem))
     }
 
-    /// Calls a tool; whatever goes wrong is an outcome.
+    /// Calls a tool. Failures are outcomes too.
     pub async fn call(&self, tool: &str, arguments: &Map<String, Value>) -> ToolOutcome {
         let connection = match self.connection().await {
             Ok(connection) => connection,
@@ -113,32 +111,35 @@ impl McpServer {
         match connection.call(tool, arguments).await {
             Ok(result) => outcome(&result),
             Err(ServiceError::McpError(error)) => failure(format!("{} (MCP error {})", error.message, error.code.0)),
-            Err(error) => failure(self.lost(&connection, &error).await),
+            Err(error) => failure(self.call_failure(&connection, &error).await),
         }
     }
 
-    /// Says what became of a server that did not answer a call.
-    async fn lost(&self, connection: &Connection, error: &ServiceError) -> String {
+    /// Describes why a call got no response.
+    async fn call_failure(&self, connection: &Connection, error: &ServiceError) -> String {
         let name = &self.target.name;
         if !connection.is_closed() {
-            return format!("the MCP server '{name}' could not be asked: {}", causes(error));
+            return format!("the call to the MCP server '{name}' failed: {}", error_chain(error));
         }
-        match connection.ended().await {
+        match connection.exit_status().await {
             Some(status) => {
-                format!("the MCP server '{name}' ended during the call ({status}){}", and_said(&connection.stderr()))
+                format!(
+                    "the MCP server '{name}' exited during the call ({status}){}",
+                    output_suffix(&connection.stderr())
+                )
             }
             None => format!("the MCP server '{name}' closed the connection during the call"),
         }
     }
 
-    /// Returns the connection, made anew when it was closed.
+    /// Returns the connection, after a reconnect if it was closed.
     async fn connection(&self) -> Result<Arc<Connection>, McpError> {
-        // Callers that come while the server is being started wait here for the same start.
+        // Concurrent callers wait here for the same start.
         let mut state = self.state.lock().await;
         match &*state {
             State::Connected(connection) if !connection.is_closed() => return Ok(Arc::clone(connection)),
             State::Connected(_) => {}
-            State::Lost(error) => return Err(error.clone()),
+            State::Failed(error) => return Err(error.clone()),
         }
         match Connection::open(&self.target, self.limit).await {
             Ok(connection) => {
@@ -147,16 +148,16 @@ impl McpServer {
                 Ok(connection)
             }
             Err(error) => {
-                *state = State::Lost(error.clone());
+                *state = State::Failed(error.clone());
                 Err(error)
             }
         }
     }
 }
 
-/// Returns where the tools of a server are said to be read.
+/// Returns the place of a server's tools.
 pub fn mcp_place(server: &str) -> ToolPlace {
-    // A server without a name is called as the settings name it, which begins like this.
+    // A server without a name is called by its short form, which has the prefix already.
     let source = if server.starts_with("mcp:") { server.to_owned() } else { format!("mcp:{server}") };
     ToolPlace { source, position: None }
 }
@@ -166,7 +167,6 @@ impl NamedServer {
         McpError { server: self.name.clone(), problem }
     }
 
-    /// Returns where the server's tools are said to be read.
     pub(super) fn place(&self) -> ToolPlace {
         mcp_place(&self.name)
     }
@@ -178,25 +178,25 @@ impl Connection {
             McpServerConfig::Stdio { command, env, cwd } => {
                 let folder = cwd.as_ref().map_or_else(|| target.base.clone(), |cwd| target.base.join(cwd));
                 if !folder.is_dir() {
-                    return Err(target.fails(McpProblem::NoFolder(folder.display().to_string())));
+                    return Err(target.fails(McpProblem::FolderNotFound(folder.display().to_string())));
                 }
                 let (program, arguments) = command.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
                 let command = Command { environment: Some(env.clone()), ..Command::new(program, arguments, folder) };
                 let (process, stdin, stdout) =
-                    command.start().map_err(|error| target.fails(not_started(program, &error)))?;
-                let shaking = tokio::time::timeout(limit, serve_client(introduction(), (stdout, stdin)));
-                match shaking.await {
+                    command.start().map_err(|error| target.fails(start_failure(program, &error)))?;
+                let handshake = tokio::time::timeout(limit, serve_client(client_config(), (stdout, stdin)));
+                match handshake.await {
                     Ok(Ok(service)) => Ok(Self { service, process: Some(process) }),
-                    Ok(Err(error)) => Err(refused(&process, &error).await),
-                    Err(_) => Err(McpProblem::Silent { limit_ms: limit.as_millis(), said: said(&process) }),
+                    Ok(Err(error)) => Err(handshake_failure(&process, &error).await),
+                    Err(_) => Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: process_output(&process) }),
                 }
             }
             McpServerConfig::Http { url, headers } => {
-                let wire = transport(url, headers).map_err(|reason| target.fails(McpProblem::Other(reason)))?;
-                match tokio::time::timeout(limit, serve_client(introduction(), wire)).await {
+                let transport = transport(url, headers).map_err(|reason| target.fails(McpProblem::Other(reason)))?;
+                match tokio::time::timeout(limit, serve_client(client_config(), transport)).await {
                     Ok(Ok(service)) => Ok(Self { service, process: None }),
-                    Ok(Err(error)) => Err(McpProblem::Other(format!("cannot be reached: {}", handshake(&error)))),
-                    Err(_) => Err(McpProblem::Silent { limit_ms: limit.as_millis(), said: String::new() }),
+                    Ok(Err(error)) => Err(McpProblem::Other(format!("cannot be reached: {}", handshake_error(&error)))),
+                    Err(_) => Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: String::new() }),
                 }
             }
         };
@@ -210,16 +210,16 @@ impl Connection {
         let mut tools: Vec<Tool> = Vec::new();
         let mut names = BTreeSet::new();
         let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let listed = self.service.list_tools(page).await;
             let page = match listed {
                 Ok(page) => page,
-                Err(error) => return Err(self.not_listed(&error).await),
+                Err(error) => return Err(self.listing_failure(&error).await),
             };
             for tool in page.tools {
                 if !names.insert(tool.name.to_string()) {
-                    return Err(McpProblem::Other(format!("has two tools of the name '{}'", tool.name)));
+                    return Err(McpProblem::Other(format!("has two tools named '{}'", tool.name)));
                 }
                 let category = tool.annotations.as_ref().and_then(category);
                 tools.push(Tool {
@@ -236,25 +236,25 @@ impl Connection {
                 None => return Ok(tools),
             }
         }
-        Err(McpProblem::Other(format!("lists its tools on more than {MOST_PAGES} pages")))
+        Err(McpProblem::Other(format!("lists its tools on more than {MAX_PAGES} pages")))
     }
 
-    async fn not_listed(&self, error: &ServiceError) -> McpProblem {
-        if let (Some(status), true) = (self.ended().await, self.is_closed()) {
-            return McpProblem::Ended { status: status.to_string(), stderr: self.stderr() };
+    async fn listing_failure(&self, error: &ServiceError) -> McpProblem {
+        if let (Some(status), true) = (self.exit_status().await, self.is_closed()) {
+            return McpProblem::Exited { status: status.to_string(), stderr: self.stderr() };
         }
-        McpProblem::Other(format!("does not list its tools: {}", causes(error)))
+        McpProblem::Other(format!("cannot list its tools: {}", error_chain(error)))
     }
 
-    /// Calls a tool and returns its result as it came; dropped before that, the server is told.
+    /// Calls a tool and returns its raw result. Notifies the server if the future is dropped before that.
     async fn call(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Value, ServiceError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let handle = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let mut abandoned = Abandoned { peer: self.service.peer().clone(), id: Some(handle.id.clone()) };
-        let answered = handle.await_response().await;
-        abandoned.id = None;
-        match answered? {
+        let mut cancel_guard = CancelGuard { peer: self.service.peer().clone(), id: Some(handle.id.clone()) };
+        let response = handle.await_response().await;
+        cancel_guard.id = None;
+        match response? {
             ServerResult::CustomResult(result) => Ok(result.0),
             result => serde_json::to_value(result).map_err(|_| ServiceError::UnexpectedResponse),
         }
@@ -264,35 +264,35 @@ impl Connection {
         self.service.is_transport_closed()
     }
 
-    async fn ended(&self) -> Option<ExitStatus> {
-        self.process.as_ref()?.exited_within(END_PATIENCE).await.map(|exit| exit.status)
+    async fn exit_status(&self) -> Option<ExitStatus> {
+        self.process.as_ref()?.exited_within(EXIT_TIMEOUT).await.map(|exit| exit.status)
     }
 
     fn stderr(&self) -> String {
-        self.process.as_ref().map(|process| tidy(&process.stderr())).unwrap_or_default()
+        self.process.as_ref().map(|process| trim_lines(&process.stderr())).unwrap_or_default()
     }
 }
 
-/// Tells the server, when it is dropped, that nobody waits for an answer any more.
-struct Abandoned {
+/// Notifies the server on drop that a request was cancelled.
+struct CancelGuard {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            let reason = Some("nobody waits for the answer any more".to_owned());
+            let reason = Some("the client cancelled the request".to_owned());
             peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await.ok();
         });
     }
 }
 
-/// Returns what kind of tool it is, as far as its server says so.
+/// Returns the category of a tool according to its annotations.
 fn category(annotations: &ToolAnnotations) -> Option<&'static str> {
     match (annotations.read_only_hint, annotations.destructive_hint) {
         (Some(true), _) => Some("read"),
@@ -302,43 +302,46 @@ fn category(annotations: &ToolAnnotations) -> Option<&'static str> {
     }
 }
 
-fn introduction() -> ClientConfig {
+fn client_config() -> ClientConfig {
     ClientConfig::new(ClientCapabilities::default(), Implementation::new("karat", env!("CARGO_PKG_VERSION")))
 }
 
-fn not_started(program: &str, error: &std::io::Error) -> McpProblem {
+fn start_failure(program: &str, error: &std::io::Error) -> McpProblem {
     if error.kind() == std::io::ErrorKind::NotFound {
-        return McpProblem::NoProgram(program.to_owned());
+        return McpProblem::ProgramNotFound(program.to_owned());
     }
-    McpProblem::NotStarted(format!("'{program}': {error}"))
+    McpProblem::StartFailed(format!("'{program}': {error}"))
 }
 
-/// Says why there was no handshake: mostly that the server is not there any more.
-async fn refused(process: &Process, error: &ClientInitializeError) -> McpProblem {
+/// Describes why the handshake failed.
+async fn handshake_failure(process: &Process, error: &ClientInitializeError) -> McpProblem {
     if matches!(error, ClientInitializeError::JsonRpcError(_)) {
-        return McpProblem::Other(format!("refuses the connection: {}", handshake(error)));
+        return McpProblem::Other(format!("refuses the connection: {}", handshake_error(error)));
     }
-    match process.exited_within(END_PATIENCE).await {
-        Some(exit) => McpProblem::Ended { status: exit.status.to_string(), stderr: said(process) },
-        None => McpProblem::Other(format!("does not speak MCP: {}{}", handshake(error), and_said(&said(process)))),
+    match process.exited_within(EXIT_TIMEOUT).await {
+        Some(exit) => McpProblem::Exited { status: exit.status.to_string(), stderr: process_output(process) },
+        None => {
+            let output = output_suffix(&process_output(process));
+            McpProblem::Other(format!("does not speak MCP: {}{output}", handshake_error(error)))
+        }
     }
 }
 
-/// Returns what a server that shook no hands said.
-fn said(process: &Process) -> String {
-    let (stderr, stdout) = (tidy(&process.stderr()), tidy(&process.stdout_head()));
+/// Returns what a server printed before the handshake.
+fn process_output(process: &Process) -> String {
+    let (stderr, stdout) = (trim_lines(&process.stderr()), trim_lines(&process.stdout_head()));
     if stderr.is_empty() { stdout } else { stderr }
 }
 
-/// Drops what surrounds the lines of a server's output, as carriage returns.
-fn tidy(output: &str) -> String {
+/// Trims the lines of a server's output, including carriage returns.
+fn trim_lines(output: &str) -> String {
     output.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-fn handshake(error: &ClientInitializeError) -> String {
+fn handshake_error(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => format!("{} (MCP error {})", error.message, error.code.0),
-        ClientInitializeError::TransportError { error, .. } => causes(error.error.as_ref()),
-        other => causes(other),
+        ClientInitializeError::TransportError { error, .. } => error_chain(error.error.as_ref()),
+        other => error_chain(other),
     }
 }

@@ -1,10 +1,10 @@
-//! Several MCP servers as one set of tools.
+//! Combines the tools of several MCP servers.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use karat_core::port::{Pending, ToolOutcome, ToolRunner};
+use karat_core::port::{BoxFuture, ToolOutcome, ToolRunner};
 use karat_core::registry::{Gap, GapKind, Registry, Tool};
 use karat_json::nearest;
 use serde_json::{Map, Value};
@@ -13,27 +13,27 @@ use super::config::NamedServer;
 use super::outcome::failure;
 use super::server::{McpError, McpProblem, McpServer};
 
-/// All servers of a run; each tool is on exactly one of them.
+/// All servers of a run. Each tool belongs to exactly one server.
 pub struct McpServers {
     servers: Vec<McpServer>,
     registry: Registry,
-    /// Which server has a tool.
-    homes: HashMap<String, usize>,
+    /// Indexes of servers by tool name.
+    server_indexes: HashMap<String, usize>,
 }
 
 impl McpServers {
-    /// Connects to all servers at once, each within the time limit, and lists their tools.
+    /// Connects to all servers concurrently, each within the time limit, and lists their tools.
     pub async fn connect(targets: Vec<NamedServer>, limit: Duration) -> Result<Self, McpError> {
         let connecting = targets.into_iter().map(|target| connect(target, limit));
         let connected: Vec<(McpServer, Vec<Tool>)> =
-            // The first in order is told, not the first in time.
+            // Report the first failure in configuration order.
             join_all(connecting).await.into_iter().collect::<Result<_, _>>()?;
-        let mut all = Self { servers: Vec::new(), registry: Registry::default(), homes: HashMap::new() };
+        let mut all = Self { servers: Vec::new(), registry: Registry::default(), server_indexes: HashMap::new() };
         for (server, tools) in connected {
             for tool in tools {
-                if let Some(home) = all.homes.insert(tool.name.clone(), all.servers.len()) {
-                    let (name, other) = (&tool.name, all.servers[home].name());
-                    let problem = has_too(name, other);
+                if let Some(index) = all.server_indexes.insert(tool.name.clone(), all.servers.len()) {
+                    let (name, other) = (&tool.name, all.servers[index].name());
+                    let problem = duplicate_tool(name, other);
                     return Err(McpError { server: server.name().to_owned(), problem });
                 }
                 all.registry.add(tool).ok();
@@ -43,7 +43,7 @@ impl McpServers {
         Ok(all)
     }
 
-    /// Lists the tools of all servers and lets the servers go; one that fails is a gap, and hides no other's tools.
+    /// Lists the tools of all servers and disconnects. A server that fails is a gap.
     pub async fn list(targets: Vec<NamedServer>, limit: Duration) -> Registry {
         let places: Vec<_> = targets.iter().map(NamedServer::place).collect();
         let listed = join_all(targets.into_iter().map(|target| connect(target, limit))).await;
@@ -60,7 +60,7 @@ impl McpServers {
                         let name = tool.name.clone();
                         if let Err(other) = registry.add(tool) {
                             let other = other.place.as_ref().map(ToString::to_string).unwrap_or_default();
-                            registry.add_gap(gap(has_too(&name, &other)));
+                            registry.add_gap(gap(duplicate_tool(&name, &other)));
                         }
                     }
                 }
@@ -70,7 +70,7 @@ impl McpServers {
         registry
     }
 
-    /// Returns the tools of all servers, in the servers' order.
+    /// Returns the tools of all servers, in configuration order.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -82,15 +82,15 @@ async fn connect(target: NamedServer, limit: Duration) -> Result<(McpServer, Vec
     Ok((server, tools))
 }
 
-fn has_too(tool: &str, other: &str) -> McpProblem {
-    McpProblem::Other(format!("has the tool '{tool}', which '{other}' has too"))
+fn duplicate_tool(tool: &str, other: &str) -> McpProblem {
+    McpProblem::Other(format!("has a tool '{tool}' that '{other}' also has"))
 }
 
 impl ToolRunner for McpServers {
-    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> Pending<'a, ToolOutcome> {
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
-            if let Some(home) = self.homes.get(tool) {
-                return self.servers[*home].call(tool, arguments).await;
+            if let Some(index) = self.server_indexes.get(tool) {
+                return self.servers[*index].call(tool, arguments).await;
             }
             let near = nearest(tool, &self.registry.names()).map(|near| format!(": did you mean '{near}'?"));
             failure(format!("no MCP server has the tool '{tool}'{}", near.unwrap_or_default()))

@@ -1,36 +1,35 @@
-//! Python's annotations, models and signatures → JSON Schema. A type that is not ordinary allows everything.
+//! Converts Python annotations, models and signatures to JSON Schema. Unsupported types allow any value.
 
 use serde_json::{Map, Value, json};
 
 use super::docstring::Docstring;
-use super::evaluate::{Located, Meaning};
+use super::evaluate::{Located, Resolved};
 use super::project::{ModuleId, Project};
 use super::syntax::{ClassId, Expr, FunctionId, Kind, Parameter, ParameterKind, Statement};
 use super::text::{clean_doc, is_listed};
 
-/// How deep types are followed into each other.
+/// Maximum nesting of types.
 const MAX_DEPTH: usize = 12;
 
-/// Types of parameters that the library fills in, not the model.
+/// Types of parameters that a library injects.
 const INJECTED_TYPES: &str = "Context RunContext RunContextWrapper ToolContext ReadonlyContext CallbackContext InvocationContext \
     RunnableConfig ToolRuntime CallbackManagerForToolRun AsyncCallbackManagerForToolRun InjectedToolArg \
     InjectedToolCallId InjectedState InjectedStore BaseStore KernelArguments Kernel CancellationToken \
     Request HttpRequest Depends";
 
-/// Names of parameters that a library fills in.
+/// Names of parameters that a library injects.
 const INJECTED_NAMES: [&str; 4] = ["tool_context", "context_variables", "run_manager", "callbacks"];
 
-/// What a type says: its schema, and the description that stands with it.
+/// The schema and field settings of a parameter or field.
 #[derive(Default)]
-struct Typed {
+struct FieldType {
     schema: Value,
     description: Option<String>,
     default: Option<Value>,
-    /// A `Field` that gives no default.
+    /// A `Field` without a default.
     is_required: bool,
-    /// A `Field` that gives one, known or not.
+    /// A `Field` with a default, known or not.
     is_optional: bool,
-    /// The name under which the value is given.
     alias: Option<String>,
 }
 
@@ -52,23 +51,23 @@ impl Project {
             if self.is_injected(module, scope, parameter) {
                 continue;
             }
-            let typed = self.parameter_type(module, scope, parameter);
-            let described = typed.description.or_else(|| doc.parameters.get(&parameter.name).cloned());
-            let is_required = parameter.default.is_none() && !typed.is_optional || typed.is_required;
-            let name = typed.alias.as_ref().unwrap_or(&parameter.name);
-            schema.add(name, typed.schema, described, typed.default, is_required);
+            let field_type = self.parameter_type(module, scope, parameter);
+            let described = field_type.description.or_else(|| doc.parameters.get(&parameter.name).cloned());
+            let is_required = parameter.default.is_none() && !field_type.is_optional || field_type.is_required;
+            let name = field_type.alias.as_ref().unwrap_or(&parameter.name);
+            schema.add(name, field_type.schema, described, field_type.default, is_required);
         }
         schema.finish()
     }
 
-    /// Returns the fields of the model that is a function's only argument.
-    pub(crate) fn only_model_schema(&self, module: ModuleId, function: FunctionId, signature: &Value) -> Option<Value> {
+    /// Returns the schema of the model that is a function's only argument.
+    pub(crate) fn single_model_schema(&self, module: ModuleId, function: FunctionId, signature: &Value) -> Option<Value> {
         let mut names = signature["properties"].as_object()?.keys();
         let (Some(only), None) = (names.next(), names.next()) else { return None };
         let definition = &self.module(module).functions[function];
         let annotation = definition.parameters.iter().find(|one| one.name == *only)?.annotation.as_ref()?;
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
-        let Meaning::Class(home, class) = self.meaning(&Located::new(module, scope, annotation)) else { return None };
+        let Resolved::Class(home, class) = self.resolve(&Located::new(module, scope, annotation)) else { return None };
         Some(self.model_schema(home, class)).filter(|schema| schema.get("properties").is_some())
     }
 
@@ -87,8 +86,8 @@ impl Project {
             injected |= is_listed(name, INJECTED_TYPES);
         };
         if let Some(annotation) = &parameter.annotation {
-            // Not a class of the project that has the same name.
-            let is_own = matches!(self.meaning(&Located::new(module, scope, annotation)), Meaning::Class(..));
+            // Exclude classes of the project with the same name.
+            let is_own = matches!(self.resolve(&Located::new(module, scope, annotation)), Resolved::Class(..));
             if !is_own {
                 annotation_names(annotation, &mut names);
             }
@@ -99,43 +98,43 @@ impl Project {
         injected
     }
 
-    fn parameter_type(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> Typed {
-        let mut typed = match &parameter.annotation {
+    fn parameter_type(&self, module: ModuleId, scope: usize, parameter: &Parameter) -> FieldType {
+        let mut field_type = match &parameter.annotation {
             Some(annotation) => self.annotated(&Located::new(module, scope, annotation), 0),
-            None => Typed { schema: json!({}), ..Typed::default() },
+            None => FieldType { schema: json!({}), ..FieldType::default() },
         };
         if let Some(default) = &parameter.default {
-            self.default(&Located::new(module, scope, default), &mut typed);
+            self.default(&Located::new(module, scope, default), &mut field_type);
         }
-        typed
+        field_type
     }
 
-    /// Adds what a default says: a value, or a `Field(…)`.
-    fn default<'p>(&'p self, default: &Located<'p>, typed: &mut Typed) {
+    /// Applies a default: a value, or a `Field(…)`.
+    fn default<'p>(&'p self, default: &Located<'p>, field_type: &mut FieldType) {
         if is_field(default.expr) {
-            self.field(default, typed);
+            self.field(default, field_type);
         } else if let Some(value) = self.json(default) {
-            typed.default = Some(value);
+            field_type.default = Some(value);
         }
     }
 
-    fn field<'p>(&'p self, field: &Located<'p>, typed: &mut Typed) {
+    fn field<'p>(&'p self, field: &Located<'p>, field_type: &mut FieldType) {
         let Some(call) = field.call() else { return };
         let alias = call.named("validation_alias").or_else(|| call.named("alias"));
         if let Some(Ok(alias)) = alias.map(|alias| self.text(&field.with(alias))) {
-            typed.alias = Some(alias);
+            field_type.alias = Some(alias);
         }
         if let Some(description) = call.named("description").or_else(|| call.named("desc")) {
-            typed.description = self.text(&field.with(description)).ok().or(typed.description.take());
+            field_type.description = self.text(&field.with(description)).ok().or(field_type.description.take());
         }
         let default = call.named("default").or_else(|| call.arguments.first());
         let is_ellipsis = |default: &Expr| matches!(&default.kind, Kind::Other(parts) if parts.is_empty());
         match default {
-            Some(default) if is_ellipsis(default) => typed.is_required = true,
-            Some(default) => typed.default = self.json(&field.with(default)),
-            None => typed.is_required = call.named("default_factory").is_none(),
+            Some(default) if is_ellipsis(default) => field_type.is_required = true,
+            Some(default) => field_type.default = self.json(&field.with(default)),
+            None => field_type.is_required = call.named("default_factory").is_none(),
         }
-        typed.is_optional = !typed.is_required;
+        field_type.is_optional = !field_type.is_required;
         for (name, keyword) in [
             ("ge", "minimum"),
             ("le", "maximum"),
@@ -146,13 +145,13 @@ impl Project {
             ("pattern", "pattern"),
         ] {
             let value = call.named(name).and_then(|value| self.json(&field.with(value)));
-            let is_list = typed.schema["type"] == "array";
+            let is_list = field_type.schema["type"] == "array";
             let keyword = match keyword {
                 "minLength" if is_list => "minItems",
                 "maxLength" if is_list => "maxItems",
                 other => other,
             };
-            if let (Some(value), Value::Object(schema)) = (value, &mut typed.schema)
+            if let (Some(value), Value::Object(schema)) = (value, &mut field_type.schema)
                 && schema.contains_key("type")
             {
                 schema.insert(keyword.to_owned(), value);
@@ -160,40 +159,40 @@ impl Project {
         }
     }
 
-    fn annotated<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Typed {
+    fn annotated<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> FieldType {
         if let Kind::Index(base, arguments) = &annotation.expr.kind
             && base.last_name() == Some("Annotated")
             && let Kind::List(arguments) = &arguments.kind
             && let Some((inner, rest)) = arguments.split_first()
         {
-            let mut typed = self.annotated(&annotation.with(inner), depth + 1);
+            let mut field_type = self.annotated(&annotation.with(inner), depth + 1);
             for more in rest {
                 let more = annotation.with(more);
                 if is_field(more.expr) {
-                    self.field(&more, &mut typed);
-                    // The parameter's own default counts.
-                    typed.is_required = false;
+                    self.field(&more, &mut field_type);
+                    // The parameter's own default takes precedence.
+                    field_type.is_required = false;
                 } else if let Some(call) = more.call() {
                     if call.callee.last_name() == Some("Doc") {
-                        typed.description = call.arguments.first().and_then(|text| self.text(&more.with(text)).ok());
+                        field_type.description = call.arguments.first().and_then(|text| self.text(&more.with(text)).ok());
                     }
                 } else if let Ok(text) = self.text(&more) {
-                    typed.description = Some(text);
+                    field_type.description = Some(text);
                 }
             }
-            return typed;
+            return field_type;
         }
-        Typed { schema: self.schema_of(annotation, depth), ..Typed::default() }
+        FieldType { schema: self.annotation_schema(annotation, depth), ..FieldType::default() }
     }
 
-    fn schema_of<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Value {
-        if depth > MAX_DEPTH || !self.step() {
+    fn annotation_schema<'p>(&'p self, annotation: &Located<'p>, depth: usize) -> Value {
+        if depth > MAX_DEPTH || !self.take_step() {
             return json!({});
         }
         let of = |expr: &'p Expr| self.annotated(&annotation.with(expr), depth + 1).schema;
         match &annotation.expr.kind {
             Kind::Null => json!({"type": "null"}),
-            // A forward reference is a name in quotes.
+            // A quoted name is a forward reference.
             Kind::Text(text) => self.forward_reference(annotation, text, depth),
             Kind::Or(left, right) => union(vec![of(left), of(right)]),
             Kind::Index(base, arguments) => {
@@ -227,11 +226,11 @@ impl Project {
                     _ => json!({}),
                 }
             }
-            Kind::Name(_) | Kind::Member(..) => match self.meaning(annotation) {
-                Meaning::Foreign(name) => named_type(name.rsplit('.').next().unwrap_or_default()),
-                Meaning::Class(module, class) => self.model_schema_at(module, class, depth + 1),
+            Kind::Name(_) | Kind::Member(..) => match self.resolve(annotation) {
+                Resolved::Foreign(name) => named_type(name.rsplit('.').next().unwrap_or_default()),
+                Resolved::Class(module, class) => self.model_schema_at(module, class, depth + 1),
                 // An alias: `City = Literal["a", "b"]`.
-                Meaning::Expr(alias) if !matches!(alias.expr.kind, Kind::Name(_) | Kind::Member(..)) => {
+                Resolved::Expr(alias) if !matches!(alias.expr.kind, Kind::Name(_) | Kind::Member(..)) => {
                     self.annotated(&alias, depth + 1).schema
                 }
                 _ => json!({}),
@@ -241,13 +240,13 @@ impl Project {
     }
 
     fn forward_reference<'p>(&'p self, annotation: &Located<'p>, text: &str, depth: usize) -> Value {
-        match self.exported(annotation.module, text, 0) {
-            Some(Meaning::Class(module, class)) => self.model_schema_at(module, class, depth + 1),
+        match self.resolve_export(annotation.module, text, 0) {
+            Some(Resolved::Class(module, class)) => self.model_schema_at(module, class, depth + 1),
             _ => named_type(text),
         }
     }
 
-    /// Returns the schema of a model: a pydantic model, a data class, a typed dictionary, an enum.
+    /// Returns the schema of a model: a pydantic model, a data class, a typed dictionary or an enum.
     pub(crate) fn model_schema(&self, module: ModuleId, class: ClassId) -> Value {
         self.model_schema_at(module, class, 0)
     }
@@ -288,21 +287,21 @@ impl Project {
         let definition = &self.module(module).classes[class];
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         depth < MAX_DEPTH
-            && definition.bases.iter().any(|base| match self.meaning(&Located::new(module, scope, base)) {
-                Meaning::Foreign(name) => name.ends_with("BaseModel") || name.ends_with("SQLModel"),
-                Meaning::Class(home, base) => self.is_model(home, base, depth + 1),
+            && definition.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
+                Resolved::Foreign(name) => name.ends_with("BaseModel") || name.ends_with("SQLModel"),
+                Resolved::Class(home, base) => self.is_model(home, base, depth + 1),
                 _ => base.last_name().is_some_and(|name| name.ends_with("BaseModel")),
             })
     }
 
     fn fields(&self, module: ModuleId, class: ClassId, schema: &mut ObjectSchema, depth: usize) {
-        if depth > MAX_DEPTH || !self.step() {
+        if depth > MAX_DEPTH || !self.take_step() {
             return;
         }
         let definition = &self.module(module).classes[class];
         let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         for base in &definition.bases {
-            if let Meaning::Class(home, base) = self.meaning(&Located::new(module, outside, base)) {
+            if let Resolved::Class(home, base) = self.resolve(&Located::new(module, outside, base)) {
                 self.fields(home, base, schema, depth + 1);
             }
         }
@@ -312,17 +311,17 @@ impl Project {
             if name.starts_with('_') || name == "model_config" || is_constant {
                 continue;
             }
-            let mut typed = self.annotated(&Located::new(module, definition.scope, annotation), depth + 1);
+            let mut field_type = self.annotated(&Located::new(module, definition.scope, annotation), depth + 1);
             if let Some(value) = value {
-                self.default(&Located::new(module, definition.scope, value), &mut typed);
+                self.default(&Located::new(module, definition.scope, value), &mut field_type);
             }
             let is_optional = matches!(annotation.last_name(), Some("NotRequired"));
-            let is_required = !is_optional && (value.is_none() && !typed.is_optional || typed.is_required);
+            let is_required = !is_optional && (value.is_none() && !field_type.is_optional || field_type.is_required);
             schema.add(
-                typed.alias.as_ref().unwrap_or(name),
-                typed.schema,
-                typed.description,
-                typed.default,
+                field_type.alias.as_ref().unwrap_or(name),
+                field_type.schema,
+                field_type.description,
+                field_type.default,
                 is_required,
             );
         }
@@ -369,7 +368,7 @@ fn named_type(name: &str) -> Value {
     }
 }
 
-/// Joins the schemas of a union; one that allows everything makes the union do so.
+/// Combines the schemas of a union. If one allows any value, so does the union.
 fn union(members: Vec<Value>) -> Value {
     let mut flat: Vec<Value> = Vec::new();
     for member in members {
@@ -390,7 +389,7 @@ fn union(members: Vec<Value>) -> Value {
     if unique.len() == 1 { unique.remove(0) } else { json!({"anyOf": unique}) }
 }
 
-/// The schema of an object, property by property.
+/// Builds the schema of an object.
 #[derive(Default)]
 pub(crate) struct ObjectSchema {
     properties: Map<String, Value>,

@@ -1,13 +1,12 @@
-//! Docstrings: their sections, and which part of them each library gives to a model.
+//! Parses docstrings, and extracts the part that each library passes to a model.
 
 use std::collections::BTreeMap;
 
 use super::text::clean_doc;
 
-/// A cleaned docstring, taken apart.
+/// A cleaned and parsed docstring.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Docstring {
-    /// All of it.
     pub(crate) whole: String,
     /// The part before the first section.
     pub(crate) summary: String,
@@ -34,7 +33,7 @@ impl Docstring {
                     continue;
                 };
                 summary_end = summary_end.min(at);
-                let (text, next) = continued(&lines, at + 1, text, 1, |line| field(line).is_some());
+                let (text, next) = join_continuation(&lines, at + 1, text, 1, |line| field(line).is_some());
                 if let Some(name) = name {
                     parameters.entry(name).or_insert(text);
                 }
@@ -53,36 +52,36 @@ impl Docstring {
     }
 }
 
-/// Returns the text before the arguments, the result and the exceptions, wherever they stand: the rule of smolagents.
+/// Returns the text before the sections of arguments, return value and exceptions, as smolagents does.
 pub(crate) fn before_arguments(whole: &str) -> String {
     let is_end = |line: &&str| ["Args:", "Returns:", "Raises:"].iter().any(|title| line.trim().starts_with(title));
-    let kept: Vec<&str> = whole
+    let lines: Vec<&str> = whole
         .split('\n')
         .enumerate()
         .take_while(|(at, line)| *at == 0 || !is_end(line))
         .map(|(_, line)| line)
         .collect();
-    kept.join("\n").trim().to_owned()
+    lines.join("\n").trim().to_owned()
 }
 
-/// Returns all but the section of arguments: the rule of Strands.
+/// Returns the text without the section of arguments, as Strands does.
 pub(crate) fn without_arguments(whole: &str) -> String {
-    let mut is_left_out = false;
-    let mut kept = Vec::new();
+    let mut is_in_arguments = false;
+    let mut lines = Vec::new();
     for line in whole.split('\n') {
         match line.trim().split_once(':').map(|(title, _)| title.to_lowercase()).as_deref() {
-            Some("args" | "arguments" | "parameters" | "param" | "params") => is_left_out = true,
+            Some("args" | "arguments" | "parameters" | "param" | "params") => is_in_arguments = true,
             Some(
                 "returns" | "return" | "yields" | "yield" | "raises" | "raise" | "except" | "exceptions" | "examples"
                 | "example" | "note" | "notes" | "see also" | "seealso" | "references" | "ref",
-            ) => is_left_out = false,
+            ) => is_in_arguments = false,
             _ => {}
         }
-        if !is_left_out {
-            kept.push(line);
+        if !is_in_arguments {
+            lines.push(line);
         }
     }
-    kept.join("\n").trim().to_owned()
+    lines.join("\n").trim().to_owned()
 }
 
 enum Section {
@@ -90,7 +89,7 @@ enum Section {
     Other,
 }
 
-/// Tells whether a section begins at a line, and where its body does.
+/// Returns the section that begins at a line, and where its body begins.
 fn section(lines: &[&str], at: usize) -> Option<(Section, usize)> {
     let line = lines[at].trim_end();
     if line.starts_with(' ') {
@@ -110,7 +109,7 @@ fn section(lines: &[&str], at: usize) -> Option<(Section, usize)> {
     Some((section, if is_numpy { at + 2 } else { at + 1 }))
 }
 
-/// Reads `name (type): text` and the lines below that are indented further. Returns where the section ends.
+/// Reads `name (type): text` with more indented lines below. Returns where the section ends.
 fn google_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<String, String>) -> usize {
     let mut at = start;
     while lines.get(at).is_some_and(|line| line.trim().is_empty()) {
@@ -122,7 +121,7 @@ fn google_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<Str
             at += 1;
             continue;
         }
-        // Some people do not indent the entries.
+        // Some docstrings do not indent the entries.
         if (indentation(line) < margin) || (margin == 0 && section(lines, at).is_some()) {
             break;
         }
@@ -143,7 +142,7 @@ fn google_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<Str
             at += 1;
             continue;
         }
-        let (text, next) = continued(lines, at + 1, text.trim(), margin + 1, |_| false);
+        let (text, next) = join_continuation(lines, at + 1, text.trim(), margin + 1, |_| false);
         parameters.entry(name.to_owned()).or_insert(text);
         at = next;
     }
@@ -162,15 +161,15 @@ fn numpy_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<Stri
             break;
         }
         let name = line.split([':', ',', ' ']).next().unwrap_or_default().trim().to_owned();
-        let (text, next) = continued(lines, at + 1, "", 1, |_| false);
+        let (text, next) = join_continuation(lines, at + 1, "", 1, |_| false);
         parameters.entry(name).or_insert(text);
         at = next;
     }
     at
 }
 
-/// Joins a text with the lines below that are indented at least this far.
-fn continued(lines: &[&str], start: usize, text: &str, margin: usize, ends: impl Fn(&str) -> bool) -> (String, usize) {
+/// Joins a text with the following lines that have at least this indentation.
+fn join_continuation(lines: &[&str], start: usize, text: &str, margin: usize, ends: impl Fn(&str) -> bool) -> (String, usize) {
     let mut at = start;
     let mut text = text.to_owned();
     while let Some(line) = lines.get(at) {
@@ -230,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn leaves_a_docstring_without_sections_whole() {
+    fn keeps_docstrings_without_sections() {
         let read = Docstring::read("Gets it.\n\nUse when: the user asks.\nNote that args are optional.");
         assert_eq!(read.summary, read.whole);
         assert!(read.parameters.is_empty());
     }
 
     #[test]
-    fn leaves_out_arguments() {
+    fn omits_arguments() {
         let whole = "Gets it.\n\nArgs:\n    x: y\n\nReturns:\n    z\n\nMore.";
         assert_eq!(before_arguments(whole), "Gets it.");
         assert_eq!(without_arguments(whole), "Gets it.\n\nReturns:\n    z\n\nMore.");

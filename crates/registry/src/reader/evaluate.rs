@@ -1,5 +1,4 @@
-//! What names stand for, as far as that shows without running anything: constants, parameters in a call, and imports
-//! within the project.
+//! Resolves names statically: constants, parameters in a call, and imports within the project.
 
 use std::rc::Rc;
 
@@ -11,10 +10,10 @@ use super::syntax::{
     Call, ClassId, Definition, Export, Expr, FunctionId, Imported, Kind, Language, Module, Owner, ScopeId, Statement,
 };
 
-/// How many names, members and calls are followed one after the other.
+/// Maximum length of a chain of names, members and calls.
 pub(super) const MAX_STEPS: usize = 60;
 
-/// An expression and where its names are looked up.
+/// An expression and the scope in which its names are resolved.
 #[derive(Clone)]
 pub(crate) struct Located<'p> {
     pub(crate) module: ModuleId,
@@ -23,35 +22,35 @@ pub(crate) struct Located<'p> {
     pub(super) frame: Option<Rc<Frame<'p>>>,
 }
 
-/// What a function's parameters are in one call of it.
+/// The parameters of a function in one call.
 pub(super) struct Frame<'p> {
     pub(super) module: ModuleId,
     pub(super) function: Option<FunctionId>,
     pub(super) arguments: Vec<(&'p str, Located<'p>)>,
-    /// What `self`, `cls` or `this` is.
+    /// The value of `self`, `cls` or `this`.
     pub(super) receiver: Option<Receiver<'p>>,
     pub(super) parent: Option<Rc<Frame<'p>>>,
 }
 
-/// What an expression means.
+/// What an expression resolves to.
 #[derive(Clone)]
-pub(crate) enum Meaning<'p> {
+pub(crate) enum Resolved<'p> {
     /// A literal, a call, or anything else that is not a name.
     Expr(Located<'p>),
     Function(ModuleId, FunctionId),
     Class(ModuleId, ClassId),
     Module(ModuleId),
-    /// Something of a package or of the language, by its dotted name.
+    /// A name from a package or a builtin, as a dotted name.
     Foreign(String),
-    Unknown(Why),
+    Unknown(UnknownReason),
 }
 
-/// Why a value is not known.
+/// Why a value is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Why {
+pub(crate) struct UnknownReason {
     pub(crate) place: ToolPlace,
     /// A lower-case fragment.
-    pub(crate) why: String,
+    pub(crate) reason: String,
 }
 
 impl<'p> Located<'p> {
@@ -81,107 +80,107 @@ impl Project {
         self.module(located.module).place(located.expr.at)
     }
 
-    pub(crate) fn why(&self, located: &Located<'_>, why: impl Into<String>) -> Why {
-        Why { place: self.place(located), why: why.into() }
+    pub(crate) fn unknown_reason(&self, located: &Located<'_>, reason: impl Into<String>) -> UnknownReason {
+        UnknownReason { place: self.place(located), reason: reason.into() }
     }
 
-    /// Follows names, members and constants to what they stand for.
-    pub(crate) fn meaning<'p>(&'p self, located: &Located<'p>) -> Meaning<'p> {
-        self.follow(located, 0)
+    /// Resolves names, members and calls.
+    pub(crate) fn resolve<'p>(&'p self, located: &Located<'p>) -> Resolved<'p> {
+        self.resolve_at(located, 0)
     }
 
-    /// Returns the expression behind names; none where they mean something else or nothing that is known.
-    pub(crate) fn resolve<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
-        match self.meaning(located) {
-            Meaning::Expr(located) => Some(located),
+    /// Resolves names to an expression. Returns `None` if they resolve to something else or are unknown.
+    pub(crate) fn resolve_expr<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+        match self.resolve(located) {
+            Resolved::Expr(located) => Some(located),
             _ => None,
         }
     }
 
-    /// Returns the dotted name of what comes from a package, such as `mcp.server.fastmcp.FastMCP`.
+    /// Returns the dotted name of an import from a package, such as `mcp.server.fastmcp.FastMCP`.
     pub(crate) fn foreign_name<'p>(&'p self, located: &Located<'p>) -> Option<String> {
-        match self.meaning(located) {
-            Meaning::Foreign(name) => Some(name),
+        match self.resolve(located) {
+            Resolved::Foreign(name) => Some(name),
             _ => None,
         }
     }
 
-    pub(super) fn follow<'p>(&'p self, located: &Located<'p>, steps: usize) -> Meaning<'p> {
-        if steps > MAX_STEPS || !self.step() {
-            return Meaning::Unknown(self.why(located, "it is defined through too many others"));
+    pub(super) fn resolve_at<'p>(&'p self, located: &Located<'p>, steps: usize) -> Resolved<'p> {
+        if steps > MAX_STEPS || !self.take_step() {
+            return Resolved::Unknown(self.unknown_reason(located, "it is defined through too many references"));
         }
         match &located.expr.kind {
-            Kind::Name(name) => self.name(located, name, steps),
-            Kind::Member(object, name) => self.member(located, object, name, steps),
-            Kind::Index(object, key) => self.index(located, object, key, steps),
-            Kind::Function(id) => Meaning::Function(located.module, *id),
-            Kind::Class(id) => Meaning::Class(located.module, *id),
-            Kind::Call(call) => self.called(located, call, steps),
-            _ => Meaning::Expr(located.clone()),
+            Kind::Name(name) => self.resolve_name(located, name, steps),
+            Kind::Member(object, name) => self.resolve_member(located, object, name, steps),
+            Kind::Index(object, key) => self.resolve_index(located, object, key, steps),
+            Kind::Function(id) => Resolved::Function(located.module, *id),
+            Kind::Class(id) => Resolved::Class(located.module, *id),
+            Kind::Call(call) => self.resolve_call(located, call, steps),
+            _ => Resolved::Expr(located.clone()),
         }
     }
 
-    fn name<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Meaning<'p> {
+    fn resolve_name<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Resolved<'p> {
         let module = self.module(located.module);
         let mut scope = Some(located.scope);
         let mut is_innermost = true;
         while let Some(id) = scope {
             let current = &module.scopes[id];
             scope = current.parent;
-            // A class's names are not seen by its methods.
+            // Class-level names are not in the scope of methods.
             let is_hidden = matches!(current.owner, Owner::Class(_)) && !is_innermost;
             is_innermost = false;
             if is_hidden {
                 continue;
             }
-            if let Some(meaning) = self.bound(located, id, name, steps) {
-                return meaning;
+            if let Some(resolved) = self.resolve_in_scope(located, id, name, steps) {
+                return resolved;
             }
             if let Owner::Function(function) = current.owner
-                && let Some(meaning) = self.parameter(located, function, name, steps)
+                && let Some(resolved) = self.resolve_parameter(located, function, name, steps)
             {
-                return meaning;
+                return resolved;
             }
         }
-        self.star_import(located, name, steps).unwrap_or_else(|| Meaning::Foreign(name.to_owned()))
+        self.resolve_star_import(located, name, steps).unwrap_or_else(|| Resolved::Foreign(name.to_owned()))
     }
 
-    /// Returns what a scope itself binds a name to.
-    pub(super) fn bound<'p>(
+    /// Resolves a name in one scope, without its parents.
+    pub(super) fn resolve_in_scope<'p>(
         &'p self,
         located: &Located<'p>,
         scope: ScopeId,
         name: &str,
         steps: usize,
-    ) -> Option<Meaning<'p>> {
-        let here = |expr: &'p Expr| Located { scope, expr, ..located.clone() };
-        let mut found: Vec<Meaning<'p>> = Vec::new();
+    ) -> Option<Resolved<'p>> {
+        let in_scope = |expr: &'p Expr| Located { scope, expr, ..located.clone() };
+        let mut found: Vec<Resolved<'p>> = Vec::new();
         let (mut assigned, mut rebound) = (0, false);
         for statement in self.module(located.module).scopes[scope].binding(name) {
             match statement {
                 Statement::Assign { value: Some(value), .. } => {
                     assigned += 1;
-                    // `x = x or y` and the like would never end.
-                    let mut is_own = false;
-                    value.walk(&mut |inner| is_own |= matches!(&inner.kind, Kind::Name(own) if own == name));
-                    if is_own {
+                    // `x = x or y` would recurse forever.
+                    let mut is_recursive = false;
+                    value.walk(&mut |inner| is_recursive |= matches!(&inner.kind, Kind::Name(own) if own == name));
+                    if is_recursive {
                         rebound = true;
                     } else {
-                        found.push(self.follow(&here(value), steps + 1));
+                        found.push(self.resolve_at(&in_scope(value), steps + 1));
                     }
                 }
                 Statement::Rebind { .. } => rebound = true,
                 Statement::Define { defined, .. } => {
                     // A later definition replaces an earlier one.
-                    found.retain(|meaning| !matches!(meaning, Meaning::Function(..) | Meaning::Class(..)));
+                    found.retain(|resolved| !matches!(resolved, Resolved::Function(..) | Resolved::Class(..)));
                     found.push(match defined {
-                        Definition::Function(id) => Meaning::Function(located.module, *id),
-                        Definition::Class(id) => Meaning::Class(located.module, *id),
+                        Definition::Function(id) => Resolved::Function(located.module, *id),
+                        Definition::Class(id) => Resolved::Class(located.module, *id),
                     });
                 }
                 Statement::Import(import) => {
-                    let meaning = self.import(located.module, import.level, &import.from, &import.what, name, steps);
-                    found.push(meaning);
+                    let resolved = self.resolve_import(located.module, import.level, &import.from, &import.what, name, steps);
+                    found.push(resolved);
                 }
                 _ => {}
             }
@@ -191,23 +190,23 @@ impl Project {
         }
         // `try: import a … except ImportError: a = None`.
         if found.len() > 1 {
-            found.retain(|meaning| {
-                !matches!(meaning, Meaning::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }))
+            found.retain(|resolved| {
+                !matches!(resolved, Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }))
             });
         }
         if rebound || (assigned > 1 && found.len() > 1) {
-            return Some(Meaning::Unknown(self.why(located, format!("'{name}' gets several values"))));
+            return Some(Resolved::Unknown(self.unknown_reason(located, format!("'{name}' is assigned more than once"))));
         }
         found.into_iter().next()
     }
 
-    fn parameter<'p>(
+    fn resolve_parameter<'p>(
         &'p self,
         located: &Located<'p>,
         function: FunctionId,
         name: &str,
         steps: usize,
-    ) -> Option<Meaning<'p>> {
+    ) -> Option<Resolved<'p>> {
         let definition = &self.module(located.module).functions[function];
         definition.parameters.iter().find(|parameter| parameter.name == name)?;
         let mut frame = located.frame.as_ref();
@@ -215,30 +214,31 @@ impl Project {
             if current.module == located.module && current.function == Some(function) {
                 let argument = current.arguments.iter().find(|(parameter, _)| *parameter == name);
                 if let Some((_, argument)) = argument {
-                    return Some(self.follow(argument, steps + 1));
+                    return Some(self.resolve_at(argument, steps + 1));
                 }
             }
             frame = current.parent.as_ref();
         }
         if let Some(receiver) = self.receiver(located).filter(|_| is_receiver(name)) {
-            return Some(Meaning::Class(receiver.module, receiver.class));
+            return Some(Resolved::Class(receiver.module, receiver.class));
         }
-        let shown = if name.starts_with('{') { "it".to_owned() } else { format!("'{name}'") };
-        Some(Meaning::Unknown(self.why(located, format!("{shown} is a parameter"))))
+        // Destructured parameters have synthetic names.
+        let subject = if name.starts_with('{') { "it".to_owned() } else { format!("'{name}'") };
+        Some(Resolved::Unknown(self.unknown_reason(located, format!("{subject} is a parameter"))))
     }
 
-    fn star_import<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Option<Meaning<'p>> {
+    fn resolve_star_import<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Option<Resolved<'p>> {
         let statements = &self.module(located.module).scopes[0].statements;
         statements.iter().find_map(|statement| match statement {
             Statement::Import(import) if import.what == Imported::All => {
-                let home = self.imported(located.module, import.level, &import.from)?;
-                self.exported(home, name, steps + 1)
+                let home = self.imported_module(located.module, import.level, &import.from)?;
+                self.resolve_export(home, name, steps + 1)
             }
             _ => None,
         })
     }
 
-    fn import<'p>(
+    fn resolve_import<'p>(
         &'p self,
         module: ModuleId,
         level: u32,
@@ -246,55 +246,54 @@ impl Project {
         what: &Imported,
         local: &str,
         steps: usize,
-    ) -> Meaning<'p> {
-        let home = self.imported(module, level, from);
+    ) -> Resolved<'p> {
+        let home = self.imported_module(module, level, from);
         let is_python = self.module(module).language == Language::Python;
         match (what, home) {
             // `import a.b` binds `a`.
             (Imported::Module, _) if is_python && from.starts_with(&format!("{local}.")) => {
-                Meaning::Foreign(local.to_owned())
+                Resolved::Foreign(local.to_owned())
             }
-            (Imported::Module, Some(home)) => Meaning::Module(home),
+            (Imported::Module, Some(home)) => Resolved::Module(home),
             (Imported::Name(name), home) => {
-                if let Some(meaning) = home.and_then(|home| self.exported(home, name, steps + 1)) {
-                    return meaning;
+                if let Some(resolved) = home.and_then(|home| self.resolve_export(home, name, steps + 1)) {
+                    return resolved;
                 }
-                let module = self.imported(module, level, &submodule(from, name)).filter(|_| is_python);
-                module.map_or_else(|| Meaning::Foreign(format!("{from}.{name}")), Meaning::Module)
+                let module = self.imported_module(module, level, &submodule(from, name)).filter(|_| is_python);
+                module.map_or_else(|| Resolved::Foreign(format!("{from}.{name}")), Resolved::Module)
             }
-            (Imported::Module | Imported::All, _) => Meaning::Foreign(from.to_owned()),
+            (Imported::Module | Imported::All, _) => Resolved::Foreign(from.to_owned()),
         }
     }
 
-    /// Returns what a module has under a name.
-    pub(crate) fn exported<'p>(&'p self, id: ModuleId, name: &str, steps: usize) -> Option<Meaning<'p>> {
+    /// Resolves a name that a module exports.
+    pub(crate) fn resolve_export<'p>(&'p self, id: ModuleId, name: &str, steps: usize) -> Option<Resolved<'p>> {
         if steps > MAX_STEPS {
             return None;
         }
         let module = self.module(id);
         if module.language == Language::Python {
-            // Any expression will do: only the module and the scope count.
-            let anywhere = Located::new(id, 0, ANYWHERE);
-            let bound = self.bound(&anywhere, 0, name, steps);
-            return bound.or_else(|| self.star_import(&anywhere, name, steps));
+            let in_module = Located::new(id, 0, PLACEHOLDER);
+            let bound = self.resolve_in_scope(&in_module, 0, name, steps);
+            return bound.or_else(|| self.resolve_star_import(&in_module, name, steps));
         }
         for export in &module.exports {
             match export {
                 Export::Local { name: exported, value } if exported == name => {
-                    return Some(self.follow(&Located::new(id, 0, value), steps + 1));
+                    return Some(self.resolve_at(&Located::new(id, 0, value), steps + 1));
                 }
                 Export::From { name: exported, imported, specifier } if exported == name => {
-                    return Some(self.import(id, 0, specifier, imported, name, steps + 1));
+                    return Some(self.resolve_import(id, 0, specifier, imported, name, steps + 1));
                 }
                 _ => {}
             }
         }
         module.exports.iter().find_map(|export| match export {
-            Export::All { specifier } => self.exported(self.imported(id, 0, specifier)?, name, steps + 1),
+            Export::All { specifier } => self.resolve_export(self.imported_module(id, 0, specifier)?, name, steps + 1),
             _ => None,
         })
     }
 }
 
-/// Stands in where only the module and the scope count.
-pub(super) static ANYWHERE: &Expr = &Expr { at: 0, kind: Kind::Null };
+/// A placeholder where only the module and the scope matter.
+pub(super) static PLACEHOLDER: &Expr = &Expr { at: 0, kind: Kind::Null };

@@ -1,14 +1,14 @@
-//! Tools in Python modules: decorated functions, functions in `tools=[…]`, dictionaries, calls that make a tool, and
-//! classes.
+//! Finds tools in Python modules: decorated functions, functions in `tools=[…]`, dictionaries, calls that create a
+//! tool, and classes.
 
 use karat_core::registry::Known;
 use serde_json::Value;
 
 use super::docstring::Docstring;
-use super::evaluate::{Located, Meaning, Why};
-use super::found::{
-    Draft, FUNCTION_KEYS, Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, function_name, is_tool_maker, is_tool_name,
-    one_text, says_tools, words,
+use super::evaluate::{Located, Resolved, UnknownReason};
+use super::discovery::{
+    Candidate, FUNCTION_KEYS, Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, sanitise_function_name, is_tool_constructor, is_tool_name,
+    single_string_schema, mentions_tools, words,
 };
 use super::library::Library;
 use super::project::{ModuleId, Project};
@@ -22,28 +22,28 @@ pub(super) const DESCRIPTION_KEYS: [&str; 5] =
 
 impl Project {
     /// Finds the tools that a module defines.
-    pub(crate) fn find_in_python(&self, module: ModuleId, findings: &mut Findings) {
+    pub(crate) fn find_python_tools(&self, module: ModuleId, discovery: &mut Discovery) {
         for scope in 0..self.module(module).scopes.len() {
             for statement in &self.module(module).scopes[scope].statements {
-                self.next_statement();
+                self.reset_statement_steps();
                 match statement {
                     Statement::Define { defined: Definition::Function(id), .. } => {
-                        self.decorated_function(module, scope, *id, findings);
+                        self.add_decorated_function(module, scope, *id, discovery);
                     }
                     Statement::Define { defined: Definition::Class(id), .. } => {
-                        self.tool_class(module, scope, *id, findings);
+                        self.add_class_tool(module, scope, *id, discovery);
                     }
                     Statement::Assign { name, value: Some(value), .. } => {
-                        self.expressions(module, scope, value, Some(name), findings);
+                        self.visit_expressions(module, scope, value, Some(name), discovery);
                     }
                     Statement::SetMember { value, name, .. } => {
-                        self.expressions(module, scope, value, None, findings);
+                        self.visit_expressions(module, scope, value, None, discovery);
                         if is_list_name(name) {
-                            self.listed_tools(&Located::new(module, scope, value), Library::Other, findings);
+                            self.add_listed_tools(&Located::new(module, scope, value), Library::Other, discovery);
                         }
                     }
                     Statement::Return(value) | Statement::Expression(value) => {
-                        self.expressions(module, scope, value, None, findings);
+                        self.visit_expressions(module, scope, value, None, discovery);
                     }
                     Statement::Assign { value: None, .. } | Statement::Rebind { .. } | Statement::Import(_) => {}
                 }
@@ -51,27 +51,27 @@ impl Project {
         }
     }
 
-    fn decorated_function(&self, module: ModuleId, scope: ScopeId, id: FunctionId, findings: &mut Findings) {
+    fn add_decorated_function(&self, module: ModuleId, scope: ScopeId, id: FunctionId, discovery: &mut Discovery) {
         let function = &self.module(module).functions[id];
         let Some(decorator) = function.decorators.iter().find(|decorator| is_decorator(decorator)) else { return };
         let decorator = Located::new(module, scope, decorator);
         let library = self.library(&decorator);
-        self.note_server((module, function.at), &decorator, findings);
+        self.record_server((module, function.at), &decorator, discovery);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
-        self.function_tool(module, id, library, settings.as_ref(), findings);
+        self.add_function_tool(module, id, library, settings.as_ref(), discovery);
     }
 
-    /// Adds a function as a tool, with what the call or decorator says of it.
-    fn function_tool(
+    /// Adds a function as a tool, with the settings of its call or decorator.
+    fn add_function_tool(
         &self,
         module: ModuleId,
         id: FunctionId,
         library: Library,
         settings: Option<&Settings<'_, '_>>,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         let function = &self.module(module).functions[id];
-        findings.handlers.insert((module, function.scope));
+        discovery.handlers.insert((module, function.scope));
         let mut origin = (module, function.at);
         let mut place = self.module(module).place(function.at);
         let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();
@@ -79,7 +79,7 @@ impl Project {
             && (settings.is_some_and(|settings| settings.named(&NAME_KEYS).is_some())
                 || texts.first().is_some_and(|(_, text)| is_tool_name(text)))
         {
-            // A name of its own makes it another tool than the function itself.
+            // An explicit name makes it a different tool from the function itself.
             origin = (located.module, located.expr.at);
             place = self.place(located);
         }
@@ -87,7 +87,7 @@ impl Project {
         let name = match (&name_given, texts.as_slice()) {
             (Some(given), _) if !is_none(given.expr) => self.text(given),
             (_, [first, ..]) if library.first_text_is_name() || is_tool_name(&first.1) => Ok(first.1.clone()),
-            _ => self.set_text(module, id, "__name__").unwrap_or_else(|| Ok(function.name.clone())),
+            _ => self.assigned_text(module, id, "__name__").unwrap_or_else(|| Ok(function.name.clone())),
         };
         let described = settings.and_then(|settings| settings.named(&DESCRIPTION_KEYS));
         let positional = match texts.as_slice() {
@@ -102,8 +102,8 @@ impl Project {
         let schema_given = schema_given.or_else(|| settings?.named(&["json_schema"])).filter(|one| !is_none(one.expr));
         let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
         let docstring = self.docstring(module, id);
-        if let (true, Some(Err(why))) = (is_missing, &docstring) {
-            description = Known::Unknown(why.clone().into());
+        if let (true, Some(Err(reason))) = (is_missing, &docstring) {
+            description = Known::Unknown(reason.clone().into());
         } else if let (true, Some(Ok((doc, at)))) = (is_missing && !is_ignored, &docstring) {
             let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
             let text =
@@ -125,11 +125,11 @@ impl Project {
             None => self.function_schema(module, id, library, settings),
         };
         let symbols = self.symbols(module, function.scope, Some(&function.name));
-        let draft = Draft { origin, place, name, description, description_place, schema, symbols };
-        findings.add(draft, |_| ());
+        let candidate = Candidate { origin, place, name, description, description_place, schema, symbols };
+        discovery.add(candidate, |_| ());
     }
 
-    /// Returns the schema of a function's arguments, without those that the library fills in.
+    /// Returns the schema of a function's arguments, without those that the library injects.
     fn function_schema(
         &self,
         module: ModuleId,
@@ -137,19 +137,19 @@ impl Project {
         library: Library,
         settings: Option<&Settings<'_, '_>>,
     ) -> Known<Value> {
-        if settings.is_some_and(|settings| self.takes_one_text(settings)) {
-            return Known::Known(one_text("__arg1"));
+        if settings.is_some_and(|settings| self.takes_single_string(settings)) {
+            return Known::Known(single_string_schema("__arg1"));
         }
         let set =
-            [self.set_values(module, id, "__signature__"), self.set_values(module, id, "__annotations__")].concat();
+            [self.assigned_attributes(module, id, "__signature__"), self.assigned_attributes(module, id, "__annotations__")].concat();
         if let Some(set) = set.first().or(self.changed_signature(module, id).as_ref()) {
-            return Known::Unknown(self.why(set, "the function gets another signature at run time").into());
+            return Known::Unknown(self.unknown_reason(set, "the signature of the function changes at run time").into());
         }
-        // Pydantic AI gives `@agent.tool` a context first, and `@agent.tool_plain` none.
+        // Pydantic AI passes a context first to `@agent.tool`, but not to `@agent.tool_plain`.
         let is_pydantic_ai = library == Library::PydanticAi;
         let takes_context = is_pydantic_ai && self.module(module).functions[id].is_decorated_with("tool");
         let signature = self.signature_schema(module, id, takes_context);
-        let model = self.only_model_schema(module, id, &signature).filter(|_| is_pydantic_ai);
+        let model = self.single_model_schema(module, id, &signature).filter(|_| is_pydantic_ai);
         let mut schema = model.unwrap_or(signature);
         if library == Library::Strands {
             remove_parameter(&mut schema, "agent");
@@ -165,27 +165,27 @@ impl Project {
         for name in self.items(&excluded).unwrap_or_default() {
             match self.text(&name) {
                 Ok(name) => remove_parameter(&mut schema, &name),
-                Err(why) => return Known::Unknown(why.into()),
+                Err(reason) => return Known::Unknown(reason.into()),
             }
         }
         Known::Known(schema)
     }
 
-    /// Tells whether a call makes `LangChain`'s `Tool`, which takes one text, whatever its function takes.
-    fn takes_one_text(&self, settings: &Settings<'_, '_>) -> bool {
+    /// Whether a call creates a `LangChain` `Tool`, which takes a single string regardless of its function.
+    fn takes_single_string(&self, settings: &Settings<'_, '_>) -> bool {
         self.foreign_name(&settings.located.with(&settings.call.callee)).is_some_and(|name| {
             name.starts_with("langchain") && name.trim_end_matches(".from_function").ends_with(".Tool")
         })
     }
 
-    /// Returns where a decorator of the project gives the function another signature.
+    /// Returns where a decorator of the project changes the function's signature.
     fn changed_signature(&self, module: ModuleId, id: FunctionId) -> Option<Located<'_>> {
         let function = &self.module(module).functions[id];
         let outside = self.module(module).scopes[function.scope].parent.unwrap_or(0);
         function.decorators.iter().filter(|decorator| !is_decorator(decorator)).find_map(|decorator| {
             let decorator = Located::new(module, outside, decorator);
             let callee = decorator.call().map_or_else(|| decorator.clone(), |call| decorator.with(&call.callee));
-            let Meaning::Function(home, decorator) = self.meaning(&callee) else { return None };
+            let Resolved::Function(home, decorator) = self.resolve(&callee) else { return None };
             let source = self.module(home);
             let mut scopes = vec![source.functions[decorator].scope];
             while let Some(scope) = scopes.pop() {
@@ -203,14 +203,14 @@ impl Project {
         })
     }
 
-    /// Returns what an attribute of a function is set to before the function is made a tool: `f.__name__ = …`.
-    fn set_values(&self, module: ModuleId, id: FunctionId, name: &str) -> Vec<Located<'_>> {
+    /// Returns the values assigned to an attribute of a function before it becomes a tool: `f.__name__ = …`.
+    fn assigned_attributes(&self, module: ModuleId, id: FunctionId, name: &str) -> Vec<Located<'_>> {
         let source = self.module(module);
-        // A decorator has read the attributes already.
+        // A decorator has already read the attributes.
         if source.functions[id].decorators.iter().any(is_decorator) {
             return Vec::new();
         }
-        let is_it = |object: &Located<'_>| matches!(self.meaning(object), Meaning::Function(home, function) if (home, function) == (module, id));
+        let is_it = |object: &Located<'_>| matches!(self.resolve(object), Resolved::Function(home, function) if (home, function) == (module, id));
         let mut values = Vec::new();
         for (scope, statements) in source.scopes.iter().map(|scope| &scope.statements).enumerate() {
             for statement in statements {
@@ -225,52 +225,52 @@ impl Project {
         values
     }
 
-    fn set_text(&self, module: ModuleId, id: FunctionId, name: &str) -> Option<Result<String, Why>> {
-        match self.set_values(module, id, name).as_slice() {
+    fn assigned_text(&self, module: ModuleId, id: FunctionId, name: &str) -> Option<Result<String, UnknownReason>> {
+        match self.assigned_attributes(module, id, name).as_slice() {
             [] => None,
             [only] => Some(self.text(only)),
-            [first, ..] => Some(Err(self.why(first, format!("'{name}' gets several values")))),
+            [first, ..] => Some(Err(self.unknown_reason(first, format!("'{name}' is assigned more than once")))),
         }
     }
 
-    /// Returns the docstring that a function has when it is made a tool, with its place.
-    fn docstring(&self, module: ModuleId, id: FunctionId) -> Option<Result<(String, u32), Why>> {
+    /// Returns the docstring of a function when it becomes a tool, with its offset.
+    fn docstring(&self, module: ModuleId, id: FunctionId) -> Option<Result<(String, u32), UnknownReason>> {
         let function = &self.module(module).functions[id];
-        match self.set_text(module, id, "__doc__") {
+        match self.assigned_text(module, id, "__doc__") {
             Some(text) => Some(text.map(|text| (text, function.at))),
             None => function.docstring.as_ref().map(|doc| Ok((doc.text.clone(), doc.at))),
         }
     }
 
-    fn expressions(
+    fn visit_expressions(
         &self,
         module: ModuleId,
         scope: ScopeId,
         expr: &Expr,
         variable: Option<&str>,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         expr.walk(&mut |inner| {
             let located = Located::new(module, scope, inner);
-            self.tool_expression(&located, variable, findings);
-            // A function or method of the project may make the tool.
-            if let Some(found) = self.made_by_call(&located) {
-                findings.call_site = Some(((module, inner.at), self.place(&located)));
-                self.tool_expression(&found, variable, findings);
-                findings.call_site = None;
+            self.visit_expression(&located, variable, discovery);
+            // A function or method of the project may create the tool.
+            if let Some(found) = self.resolve_call_result(&located) {
+                discovery.call_site = Some(((module, inner.at), self.place(&located)));
+                self.visit_expression(&found, variable, discovery);
+                discovery.call_site = None;
             }
         });
     }
 
-    fn tool_expression<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, findings: &mut Findings) {
+    fn visit_expression<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, discovery: &mut Discovery) {
         match &located.expr.kind {
-            Kind::Call(call) => self.tool_call(located, call, variable, findings),
-            Kind::Object(_) => self.tool_dictionary(located, variable, findings),
+            Kind::Call(call) => self.visit_call(located, call, variable, discovery),
+            Kind::Object(_) => self.visit_dictionary(located, variable, discovery),
             _ => {}
         }
     }
 
-    fn tool_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, variable: Option<&str>, findings: &mut Findings) {
+    fn visit_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, variable: Option<&str>, discovery: &mut Discovery) {
         let settings = Settings { call, located, is_decorator: false };
         // `mcp.tool(name="x")(function)`
         if let (Kind::Call(inner), [argument]) = (&call.callee.kind, call.arguments.as_slice())
@@ -279,18 +279,18 @@ impl Project {
         {
             let inner_located = located.with(&call.callee);
             let settings = Settings { call: inner, located: &inner_located, is_decorator: false };
-            self.function_tool(home, id, self.library(&inner_located), Some(&settings), findings);
+            self.add_function_tool(home, id, self.library(&inner_located), Some(&settings), discovery);
             return;
         }
         let name = call.callee.last_name().unwrap_or_default();
         if name == "as_tool" {
-            self.agent_as_tool(&settings, findings);
+            self.add_agent_as_tool(&settings, discovery);
             return;
         }
-        if is_maker(name) {
+        if creates_tool(name) {
             let first = settings.positional(0).or_else(|| settings.named(&["model"]));
             if let Some((home, model)) = first.as_ref().and_then(|first| self.model(first)) {
-                self.model_tool(home, model, Some(&settings), findings);
+                self.add_model_tool(home, model, Some(&settings), discovery);
                 return;
             }
             let function = settings.named(&["func", "fn", "function", "coroutine", "callable", "handler"]);
@@ -300,50 +300,50 @@ impl Project {
             };
             if let Some((home, id)) = function {
                 let has_name = settings.named(&NAME_KEYS).is_some();
-                // `Tool(name="x", func=f, description="…")` has nothing of the function but its parameters.
+                // `Tool(name="x", func=f, description="…")` takes only the parameters from the function.
                 let library = self.library(located);
                 let is_wrapped = self.module(home).functions[id].decorators.iter().any(is_decorator);
                 if !is_wrapped || has_name {
-                    self.function_tool(home, id, library, Some(&settings), findings);
+                    self.add_function_tool(home, id, library, Some(&settings), discovery);
                 }
                 return;
             }
         }
         if let Some(agent) = settings.named(&["agent"]).filter(|_| name == "AgentTool") {
-            self.agent_tool(located, &agent, findings);
+            self.add_agent_tool(located, &agent, discovery);
             return;
         }
-        if self.tool_instance(located, call, findings) {
+        if self.add_instance_tool(located, call, discovery) {
             return;
         }
         if is_constructor_name(name) && settings.named(&["name"]).is_some() {
-            self.constructed_tool(&settings, variable, findings);
+            self.add_constructed_tool(&settings, variable, discovery);
             return;
         }
         let lists = call.named.iter().filter(|(name, _)| is_list_name(name)).map(|(_, list)| list);
-        let positional = call.arguments.iter().take(3).filter(|_| is_listed(name, LIST_TAKERS));
+        let positional = call.arguments.iter().take(3).filter(|_| is_listed(name, TOOL_LIST_CALLS));
         for list in lists.chain(positional) {
-            self.listed_tools(&located.with(list), self.library(located), findings);
+            self.add_listed_tools(&located.with(list), self.library(located), discovery);
         }
     }
 
-    /// Adds the functions and models of a list that is given as tools.
-    fn listed_tools<'p>(&'p self, list: &Located<'p>, library: Library, findings: &mut Findings) {
+    /// Adds the functions and models in a list of tools.
+    fn add_listed_tools<'p>(&'p self, list: &Located<'p>, library: Library, discovery: &mut Discovery) {
         for item in self.known_items(list) {
             if let Some((home, id)) = self.function(&item) {
                 if !self.module(home).functions[id].decorators.iter().any(is_decorator) {
-                    self.function_tool(home, id, library, None, findings);
+                    self.add_function_tool(home, id, library, None, discovery);
                 }
             } else if let Some((home, model)) = self.model(&item) {
-                self.model_tool(home, model, None, findings);
+                self.add_model_tool(home, model, None, discovery);
             }
         }
     }
 
     fn function<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, FunctionId)> {
-        match self.meaning(located) {
-            Meaning::Function(module, id) => {
-                // What a decorator returns has the name of the function that it wraps.
+        match self.resolve(located) {
+            Resolved::Function(module, id) => {
+                // A decorator's wrapper has the name of the wrapped function.
                 let is_wrapper = self.module(module).functions[id].is_decorated_with("wraps");
                 (!is_wrapper).then_some((module, id))
             }
@@ -352,47 +352,47 @@ impl Project {
     }
 
     /// `agent.as_tool(tool_name=…, tool_description=…)`
-    fn agent_as_tool(&self, settings: &Settings<'_, '_>, findings: &mut Findings) {
+    fn add_agent_as_tool(&self, settings: &Settings<'_, '_>, discovery: &mut Discovery) {
         let located = settings.located;
         let given = settings.named(&NAME_KEYS).or_else(|| settings.positional(0));
         let name = match given.filter(|given| !is_none(given.expr)) {
             Some(given) => self.text(&given),
             None => match self.agent_name(settings) {
-                Some(name) => name.map(|name| function_name(&name).to_lowercase()),
+                Some(name) => name.map(|name| sanitise_function_name(&name).to_lowercase()),
                 None => return,
             },
         };
         let text = settings.named(&DESCRIPTION_KEYS).or_else(|| settings.positional(1));
         let schema = match settings.named(&["parameters", "args_schema", "input_type"]) {
             Some(given) => self.schema(Some(&given)),
-            None => Known::Known(one_text("input")),
+            None => Known::Known(single_string_schema("input")),
         };
-        findings.add(self.draft(located, name, text.as_ref(), schema, None), |_| ());
+        discovery.add(self.candidate(located, name, text.as_ref(), schema, None), |_| ());
     }
 
-    /// Returns the name of the agent whose method is called.
-    fn agent_name(&self, settings: &Settings<'_, '_>) -> Option<Result<String, Why>> {
+    /// Returns the name of the agent in `agent.as_tool(…)`.
+    fn agent_name(&self, settings: &Settings<'_, '_>) -> Option<Result<String, UnknownReason>> {
         let Kind::Member(agent, _) = &settings.call.callee.kind else { return None };
-        let agent = self.resolve(&settings.located.with(agent))?;
+        let agent = self.resolve_expr(&settings.located.with(agent))?;
         Some(self.text(&agent.with(agent.call()?.named("name")?)))
     }
 
-    /// `AgentTool(agent=researcher)` has the name and description of the agent.
-    fn agent_tool<'p>(&'p self, located: &Located<'p>, agent: &Located<'p>, findings: &mut Findings) {
-        let Some(agent) = self.resolve(agent) else { return };
+    /// `AgentTool(agent=researcher)` takes the name and description of the agent.
+    fn add_agent_tool<'p>(&'p self, located: &Located<'p>, agent: &Located<'p>, discovery: &mut Discovery) {
+        let Some(agent) = self.resolve_expr(agent) else { return };
         let Some(call) = agent.call() else { return };
         let settings = Settings { call, located: &agent, is_decorator: false };
         let Some(name) = settings.named(&["name"]) else { return };
         let description = settings.named(&["description"]);
         let schema = match settings.named(&["input_schema"]) {
             Some(given) => self.schema(Some(&given)),
-            None => Known::Known(one_text("request")),
+            None => Known::Known(single_string_schema("request")),
         };
-        findings.add(self.draft(located, self.text(&name), description.as_ref(), schema, None), |_| ());
+        discovery.add(self.candidate(located, self.text(&name), description.as_ref(), schema, None), |_| ());
     }
 
     /// `Tool(name=…, description=…, inputSchema=…)`
-    fn constructed_tool(&self, settings: &Settings<'_, '_>, variable: Option<&str>, findings: &mut Findings) {
+    fn add_constructed_tool(&self, settings: &Settings<'_, '_>, variable: Option<&str>, discovery: &mut Discovery) {
         let located = settings.located;
         let (Some(name), description) = (settings.named(&["name"]), settings.named(&DESCRIPTION_KEYS)) else { return };
         let schema = settings.named(&SCHEMA_KEYS);
@@ -401,50 +401,50 @@ impl Project {
             return;
         }
         let schema = match self.schema(schema.as_ref()) {
-            Known::Absent if self.takes_one_text(settings) => Known::Known(one_text("__arg1")),
+            Known::Absent if self.takes_single_string(settings) => Known::Known(single_string_schema("__arg1")),
             Known::Absent if settings.call.callee.last_name() == Some("create_retriever_tool") => {
-                Known::Known(one_text("query"))
+                Known::Known(single_string_schema("query"))
             }
             Known::Absent if is_function => {
-                Known::Unknown(self.why(located, "the signature of its function is not known").into())
+                Known::Unknown(self.unknown_reason(located, "cannot determine the signature of its function").into())
             }
             schema => schema,
         };
-        findings.add(self.draft(located, self.text(&name), description.as_ref(), schema, variable), |_| ());
+        discovery.add(self.candidate(located, self.text(&name), description.as_ref(), schema, variable), |_| ());
     }
 
-    /// A dictionary in the shape of OpenAI, Anthropic, MCP, Bedrock or karat.
-    fn tool_dictionary<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, findings: &mut Findings) {
+    /// A dictionary in the format of OpenAI, Anthropic, MCP, Bedrock or karat.
+    fn visit_dictionary<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, discovery: &mut Discovery) {
         let Some(entries) = self.entries(located) else { return };
-        self.pass_over_parameters(&entries, findings);
-        if findings.passed_over.contains(&(located.module, located.expr.at)) {
+        self.ignore_parameters(&entries, discovery);
+        if discovery.ignored.contains(&(located.module, located.expr.at)) {
             return;
         }
         for wrapper in ["function", "toolSpec"] {
             if let Some(inner) = entries.get(wrapper)
                 && self.entries(inner).is_some_and(|inner| inner.get("name").is_some())
             {
-                // It is met again on its own, with a name and a description at least.
+                // The inner object is visited again on its own: mark it as seen.
                 let origin = (inner.module, inner.expr.at);
-                if let Some(inner) = self.resolve(inner) {
-                    self.tool_object(&inner, true, variable, findings);
+                if let Some(inner) = self.resolve_expr(inner) {
+                    self.add_object_tool(&inner, true, variable, discovery);
                 }
-                findings.seen.insert(origin);
+                discovery.seen.insert(origin);
                 return;
             }
         }
-        let is_among_tools = variable.is_some_and(says_tools)
+        let is_among_tools = variable.is_some_and(mentions_tools)
             || entries.get("type").and_then(|kind| self.text(kind).ok()).as_deref() == Some("function");
-        self.tool_object(located, is_among_tools, variable, findings);
+        self.add_object_tool(located, is_among_tools, variable, discovery);
     }
 
-    /// Reads an object as a tool where it has a name and a schema, or a description where tools are expected.
-    pub(crate) fn tool_object<'p>(
+    /// Adds an object as a tool if it has a name, a description and a schema, or less where tools are expected.
+    pub(crate) fn add_object_tool<'p>(
         &'p self,
         located: &Located<'p>,
         is_among_tools: bool,
         variable: Option<&str>,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         let Some(entries) = self.entries(located) else { return };
         let Some(name) = entries.get("name") else { return };
@@ -453,16 +453,16 @@ impl Project {
         let is_tool =
             schema.is_some() && described.is_some() || is_among_tools && (described.is_some() || schema.is_some());
         let name = self.text(name);
-        let is_value = schema.as_ref().is_some_and(|schema| self.is_no_schema(schema));
+        let is_value = schema.as_ref().is_some_and(|schema| self.is_not_a_schema(schema));
         if !is_tool || is_value || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
             return;
         }
-        findings.add_bases(&entries, &name);
-        let draft = self.draft(located, name, described, self.schema(schema.as_ref()), variable);
-        findings.add(draft, |tool| self.extras(&entries, tool));
+        discovery.add_bases(&entries, &name);
+        let candidate = self.candidate(located, name, described, self.schema(schema.as_ref()), variable);
+        discovery.add(candidate, |tool| self.read_extra_fields(&entries, tool));
     }
 
-    /// Returns the names that lead to something: its own and those of what encloses it.
+    /// Returns the names that lead to a definition: its own and those of the enclosing functions and classes.
     pub(crate) fn symbols(&self, module: ModuleId, scope: ScopeId, own: Option<&str>) -> Vec<String> {
         let mut symbols: Vec<String> = own.map(str::to_owned).into_iter().collect();
         let source = self.module(module);
@@ -496,7 +496,7 @@ impl<'p> Settings<'_, 'p> {
         self.call.arguments.get(number).map(|value| self.located.with(value))
     }
 
-    /// Returns the leading texts among the positional arguments, functions left out.
+    /// Returns the leading texts among the positional arguments, skipping functions.
     pub(super) fn texts(&self, project: &'p Project) -> Vec<(Located<'p>, String)> {
         let mut texts = Vec::new();
         for argument in &self.call.arguments {
@@ -521,7 +521,7 @@ impl<'p> Settings<'_, 'p> {
     }
 }
 
-/// Returns what an object says of its schema: an object or a call, not a list of parameters of something else.
+/// Returns the schema of an object, unless it is a list, which is not a schema of arguments.
 fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<Located<'p>> {
     let value = entries.any(PLAIN_SCHEMA_KEYS)?;
     let is_list = project.items(value).is_some();
@@ -529,23 +529,23 @@ fn object_schema<'p>(project: &'p Project, entries: &Entries<'p>) -> Option<Loca
 }
 
 pub(super) fn is_decorator(decorator: &Expr) -> bool {
-    decorator.last_name().is_some_and(is_maker)
+    decorator.last_name().is_some_and(creates_tool)
 }
 
-/// Decorators and calls that make a tool of a function, whose names do not end with `tool`.
-const OTHER_MAKERS: &str = "tool_plain tool_function kernel_function ai_function ai_callable register_for_llm from_function \
+/// Decorators and calls that turn a function into a tool and whose names do not end with `tool`.
+const OTHER_TOOL_CONSTRUCTORS: &str = "tool_plain tool_function kernel_function ai_function ai_callable register_for_llm from_function \
     from_schema from_defaults register_function add_function";
 
-/// Tells whether a decorator or call makes a tool of a function.
-fn is_maker(name: &str) -> bool {
-    is_tool_maker(name) || is_listed(name, OTHER_MAKERS)
+/// Whether a decorator or call turns a function into a tool.
+fn creates_tool(name: &str) -> bool {
+    is_tool_constructor(name) || is_listed(name, OTHER_TOOL_CONSTRUCTORS)
 }
 
-/// Calls that take a list of functions as one of their first arguments.
-const LIST_TAKERS: &str = "create_react_agent create_agent create_tool_calling_agent create_openai_tools_agent bind_tools ToolNode \
+/// Calls that take a list of tools as one of their first arguments.
+const TOOL_LIST_CALLS: &str = "create_react_agent create_agent create_tool_calling_agent create_openai_tools_agent bind_tools ToolNode \
     FunctionToolset add_tools initialize_agent";
 
-/// Tells whether a list of this name holds tools.
+/// Whether a list of this name contains tools.
 fn is_list_name(name: &str) -> bool {
     name == "tools" || name == "functions"
 }
@@ -553,7 +553,7 @@ fn is_list_name(name: &str) -> bool {
 fn is_constructor_name(name: &str) -> bool {
     let words = words(name);
     let is_definition = words.last().is_some_and(|word| is_listed(word, "definition declaration spec param"));
-    is_tool_maker(name) || is_definition && words.iter().any(|word| word == "tool" || word == "function")
+    is_tool_constructor(name) || is_definition && words.iter().any(|word| word == "tool" || word == "function")
 }
 
 fn remove_parameter(schema: &mut Value, name: &str) {

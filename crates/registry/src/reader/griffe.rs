@@ -1,32 +1,33 @@
-//! Docstrings as the package griffe takes them apart: `FastMCP`, OpenAI Agents and Pydantic AI use it.
+//! Parses docstrings like the package griffe, which `FastMCP`, OpenAI Agents and Pydantic AI use.
 
 use super::docstring::{OTHER_SECTIONS, PARAMETER_SECTIONS, field, indentation};
 use super::text::{clean_doc, dedent, is_listed};
 
-/// Returns the text before the first section, as griffe reads it: a heading of any words ends it where an indented block
-/// stands below and a blank line above. `is_lenient` lets a section of parameters follow the text without a blank line.
-pub(crate) fn first_text(whole: &str, is_lenient: bool) -> String {
+/// Returns the text before the first section. As in griffe, any heading between a blank line and an indented block
+/// starts a section. With `is_lenient`, a section of parameters needs no blank line before it.
+pub(crate) fn summary(whole: &str, is_lenient: bool) -> String {
     let lines: Vec<&str> = whole.split('\n').collect();
     let end = headings(&lines, is_lenient).next().map_or(lines.len(), |(at, _)| at);
     lines[..end].join("\n").trim().to_owned()
 }
 
-/// Headings that griffe knows no section for and `FastMCP` takes for one.
+/// Headings that are sections for `FastMCP` but not for griffe.
 const ADMONITIONS: &str = "attention caution danger error hint important note notes raise references see-also tip todo warning \
     warnings";
 
-/// Tells whether a docstring has a section that `FastMCP` knows; without one it takes all of the docstring.
+/// Whether a docstring has a section that `FastMCP` recognises; otherwise it uses the whole docstring.
 pub(crate) fn has_section(whole: &str) -> bool {
     let lines: Vec<&str> = whole.split('\n').collect();
     headings(&lines, false).any(|(_, title)| {
         title.map(str::to_lowercase).is_none_or(|title| {
             let title = title.as_str();
-            PARAMETER_SECTIONS.contains(&title) || OTHER_SECTIONS.contains(&title) || listed(title, ADMONITIONS)
+            PARAMETER_SECTIONS.contains(&title) || OTHER_SECTIONS.contains(&title) || is_listed_title(title, ADMONITIONS)
         })
     })
 }
 
-/// Returns where sections begin, outside of code, with their titles; fields and underlined titles have none.
+/// Returns the lines on which sections begin, outside of code, with their titles; `None` for fields and underlined
+/// titles.
 fn headings<'l>(lines: &'l [&'l str], is_lenient: bool) -> impl Iterator<Item = (usize, Option<&'l str>)> {
     let is_blank = move |at: usize| lines.get(at).is_none_or(|line| line.trim().is_empty());
     let is_indented = move |at: usize| !is_blank(at) && lines[at].starts_with(' ');
@@ -55,30 +56,30 @@ fn headings<'l>(lines: &'l [&'l str], is_lenient: bool) -> impl Iterator<Item = 
     })
 }
 
-/// A docstring as Pydantic AI sees it.
+/// The parts of a docstring that Pydantic AI uses.
 #[derive(Default)]
 struct Parts {
     /// The first text outside of all sections.
     text: String,
-    result: Option<Returned>,
+    result: Option<ReturnSection>,
 }
 
-/// What a function returns.
-struct Returned {
+/// The section about the return value.
+struct ReturnSection {
     type_name: Option<String>,
     description: String,
 }
 
-/// Returns the description that Pydantic AI makes of a docstring: the first text, and what the function returns.
-pub(crate) fn text_and_result(docstring: &str) -> String {
+/// Returns the description that Pydantic AI derives from a docstring: the first text and the return value.
+pub(crate) fn description_with_returns(docstring: &str) -> String {
     let whole = clean_doc(docstring);
     let lines: Vec<&str> = whole.split('\n').collect();
-    let Parts { text, result } = match Style::of(docstring) {
+    let Parts { text, result } = match Style::detect(docstring) {
         Style::Google => google(&lines),
         Style::Numpy => numpy(&lines),
         Style::Sphinx => sphinx(&lines),
     };
-    let Some(Returned { type_name, description }) = result else { return text };
+    let Some(ReturnSection { type_name, description }) = result else { return text };
     let type_name = type_name.map_or_else(String::new, |name| format!("<type>{name}</type>\n"));
     let returns = format!("<returns>\n{type_name}<description>{description}</description>\n</returns>");
     if text.is_empty() { returns } else { format!("<summary>{text}</summary>\n{returns}") }
@@ -90,47 +91,47 @@ enum Style {
     Sphinx,
 }
 
-/// Fields that tell that a docstring is in the style of Sphinx.
+/// Fields of Sphinx docstrings.
 const SPHINX_FIELDS: &str = "param parameter arg argument key keyword type var ivar cvar vartype returns return rtype raises raise \
     except exception";
 
-/// Titles that tell that a docstring is in the style of Google.
+/// Section titles of Google docstrings.
 const GOOGLE_TITLES: &str = "args arguments params parameters keyword-args keyword-arguments other-args other-arguments \
     other-params other-parameters raises exceptions returns yields receives examples attributes functions methods \
     classes modules warns warnings";
 
-/// Titles that tell that a docstring is in the style of numpy.
+/// Section titles of numpy docstrings.
 const NUMPY_TITLES: &str = "deprecated parameters other-parameters returns yields receives raises warns attributes functions \
     methods classes modules";
 
 impl Style {
-    /// Tells the style of a docstring by its lines but the first, as they are written.
-    fn of(docstring: &str) -> Self {
+    /// Detects the style of a docstring from its lines after the first.
+    fn detect(docstring: &str) -> Self {
         let lines: Vec<&str> = docstring.split('\n').map(|line| line.trim_start_matches([' ', '\t'])).collect();
         let is_field = |line: &str| {
             let head = line.strip_prefix(':').and_then(|line| line.split_once(':')).map(|(head, _)| head);
-            head.and_then(|head| head.split_whitespace().next()).is_some_and(|word| listed(word, SPHINX_FIELDS))
+            head.and_then(|head| head.split_whitespace().next()).is_some_and(|word| is_listed_title(word, SPHINX_FIELDS))
         };
-        // A field in the last line does not count.
+        // Like griffe, ignore a field in the last line.
         let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
         if inner.iter().any(|line| is_field(line)) {
             return Self::Sphinx;
         }
-        let is_google = |line: &&str| line.split_once(':').is_some_and(|(title, _)| listed(title, GOOGLE_TITLES));
-        let is_numpy = |pair: &[&str]| listed(pair[0], NUMPY_TITLES) && is_rule(pair[1]);
+        let is_google = |line: &&str| line.split_once(':').is_some_and(|(title, _)| is_listed_title(title, GOOGLE_TITLES));
+        let is_numpy = |pair: &[&str]| is_listed_title(pair[0], NUMPY_TITLES) && is_underline(pair[1]);
         let is_numpy = !inner.iter().any(is_google) && inner.windows(2).any(is_numpy);
         if is_numpy { Self::Numpy } else { Self::Google }
     }
 }
 
-/// Tells whether a title is in a list that writes hyphens for spaces.
-fn listed(title: &str, list: &str) -> bool {
+/// Whether a title is in a list, which has hyphens for spaces.
+fn is_listed_title(title: &str, list: &str) -> bool {
     is_listed(&title.to_lowercase().replace(' ', "-"), list)
 }
 
 fn google(lines: &[&str]) -> Parts {
     let mut parts = Parts::default();
-    let (mut text, mut is_text_over) = (Vec::new(), false);
+    let (mut text, mut has_text_ended) = (Vec::new(), false);
     let headings: Vec<(usize, &str)> = headings(lines, false).filter_map(|(at, title)| Some((at, title?))).collect();
     let mut at = 0;
     while at < lines.len() {
@@ -139,8 +140,8 @@ fn google(lines: &[&str]) -> Parts {
             let is_inside = |line: &&&str| margin > 0 && (line.trim().is_empty() || indentation(line) >= margin);
             let block: Vec<&str> =
                 lines[at + 1..].iter().take_while(is_inside).map(|line| line.get(margin..).unwrap_or("")).collect();
-            if listed(title, GOOGLE_TITLES) || !block.is_empty() {
-                is_text_over |= text.iter().any(|line: &&str| !line.is_empty());
+            if is_listed_title(title, GOOGLE_TITLES) || !block.is_empty() {
+                has_text_ended |= text.iter().any(|line: &&str| !line.is_empty());
                 if title.eq_ignore_ascii_case("returns") && parts.result.is_none() {
                     parts.result = google_result(&block);
                 }
@@ -148,7 +149,7 @@ fn google(lines: &[&str]) -> Parts {
                 continue;
             }
         }
-        if !is_text_over {
+        if !has_text_ended {
             text.push(lines[at]);
         }
         at += 1;
@@ -157,13 +158,13 @@ fn google(lines: &[&str]) -> Parts {
     parts
 }
 
-/// Reads `type: text`, with more text below.
-fn google_result(block: &[&str]) -> Option<Returned> {
+/// Reads `type: text` with more text below.
+fn google_result(block: &[&str]) -> Option<ReturnSection> {
     let (first, rest) = block.split_first()?;
     let (type_name, text) = first.split_once(':').unwrap_or(("", first));
     let type_name = type_name.trim_start_matches('(').trim_end_matches(')');
     let description = [&[text.trim_start()], rest].concat().join("\n");
-    Some(Returned {
+    Some(ReturnSection {
         type_name: (!type_name.is_empty()).then(|| type_name.to_owned()),
         description: description.trim_end_matches('\n').to_owned(),
     })
@@ -171,7 +172,7 @@ fn google_result(block: &[&str]) -> Option<Returned> {
 
 fn numpy(lines: &[&str]) -> Parts {
     let mut titles = (0..lines.len()).filter(|at| {
-        !lines[*at].trim().is_empty() && !is_rule(lines[*at]) && lines.get(at + 1).is_some_and(|next| is_rule(next))
+        !lines[*at].trim().is_empty() && !is_underline(lines[*at]) && lines.get(at + 1).is_some_and(|next| is_underline(next))
     });
     let end = titles.clone().next().unwrap_or(lines.len());
     let result = titles.find(|at| lines[*at].eq_ignore_ascii_case("returns"));
@@ -181,8 +182,8 @@ fn numpy(lines: &[&str]) -> Parts {
     }
 }
 
-/// Reads `name : type` or `type`, with the text in indented lines below.
-fn numpy_result(lines: &[&str]) -> Option<Returned> {
+/// Reads `name : type` or `type` with the text in indented lines below.
+fn numpy_result(lines: &[&str]) -> Option<ReturnSection> {
     let start = lines.iter().position(|line| !line.trim().is_empty())?;
     let first = lines[start];
     let is_name = |text: &str| text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
@@ -193,11 +194,11 @@ fn numpy_result(lines: &[&str]) -> Option<Returned> {
     let is_below = |line: &&&str| line.is_empty() || line.starts_with(' ');
     let below: Vec<&str> = lines[start + 1..].iter().take_while(is_below).copied().collect();
     let type_name = (!type_name.is_empty()).then(|| type_name.to_owned());
-    Some(Returned { type_name, description: dedent(&below.join("\n")) })
+    Some(ReturnSection { type_name, description: dedent(&below.join("\n")) })
 }
 
-/// Tells whether a line underlines a title.
-fn is_rule(line: &str) -> bool {
+/// Whether a line underlines a title.
+fn is_underline(line: &str) -> bool {
     line.contains('-') && line.chars().all(|letter| letter == '-' || letter.is_whitespace())
 }
 
@@ -213,7 +214,7 @@ fn sphinx(lines: &[&str]) -> Parts {
             at += 1;
             continue;
         };
-        // Everything up to the next field belongs to it.
+        // A field extends to the next one.
         let count = 1 + lines[at + 1..].iter().take_while(|line| !line.starts_with(':')).count();
         let whole = clean_doc(&lines[at..at + count].join("\n"));
         let value = whole.splitn(3, ':').nth(2).unwrap_or_default().trim().to_owned();
@@ -225,7 +226,7 @@ fn sphinx(lines: &[&str]) -> Parts {
         at += count;
     }
     text.join("\n").trim_matches('\n').clone_into(&mut parts.text);
-    parts.result = description.map(|description| Returned { type_name, description });
+    parts.result = description.map(|description| ReturnSection { type_name, description });
     parts
 }
 
@@ -251,16 +252,16 @@ mod tests {
     )]
     #[case::field("Gets it.\n\n:param x: y", "Gets it.", "Gets it.")]
     #[case::underlined("Gets it.\n\nParameters\n----------\nx : y", "Gets it.", "Gets it.")]
-    fn finds_the_first_text(#[case] whole: &str, #[case] strict: &str, #[case] lenient: &str) {
-        assert_eq!(first_text(whole, false), strict);
-        assert_eq!(first_text(whole, true), lenient);
+    fn extracts_the_summary(#[case] whole: &str, #[case] strict: &str, #[case] lenient: &str) {
+        assert_eq!(summary(whole, false), strict);
+        assert_eq!(summary(whole, true), lenient);
     }
 
     #[rstest]
     #[case("Gets it.\n\nReturns:\n    x", true)]
     #[case("Gets it.\n\nNote:\n    x", true)]
     #[case("Gets it.\n\nRules:\n    x", false)]
-    fn knows_sections(#[case] whole: &str, #[case] expected: bool) {
+    fn recognises_sections(#[case] whole: &str, #[case] expected: bool) {
         assert_eq!(has_section(whole), expected);
     }
 
@@ -295,6 +296,6 @@ mod tests {
         "<summary>Gets it.</summary>\n<returns>\n<type>str</type>\n<description>A text.</description>\n</returns>"
     )]
     fn describes_like_pydantic_ai(#[case] docstring: &str, #[case] expected: &str) {
-        assert_eq!(text_and_result(docstring), expected);
+        assert_eq!(description_with_returns(docstring), expected);
     }
 }

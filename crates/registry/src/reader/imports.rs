@@ -1,4 +1,4 @@
-//! Which file of the project an import means.
+//! Resolves imports to files of the project.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::files::{SCRIPT_EXTENSIONS, extension, is_script};
 
-/// The sources that a compiled file may come from.
+/// Source extensions by the extension of the compiled file.
 const SOURCES: [(&str, &[&str]); 4] = [("js", &["ts", "tsx"]), ("jsx", &["tsx"]), ("mjs", &["mts"]), ("cjs", &["cts"])];
 
-/// Number of folders above a file that are searched for a Python module or a `tsconfig.json`.
+/// Number of parent folders that are searched for a Python module or a configuration file.
 pub(super) const MAX_ANCESTORS: usize = 6;
 
-/// Finds a Python module: where the dots lead, or in the folders above the importing file.
-pub(super) fn python_module(from: &Path, level: u32, name: &str) -> Option<PathBuf> {
+/// Finds the file of a Python module: relative to the dots, or in the parent folders of the importing file.
+pub(super) fn find_python_module(from: &Path, level: u32, name: &str) -> Option<PathBuf> {
     let folder = from.parent()?;
     let parts: Vec<&str> = name.split('.').filter(|part| !part.is_empty()).collect();
     let file_in = |root: &Path| {
@@ -36,10 +36,10 @@ pub(super) fn python_module(from: &Path, level: u32, name: &str) -> Option<PathB
     roots.flat_map(|root| [root.to_path_buf(), root.join("src")]).find_map(|root| file_in(&root))
 }
 
-/// Finds JavaScript modules, with the path aliases of `tsconfig.json`.
+/// Resolves JavaScript imports, with the path aliases of `tsconfig.json`.
 #[derive(Default)]
 pub(super) struct ScriptResolver {
-    /// By folder: the configuration that holds there.
+    /// The configuration that applies to each folder.
     configs: HashMap<PathBuf, Option<Aliases>>,
 }
 
@@ -52,14 +52,14 @@ struct Aliases {
 
 impl ScriptResolver {
     pub(super) fn resolve(&mut self, from: &Path, specifier: &str) -> Option<PathBuf> {
-        // Bundlers take `?raw` and the like as instructions.
+        // Bundlers take a query such as `?raw` as an instruction.
         let specifier = specifier.split('?').next().unwrap_or_default();
         let folder = from.parent()?;
         let is_typescript = extension(from).contains("ts");
         if specifier.starts_with('.') || specifier.starts_with('/') {
-            return script_file(&normalise(&folder.join(specifier)), is_typescript);
+            return find_script(&normalise(&folder.join(specifier)), is_typescript);
         }
-        let Some(aliases) = self.aliases(folder) else { return usual_alias(folder, specifier, is_typescript) };
+        let Some(aliases) = self.aliases(folder) else { return conventional_alias(folder, specifier, is_typescript) };
         let targets = aliases.paths.iter().filter_map(|(pattern, targets)| {
             let (before, after) = pattern.split_once('*').unwrap_or((pattern, ""));
             let middle = specifier.strip_prefix(before)?.strip_suffix(after)?;
@@ -69,8 +69,8 @@ impl ScriptResolver {
         let found = renamed.map(|target| aliases.base.join(target));
         // `baseUrl` makes every path below it importable.
         let mut candidates = found.chain([aliases.base.join(specifier)]);
-        let found = candidates.find_map(|target| script_file(&normalise(&target), is_typescript));
-        found.or_else(|| usual_alias(folder, specifier, is_typescript))
+        let found = candidates.find_map(|target| find_script(&normalise(&target), is_typescript));
+        found.or_else(|| conventional_alias(folder, specifier, is_typescript))
     }
 
     fn aliases(&mut self, folder: &Path) -> Option<Aliases> {
@@ -83,22 +83,22 @@ impl ScriptResolver {
     }
 }
 
-/// Finds what `@/x` and `~/x` usually mean where no configuration says it: a file of the package.
-fn usual_alias(folder: &Path, specifier: &str, is_typescript: bool) -> Option<PathBuf> {
+/// Resolves `@/x` and `~/x` without a configuration: by convention, a file of the package.
+fn conventional_alias(folder: &Path, specifier: &str, is_typescript: bool) -> Option<PathBuf> {
     let inside = specifier.strip_prefix("@/").or_else(|| specifier.strip_prefix("~/"))?;
     let root = folder.ancestors().take(MAX_ANCESTORS).find(|folder| folder.join("package.json").is_file())?;
-    ["", "src"].iter().find_map(|part| script_file(&normalise(&root.join(part).join(inside)), is_typescript))
+    ["", "src"].iter().find_map(|part| find_script(&normalise(&root.join(part).join(inside)), is_typescript))
 }
 
 fn read_aliases(folder: &Path) -> Option<Aliases> {
     ["tsconfig.json", "jsconfig.json"].iter().find_map(|name| aliases_in(&folder.join(name), 0))
 }
 
-/// Reads the aliases of a configuration, or of the one that it extends.
+/// Reads the aliases of a configuration or of the one that it extends.
 fn aliases_in(file: &Path, depth: usize) -> Option<Aliases> {
     let folder = file.parent()?;
     let text = std::fs::read_to_string(file).ok()?;
-    let config: Value = serde_json::from_str(&without_comments(&text)).ok()?;
+    let config: Value = serde_json::from_str(&strip_comments(&text)).ok()?;
     let options = &config["compilerOptions"];
     let base = options["baseUrl"].as_str().map(|base| folder.join(base));
     let paths: Vec<_> = options["paths"]
@@ -113,14 +113,14 @@ fn aliases_in(file: &Path, depth: usize) -> Option<Aliases> {
     if base.is_none() && paths.is_empty() {
         let extended = config["extends"].as_str().filter(|path| path.starts_with('.') && depth < MAX_ANCESTORS)?;
         let extended = normalise(&folder.join(extended));
-        let with_ending = appended(&extended, "json");
+        let with_ending = append_extension(&extended, "json");
         return aliases_in(if extended.is_file() { &extended } else { &with_ending }, depth + 1);
     }
     Some(Aliases { base: base.unwrap_or_else(|| folder.to_owned()), paths })
 }
 
-/// Removes comments and trailing commas, which `tsconfig.json` may have.
-fn without_comments(text: &str) -> String {
+/// Removes comments and trailing commas, which are allowed in `tsconfig.json`.
+fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     let mut is_text = false;
@@ -150,8 +150,8 @@ fn without_comments(text: &str) -> String {
                 }
             }
             '}' | ']' if !is_text => {
-                let kept = out.trim_end().trim_end_matches(',').len();
-                out.truncate(kept);
+                let length = out.trim_end().trim_end_matches(',').len();
+                out.truncate(length);
                 out.push(letter);
             }
             _ => out.push(letter),
@@ -160,30 +160,30 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Finds a file as Node, TypeScript and bundlers do between them: as it is written, as the source of the `.js` file that
-/// it names, with an extension, or as a folder's index.
-fn script_file(wanted: &Path, is_typescript: bool) -> Option<PathBuf> {
+/// Finds a file by the combined rules of Node, TypeScript and bundlers: the exact path, the source of a `.js` file, the
+/// path with an extension, or the index of a folder.
+fn find_script(wanted: &Path, is_typescript: bool) -> Option<PathBuf> {
     let written = extension(wanted);
     let mut candidates = Vec::new();
     if let Some((_, sources)) = SOURCES.iter().find(|(compiled, _)| *compiled == written) {
         candidates.extend(sources.iter().map(|source| wanted.with_extension(source)));
     }
-    // A TypeScript file names the `.js` file that will be made of a `.ts` file.
+    // TypeScript imports name the compiled `.js` file of a `.ts` file.
     candidates.insert(if is_typescript { candidates.len() } else { 0 }, wanted.to_owned());
-    candidates.extend(SCRIPT_EXTENSIONS.iter().chain(&["json"]).map(|extension| appended(wanted, extension)));
+    candidates.extend(SCRIPT_EXTENSIONS.iter().chain(&["json"]).map(|extension| append_extension(wanted, extension)));
     candidates.extend(SCRIPT_EXTENSIONS.iter().map(|extension| wanted.join(format!("index.{extension}"))));
     let found = candidates.into_iter().find(|candidate| candidate.is_file())?;
     (is_script(&found) || extension(&found) == "json").then_some(found)
 }
 
-fn appended(path: &Path, extension: &str) -> PathBuf {
+fn append_extension(path: &Path, extension: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(extension);
     PathBuf::from(name)
 }
 
-/// Takes `.` and `..` out of a path by its text alone.
+/// Removes `.` and `..` from a path lexically.
 fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn files(names: &[&str]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         for name in names {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("created");
@@ -244,7 +244,7 @@ mod tests {
     #[rstest]
     #[case("zod")]
     #[case("./none")]
-    fn leaves_packages_and_missing_files(#[case] specifier: &str) {
+    fn ignores_packages_and_missing_files(#[case] specifier: &str) {
         assert_eq!(ScriptResolver::default().resolve(Path::new("/nowhere/from.ts"), specifier), None);
     }
 
@@ -256,7 +256,7 @@ mod tests {
     #[case(2, "other", "src/other/__init__.py")]
     fn resolves_python_modules(#[case] level: u32, #[case] name: &str, #[case] expected: &str) {
         let folder = files(&["src/app/__init__.py", "src/app/tools.py", "src/app/main.py", "src/other/__init__.py"]);
-        let found = python_module(&folder.path().join("src/app/main.py"), level, name);
+        let found = find_python_module(&folder.path().join("src/app/main.py"), level, name);
         assert_eq!(found, Some(folder.path().join(expected)));
     }
 }

@@ -1,16 +1,16 @@
-//! A JSON file that a JavaScript module imports → [`Module`].
+//! Converts a JSON file that a JavaScript module imports to a [`Module`].
 
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::syntax::{Entry, Export, Expr, Kind, Language, Module};
-use super::unreadable::Unreadable;
+use super::parse_error::ParseError;
 
-pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Unreadable> {
+pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Module, ParseError> {
     let value: Value =
-        serde_json::from_str(&text).map_err(|error| Unreadable::whole(format!("syntax error: {error}")))?;
-    let mut module = Module::new(path.to_owned(), shown.to_owned(), Language::JavaScript, text);
+        serde_json::from_str(&text).map_err(|error| ParseError::new(format!("syntax error: {error}")))?;
+    let mut module = Module::new(path.to_owned(), display_path.to_owned(), Language::JavaScript, text);
     if let Value::Object(members) = &value {
         for (name, member) in members {
             module.exports.push(Export::Local { name: name.clone(), value: expression(member) });

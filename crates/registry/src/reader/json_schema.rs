@@ -1,9 +1,9 @@
-//! A JSON Schema that is written down as an object, and the other forms of a tool's parameters.
+//! Reads the parameters of a tool: JSON Schema literals and other forms.
 
 use serde_json::{Map, Value, json};
 
 use super::annotation::ObjectSchema;
-use super::evaluate::{Located, Meaning, Why};
+use super::evaluate::{Located, Resolved, UnknownReason};
 use super::project::Project;
 use super::syntax::Kind;
 use super::text::is_listed;
@@ -11,38 +11,38 @@ use crate::field_map::field_map_schema;
 
 const MAX_DEPTH: usize = 40;
 
-/// Calls that make a JSON Schema of their first argument.
+/// Calls that convert their first argument to a JSON Schema.
 const CONVERTERS: &str = "zodToJsonSchema toJSONSchema toJsonSchema jsonSchema zodSchema zodToJson convertToJsonSchema \
     zodToMcpJsonSchema toMcpSchema getJsonSchema";
 
 impl Project {
-    /// Returns the schema of a tool's arguments, in whatever form it is given.
-    pub(crate) fn parameters<'p>(&'p self, located: &Located<'p>) -> Result<Value, Why> {
+    /// Returns the schema of a tool's arguments.
+    pub(crate) fn parameters<'p>(&'p self, located: &Located<'p>) -> Result<Value, UnknownReason> {
         self.parameters_at(located, 0)
     }
 
-    fn parameters_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Result<Value, Why> {
-        let unknown = || self.why(located, "the schema is made at run time");
+    fn parameters_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Result<Value, UnknownReason> {
+        let unknown = || self.unknown_reason(located, "the schema is computed at run time");
         if depth > 8 {
             return Err(unknown());
         }
-        // `Schema.shape` resolves to nothing: the type has it.
+        // `Schema.shape` cannot be resolved as a member: it is read from the type.
         if matches!(&located.expr.kind, Kind::Member(_, name) if name == "shape")
             && let Some(shape) = self.shape(located)
         {
             return if shape.is_open { Err(unknown()) } else { Ok(shape.into_schema()) };
         }
-        let found = match self.meaning(located) {
-            Meaning::Expr(found) => found,
-            Meaning::Class(module, class) => {
+        let found = match self.resolve(located) {
+            Resolved::Expr(found) => found,
+            Resolved::Class(module, class) => {
                 let schema = self.model_schema(module, class);
                 return if schema == json!({}) { Err(unknown()) } else { Ok(schema) };
             }
-            Meaning::Unknown(why) => return Err(why),
+            Resolved::Unknown(reason) => return Err(reason),
             _ => return Err(unknown()),
         };
         // `const { $schema, ...rest } = z.toJSONSchema(Type)`
-        if let Kind::Without(inner, names) = &found.expr.kind
+        if let Kind::ObjectRest(inner, names) = &found.expr.kind
             && names.iter().all(|name| name.starts_with('$'))
         {
             return self.parameters_at(&found.with(inner), depth + 1);
@@ -90,8 +90,8 @@ impl Project {
         self.json(&found).as_ref().and_then(field_map_schema).ok_or_else(unknown)
     }
 
-    /// Tells whether something is not the schema of a tool's arguments: the type of one value, or other data.
-    pub(crate) fn is_no_schema(&self, located: &Located<'_>) -> bool {
+    /// Whether a value is not a schema of arguments but the type of a single value, or other data.
+    pub(crate) fn is_not_a_schema(&self, located: &Located<'_>) -> bool {
         if let Some(found) = self.zod(located) {
             return !found.is_object();
         }
@@ -103,8 +103,8 @@ impl Project {
             || self.json(located).is_some() && self.parameters(located).is_err()
     }
 
-    /// smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of parameters
-    /// with names.
+    /// Reads smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of
+    /// named parameters.
     pub(crate) fn inputs(&self, given: &Located<'_>) -> Option<Value> {
         let mut schema = ObjectSchema::default();
         if let Some(items) = self.items(given) {
@@ -141,8 +141,8 @@ impl Project {
         Some(schema.finish())
     }
 
-    /// Reads a JSON Schema: what is not known of it is left out, which allows more. None where the names of properties
-    /// are not known.
+    /// Reads a JSON Schema. Unknown parts are omitted, which allows more values. Returns `None` if the names of
+    /// properties are unknown.
     fn schema_literal<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Value> {
         if depth > MAX_DEPTH {
             return Some(json!({}));
@@ -197,7 +197,7 @@ impl Project {
                 }
             }
         }
-        // A spread that is not known may hold properties.
+        // An unknown spread may contain properties.
         let is_open_object = entries.is_open && depth == 0 && !schema.contains_key("properties");
         (!is_open_object).then_some(Value::Object(schema))
     }

@@ -1,23 +1,23 @@
-//! Names that objects give to definitions without one: `{ weather: tool({…}) }`.
+//! Finds the names of definitions that are named by an object key: `{ weather: tool({…}) }`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::evaluate::Located;
-use super::found::{Origin, makes_tool};
+use super::discovery::{Origin, may_create_tool};
 use super::imports::MAX_ANCESTORS;
 use super::project::{MAX_FILE_BYTES, MAX_MODULES, ModuleId, Project};
 use super::syntax::{Entry, Export, Expr, Kind, Language, ScopeId, Statement};
 use crate::files::{files_below, is_script, is_source};
 
-/// Names with the module that gives each of them.
+/// Names, each with the module that defines it.
 type Names = BTreeMap<String, ModuleId>;
 
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// Keys of objects, the first of each definition.
+    /// Object keys; the first for each definition.
     objects: HashMap<Origin, String>,
-    /// Keys of objects in files that only import the definitions.
+    /// Object keys in files that only import the definitions.
     importers: HashMap<Origin, Names>,
     /// Keys in the `tools` of Mastra's agents.
     agents: HashMap<Origin, Names>,
@@ -25,7 +25,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Returns the key of a definition in an object.
+    /// Returns the object key of a definition.
     pub(crate) fn key(&self, origin: Origin) -> Option<&String> {
         self.objects.get(&origin).or_else(|| only(self.importers.get(&origin)?))
     }
@@ -34,7 +34,7 @@ impl Keys {
         self.variables.get(&origin)
     }
 
-    /// Returns the name under which Mastra's agents offer a definition, where they agree.
+    /// Returns the name of a definition in Mastra's agents, if they agree.
     pub(crate) fn agent_key(&self, origin: Origin) -> Option<&String> {
         only(self.agents.get(&origin)?)
     }
@@ -50,7 +50,7 @@ fn only(names: &Names) -> Option<&String> {
 }
 
 impl Project {
-    /// Collects the keys under which calls stand in objects, and the variables that hold them.
+    /// Collects the object keys and variables of calls.
     pub(crate) fn keys(&self) -> Keys {
         let mut keys = Keys::default();
         for module in 0..self.modules.len() {
@@ -60,7 +60,7 @@ impl Project {
             }
             for (scope, statements) in source.scopes.iter().map(|scope| &scope.statements).enumerate() {
                 for statement in statements {
-                    self.next_statement();
+                    self.reset_statement_steps();
                     for value in statement.expressions() {
                         self.keys_in(module, scope, value, &mut keys);
                     }
@@ -82,7 +82,7 @@ impl Project {
     }
 
     fn variable_key(&self, value: &Located<'_>, name: &str, keys: &mut Keys) {
-        if let Some(origin) = self.call_origin(value).filter(|_| name != "default" && value.module < self.importers) {
+        if let Some(origin) = self.call_origin(value).filter(|_| name != "default" && value.module < self.first_importer) {
             keys.variables.entry(origin).or_insert_with(|| name.to_owned());
         }
     }
@@ -101,12 +101,12 @@ impl Project {
                     continue;
                 }
                 let Some(origin) = self.call_origin(&located.with(value)) else { continue };
-                if module >= self.importers {
+                if module >= self.first_importer {
                     keys.importers.entry(origin).or_default().insert(key.clone(), module);
                     continue;
                 }
                 keys.objects.entry(origin).or_insert_with(|| key.clone());
-                // The call of a function that makes the tool.
+                // The call of a function that creates the tool.
                 if matches!(value.kind, Kind::Call(_)) {
                     keys.objects.entry((module, value.at)).or_insert_with(|| key.clone());
                 }
@@ -121,8 +121,8 @@ impl Project {
         for (key, _, value) in tools.and_then(|tools| self.entries(&tools)).into_iter().flat_map(|tools| tools.list) {
             let Some(origin) = self.call_origin(&value) else { continue };
             let names = keys.agents.entry(origin).or_default();
-            // Agents of importers count only where there is no other.
-            if located.module < self.importers || names.values().all(|module| *module >= self.importers) {
+            // Agents in importing modules are used only if there are no others.
+            if located.module < self.first_importer || names.values().all(|module| *module >= self.first_importer) {
                 names.insert(key, located.module);
             }
         }
@@ -133,12 +133,12 @@ impl Project {
     }
 
     pub(crate) fn call_origin(&self, located: &Located<'_>) -> Option<Origin> {
-        let found = self.resolve(located)?;
+        let found = self.resolve_expr(located)?;
         let call = found.call()?;
-        makes_tool(call.callee.last_name()?).then_some((found.module, found.expr.at))
+        may_create_tool(call.callee.last_name()?).then_some((found.module, found.expr.at))
     }
 
-    /// Returns the other sources of the package that may name what these modules export: they mention it.
+    /// Returns other sources of the package that mention the exports of these modules, and so may name them.
     pub(crate) fn find_importers(&self, modules: impl Iterator<Item = ModuleId>) -> Vec<PathBuf> {
         let mut roots: BTreeMap<&Path, Vec<&str>> = BTreeMap::new();
         for module in modules.map(|module| self.module(module)) {

@@ -1,9 +1,9 @@
-//! Which library makes a tool of something, by its imports: libraries differ in what they make of a docstring.
+//! Detects the library of a tool from imports: libraries derive descriptions from docstrings differently.
 
 use super::docstring::{Docstring, before_arguments, without_arguments};
-use super::evaluate::{Located, Meaning};
-use super::griffe::{first_text, has_section, text_and_result};
-use super::pins::major_version;
+use super::evaluate::{Located, Resolved};
+use super::griffe::{summary, has_section, description_with_returns};
+use super::requirements::max_major_version;
 use super::project::{ModuleId, Project};
 use super::syntax::{Expr, Kind, Owner, Statement};
 
@@ -14,14 +14,14 @@ pub(crate) enum Library {
     PydanticAi,
     Smolagents,
     Strands,
-    /// Those that take docstrings apart with the package `docstring_parser`.
+    /// Libraries that use the package `docstring_parser`.
     DocstringParser,
     CrewAi,
     LangChain,
     Other,
 }
 
-/// The first part of a package's name.
+/// Libraries by top-level package.
 const PACKAGES: [(&str, Library); 13] = [
     ("langchain", Library::LangChain),
     ("langchain_core", Library::LangChain),
@@ -38,7 +38,7 @@ const PACKAGES: [(&str, Library); 13] = [
     ("crewai_tools", Library::CrewAi),
 ];
 
-/// Decorators that only one library has, wherever a copy of it lies.
+/// Decorators that identify a library even if it is vendored.
 const DECORATORS: [(&str, Library); 3] = [
     ("function_tool", Library::OpenAiAgents),
     ("tool_plain", Library::PydanticAi),
@@ -46,14 +46,14 @@ const DECORATORS: [(&str, Library); 3] = [
 ];
 
 impl Library {
-    /// Returns what is the description of a docstring.
+    /// Returns the description that the library derives from a docstring.
     pub(crate) fn description(self, text: &str) -> String {
         let docstring = Docstring::read(text);
         let whole = &docstring.whole;
         match self {
-            Self::FastMcp if has_section(whole) => first_text(whole, false),
-            Self::OpenAiAgents => first_text(whole, true),
-            Self::PydanticAi => text_and_result(text),
+            Self::FastMcp if has_section(whole) => summary(whole, false),
+            Self::OpenAiAgents => summary(whole, true),
+            Self::PydanticAi => description_with_returns(text),
             Self::Smolagents => before_arguments(whole),
             Self::Strands => without_arguments(whole),
             Self::DocstringParser => docstring.summary,
@@ -61,25 +61,25 @@ impl Library {
         }
     }
 
-    /// Tells whether a single text in the decorator is the name, even with spaces.
+    /// Whether a single text in the decorator is the name, even with spaces.
     pub(crate) fn first_text_is_name(self) -> bool {
         self == Self::CrewAi
     }
 
-    fn of(dotted: &str) -> Option<Self> {
+    fn from_import(dotted: &str) -> Option<Self> {
         let package = dotted.split('.').next().unwrap_or(dotted);
         PACKAGES.iter().find(|(known, _)| *known == package).map(|(_, library)| *library)
     }
 }
 
-/// The first major version of `FastMCP` that leaves the sections of a docstring out of the description.
+/// The first major version of `FastMCP` that omits the sections of a docstring from the description.
 const FASTMCP_WITHOUT_SECTIONS: u64 = 4;
 
 impl Project {
-    /// Returns what is the description of a docstring, for the version of the library that the project asks for.
+    /// Returns the description for the library version that the project requires.
     pub(crate) fn docstring_description(&self, module: ModuleId, library: Library, text: &str) -> String {
         let is_older = || {
-            let version = major_version(&self.module(module).path, "fastmcp");
+            let version = max_major_version(&self.module(module).path, "fastmcp");
             version.is_some_and(|version| version < FASTMCP_WITHOUT_SECTIONS)
         };
         let library = if library == Library::FastMcp && is_older() { Library::Other } else { library };
@@ -92,8 +92,8 @@ impl Project {
             Kind::Call(call) => located.with(&call.callee),
             _ => located.clone(),
         };
-        let dotted = self.origin(&callee, 0);
-        if let Some(library) = dotted.as_deref().and_then(Library::of) {
+        let dotted = self.qualified_name(&callee, 0);
+        if let Some(library) = dotted.as_deref().and_then(Library::from_import) {
             return library;
         }
         let name = callee.expr.last_name().unwrap_or_default();
@@ -103,37 +103,37 @@ impl Project {
         if dotted.is_some() {
             return Library::Other;
         }
-        // What it is does not show: the module's imports are the best hint.
+        // Fall back to the imports of the module.
         let mut imports =
             self.module(callee.module).scopes[0].statements.iter().filter_map(|statement| match statement {
-                Statement::Import(import) => Library::of(&import.from),
+                Statement::Import(import) => Library::from_import(&import.from),
                 _ => None,
             });
         imports.next_back().unwrap_or(Library::Other)
     }
 
-    /// Returns the dotted name of what something was made by: `agents.function_tool`, `fastmcp.FastMCP.tool`.
-    fn origin<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<String> {
+    /// Returns the qualified name of a callee, through instances: `agents.function_tool`, `fastmcp.FastMCP.tool`.
+    fn qualified_name<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<String> {
         if depth > 8 {
             return None;
         }
         if let Kind::Member(object, name) = &located.expr.kind {
-            let object = self.origin(&located.with(object), depth + 1)?;
+            let object = self.qualified_name(&located.with(object), depth + 1)?;
             return Some(format!("{object}.{name}"));
         }
-        match self.meaning(located) {
-            Meaning::Foreign(dotted) => dotted.contains('.').then_some(dotted),
-            Meaning::Expr(found) => match &found.expr.kind {
-                Kind::Call(call) => self.origin(&found.with(&call.callee), depth + 1),
+        match self.resolve(located) {
+            Resolved::Foreign(dotted) => dotted.contains('.').then_some(dotted),
+            Resolved::Expr(found) => match &found.expr.kind {
+                Kind::Call(call) => self.qualified_name(&found.with(&call.callee), depth + 1),
                 _ => None,
             },
-            Meaning::Class(module, class) => {
+            Resolved::Class(module, class) => {
                 let definition = &self.module(module).classes[class];
                 let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
-                definition.bases.iter().find_map(|base| self.origin(&Located::new(module, scope, base), depth + 1))
+                definition.bases.iter().find_map(|base| self.qualified_name(&Located::new(module, scope, base), depth + 1))
             }
-            // A parameter may say its type: `def register(mcp: FastMCP)`.
-            Meaning::Unknown(_) => self.parameter_annotation(located).and_then(|found| self.origin(&found, depth + 1)),
+            // A parameter may be annotated: `def register(mcp: FastMCP)`.
+            Resolved::Unknown(_) => self.parameter_annotation(located).and_then(|found| self.qualified_name(&found, depth + 1)),
             _ => None,
         }
     }

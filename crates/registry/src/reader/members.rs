@@ -1,13 +1,13 @@
-//! Members of objects, modules, classes and instances, and what calls return.
+//! Resolves members of objects, modules, classes and instances, and the results of calls.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::evaluate::{ANYWHERE, Frame, Located, MAX_STEPS, Meaning};
+use super::evaluate::{PLACEHOLDER, Frame, Located, MAX_STEPS, Resolved};
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Language, Owner, ParameterKind, Statement};
 
-/// A class, or an instance of it by the call that made it.
+/// A class, or an instance of it with the call that created it.
 #[derive(Clone)]
 pub(super) struct Receiver<'p> {
     pub(super) module: ModuleId,
@@ -15,53 +15,53 @@ pub(super) struct Receiver<'p> {
     call: Option<Located<'p>>,
 }
 
-/// Decorators that leave a function what it is.
+/// Decorators that do not change what a function returns.
 const PLAIN_DECORATORS: [&str; 6] = ["classmethod", "staticmethod", "property", "override", "cache", "lru_cache"];
 
 impl Project {
-    pub(super) fn member<'p>(
+    pub(super) fn resolve_member<'p>(
         &'p self,
         located: &Located<'p>,
         object: &'p Expr,
         name: &str,
         steps: usize,
-    ) -> Meaning<'p> {
+    ) -> Resolved<'p> {
         let unknown = || {
-            let shown = located.expr.dotted().filter(|shown| !shown.starts_with('{'));
-            let shown = shown.unwrap_or_else(|| format!("….{name}"));
-            Meaning::Unknown(self.why(located, format!("'{shown}' is known only at run time")))
+            let dotted = located.expr.dotted().filter(|dotted| !dotted.starts_with('{'));
+            let dotted = dotted.unwrap_or_else(|| format!("….{name}"));
+            Resolved::Unknown(self.unknown_reason(located, format!("'{dotted}' is known only at run time")))
         };
         let object = located.with(object);
-        let meaning = self.follow(&object, steps + 1);
-        if let Some(receiver) = self.receiver_of(&object, &meaning, steps + 1) {
+        let resolved = self.resolve_at(&object, steps + 1);
+        if let Some(receiver) = self.receiver_of(&object, &resolved, steps + 1) {
             return self.attribute_of(&receiver, name, steps).unwrap_or_else(unknown);
         }
-        match meaning {
-            Meaning::Module(module) => self.exported(module, name, steps + 1).unwrap_or_else(unknown),
-            Meaning::Foreign(dotted) => Meaning::Foreign(format!("{dotted}.{name}")),
-            Meaning::Expr(found) => match (&found.expr.kind, name) {
-                (Kind::Object(_) | Kind::Without(..), _) => match self.entry(&found, name) {
-                    Some(value) => self.follow(&value, steps + 1),
+        match resolved {
+            Resolved::Module(module) => self.resolve_export(module, name, steps + 1).unwrap_or_else(unknown),
+            Resolved::Foreign(dotted) => Resolved::Foreign(format!("{dotted}.{name}")),
+            Resolved::Expr(found) => match (&found.expr.kind, name) {
+                (Kind::Object(_) | Kind::ObjectRest(..), _) => match self.entry(&found, name) {
+                    Some(value) => self.resolve_at(&value, steps + 1),
                     None => unknown(),
                 },
                 (Kind::Call(_), "shape") => {
-                    self.zod_shape(&found).map_or_else(unknown, |shape| self.follow(&shape, steps + 1))
+                    self.zod_shape(&found).map_or_else(unknown, |shape| self.resolve_at(&shape, steps + 1))
                 }
-                // The value of an enum's member.
-                (Kind::Text(_) | Kind::Number(_), "value") => Meaning::Expr(found),
+                // `Enum.MEMBER.value`
+                (Kind::Text(_) | Kind::Number(_), "value") => Resolved::Expr(found),
                 _ => unknown(),
             },
-            Meaning::Unknown(why) => Meaning::Unknown(why),
-            Meaning::Function(module, function) => match self.set_on(module, function, &object, name).as_slice() {
-                [only] => self.follow(only, steps + 1),
+            Resolved::Unknown(reason) => Resolved::Unknown(reason),
+            Resolved::Function(module, function) => match self.function_member_values(module, function, &object, name).as_slice() {
+                [only] => self.resolve_at(only, steps + 1),
                 _ => unknown(),
             },
-            Meaning::Class(..) => unknown(),
+            Resolved::Class(..) => unknown(),
         }
     }
 
-    /// Returns what a member of a function is set to in its module: `search.config = { … }`.
-    fn set_on<'p>(
+    /// Returns the values assigned to a member of a function in its module: `search.config = { … }`.
+    fn function_member_values<'p>(
         &'p self,
         module: ModuleId,
         function: FunctionId,
@@ -81,31 +81,31 @@ impl Project {
         set.collect()
     }
 
-    pub(super) fn index<'p>(
+    pub(super) fn resolve_index<'p>(
         &'p self,
         located: &Located<'p>,
         object: &'p Expr,
         key: &'p Expr,
         steps: usize,
-    ) -> Meaning<'p> {
-        let found = self.follow(&located.with(object), steps + 1);
+    ) -> Resolved<'p> {
+        let found = self.resolve_at(&located.with(object), steps + 1);
         let value = match (&found, &key.kind) {
-            (Meaning::Expr(found), Kind::Number(number)) => {
+            (Resolved::Expr(found), Kind::Number(number)) => {
                 let at = number.as_u64().and_then(|at| usize::try_from(at).ok());
                 at.and_then(|at| self.items(found)?.get(at).cloned())
             }
-            (Meaning::Expr(found), _) => self.text(&located.with(key)).ok().and_then(|key| self.entry(found, &key)),
-            // `List[str]` and the like are types.
-            (Meaning::Foreign(_), _) => return Meaning::Expr(located.clone()),
+            (Resolved::Expr(found), _) => self.text(&located.with(key)).ok().and_then(|key| self.entry(found, &key)),
+            // A type such as `List[str]`.
+            (Resolved::Foreign(_), _) => return Resolved::Expr(located.clone()),
             _ => None,
         };
         match value {
-            Some(value) => self.follow(&value, steps + 1),
-            None => Meaning::Unknown(self.why(located, "it is looked up at run time")),
+            Some(value) => self.resolve_at(&value, steps + 1),
+            None => Resolved::Unknown(self.unknown_reason(located, "it is looked up at run time")),
         }
     }
 
-    /// Returns what `self`, `cls` or `this` is in a place: what the method is called on, else the class around it.
+    /// Returns the value of `self`, `cls` or `this`: the object that the method is called on, or the enclosing class.
     pub(super) fn receiver<'p>(&'p self, located: &Located<'p>) -> Option<Receiver<'p>> {
         let mut frame = located.frame.as_ref();
         while let Some(current) = frame {
@@ -125,24 +125,24 @@ impl Project {
         None
     }
 
-    /// Returns the class or instance that an expression is, by what it means.
-    fn receiver_of<'p>(&'p self, object: &Located<'p>, meaning: &Meaning<'p>, steps: usize) -> Option<Receiver<'p>> {
+    /// Returns the class or instance that an expression resolves to.
+    fn receiver_of<'p>(&'p self, object: &Located<'p>, resolved: &Resolved<'p>, steps: usize) -> Option<Receiver<'p>> {
         if matches!(&object.expr.kind, Kind::Name(name) if is_receiver(name)) {
             return self.receiver(object);
         }
-        match meaning {
-            Meaning::Class(module, class) => Some(Receiver { module: *module, class: *class, call: None }),
-            Meaning::Expr(found) => {
-                // A chain of calls is followed once.
+        match resolved {
+            Resolved::Class(module, class) => Some(Receiver { module: *module, class: *class, call: None }),
+            Resolved::Expr(found) => {
+                // Only one call of a chain is followed.
                 let callee = &found.call().filter(|call| call.callee.dotted().is_some())?.callee;
-                match self.follow(&found.with(callee), steps + 1) {
-                    Meaning::Class(module, class) => Some(Receiver { module, class, call: Some(found.clone()) }),
+                match self.resolve_at(&found.with(callee), steps + 1) {
+                    Resolved::Class(module, class) => Some(Receiver { module, class, call: Some(found.clone()) }),
                     _ => None,
                 }
             }
-            // A parameter is what its annotation says, unless that may be a class derived from it.
-            Meaning::Unknown(_) => match self.follow(&self.parameter_annotation(object)?, steps + 1) {
-                Meaning::Class(module, class) if !self.is_derived_from(module, class) => {
+            // A parameter has the class of its annotation, unless a derived class may be passed.
+            Resolved::Unknown(_) => match self.resolve_at(&self.parameter_annotation(object)?, steps + 1) {
+                Resolved::Class(module, class) if !self.is_derived_from(module, class) => {
                     Some(Receiver { module, class, call: None })
                 }
                 _ => None,
@@ -151,13 +151,13 @@ impl Project {
         }
     }
 
-    /// Tells whether a class of the project has this one as a base.
+    /// Whether another class of the project derives from this one.
     fn is_derived_from(&self, module: ModuleId, class: ClassId) -> bool {
         let is_it = |home: ModuleId, scope: usize, base: &Expr| {
             base.last_name() == Some(self.module(module).classes[class].name.as_str())
                 && !matches!(
-                    self.meaning(&Located::new(home, scope, base)),
-                    Meaning::Class(other, id) if (other, id) != (module, class)
+                    self.resolve(&Located::new(home, scope, base)),
+                    Resolved::Class(other, id) if (other, id) != (module, class)
                 )
         };
         self.modules.iter().enumerate().any(|(home, source)| {
@@ -168,17 +168,17 @@ impl Project {
         })
     }
 
-    /// Returns an attribute of a class: one that its constructor sets, its own, or one of a base class.
-    pub(crate) fn attribute<'p>(&'p self, module: ModuleId, class: ClassId, name: &str) -> Option<Meaning<'p>> {
+    /// Resolves an attribute of a class: set by its constructor, defined in its body, or inherited.
+    pub(crate) fn attribute<'p>(&'p self, module: ModuleId, class: ClassId, name: &str) -> Option<Resolved<'p>> {
         self.attribute_of(&Receiver { module, class, call: None }, name, 0)
     }
 
-    fn attribute_of<'p>(&'p self, receiver: &Receiver<'p>, name: &str, steps: usize) -> Option<Meaning<'p>> {
+    fn attribute_of<'p>(&'p self, receiver: &Receiver<'p>, name: &str, steps: usize) -> Option<Resolved<'p>> {
         let class = (receiver.module, receiver.class);
         self.attribute_at(receiver, class, receiver.call.as_ref(), name, steps, &mut HashSet::new())
     }
 
-    /// Looks an attribute up in a class of a receiver's ancestors, whose constructor gets this call.
+    /// Resolves an attribute in one of the receiver's ancestors; `call` is the call of its constructor.
     fn attribute_at<'p>(
         &'p self,
         receiver: &Receiver<'p>,
@@ -187,8 +187,8 @@ impl Project {
         name: &str,
         steps: usize,
         visited: &mut HashSet<(ModuleId, ClassId)>,
-    ) -> Option<Meaning<'p>> {
-        if steps > MAX_STEPS || !visited.insert((module, class)) || !self.step() {
+    ) -> Option<Resolved<'p>> {
+        if steps > MAX_STEPS || !visited.insert((module, class)) || !self.take_step() {
             return None;
         }
         let definition = &self.module(module).classes[class];
@@ -202,32 +202,32 @@ impl Project {
         let frame = Some(Rc::new(frame));
         if let Some(constructor) = constructor {
             let scope = self.module(module).functions[constructor].scope;
-            let set = self.set_in(module, scope, name);
+            let set = self.constructor_assignments(module, scope, name);
             if let [value] = set.as_slice() {
-                return Some(self.follow(&Located { frame, ..Located::new(module, scope, value) }, steps + 1));
+                return Some(self.resolve_at(&Located { frame, ..Located::new(module, scope, value) }, steps + 1));
             }
             if !set.is_empty() {
-                let several = format!("'{name}' gets several values");
-                return Some(Meaning::Unknown(self.why(&Located::new(module, scope, set[0]), several)));
+                let reason = format!("'{name}' is assigned more than once");
+                return Some(Resolved::Unknown(self.unknown_reason(&Located::new(module, scope, set[0]), reason)));
             }
         } else if let Some((call, given)) = call.and_then(|call| Some((call, call.call()?.named(name)?))) {
-            // A data class or a model has the fields that it is made with.
-            return Some(self.follow(&call.with(given), steps + 1));
+            // A data class or a model takes its fields from the call.
+            return Some(self.resolve_at(&call.with(given), steps + 1));
         }
-        let inside = Located { frame: frame.clone(), ..Located::new(module, definition.scope, ANYWHERE) };
-        match self.bound(&inside, definition.scope, name, steps + 1) {
-            Some(Meaning::Function(home, function))
+        let inside = Located { frame: frame.clone(), ..Located::new(module, definition.scope, PLACEHOLDER) };
+        match self.resolve_in_scope(&inside, definition.scope, name, steps + 1) {
+            Some(Resolved::Function(home, function))
                 if self.module(home).functions[function].is_decorated_with("property") =>
             {
-                return self.returned(home, function, None, Some(receiver), steps + 1);
+                return self.resolve_return(home, function, None, Some(receiver), steps + 1);
             }
-            Some(meaning) => return Some(meaning),
+            Some(resolved) => return Some(resolved),
             None => {}
         }
         let outside = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         let super_call = self.super_call(module, class).map(|call| Located { frame, ..call });
         definition.bases.iter().find_map(|base| {
-            let Meaning::Class(home, base) = self.follow(&Located::new(module, outside, base), steps + 1) else {
+            let Resolved::Class(home, base) = self.resolve_at(&Located::new(module, outside, base), steps + 1) else {
                 return None;
             };
             let call = if constructor.is_some() { super_call.as_ref() } else { call };
@@ -235,24 +235,24 @@ impl Project {
         })
     }
 
-    /// Returns what a class says under one of these names: an attribute, or a method that returns it without asking for
-    /// anything (`name`, `get_name`, `getName`). `call` makes an instance of the class.
+    /// Resolves the first of these fields that a class has: an attribute, or a getter without parameters (`name`,
+    /// `get_name`, `getName`). `call` creates an instance of the class.
     pub(crate) fn class_field<'p>(
         &'p self,
         module: ModuleId,
         class: ClassId,
         call: Option<&Located<'p>>,
         keys: &[&str],
-    ) -> Option<Meaning<'p>> {
+    ) -> Option<Resolved<'p>> {
         let receiver = Receiver { module, class, call: call.cloned() };
         let value = |name: &str| match self.attribute_of(&receiver, name, 0)? {
-            Meaning::Function(home, function) => {
+            Resolved::Function(home, function) => {
                 let is_plain =
                     self.module(home).functions[function].parameters.iter().all(|one| is_receiver(&one.name));
-                is_plain.then(|| self.returned(home, function, None, Some(&receiver), 0))?
+                is_plain.then(|| self.resolve_return(home, function, None, Some(&receiver), 0))?
             }
-            Meaning::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
-            meaning => Some(meaning),
+            Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
+            resolved => Some(resolved),
         };
         keys.iter().find_map(|key| {
             let mut letters = key.chars();
@@ -261,7 +261,7 @@ impl Project {
         })
     }
 
-    /// Returns the call of the base class's constructor in the call that makes an instance.
+    /// Returns the call of the base class's constructor, with the arguments of the call that creates an instance.
     pub(crate) fn super_call_in<'p>(
         &'p self,
         module: ModuleId,
@@ -278,7 +278,7 @@ impl Project {
         self.method(module, class, name).map(|(_, id)| id)
     }
 
-    /// Returns the methods of a class by name.
+    /// Returns a method of a class by name.
     pub(crate) fn method(&self, module: ModuleId, class: ClassId, name: &str) -> Option<(ModuleId, FunctionId)> {
         let definition = &self.module(module).classes[class];
         self.module(module).scopes[definition.scope].statements.iter().find_map(|statement| match statement {
@@ -304,8 +304,8 @@ impl Project {
         })
     }
 
-    /// Returns the values that a constructor sets an attribute to: `self.name = …`.
-    fn set_in(&self, module: ModuleId, scope: usize, name: &str) -> Vec<&Expr> {
+    /// Returns the values that a constructor assigns to an attribute: `self.name = …`.
+    fn constructor_assignments(&self, module: ModuleId, scope: usize, name: &str) -> Vec<&Expr> {
         let statements = self.module(module).scopes[scope].statements.iter();
         let set = statements.filter_map(|statement| match statement {
             Statement::SetMember { object, name: set, value } if set == name => {
@@ -316,28 +316,28 @@ impl Project {
         set.collect()
     }
 
-    /// Follows a call of a function of the project that returns one thing, and calls that return what they get.
-    pub(super) fn called<'p>(&'p self, located: &Located<'p>, call: &'p Call, steps: usize) -> Meaning<'p> {
-        let itself = || Meaning::Expr(located.clone());
-        match self.follow(&located.with(&call.callee), steps + 1) {
-            Meaning::Function(module, function) => {
+    /// Resolves a call of a function of the project with one `return`, or of a function that returns its argument.
+    pub(super) fn resolve_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, steps: usize) -> Resolved<'p> {
+        let itself = || Resolved::Expr(located.clone());
+        match self.resolve_at(&located.with(&call.callee), steps + 1) {
+            Resolved::Function(module, function) => {
                 let is_method = self.module(module).functions[function].class.is_some();
                 let receiver = match &call.callee.kind {
                     Kind::Member(object, _) if is_method => {
                         let object = located.with(object);
-                        self.receiver_of(&object, &self.follow(&object, steps + 1), steps + 1)
+                        self.receiver_of(&object, &self.resolve_at(&object, steps + 1), steps + 1)
                     }
                     _ => None,
                 };
                 if is_method && receiver.is_none() {
                     return itself();
                 }
-                self.returned(module, function, Some(located), receiver.as_ref(), steps).unwrap_or_else(itself)
+                self.resolve_return(module, function, Some(located), receiver.as_ref(), steps).unwrap_or_else(itself)
             }
-            Meaning::Foreign(name) => match (name.as_str(), call.arguments.as_slice()) {
+            Resolved::Foreign(name) => match (name.as_str(), call.arguments.as_slice()) {
                 ("Object.freeze" | "Object.seal" | "typing.cast" | "structuredClone" | "copy.deepcopy", arguments) => {
                     match arguments.last() {
-                        Some(last) => self.follow(&located.with(last), steps + 1),
+                        Some(last) => self.resolve_at(&located.with(last), steps + 1),
                         None => itself(),
                     }
                 }
@@ -347,27 +347,28 @@ impl Project {
         }
     }
 
-    /// Returns what a function or method of the project returns in a call, where that is something else than the call.
-    pub(crate) fn made_by_call<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
-        // `make()`, `module.make()` and `Maker().make()`; longer chains are of libraries.
+    /// Returns the result of a call of the project's functions and methods, if it can be resolved.
+    pub(crate) fn resolve_call_result<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
+        // `make()`, `module.make()` and `Maker().make()`; longer chains are library calls.
         let callee = &located.call()?.callee;
         let is_short = callee.dotted().is_some()
             || matches!(&callee.kind, Kind::Member(object, _) if matches!(&object.kind, Kind::Call(call) if call.callee.dotted().is_some()));
         if !is_short {
             return None;
         }
-        self.resolve(located).filter(|found| !std::ptr::eq(found.expr, located.expr))
+        self.resolve_expr(located).filter(|found| !std::ptr::eq(found.expr, located.expr))
     }
 
-    /// Returns what a function returns in a call; none where there are several things or a decorator changes it.
-    fn returned<'p>(
+    /// Resolves the return value of a function in a call. Returns `None` with several `return`s or if a decorator
+    /// changes it.
+    fn resolve_return<'p>(
         &'p self,
         module: ModuleId,
         function: FunctionId,
         call: Option<&Located<'p>>,
         receiver: Option<&Receiver<'p>>,
         steps: usize,
-    ) -> Option<Meaning<'p>> {
+    ) -> Option<Resolved<'p>> {
         let definition = &self.module(module).functions[function];
         let is_plain = |decorator: &Expr| decorator.last_name().is_some_and(|name| PLAIN_DECORATORS.contains(&name));
         if !definition.decorators.iter().all(is_plain) {
@@ -376,10 +377,10 @@ impl Project {
         let returns = self.module(module).returns(function);
         let [(scope, value)] = returns.as_slice() else { return None };
         let frame = Some(Rc::new(self.frame(module, function, call, receiver, false)));
-        Some(self.follow(&Located { module, scope: *scope, expr: value, frame }, steps + 1))
+        Some(self.resolve_at(&Located { module, scope: *scope, expr: value, frame }, steps + 1))
     }
 
-    /// Binds the parameters of a function to the arguments of a call, and to their defaults.
+    /// Binds the parameters of a function to the arguments of a call or to their defaults.
     fn frame<'p>(
         &'p self,
         module: ModuleId,

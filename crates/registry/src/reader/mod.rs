@@ -1,16 +1,15 @@
-//! Reads tools from Python, TypeScript and JavaScript sources, which are parsed and never run.
+//! Reads tools from Python, TypeScript and JavaScript sources by static analysis; nothing is executed.
 //!
-//! Both languages become the same [`syntax`]; [`evaluate`] finds out what names and expressions stand for, and
-//! `find_python` and `find_javascript` know the forms in which libraries let people define tools. Names, descriptions and
-//! parameters are read as far as they are ordinary: a type that is not allows everything. Unknown is only what is really
-//! made at run time.
+//! Sources are lowered to a common [`syntax`]; [`evaluate`] resolves names and expressions, and `find_python` and
+//! `find_javascript` recognise how libraries define tools. Types that are not supported become schemas that allow any
+//! value. Names, descriptions and schemas that are computed at run time are unknown.
 
 mod annotation;
 mod docstring;
 mod evaluate;
 mod find_javascript;
 mod find_python;
-mod found;
+mod discovery;
 mod griffe;
 mod imports;
 mod javascript;
@@ -20,15 +19,15 @@ mod keys;
 mod library;
 mod members;
 mod nesting;
-mod pins;
+mod requirements;
 mod positional;
 mod project;
 mod python;
 mod python_class;
-mod reached;
+mod reachable;
 mod syntax;
 mod text;
-mod unreadable;
+mod parse_error;
 mod uses;
 mod values;
 mod zod;
@@ -39,85 +38,85 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
 
-use self::found::{Findings, Found};
+use self::discovery::{Discovery, FoundTool};
 use self::project::{ModuleId, Project, STACK_BYTES};
-use self::reached::Reached;
+use self::reachable::Reachable;
 use self::syntax::Language;
-use crate::files::shown;
+use crate::files::display_path;
 use crate::json::RegistryError;
 
-/// Reads the tools that files define, in their order; places are named relative to `base`.
+/// Reads the tools that files define, in source order; places are relative to `base`.
 ///
-/// Of a single file, the tools that it imports count too.
+/// For a single file, the tools that it imports are included.
 pub(crate) fn read_sources(paths: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
     std::thread::scope(|scope| {
         let read = || read(paths, base);
         let started = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, read);
         let thread = started.map_err(|error| RegistryError::File(format!("cannot start a thread: {error}")))?;
-        thread.join().map_err(|_| RegistryError::File("the reader failed; please report this".to_owned()))
+        thread.join().map_err(|_| RegistryError::File("internal error in the reader; please report it".to_owned()))
     })
 }
 
 fn read(paths: &[PathBuf], base: &Path) -> Registry {
     let mut project = Project::load(paths, base);
-    let is_single = paths.len() == 1 && project.entries == 1;
-    let modules = if is_single { 0..project.modules.len() } else { 0..project.entries };
-    let mut findings = find(&project, modules.clone());
-    if !findings.nameless.is_empty() {
-        project.add_importers(&project.find_importers(findings.nameless.iter().copied()), base);
-        findings = find(&project, modules);
+    let is_single = paths.len() == 1 && project.entry_count == 1;
+    let modules = if is_single { 0..project.modules.len() } else { 0..project.entry_count };
+    let mut discovery = find(&project, modules.clone());
+    if !discovery.unnamed_modules.is_empty() {
+        project.add_importers(&project.find_importers(discovery.unnamed_modules.iter().copied()), base);
+        discovery = find(&project, modules);
     }
     if is_single {
-        project.hidden_tools(0, &mut findings);
+        project.report_hidden_tools(0, &mut discovery);
     }
-    findings.settle();
+    discovery.resolve_templates();
     let mut gaps: Vec<Gap> = project.gaps.clone();
     if project.is_exhausted() {
-        let place = ToolPlace { source: shown(paths.first().map_or(base, PathBuf::as_path), base), position: None };
-        let what = "there is too much to read at once; name the file or folder of the tools".to_owned();
+        let place = ToolPlace { source: display_path(paths.first().map_or(base, PathBuf::as_path), base), position: None };
+        let what = "the project is too large to analyse; name the file or folder that defines the tools".to_owned();
         gaps.push(Gap { kind: GapKind::Broken, place, what });
     }
     let mut missing = project.missing.clone();
     if is_single {
-        let reached = Reached::from(&project, &findings.handlers);
-        findings.tools.retain(|found| reached.has(found, &findings.servers));
-        findings.gaps.retain(|(origin, _)| reached.whole.contains(&origin.0));
-        missing.retain(|(module, _)| reached.whole.contains(module));
+        let reachable = Reachable::compute(&project, &discovery.handlers);
+        discovery.tools.retain(|found| reachable.contains(found, &discovery.servers));
+        discovery.gaps.retain(|(origin, _)| reachable.modules.contains(&origin.0));
+        missing.retain(|(module, _)| reachable.modules.contains(module));
     } else {
-        missing.retain(|(module, _)| *module < project.entries);
+        missing.retain(|(module, _)| *module < project.entry_count);
     }
-    findings.drop_bases(&project);
+    discovery.drop_bases(&project);
     gaps.extend(missing.into_iter().map(|(_, gap)| gap));
-    gaps.extend(findings.gaps.into_iter().map(|(_, gap)| gap));
-    let mut tools = findings.tools;
+    gaps.extend(discovery.gaps.into_iter().map(|(_, gap)| gap));
+    let mut tools = discovery.tools;
     tools.sort_by_key(|found| found.origin);
     collect(tools, gaps)
 }
 
-/// Finds the tools of some modules; the others only say more of them.
-fn find(project: &Project, modules: Range<ModuleId>) -> Findings {
-    let mut findings = Findings::default();
+/// Finds the tools of some modules; the other modules are used to resolve names.
+fn find(project: &Project, modules: Range<ModuleId>) -> Discovery {
+    let mut discovery = Discovery::default();
     let keys = project.keys();
     for module in modules {
         match project.module(module).language {
-            Language::Python => project.find_in_python(module, &mut findings),
-            Language::JavaScript => project.find_in_javascript(module, &keys, &mut findings),
+            Language::Python => project.find_python_tools(module, &mut discovery),
+            Language::JavaScript => project.find_javascript_tools(module, &keys, &mut discovery),
         }
     }
-    findings
+    discovery
 }
 
-fn collect(tools: Vec<Found>, gaps: Vec<Gap>) -> Registry {
+fn collect(tools: Vec<FoundTool>, gaps: Vec<Gap>) -> Registry {
     let mut registry = Registry::default();
-    let known =
+    let completeness =
         |tool: &Tool| usize::from(tool.description.get().is_some()) + usize::from(tool.input_schema.get().is_some());
-    // Of several places the one that says more defines the tool; the others mention it.
-    let mut most: HashMap<String, usize> = HashMap::new();
-    for Found { tool, .. } in &tools {
-        let most = most.entry(tool.name.clone()).or_default();
-        *most = known(tool).max(*most);
+    // If a tool appears in several places, the most complete definition is used.
+    let mut most_complete: HashMap<String, usize> = HashMap::new();
+    for FoundTool { tool, .. } in &tools {
+        let most = most_complete.entry(tool.name.clone()).or_default();
+        *most = completeness(tool).max(*most);
     }
-    for Found { tool, .. } in tools.into_iter().filter(|found| known(&found.tool) == most[&found.tool.name]) {
+    for FoundTool { tool, .. } in tools.into_iter().filter(|found| completeness(&found.tool) == most_complete[&found.tool.name]) {
         let (name, place) = (tool.name.clone(), tool.place.clone());
         let facts = (tool.description.clone(), tool.input_schema.clone());
         if let (Err(first), Some(place)) = (registry.add(tool), place) {
@@ -125,7 +124,7 @@ fn collect(tools: Vec<Found>, gaps: Vec<Gap>) -> Registry {
                 continue;
             }
             let at = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-            let what = format!("another tool has the name '{name}' too{at}; this one is left out");
+            let what = format!("a tool named '{name}' is already defined{at}; this one is ignored");
             registry.add_gap(Gap { kind: GapKind::Broken, place, what });
         }
     }

@@ -1,27 +1,27 @@
-//! Calls that define a tool by the order of their arguments: `server.tool("name", "description", { … }, handler)`.
+//! Calls that define a tool by positional arguments: `server.tool("name", "description", { … }, handler)`.
 
 use karat_core::registry::Known;
 use serde_json::{Value, json};
 
-use super::evaluate::{Located, Meaning};
+use super::evaluate::{Located, Resolved};
 use super::find_javascript::DESCRIPTION_KEYS;
-use super::found::{Findings, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};
+use super::discovery::{Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};
 use super::project::Project;
 use super::syntax::Kind;
 use super::text::is_listed;
 use super::values::Entries;
 
-/// Keys of an MCP tool's annotations, which stand where a shape may stand.
+/// Keys of an MCP tool's annotations, which may take the position of a schema.
 const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 impl Project {
     /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
-    pub(super) fn positional_tool<'p>(
+    pub(super) fn add_positional_tool<'p>(
         &'p self,
         located: &Located<'p>,
         arguments: &[Located<'p>],
         variable: Option<&str>,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         let name = self.text(&arguments[0]);
         if arguments.len() < 2 || name.as_ref().is_ok_and(|name| !is_tool_name(name)) {
@@ -29,40 +29,40 @@ impl Project {
         }
         let callee = located.call().and_then(|call| call.callee.last_name()).unwrap_or_default();
         let Positional { description, mut schema, configuration, is_defined } =
-            self.positional_arguments(callee, &arguments[1..], findings);
+            self.parse_positional_arguments(callee, &arguments[1..], discovery);
         if !is_defined && schema.get().is_none() {
             return;
         }
-        // `registerTool("name", settings, handler)`: the settings say both.
+        // `registerTool("name", settings, handler)`: the settings have both description and schema.
         let unread = match (&schema, &description, &configuration) {
             (Known::Unknown(unknown), None, None) if callee != "tool" => Some(Known::Unknown(unknown.clone())),
             _ => None,
         };
-        // Without parameters the handler is all that is left.
+        // Only a handler: the tool has no parameters.
         if schema == Known::Absent && configuration.as_ref().is_none_or(|entries| !entries.is_open) {
             schema = Known::Known(json!({"type": "object", "properties": {}}));
         }
-        self.note_handlers(located, arguments.iter(), findings);
-        self.note_server((located.module, located.expr.at), located, findings);
-        let mut draft = self.draft(located, name, description.as_ref(), schema, variable);
-        draft.description = unread.unwrap_or(draft.description);
+        self.record_handlers(located, arguments.iter(), discovery);
+        self.record_server((located.module, located.expr.at), located, discovery);
+        let mut candidate = self.candidate(located, name, description.as_ref(), schema, variable);
+        candidate.description = unread.unwrap_or(candidate.description);
         if let Some(entries) = &configuration {
-            self.leave_open(located, entries, &mut draft);
+            self.mark_unknown_fields(located, entries, &mut candidate);
         }
-        findings.add(draft, |tool| {
+        discovery.add(candidate, |tool| {
             if let Some(entries) = &configuration {
-                self.extras(entries, tool);
+                self.read_extra_fields(entries, tool);
             }
         });
     }
 
-    /// Reads what follows the name of a tool, which says whether this is a definition: a description, a schema and a
-    /// handler.
-    fn positional_arguments<'p>(
+    /// Reads the arguments after the name: a description, a schema and a handler. They decide whether the call is a
+    /// definition.
+    fn parse_positional_arguments<'p>(
         &'p self,
         callee: &str,
         arguments: &[Located<'p>],
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) -> Positional<'p> {
         let has_handler = arguments.last().is_some_and(|last| {
             let is_literal = matches!(last.expr.kind, Kind::Bool(_) | Kind::Number(_) | Kind::Null | Kind::List(_));
@@ -79,14 +79,14 @@ impl Project {
         for argument in rest {
             let Some(entries) = self.entries(argument) else {
                 // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
-                let is_handler = matches!(self.meaning(argument), Meaning::Function(..));
+                let is_handler = matches!(self.resolve(argument), Resolved::Function(..));
                 if !is_handler && given.schema == Known::Absent && !self.is_handler_name(argument) {
                     given.schema = self.schema(Some(argument));
                 }
                 continue;
             };
-            if let Some(object) = self.resolve(argument) {
-                findings.seen.insert((object.module, object.expr.at));
+            if let Some(object) = self.resolve_expr(argument) {
+                discovery.seen.insert((object.module, object.expr.at));
             }
             let is_configuration = entries.any(&DESCRIPTION_KEYS).is_some()
                 || entries.any(&["inputSchema", "input_schema", "parameters", "schema", "outputSchema"]).is_some();
@@ -110,7 +110,7 @@ impl Project {
         given
     }
 
-    /// Tells whether a variable that is not known is a handler rather than a schema, by its name.
+    /// Whether an unknown variable is a handler rather than a schema, by its name.
     fn is_handler_name(&self, located: &Located<'_>) -> bool {
         let name = located.expr.last_name().unwrap_or_default().to_lowercase();
         ["handler", "callback", "handle", "execute", "fn", "run"].iter().any(|word| name.contains(word))
@@ -118,7 +118,7 @@ impl Project {
     }
 }
 
-/// What stands after the name in a call that defines a tool.
+/// The arguments after the name in a call that defines a tool.
 struct Positional<'p> {
     description: Option<Located<'p>>,
     schema: Known<Value>,
@@ -126,7 +126,7 @@ struct Positional<'p> {
     is_defined: bool,
 }
 
-/// Tells whether a call of this name registers a tool, whatever its arguments are: `tool`, `registerTool`, `addTool`.
+/// Whether a call of this name registers a tool, regardless of its arguments: `tool`, `registerTool`, `addTool`.
 fn is_registrar(name: &str) -> bool {
     let words = words(name);
     let (last, before) = words.split_last().map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));

@@ -1,4 +1,4 @@
-//! The source files that were read, and how they import each other.
+//! Loads source files and the files that they import.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -6,38 +6,37 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 
-use super::imports::{ScriptResolver, python_module};
+use super::imports::{ScriptResolver, find_python_module};
 use super::syntax::{Export, Import, Imported, Language, Module, Statement};
-use super::unreadable::Unreadable;
+use super::parse_error::ParseError;
 use super::{javascript, json_module, python};
-use crate::files::{extension, is_script, shown};
+use crate::files::{extension, is_script, display_path};
 
-/// More modules than this are not the tools of one agent.
 pub(super) const MAX_MODULES: usize = 20_000;
 
-/// Larger than any source with tools in it; generated bundles are not worth reading.
+/// Larger files are generated bundles.
 pub(super) const MAX_FILE_BYTES: u64 = 10 << 20;
 
-/// The stack of a thread that parses: enough for the deepest source that is read at all.
+/// Stack size of parser threads, sufficient for sources of the maximum nesting depth.
 pub(super) const STACK_BYTES: usize = 512 << 20;
 
 pub(crate) type ModuleId = usize;
 
-/// A module's name as another module writes it: dots before it, and the name or specifier.
+/// A module as imported: the number of leading dots, and the name or specifier.
 type Specifier = (u32, String);
 
 pub(crate) struct Project {
     pub(crate) modules: Vec<Module>,
-    /// Number of modules that were asked for; the rest is imported by them.
-    pub(crate) entries: usize,
-    /// Where the modules begin that import others and only give them names.
-    pub(crate) importers: ModuleId,
+    /// Number of requested modules; the others are imported by them.
+    pub(crate) entry_count: usize,
+    /// The first of the modules that are read only because they import others and name their tools.
+    pub(crate) first_importer: ModuleId,
     imports: HashMap<(ModuleId, Specifier), Option<ModuleId>>,
     /// Files that cannot be read.
     pub(crate) gaps: Vec<Gap>,
-    /// Files that modules pass on and that are not there: they may define tools.
+    /// Missing files that modules re-export: they may define tools.
     pub(crate) missing: Vec<(ModuleId, Gap)>,
-    /// Steps of evaluation that are left: a few lines can ask for more than there is time for.
+    /// Remaining evaluation steps, which bound the time for hostile sources.
     steps: Steps,
 }
 
@@ -46,30 +45,29 @@ struct Steps {
     statement: Cell<usize>,
 }
 
-/// Steps for all of a project, and for one statement of it.
 const MAX_TOTAL_STEPS: usize = 50_000_000;
 const MAX_STATEMENT_STEPS: usize = 300_000;
 
 impl Project {
-    /// Reads files and, step by step, the files of the project that they import.
+    /// Reads files and, transitively, the files of the project that they import.
     pub(crate) fn load(entries: &[PathBuf], base: &Path) -> Self {
         let mut loader = Loader { base, by_path: HashMap::new(), scripts: ScriptResolver::default() };
         let steps = Steps { total: Cell::new(MAX_TOTAL_STEPS), statement: Cell::new(MAX_STATEMENT_STEPS) };
         let mut project = Self {
             modules: Vec::new(),
-            entries: 0,
-            importers: 0,
+            entry_count: 0,
+            first_importer: 0,
             imports: HashMap::new(),
             gaps: Vec::new(),
             missing: Vec::new(),
             steps,
         };
         loader.read(&mut project, entries);
-        project.entries = project.modules.len();
+        project.entry_count = project.modules.len();
         let mut next = 0;
         while next < project.modules.len() && project.modules.len() < MAX_MODULES {
             let until = project.modules.len();
-            let wanted: Vec<_> = (next..until).flat_map(|module| loader.imported(&project, module)).collect();
+            let wanted: Vec<_> = (next..until).flat_map(|module| loader.imports_of(&project, module)).collect();
             let mut missing: Vec<PathBuf> = wanted.iter().filter_map(|(_, path)| path.clone()).collect();
             missing.sort();
             missing.dedup();
@@ -77,48 +75,48 @@ impl Project {
             loader.read(&mut project, &missing);
             for (key, path) in wanted {
                 if path.is_none() {
-                    project.note_missing(&key);
+                    project.record_missing(&key);
                 }
                 let module = path.and_then(|path| loader.by_path.get(&path).copied().flatten());
                 project.imports.insert(key, module);
             }
             next = until;
         }
-        project.importers = project.modules.len();
+        project.first_importer = project.modules.len();
         project
     }
 
-    /// Reads files that import what was read, with none of their other imports.
+    /// Reads files that import the loaded modules, without their other imports.
     pub(crate) fn add_importers(&mut self, paths: &[PathBuf], base: &Path) {
         let by_path = self.modules.iter().enumerate().map(|(id, module)| (module.path.clone(), Some(id))).collect();
         let mut loader = Loader { base, by_path, scripts: ScriptResolver::default() };
         let gaps = self.gaps.len();
         loader.read(self, paths);
-        // What does not matter to the tools may be broken.
+        // Errors in these files do not affect the tools.
         self.gaps.truncate(gaps);
-        for module in self.importers..self.modules.len() {
-            for (key, path) in loader.imported(self, module) {
+        for module in self.first_importer..self.modules.len() {
+            for (key, path) in loader.imports_of(self, module) {
                 let home = path.and_then(|path| loader.by_path.get(&path).copied().flatten());
                 self.imports.insert(key, home);
             }
         }
     }
 
-    fn note_missing(&mut self, (module, (_, specifier)): &(ModuleId, Specifier)) {
+    fn record_missing(&mut self, (module, (_, specifier)): &(ModuleId, Specifier)) {
         let source = &self.modules[*module];
-        let is_passed_on = source.exports.iter().any(|export| match export {
+        let is_re_exported = source.exports.iter().any(|export| match export {
             Export::From { specifier: from, .. } | Export::All { specifier: from } => from == specifier,
             Export::Local { .. } => false,
         });
-        if is_passed_on && specifier.starts_with('.') {
-            let place = ToolPlace { source: source.shown.clone(), position: None };
-            let what = format!("there is no file for '{specifier}'");
+        if is_re_exported && specifier.starts_with('.') {
+            let place = ToolPlace { source: source.display_path.clone(), position: None };
+            let what = format!("no file found for '{specifier}'");
             self.missing.push((*module, Gap { kind: GapKind::Broken, place, what }));
         }
     }
 
-    /// Takes a step of evaluation; false when there are none left.
-    pub(super) fn step(&self) -> bool {
+    /// Consumes an evaluation step. Returns false if none are left.
+    pub(super) fn take_step(&self) -> bool {
         let Steps { total, statement } = &self.steps;
         if total.get() == 0 || statement.get() == 0 {
             return false;
@@ -128,24 +126,24 @@ impl Project {
         true
     }
 
-    /// Tells whether there are no steps left for the rest of the project.
+    /// Whether the steps for the whole project are used up.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps.total.get() == 0
     }
 
-    /// Begins with another statement.
-    pub(super) fn next_statement(&self) {
+    /// Resets the steps for the next statement.
+    pub(super) fn reset_statement_steps(&self) {
         self.steps.statement.set(MAX_STATEMENT_STEPS);
     }
 
-    pub(crate) fn imported(&self, from: ModuleId, level: u32, name: &str) -> Option<ModuleId> {
+    pub(crate) fn imported_module(&self, from: ModuleId, level: u32, name: &str) -> Option<ModuleId> {
         self.imports.get(&(from, (level, name.to_owned()))).copied().flatten()
     }
 }
 
 struct Loader<'b> {
     base: &'b Path,
-    /// None where a file cannot be read.
+    /// `None` for a file that cannot be read.
     by_path: HashMap<PathBuf, Option<ModuleId>>,
     scripts: ScriptResolver,
 }
@@ -158,9 +156,9 @@ impl Loader<'_> {
                     project.modules.push(module);
                     Some(project.modules.len() - 1)
                 }
-                Err(Unreadable { position, why }) => {
-                    let place = ToolPlace { source: shown(path, self.base), position };
-                    project.gaps.push(Gap { kind: GapKind::Broken, place, what: why });
+                Err(ParseError { position, message }) => {
+                    let place = ToolPlace { source: display_path(path, self.base), position };
+                    project.gaps.push(Gap { kind: GapKind::Broken, place, what: message });
                     None
                 }
             };
@@ -168,15 +166,15 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns what a module imports, with the file of each.
-    fn imported(&mut self, project: &Project, id: ModuleId) -> Vec<((ModuleId, Specifier), Option<PathBuf>)> {
+    /// Returns the imports of a module, with their files.
+    fn imports_of(&mut self, project: &Project, id: ModuleId) -> Vec<((ModuleId, Specifier), Option<PathBuf>)> {
         let module = &project.modules[id];
         let mut specifiers: Vec<Specifier> = Vec::new();
         for statement in module.scopes.iter().flat_map(|scope| &scope.statements) {
             let Statement::Import(Import { level, from, what, .. }) = statement else { continue };
             specifiers.push((*level, from.clone()));
             if let (Language::Python, Imported::Name(name)) = (module.language, what) {
-                // The name may be a module of the package.
+                // The name may be a submodule of the package.
                 specifiers.push((*level, submodule(from, name)));
             }
         }
@@ -190,7 +188,7 @@ impl Loader<'_> {
         let (scripts, module) = (&mut self.scripts, &project.modules[id]);
         let resolve = |(level, name): Specifier| {
             let path = match module.language {
-                Language::Python => python_module(&module.path, level, &name),
+                Language::Python => find_python_module(&module.path, level, &name),
                 Language::JavaScript => scripts.resolve(&module.path, &name),
             };
             ((id, (level, name)), path.filter(|path| *path != module.path))
@@ -205,7 +203,7 @@ pub(super) fn submodule(package: &str, name: &str) -> String {
 }
 
 /// Parses files on all cores.
-fn parse_all(paths: &[PathBuf], base: &Path) -> Vec<Result<Module, Unreadable>> {
+fn parse_all(paths: &[PathBuf], base: &Path) -> Vec<Result<Module, ParseError>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let share = paths.len().div_ceil(cores).max(16);
     let parse_share = move |share: &[PathBuf]| share.iter().map(|path| parse(path, base)).collect::<Vec<_>>();
@@ -215,25 +213,25 @@ fn parse_all(paths: &[PathBuf], base: &Path) -> Vec<Result<Module, Unreadable>> 
         let started: Vec<_> = paths.chunks(share.max(1)).map(|share| (share, start(share))).collect();
         let parsed = started.into_iter().flat_map(|(share, thread)| {
             let parsed = thread.ok().and_then(|thread| thread.join().ok());
-            parsed.unwrap_or_else(|| share.iter().map(|_| Err(Unreadable::whole("the parser failed"))).collect())
+            parsed.unwrap_or_else(|| share.iter().map(|_| Err(ParseError::new("the parser failed"))).collect())
         });
         parsed.collect()
     })
 }
 
-fn parse(path: &Path, base: &Path) -> Result<Module, Unreadable> {
-    let unreadable = |error: std::io::Error| Unreadable::whole(format!("cannot read it: {error}"));
-    if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_BYTES {
-        return Err(Unreadable::whole(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+fn parse(path: &Path, base: &Path) -> Result<Module, ParseError> {
+    let parse_error = |error: std::io::Error| ParseError::new(format!("cannot read it: {error}"));
+    if std::fs::metadata(path).map_err(parse_error)?.len() > MAX_FILE_BYTES {
+        return Err(ParseError::new(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
     }
-    let text = String::from_utf8(std::fs::read(path).map_err(unreadable)?)
-        .map_err(|_| Unreadable::whole("it is not UTF-8"))?;
+    let text = String::from_utf8(std::fs::read(path).map_err(parse_error)?)
+        .map_err(|_| ParseError::new("it is not UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    let shown = shown(path, base);
+    let display_path = display_path(path, base);
     match extension(path).as_str() {
-        "py" => python::parse(path, &shown, &text),
-        "json" => json_module::parse(path, &shown, text),
-        _ if is_script(path) => javascript::parse(path, &shown, text),
-        _ => Err(Unreadable::whole("it is not a source file that karat reads")),
+        "py" => python::parse(path, &display_path, &text),
+        "json" => json_module::parse(path, &display_path, text),
+        _ if is_script(path) => javascript::parse(path, &display_path, text),
+        _ => Err(ParseError::new("it is not a supported source file")),
     }
 }

@@ -1,4 +1,4 @@
-//! Python source → [`Module`].
+//! Lowers Python sources to a [`Module`].
 
 use std::path::Path;
 
@@ -15,27 +15,27 @@ use super::syntax::{
     Arithmetic, Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, Imported, Kind, Language, Module,
     Owner, Parameter, ParameterKind, ScopeId, Statement, Text,
 };
-use super::unreadable::Unreadable;
+use super::parse_error::ParseError;
 
-pub(super) fn parse(path: &Path, shown: &str, text: &str) -> Result<Module, Unreadable> {
-    // As Python reads it: every kind of line end is one character.
+pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Module, ParseError> {
+    // Normalise line ends, as Python does.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     if bracket_depth(&text) > MAX_DEPTH {
-        return Err(Unreadable::whole("it is nested too deeply"));
+        return Err(ParseError::new("it is nested too deeply"));
     }
-    let mut module = Module::new(path.to_owned(), shown.to_owned(), Language::Python, text);
+    let mut module = Module::new(path.to_owned(), display_path.to_owned(), Language::Python, text);
     let parsed = parse_unchecked(&module.text, ParseOptions::from(Mode::Module));
     if let Some(error) = parsed.errors().first() {
         let position = module.place(error.location.start().to_u32()).position;
-        return Err(Unreadable {
+        return Err(ParseError {
             position,
-            why: format!("syntax error: {}", error.error.to_string().trim_end_matches('.')),
+            message: format!("syntax error: {}", error.error.to_string().trim_end_matches('.')),
         });
     }
-    let Some(parsed) = parsed.try_into_module() else { return Err(Unreadable::whole("it is not a module")) };
+    let Some(parsed) = parsed.try_into_module() else { return Err(ParseError::new("it is not a module")) };
     let mut lowering = Lowering { module: &mut module, depth: 0 };
     lowering.statements(0, None, parsed.suite());
-    // Its drop is recursive, and a long chain of operators overflows the stack.
+    // Its drop is recursive: a long chain of operators would overflow the stack.
     std::mem::forget(parsed);
     Ok(module)
 }
@@ -73,7 +73,7 @@ impl Lowering<'_> {
             }
             Stmt::Assign(assign) => {
                 for (number, target) in assign.targets.iter().enumerate() {
-                    // A field that gets another entry is not what its first value says.
+                    // `field[key] = value` modifies the field.
                     if let (Some(_), PyExpr::Subscript(entry)) = (class, target) {
                         self.rebind(scope, &entry.value);
                     }
@@ -198,7 +198,7 @@ impl Lowering<'_> {
     fn import(&mut self, scope: ScopeId, import: &StmtImport) {
         for alias in &import.names {
             let dotted = alias.name.to_string();
-            // Without an alias the first part is bound, and the rest is reached through it.
+            // Without an alias, only the first part is bound.
             let (local, from) = match &alias.asname {
                 Some(name) => (name.to_string(), dotted),
                 None => (dotted.split('.').next().unwrap_or_default().to_owned(), dotted),
@@ -247,7 +247,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Marks every name of a target as one whose value is not known.
+    /// Marks the values of all names in a target as unknown.
     fn rebind(&mut self, scope: ScopeId, target: &PyExpr) {
         match target {
             PyExpr::Name(name) => self.push(scope, Statement::Rebind { name: name.id.to_string() }),
@@ -349,7 +349,7 @@ impl Lowering<'_> {
                 }
             }
             PyExpr::If(condition) => {
-                Kind::Either(self.boxed(scope, &condition.body), self.boxed(scope, &condition.orelse))
+                Kind::Conditional(self.boxed(scope, &condition.body), self.boxed(scope, &condition.orelse))
             }
             PyExpr::List(list) => Kind::List(self.expressions(scope, &list.elts)),
             PyExpr::Tuple(tuple) => Kind::List(self.expressions(scope, &tuple.elts)),

@@ -1,13 +1,13 @@
-//! Tools that Python classes define: classes on a library's or the project's own `Tool`, instances of them, and models
-//! whose fields are the arguments.
+//! Finds tools that Python classes define: subclasses of a library's or the project's own `Tool`, their instances, and
+//! models whose fields are the arguments.
 
 use karat_core::registry::Known;
 use serde_json::Value;
 
 use super::docstring::Docstring;
-use super::evaluate::{Located, Meaning};
+use super::evaluate::{Located, Resolved};
 use super::find_python::{DESCRIPTION_KEYS, NAME_KEYS, Settings, is_decorator};
-use super::found::{Draft, Findings, SCHEMA_KEYS, is_tool_name, says_tools};
+use super::discovery::{Candidate, Discovery, SCHEMA_KEYS, is_tool_name, mentions_tools};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Expr, ScopeId, Statement};
@@ -16,16 +16,16 @@ const CLASS_NAME_KEYS: [&str; 2] = ["name", "tool_name"];
 const METHODS: [&str; 8] = ["_run", "forward", "_arun", "run", "execute", "__call__", "call", "arun"];
 
 impl Project {
-    /// A class that stands on a class of tools and says its name, or says all that a tool has.
-    pub(super) fn tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, findings: &mut Findings) {
+    /// A class that derives from a tool class and has a name, or has all fields of a tool.
+    pub(super) fn add_class_tool(&self, module: ModuleId, scope: ScopeId, id: ClassId, discovery: &mut Discovery) {
         let class = &self.module(module).classes[id];
         let decorator = class.decorators.iter().find(|decorator| is_decorator(decorator));
         if let Some(decorator) = decorator {
-            self.decorated_class(module, scope, id, decorator, findings);
+            self.add_decorated_class(module, scope, id, decorator, discovery);
             return;
         }
         let is_tool = self.is_tool_class(module, scope, id, 0);
-        // Of other classes only those count that say a name themselves.
+        // Other classes must define a name themselves.
         let names_itself = self.method(module, id, "__init__").is_some()
             || self.module(module).scopes[class.scope].statements.iter().any(|statement| match statement {
                 Statement::Assign { name, .. } | Statement::Define { name, .. } => name.ends_with("name"),
@@ -34,64 +34,64 @@ impl Project {
         if !is_tool && !names_itself {
             return;
         }
-        if let Some(draft) = self.class_tool(module, id, None, None, is_tool) {
-            findings.handlers.insert((module, class.scope));
-            findings.add(draft, |_| ());
+        if let Some(candidate) = self.class_tool(module, id, None, None, is_tool) {
+            discovery.handlers.insert((module, class.scope));
+            discovery.add(candidate, |_| ());
         }
     }
 
-    /// `@tool class Search(BaseModel)`: the fields of a model are the arguments; other classes have to say what they are.
-    fn decorated_class(
+    /// `@tool class Search(BaseModel)`: the fields of a model are the arguments; other classes must define them.
+    fn add_decorated_class(
         &self,
         module: ModuleId,
         scope: ScopeId,
         id: ClassId,
         decorator: &Expr,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         let decorator = Located::new(module, scope, decorator);
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
         let has_fields =
             !self.is_tool_class(module, scope, id, 0) && self.model_schema(module, id).get("properties").is_some();
         let names_itself = self.class_field(module, id, None, &CLASS_NAME_KEYS).is_some();
-        let draft = self.class_tool(module, id, None, settings.as_ref(), true);
-        let is_named = draft.as_ref().is_some_and(|draft| draft.name.is_ok());
+        let candidate = self.class_tool(module, id, None, settings.as_ref(), true);
+        let is_named = candidate.as_ref().is_some_and(|candidate| candidate.name.is_ok());
         if has_fields && (!names_itself || !is_named || self.library(&decorator) == Library::LangChain) {
-            self.model_tool(module, id, settings.as_ref(), findings);
-        } else if let Some(draft) = draft {
-            findings.handlers.insert((module, self.module(module).classes[id].scope));
-            findings.add(draft, |_| ());
+            self.add_model_tool(module, id, settings.as_ref(), discovery);
+        } else if let Some(candidate) = candidate {
+            discovery.handlers.insert((module, self.module(module).classes[id].scope));
+            discovery.add(candidate, |_| ());
         } else {
-            let why = self.why(&decorator, "what the decorator makes of the class shows only at run time");
-            findings.add_unnamed((module, self.module(module).classes[id].at), why);
+            let reason = self.unknown_reason(&decorator, "the decorator's effect on the class is known only at run time");
+            discovery.add_unnamed((module, self.module(module).classes[id].at), reason);
         }
     }
 
-    /// An instance of a class of tools that gets another name than its class has: `Search(name="search_docs")`.
-    pub(super) fn tool_instance<'p>(&'p self, located: &Located<'p>, call: &'p Call, findings: &mut Findings) -> bool {
-        let Meaning::Class(module, id) = self.meaning(&located.with(&call.callee)) else { return false };
+    /// An instance of a tool class with a different name than its class: `Search(name="search_docs")`.
+    pub(super) fn add_instance_tool<'p>(&'p self, located: &Located<'p>, call: &'p Call, discovery: &mut Discovery) -> bool {
+        let Resolved::Class(module, id) = self.resolve(&located.with(&call.callee)) else { return false };
         let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
         if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {
             return false;
         }
-        let Some(mut draft) = self.class_tool(module, id, Some(located), None, true) else { return false };
+        let Some(mut candidate) = self.class_tool(module, id, Some(located), None, true) else { return false };
         let own_name = self.class_tool(module, id, None, None, true).map(|own| own.name);
-        if draft.name.is_err() || own_name.as_ref() == Some(&draft.name) {
+        if candidate.name.is_err() || own_name.as_ref() == Some(&candidate.name) {
             return false;
         }
         let site = (located.module, located.expr.at);
         if matches!(own_name, Some(Err(_))) {
-            findings.call_site = Some((site, self.place(located)));
-            findings.add(draft, |_| ());
-            findings.call_site = None;
+            discovery.call_site = Some((site, self.place(located)));
+            discovery.add(candidate, |_| ());
+            discovery.call_site = None;
         } else {
-            (draft.origin, draft.place) = (site, self.place(located));
-            findings.add(draft, |_| ());
+            (candidate.origin, candidate.place) = (site, self.place(located));
+            discovery.add(candidate, |_| ());
         }
         true
     }
 
-    /// Reads what a class of tools says, or an instance that a call makes of it.
+    /// Reads a tool class, or an instance of it that a call creates.
     fn class_tool<'p>(
         &'p self,
         module: ModuleId,
@@ -99,15 +99,15 @@ impl Project {
         call: Option<&Located<'p>>,
         decorator: Option<&Settings<'_, 'p>>,
         is_tool: bool,
-    ) -> Option<Draft> {
-        // A base class of a library gets the fields from the constructor.
+    ) -> Option<Candidate> {
+        // A library's base class takes the fields from the constructor.
         let super_call = self.super_call_in(module, id, call);
         let field = |keys: &[&str]| {
-            let given = decorator.and_then(|settings| settings.named(keys)).map(Meaning::Expr);
+            let given = decorator.and_then(|settings| settings.named(keys)).map(Resolved::Expr);
             given.or_else(|| self.class_field(module, id, call, keys)).or_else(|| {
                 let located = super_call.as_ref()?;
                 let settings = Settings { call: located.call()?, located, is_decorator: true };
-                settings.named(keys).map(Meaning::Expr)
+                settings.named(keys).map(Resolved::Expr)
             })
         };
         let registered = decorator.and_then(|settings| settings.first_text(self));
@@ -117,12 +117,12 @@ impl Project {
         if !is_tool && (description.is_none() || schema.is_none() || !name.as_ref().is_ok_and(is_valid)) {
             return None;
         }
-        // The result of a tool is on a class of that name too, but says nothing else.
+        // Classes of tool results have similar names, but no other fields of a tool.
         if description.is_none() && schema.is_none() && decorator.is_none() && !self.runs(module, id) {
             return None;
         }
         let listed = match &schema {
-            Some(Meaning::Expr(given)) => self.inputs(given),
+            Some(Resolved::Expr(given)) => self.inputs(given),
             _ => None,
         };
         let schema = match (listed, schema) {
@@ -130,19 +130,19 @@ impl Project {
             (None, Some(schema)) => self.class_schema(Some(schema)),
             (None, None) => self.method_schema(module, id),
         };
-        // Other classes have parameters too.
-        (is_tool || schema.get().is_some()).then(|| self.class_draft(module, id, name, description, schema))
+        // Other classes can have parameters too, so require a valid schema.
+        (is_tool || schema.get().is_some()).then(|| self.class_candidate(module, id, name, description, schema))
     }
 
-    /// Tells whether a class has a method that runs a tool, of its own or of a class of the project.
+    /// Whether a class has or inherits a method that runs a tool.
     fn runs(&self, module: ModuleId, id: ClassId) -> bool {
-        METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Meaning::Function(..))))
+        METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Resolved::Function(..))))
     }
 
     /// Returns the schema of the method that runs a tool.
     fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
         let method = METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
-            Meaning::Function(home, method) => Some(self.signature_schema(home, method, false)),
+            Resolved::Function(home, method) => Some(self.signature_schema(home, method, false)),
             _ => None,
         });
         method.map_or(Known::Absent, Known::Known)
@@ -151,34 +151,34 @@ impl Project {
     fn is_tool_class(&self, module: ModuleId, scope: ScopeId, id: ClassId, depth: usize) -> bool {
         let class = &self.module(module).classes[id];
         depth < 10
-            && class.bases.iter().any(|base| match self.meaning(&Located::new(module, scope, base)) {
-                Meaning::Class(home, base) => {
+            && class.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
+                Resolved::Class(home, base) => {
                     let outside = self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
-                    says_tools(&self.module(home).classes[base].name)
+                    mentions_tools(&self.module(home).classes[base].name)
                         || self.is_tool_class(home, outside, base, depth + 1)
                 }
-                _ => base.last_name().is_some_and(says_tools),
+                _ => base.last_name().is_some_and(mentions_tools),
             })
     }
 
-    /// Returns the pydantic model that an expression is.
+    /// Returns the pydantic model that an expression refers to.
     pub(super) fn model<'p>(&'p self, located: &Located<'p>) -> Option<(ModuleId, ClassId)> {
-        match self.meaning(located) {
-            Meaning::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
+        match self.resolve(located) {
+            Resolved::Class(module, id) => self.is_model(module, id, 0).then_some((module, id)),
             _ => None,
         }
     }
 
     /// Adds a model whose fields are the arguments: `pydantic_function_tool(Search)`, `bind_tools([Search])`, `@tool`.
-    pub(super) fn model_tool(
+    pub(super) fn add_model_tool(
         &self,
         module: ModuleId,
         id: ClassId,
         settings: Option<&Settings<'_, '_>>,
-        findings: &mut Findings,
+        discovery: &mut Discovery,
     ) {
         let class = &self.module(module).classes[id];
-        // A tool of its own is found as a class.
+        // Tool classes are found separately.
         if self.is_tool_class(module, self.module(module).scopes[class.scope].parent.unwrap_or(0), id, 0) {
             return;
         }
@@ -192,16 +192,16 @@ impl Project {
         if let Some(members) = schema.as_object_mut() {
             members.shift_remove("description");
         }
-        let description = given(&DESCRIPTION_KEYS).map(Meaning::Expr);
-        let mut draft = self.class_draft(module, id, name, description, Known::Known(schema));
+        let description = given(&DESCRIPTION_KEYS).map(Resolved::Expr);
+        let mut candidate = self.class_candidate(module, id, name, description, Known::Known(schema));
         let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
         if let (true, None, Some(doc)) = (is_parsed, given(&DESCRIPTION_KEYS), &class.docstring) {
-            draft.description = Known::Known(Docstring::read(&doc.text).summary);
+            candidate.description = Known::Known(Docstring::read(&doc.text).summary);
         }
         if let (Some(settings @ Settings { is_decorator: false, .. }), Some(_)) = (settings, given(&NAME_KEYS)) {
-            // A name of its own makes it another tool than the model itself.
-            draft.origin = (settings.located.module, settings.located.expr.at);
+            // An explicit name makes it a different tool from the model itself.
+            candidate.origin = (settings.located.module, settings.located.expr.at);
         }
-        findings.add(draft, |_| ());
+        discovery.add(candidate, |_| ());
     }
 }

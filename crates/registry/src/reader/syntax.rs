@@ -1,5 +1,5 @@
-//! What karat keeps of a source file, in one form for Python, TypeScript and JavaScript: scopes with their statements,
-//! functions, classes, and the expressions that can define a tool.
+//! A simplified syntax tree, common to Python, TypeScript and JavaScript: scopes with their statements, functions,
+//! classes, and the expressions that can define a tool.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(crate) enum Language {
     JavaScript,
 }
 
-/// Index of a scope within its module; 0 is the module's own.
+/// Index of a scope within its module; 0 is the module scope.
 pub(crate) type ScopeId = usize;
 pub(crate) type FunctionId = usize;
 pub(crate) type ClassId = usize;
@@ -21,8 +21,8 @@ pub(crate) type ClassId = usize;
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) path: PathBuf,
-    /// The path as a person names it.
-    pub(crate) shown: String,
+    /// The path for messages.
+    pub(crate) display_path: String,
     pub(crate) language: Language,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) functions: Vec<Function>,
@@ -30,18 +30,18 @@ pub(crate) struct Module {
     pub(crate) exports: Vec<Export>,
     pub(crate) text: String,
     pub(crate) line_starts: Vec<u32>,
-    /// Where the text has bytes that continue a character, for the columns.
-    continued: Vec<u32>,
+    /// Offsets of UTF-8 continuation bytes, to compute columns.
+    continuation_bytes: Vec<u32>,
 }
 
 impl Module {
-    pub(crate) fn new(path: PathBuf, shown: String, language: Language, text: String) -> Self {
+    pub(crate) fn new(path: PathBuf, display_path: String, language: Language, text: String) -> Self {
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| offset(at + 1))).collect();
         let bytes = text.bytes().enumerate();
-        let continued = bytes.filter(|(_, byte)| byte & 0xC0 == 0x80).map(|(at, _)| offset(at)).collect();
+        let continuation_bytes = bytes.filter(|(_, byte)| byte & 0xC0 == 0x80).map(|(at, _)| offset(at)).collect();
         Self {
             path,
-            shown,
+            display_path,
             language,
             scopes: vec![Scope::new(None, Owner::Module)],
             functions: Vec::new(),
@@ -49,7 +49,7 @@ impl Module {
             exports: Vec::new(),
             text,
             line_starts,
-            continued,
+            continuation_bytes,
         }
     }
 
@@ -60,7 +60,7 @@ impl Module {
         id
     }
 
-    /// Returns what a function returns, with the scope of each `return`.
+    /// Returns the values that a function returns, with the scope of each `return`.
     pub(crate) fn returns(&self, function: FunctionId) -> Vec<(ScopeId, &Expr)> {
         let mut scopes = vec![self.functions[function].scope];
         let mut next = 0;
@@ -83,10 +83,10 @@ impl Module {
     pub(crate) fn place(&self, at: u32) -> ToolPlace {
         let line = self.line_starts.partition_point(|start| *start <= at).saturating_sub(1);
         let start = self.line_starts.get(line).copied().unwrap_or_default() as usize;
-        let continued = |until: usize| self.continued.partition_point(|at| (*at as usize) < until);
+        let continuations_before = |until: usize| self.continuation_bytes.partition_point(|at| (*at as usize) < until);
         let at = (at as usize).min(self.text.len());
-        let column = (at - start) - (continued(at) - continued(start)) + 1;
-        ToolPlace { source: self.shown.clone(), position: Some(Position { line: line + 1, column }) }
+        let column = (at - start) - (continuations_before(at) - continuations_before(start)) + 1;
+        ToolPlace { source: self.display_path.clone(), position: Some(Position { line: line + 1, column }) }
     }
 }
 
@@ -98,11 +98,11 @@ pub(crate) fn offset(at: usize) -> u32 {
 pub(crate) struct Scope {
     pub(crate) parent: Option<ScopeId>,
     pub(crate) owner: Owner,
-    /// The scopes within it.
+    /// Nested scopes.
     pub(crate) inner: Vec<ScopeId>,
     /// In source order.
     pub(crate) statements: Vec<Statement>,
-    /// By name: the statements that bind it.
+    /// Indexes of binding statements, by name.
     bindings: HashMap<String, Vec<usize>>,
 }
 
@@ -134,7 +134,7 @@ pub(crate) enum Owner {
     Module,
     Function(FunctionId),
     Class(ClassId),
-    /// Braces in JavaScript. Python has none: its conditions and loops belong to what they stand in.
+    /// A block in JavaScript. In Python, blocks belong to the enclosing scope.
     Block,
 }
 
@@ -146,7 +146,7 @@ pub(crate) enum Statement {
         value: Option<Expr>,
         annotation: Option<Expr>,
     },
-    /// A name that gets a value that cannot be read: a loop's, a destructured one, one that is changed.
+    /// A name whose value is unknown: a loop variable, a destructured name, or one that is modified.
     Rebind {
         name: String,
     },
@@ -219,7 +219,7 @@ pub(crate) struct Function {
     /// The scope of its body; its parent is where the function is defined.
     pub(crate) scope: ScopeId,
     pub(crate) parameters: Vec<Parameter>,
-    /// The type of what it returns; of Python only.
+    /// The return type; Python only.
     pub(crate) returns: Option<Expr>,
     pub(crate) docstring: Option<Text>,
     pub(crate) decorators: Vec<Expr>,
@@ -278,7 +278,7 @@ pub(crate) enum Kind {
     Bool(bool),
     Number(serde_json::Number),
     Text(String),
-    /// Texts and values that are joined: an f-string or a template.
+    /// An f-string or a template.
     Template(Vec<Expr>),
     /// A list, tuple, set or array.
     List(Vec<Expr>),
@@ -289,22 +289,21 @@ pub(crate) enum Kind {
     Member(Box<Expr>, String),
     Index(Box<Expr>, Box<Expr>),
     Add(Box<Expr>, Box<Expr>),
-    /// Of numbers.
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
     /// `a | b`, `a || b`, `a ?? b`, `a or b`.
     Or(Box<Expr>, Box<Expr>),
-    /// Either of the two, by a condition.
-    Either(Box<Expr>, Box<Expr>),
+    /// A conditional expression, without its condition.
+    Conditional(Box<Expr>, Box<Expr>),
     Call(Box<Call>),
     /// An object without some of its entries: `rest` of `const { a, ...rest } = b`.
-    Without(Box<Expr>, Vec<String>),
+    ObjectRest(Box<Expr>, Vec<String>),
     Function(FunctionId),
     Class(ClassId),
-    /// Anything else, with what it contains.
+    /// Any other expression, with its parts.
     Other(Vec<Expr>),
 }
 
-/// An operation on whole numbers, which both languages compute alike.
+/// An integer operation with the same result in both languages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Arithmetic {
     Subtract,
@@ -347,7 +346,7 @@ impl Expr {
         }
     }
 
-    /// Returns a name with its dots, such as `mcp.tool`.
+    /// Returns a dotted name, such as `mcp.tool`.
     pub(crate) fn dotted(&self) -> Option<String> {
         match &self.kind {
             Kind::Name(name) => Some(name.clone()),
@@ -356,8 +355,8 @@ impl Expr {
         }
     }
 
-    /// Calls `visit` for this expression and everything within it, outermost first. Bodies of functions and classes have
-    /// scopes of their own and are not part of it.
+    /// Calls `visit` for this expression and all nested expressions, outermost first. Bodies of functions and classes
+    /// have their own scopes and are not visited.
     pub(crate) fn walk<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         visit(self);
         match &self.kind {
@@ -377,12 +376,12 @@ impl Expr {
                     }
                 }
             }
-            Kind::Spread(inner) | Kind::Member(inner, _) | Kind::Without(inner, _) => inner.walk(visit),
+            Kind::Spread(inner) | Kind::Member(inner, _) | Kind::ObjectRest(inner, _) => inner.walk(visit),
             Kind::Index(left, right)
             | Kind::Add(left, right)
             | Kind::Arithmetic(_, left, right)
             | Kind::Or(left, right)
-            | Kind::Either(left, right) => {
+            | Kind::Conditional(left, right) => {
                 left.walk(visit);
                 right.walk(visit);
             }

@@ -1,4 +1,4 @@
-//! White space of texts.
+//! Whitespace in texts.
 
 /// Removes the indentation that all lines have in common, as `textwrap.dedent` does.
 pub(crate) fn dedent(text: &str) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn clean_doc(text: &str) -> String {
     lines.get(start..end).unwrap_or_default().join("\n")
 }
 
-/// Tells whether a word is in a list of words with spaces between them.
+/// Whether a word is in a space-separated list.
 pub(crate) fn is_listed(word: &str, list: &str) -> bool {
     list.split(' ').any(|listed| listed == word)
 }

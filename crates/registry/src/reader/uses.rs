@@ -1,18 +1,17 @@
-//! Which names the code of a module uses, apart from what its tools use when they run.
+//! Finds the names that a module uses, apart from those that only its tools use when called.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::project::{ModuleId, Project};
 use super::syntax::{Definition, Export, Expr, Kind, Module, Owner, ScopeId, Statement};
 
-/// Scopes of functions and classes that run as tools.
+/// Scopes of functions and classes that implement tools.
 pub(crate) type Handlers = HashSet<(ModuleId, ScopeId)>;
 
-/// The names of a module.
 pub(super) struct ModuleNames {
-    /// What it uses itself: when it is loaded, and in functions that are not only there for its tools.
+    /// Names used on import and in functions that do not only serve tools.
     pub(super) used: BTreeSet<String>,
-    /// All that it mentions, as types too.
+    /// All names in the module, including types.
     pub(super) mentioned: BTreeSet<String>,
 }
 
@@ -23,7 +22,7 @@ struct Names {
 }
 
 impl Project {
-    /// Returns the names that expressions and everything in scopes use, without the bodies of tools.
+    /// Returns the names used in expressions and scopes, without the bodies of tools.
     pub(super) fn used_names<'p>(
         &'p self,
         module: ModuleId,
@@ -57,23 +56,23 @@ impl Project {
         }));
         let bodies = (0..source.scopes.len()).filter(|scope| is_handler(*scope)).collect();
         let run = names_in(source, Vec::new(), bodies, &|_| false);
-        let mut of_tools: BTreeSet<String> = run.used.difference(&run.bound).cloned().collect();
-        closure(&mut of_tools, |name| {
+        let mut tool_names: BTreeSet<String> = run.used.difference(&run.bound).cloned().collect();
+        extend_transitively(&mut tool_names, |name| {
             let scope = top.get(name)?;
             Some(names_in(source, Vec::new(), vec![*scope], &|_| false).used)
         });
-        let own = top.iter().filter(|(name, _)| !of_tools.contains(**name)).map(|(_, scope)| *scope);
+        let own = top.iter().filter(|(name, _)| !tool_names.contains(**name)).map(|(_, scope)| *scope);
         let mut used = names_in(source, exprs, own.collect(), &is_handler).used;
-        closure(&mut used, |name| {
-            let scope = top.get(name).filter(|_| of_tools.contains(name))?;
+        extend_transitively(&mut used, |name| {
+            let scope = top.get(name).filter(|_| tool_names.contains(name))?;
             Some(names_in(source, Vec::new(), vec![*scope], &is_handler).used)
         });
         ModuleNames { used, mentioned: mentioned(source) }
     }
 }
 
-/// Adds the names that names lead to.
-fn closure(names: &mut BTreeSet<String>, more: impl Fn(&str) -> Option<BTreeSet<String>>) {
+/// Adds the names that the names use, transitively.
+fn extend_transitively(names: &mut BTreeSet<String>, more: impl Fn(&str) -> Option<BTreeSet<String>>) {
     let mut open: Vec<String> = names.iter().cloned().collect();
     while let Some(name) = open.pop() {
         for found in more(&name).unwrap_or_default() {
@@ -84,12 +83,12 @@ fn closure(names: &mut BTreeSet<String>, more: impl Fn(&str) -> Option<BTreeSet<
     }
 }
 
-/// Collects the names of expressions and of everything in scopes, but in those that are left out.
+/// Collects the names in expressions and scopes, without the excluded scopes.
 fn names_in<'m>(
     source: &'m Module,
     mut exprs: Vec<&'m Expr>,
     mut scopes: Vec<ScopeId>,
-    is_left_out: &dyn Fn(ScopeId) -> bool,
+    is_excluded: &dyn Fn(ScopeId) -> bool,
 ) -> Names {
     let mut names = Names::default();
     let mut seen: BTreeSet<ScopeId> = BTreeSet::new();
@@ -105,7 +104,7 @@ fn names_in<'m>(
             });
         }
         let Some(scope) = scopes.pop() else { return names };
-        if is_left_out(scope) || !seen.insert(scope) {
+        if is_excluded(scope) || !seen.insert(scope) {
             continue;
         }
         scopes.extend(&source.scopes[scope].inner);
@@ -126,7 +125,7 @@ fn names_in<'m>(
     }
 }
 
-/// Collects all names that the code of a module mentions, types included.
+/// Collects all names in a module, including types.
 fn mentioned(source: &Module) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut add = |expr: &Expr, is_type: bool| {
@@ -134,7 +133,7 @@ fn mentioned(source: &Module) -> BTreeSet<String> {
             Kind::Name(name) => {
                 names.insert(name.clone());
             }
-            // A type may stand in quotes.
+            // A type may be quoted.
             Kind::Text(text) if is_type => {
                 names.extend(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').map(str::to_owned));
             }
@@ -167,7 +166,7 @@ impl Module {
         }
     }
 
-    /// Returns the expressions that are evaluated where something is defined: decorators and base classes.
+    /// Returns the expressions that are evaluated at a definition: decorators and base classes.
     fn defining_expressions(&self, defined: Definition) -> impl Iterator<Item = &Expr> {
         let (decorators, bases): (&[Expr], &[Expr]) = match defined {
             Definition::Function(id) => (&self.functions[id].decorators, &[]),

@@ -1,33 +1,32 @@
-//! Texts, lists and objects that are known without running anything: literals, concatenation, simple templates, spreads.
+//! Evaluates texts, lists and objects statically: literals, concatenation, simple templates and spreads.
 
 use serde_json::{Map, Value};
 
-use super::evaluate::{Located, MAX_STEPS, Meaning, Why};
-use super::found::Origin;
+use super::evaluate::{Located, MAX_STEPS, Resolved, UnknownReason};
+use super::discovery::Origin;
 use super::project::Project;
 use super::syntax::{Arithmetic, Call, Entry, Expr, Kind, Language};
 use super::text::{clean_doc, dedent};
 
-/// Longer texts are not descriptions.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 impl Project {
-    /// Returns the items of a list, spreads included; none where it is not a list or a spread is not known.
+    /// Returns the items of a list, including spreads, or `None` if it is not a list or a spread is unknown.
     pub(crate) fn items<'p>(&'p self, located: &Located<'p>) -> Option<Vec<Located<'p>>> {
         let mut items = Vec::new();
         self.add_items(located, &mut items).then_some(items)
     }
 
-    /// Returns the items of a list that are known, whatever else is in it.
+    /// Returns the known items of a list.
     pub(crate) fn known_items<'p>(&'p self, located: &Located<'p>) -> Vec<Located<'p>> {
         let mut items = Vec::new();
         self.add_items(located, &mut items);
         items
     }
 
-    /// Adds the items of a list; false where there may be more.
+    /// Adds the items of a list. Returns whether all items are known.
     fn add_items<'p>(&'p self, located: &Located<'p>, items: &mut Vec<Located<'p>>) -> bool {
-        let Some(found) = self.resolve(located) else { return false };
+        let Some(found) = self.resolve_expr(located) else { return false };
         match &found.expr.kind {
             Kind::List(written) => written.iter().fold(true, |is_whole, item| {
                 if let Kind::Spread(inner) = &item.kind {
@@ -50,9 +49,9 @@ impl Project {
         }
     }
 
-    /// Returns the entries of an object in their order; the flag tells whether there may be more.
+    /// Returns the entries of an object in source order.
     pub(crate) fn entries<'p>(&'p self, located: &Located<'p>) -> Option<Entries<'p>> {
-        let found = self.resolve(located)?;
+        let found = self.resolve_expr(located)?;
         let mut entries = Entries { origin: Some((found.module, found.expr.at)), ..Entries::default() };
         match &found.expr.kind {
             Kind::Object(written) => {
@@ -71,7 +70,7 @@ impl Project {
                 self.spread(&found.with(left), &mut entries);
                 self.spread(&found.with(right), &mut entries);
             }
-            Kind::Without(inner, names) => {
+            Kind::ObjectRest(inner, names) => {
                 self.spread(&found.with(inner), &mut entries);
                 entries.list.retain(|(name, ..)| !names.contains(name));
             }
@@ -114,41 +113,41 @@ impl Project {
         self.entries(located)?.get(name).cloned()
     }
 
-    /// Returns a text, or why it is not known.
-    pub(crate) fn text<'p>(&'p self, located: &Located<'p>) -> Result<String, Why> {
-        let text = self.joined(located, 0)?;
+    /// Returns a text, or the reason why it is unknown.
+    pub(crate) fn text<'p>(&'p self, located: &Located<'p>) -> Result<String, UnknownReason> {
+        let text = self.evaluate_text(located, 0)?;
         if text.len() > MAX_TEXT_BYTES {
-            return Err(self.why(located, "it is too long"));
+            return Err(self.unknown_reason(located, "it is too long"));
         }
         Ok(text)
     }
 
-    fn joined<'p>(&'p self, located: &Located<'p>, steps: usize) -> Result<String, Why> {
-        if steps > MAX_STEPS || !self.step() {
-            return Err(self.why(located, "it is joined of too many parts"));
+    fn evaluate_text<'p>(&'p self, located: &Located<'p>, steps: usize) -> Result<String, UnknownReason> {
+        if steps > MAX_STEPS || !self.take_step() {
+            return Err(self.unknown_reason(located, "it has too many parts"));
         }
-        if let Some(text) = self.own_text(located) {
+        if let Some(text) = self.name_or_docstring(located) {
             return Ok(text);
         }
-        let found = match self.meaning(located) {
-            Meaning::Expr(found) => found,
-            Meaning::Unknown(why) => return Err(why),
-            Meaning::Foreign(name) => {
-                return Err(self.why(located, format!("'{name}' is known only at run time")));
+        let found = match self.resolve(located) {
+            Resolved::Expr(found) => found,
+            Resolved::Unknown(reason) => return Err(reason),
+            Resolved::Foreign(name) => {
+                return Err(self.unknown_reason(located, format!("'{name}' is known only at run time")));
             }
-            Meaning::Function(..) | Meaning::Class(..) | Meaning::Module(_) => {
-                return Err(self.why(located, "it is not a text"));
+            Resolved::Function(..) | Resolved::Class(..) | Resolved::Module(_) => {
+                return Err(self.unknown_reason(located, "it is not a text"));
             }
         };
         match &found.expr.kind {
             Kind::Text(text) => Ok(text.clone()),
             Kind::Number(number) if steps > 0 => Ok(number.to_string()),
-            Kind::Template(parts) => self.concatenated(&found, parts.iter(), steps),
-            Kind::Add(..) | Kind::Arithmetic(..) if self.whole_number(&found, steps).is_some() => {
-                Ok(self.whole_number(&found, steps).unwrap_or_default().to_string())
+            Kind::Template(parts) => self.concatenate(&found, parts.iter(), steps),
+            Kind::Add(..) | Kind::Arithmetic(..) if self.evaluate_integer(&found, steps).is_some() => {
+                Ok(self.evaluate_integer(&found, steps).unwrap_or_default().to_string())
             }
             Kind::Add(..) => {
-                // A sum of many texts is a chain to the left.
+                // Addition is left-associative: flatten the chain.
                 let mut parts = Vec::new();
                 let mut rest = found.expr;
                 while let Kind::Add(left, right) = &rest.kind {
@@ -156,26 +155,26 @@ impl Project {
                     rest = left;
                 }
                 parts.push(rest);
-                self.concatenated(&found, parts.into_iter().rev(), steps)
+                self.concatenate(&found, parts.into_iter().rev(), steps)
             }
-            Kind::Either(left, right) => {
+            Kind::Conditional(left, right) => {
                 let (left, right) =
-                    (self.joined(&found.with(left), steps + 1)?, self.joined(&found.with(right), steps + 1)?);
-                if left == right { Ok(left) } else { Err(self.why(&found, "it depends on a condition")) }
+                    (self.evaluate_text(&found.with(left), steps + 1)?, self.evaluate_text(&found.with(right), steps + 1)?);
+                if left == right { Ok(left) } else { Err(self.unknown_reason(&found, "it depends on a condition")) }
             }
-            Kind::Call(call) => self.text_call(&found, call, steps),
-            Kind::Or(..) => Err(self.why(&found, "it depends on a condition")),
-            _ => Err(self.why(&found, "it is computed at run time")),
+            Kind::Call(call) => self.evaluate_text_call(&found, call, steps),
+            Kind::Or(..) => Err(self.unknown_reason(&found, "it depends on a condition")),
+            _ => Err(self.unknown_reason(&found, "it is computed at run time")),
         }
     }
 
-    /// Computes with whole numbers; none where something else is meant.
-    fn whole_number(&self, located: &Located<'_>, steps: usize) -> Option<i64> {
-        if steps > MAX_STEPS || !self.step() {
+    /// Evaluates integer arithmetic.
+    fn evaluate_integer(&self, located: &Located<'_>, steps: usize) -> Option<i64> {
+        if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
-        let found = self.resolve(located)?;
-        let number = |part: &Expr| self.whole_number(&found.with(part), steps + 1);
+        let found = self.resolve_expr(located)?;
+        let number = |part: &Expr| self.evaluate_integer(&found.with(part), steps + 1);
         match &found.expr.kind {
             Kind::Number(number) => number.as_i64(),
             Kind::Add(left, right) => number(left)?.checked_add(number(right)?),
@@ -190,18 +189,18 @@ impl Project {
     }
 
     /// Returns the name or the docstring of a class or function: `cls.__name__`, `search.__doc__`.
-    fn own_text(&self, located: &Located<'_>) -> Option<String> {
+    fn name_or_docstring(&self, located: &Located<'_>) -> Option<String> {
         let Kind::Member(object, member) = &located.expr.kind else { return None };
         let is_name = member == "__name__";
         if !is_name && member != "__doc__" {
             return None;
         }
-        let (name, docstring) = match self.meaning(&located.with(object)) {
-            Meaning::Class(module, id) => {
+        let (name, docstring) = match self.resolve(&located.with(object)) {
+            Resolved::Class(module, id) => {
                 let class = &self.module(module).classes[id];
                 (&class.name, &class.docstring)
             }
-            Meaning::Function(module, id) => {
+            Resolved::Function(module, id) => {
                 let function = &self.module(module).functions[id];
                 (&function.name, &function.docstring)
             }
@@ -210,64 +209,64 @@ impl Project {
         if is_name { Some(name.clone()) } else { docstring.as_ref().map(|doc| clean_doc(&doc.text)) }
     }
 
-    fn concatenated<'p>(
+    fn concatenate<'p>(
         &'p self,
         found: &Located<'p>,
         parts: impl Iterator<Item = &'p Expr>,
         steps: usize,
-    ) -> Result<String, Why> {
+    ) -> Result<String, UnknownReason> {
         let mut text = String::new();
         for part in parts {
-            text += &self.joined(&found.with(part), steps + 1)?;
+            text += &self.evaluate_text(&found.with(part), steps + 1)?;
             if text.len() > MAX_TEXT_BYTES {
-                return Err(self.why(found, "it is too long"));
+                return Err(self.unknown_reason(found, "it is too long"));
             }
         }
         Ok(text)
     }
 
-    /// Evaluates the calls that only change white space or join texts.
-    fn text_call<'p>(&'p self, found: &Located<'p>, call: &'p Call, steps: usize) -> Result<String, Why> {
+    /// Evaluates calls that change whitespace or case, or join texts.
+    fn evaluate_text_call<'p>(&'p self, found: &Located<'p>, call: &'p Call, steps: usize) -> Result<String, UnknownReason> {
         let unknown = || {
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
-            self.why(found, format!("'{name}(…)' is called at run time"))
+            self.unknown_reason(found, format!("'{name}(…)' is called at run time"))
         };
         let first = || call.arguments.first().map(|argument| found.with(argument)).ok_or_else(unknown);
         if let Kind::Member(object, method) = &call.callee.kind {
             let object = found.with(object);
             let is_plain = call.arguments.is_empty() && call.named.is_empty();
             return match method.as_str() {
-                "strip" | "trim" if is_plain => Ok(self.joined(&object, steps + 1)?.trim().to_owned()),
-                "lstrip" | "trimStart" if is_plain => Ok(self.joined(&object, steps + 1)?.trim_start().to_owned()),
-                "rstrip" | "trimEnd" if is_plain => Ok(self.joined(&object, steps + 1)?.trim_end().to_owned()),
-                "lower" | "toLowerCase" if is_plain => Ok(self.joined(&object, steps + 1)?.to_lowercase()),
-                "upper" | "toUpperCase" if is_plain => Ok(self.joined(&object, steps + 1)?.to_uppercase()),
-                "toString" if is_plain => self.joined(&object, steps + 1),
-                "dedent" | "cleandoc" => self.white_space(method, &first()?, steps),
+                "strip" | "trim" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim().to_owned()),
+                "lstrip" | "trimStart" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim_start().to_owned()),
+                "rstrip" | "trimEnd" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim_end().to_owned()),
+                "lower" | "toLowerCase" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.to_lowercase()),
+                "upper" | "toUpperCase" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.to_uppercase()),
+                "toString" if is_plain => self.evaluate_text(&object, steps + 1),
+                "dedent" | "cleandoc" => self.normalise_whitespace(method, &first()?, steps),
                 "join" => {
                     // `", ".join(list)` in Python, `list.join(", ")` in JavaScript.
                     let is_python = self.module(found.module).language == Language::Python;
                     let separator = if is_python { Some(object.clone()) } else { first().ok() };
                     let items = if is_python { first()? } else { object };
                     let separator =
-                        separator.map_or(Ok(",".to_owned()), |separator| self.joined(&separator, steps + 1))?;
+                        separator.map_or(Ok(",".to_owned()), |separator| self.evaluate_text(&separator, steps + 1))?;
                     let items = self.items(&items).ok_or_else(unknown)?;
                     let mut text = String::new();
                     for (number, item) in items.iter().enumerate() {
                         if number > 0 {
                             text += &separator;
                         }
-                        text += &self.joined(item, steps + 1)?;
+                        text += &self.evaluate_text(item, steps + 1)?;
                         if text.len() > MAX_TEXT_BYTES {
-                            return Err(self.why(found, "it is too long"));
+                            return Err(self.unknown_reason(found, "it is too long"));
                         }
                     }
                     Ok(text)
                 }
                 "concat" if self.module(found.module).language == Language::JavaScript => {
-                    let mut text = self.joined(&object, steps + 1)?;
+                    let mut text = self.evaluate_text(&object, steps + 1)?;
                     for argument in &call.arguments {
-                        text += &self.joined(&found.with(argument), steps + 1)?;
+                        text += &self.evaluate_text(&found.with(argument), steps + 1)?;
                     }
                     Ok(text)
                 }
@@ -276,15 +275,15 @@ impl Project {
         }
         match call.callee.last_name() {
             Some(name @ ("dedent" | "cleandoc" | "outdent" | "stripIndent" | "oneLine")) => {
-                self.white_space(name, &first()?, steps)
+                self.normalise_whitespace(name, &first()?, steps)
             }
-            Some("str" | "String") => self.joined(&first()?, steps + 1),
+            Some("str" | "String") => self.evaluate_text(&first()?, steps + 1),
             _ => Err(unknown()),
         }
     }
 
-    fn white_space<'p>(&'p self, name: &str, text: &Located<'p>, steps: usize) -> Result<String, Why> {
-        let text = self.joined(text, steps + 1)?;
+    fn normalise_whitespace<'p>(&'p self, name: &str, text: &Located<'p>, steps: usize) -> Result<String, UnknownReason> {
+        let text = self.evaluate_text(text, steps + 1)?;
         Ok(match name {
             "dedent" => dedent(&text),
             "oneLine" => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -293,22 +292,22 @@ impl Project {
     }
 
     pub(crate) fn boolean<'p>(&'p self, located: &Located<'p>) -> Option<bool> {
-        match &self.resolve(located)?.expr.kind {
+        match &self.resolve_expr(located)?.expr.kind {
             Kind::Bool(value) => Some(*value),
             _ => None,
         }
     }
 
-    /// Returns a value as JSON, or none where a part of it is not known.
+    /// Returns a value as JSON, or `None` if a part of it is unknown.
     pub(crate) fn json<'p>(&'p self, located: &Located<'p>) -> Option<Value> {
         self.json_at(located, 0)
     }
 
     fn json_at<'p>(&'p self, located: &Located<'p>, steps: usize) -> Option<Value> {
-        if steps > MAX_STEPS || !self.step() {
+        if steps > MAX_STEPS || !self.take_step() {
             return None;
         }
-        let found = self.resolve(located)?;
+        let found = self.resolve_expr(located)?;
         match &found.expr.kind {
             Kind::Null => Some(Value::Null),
             Kind::Bool(value) => Some(Value::Bool(*value)),
@@ -336,13 +335,13 @@ impl Project {
 /// Entries of an object.
 #[derive(Default, Clone)]
 pub(crate) struct Entries<'p> {
-    /// Names, where each is written, and values.
+    /// Names with their offsets, and values.
     pub(crate) list: Vec<(String, u32, Located<'p>)>,
-    /// There are entries whose names are not known.
+    /// Whether there may be entries with unknown names.
     pub(crate) is_open: bool,
-    /// Where the object is written.
+    /// The location of the object.
     origin: Option<Origin>,
-    /// Where the objects are written that it is built on: `{ ...base, name: "x" }`.
+    /// The locations of the objects that it spreads: `{ ...base, name: "x" }`.
     pub(crate) bases: Vec<Origin>,
 }
 
@@ -351,7 +350,7 @@ impl<'p> Entries<'p> {
         self.list.iter().find(|(known, ..)| known == name).map(|(.., value)| value)
     }
 
-    /// Returns the first of these entries that is there.
+    /// Returns the first entry that exists.
     pub(crate) fn any(&self, names: &[&str]) -> Option<&Located<'p>> {
         names.iter().find_map(|name| self.get(name))
     }

@@ -1,37 +1,37 @@
-//! zod types (and `TypeBox` types, which are written alike) → JSON Schema. A type that is not ordinary allows everything.
+//! Converts zod types, and the similar `TypeBox` types, to JSON Schema. Unsupported types allow any value.
 
 use serde_json::{Map, Value, json};
 
 use super::annotation::ObjectSchema;
-use super::evaluate::{Located, Meaning};
+use super::evaluate::{Located, Resolved};
 use super::project::Project;
 use super::syntax::{Call, Entry, Kind};
 use super::values::Entries;
 
 const MAX_DEPTH: usize = 24;
 
-/// A type that was read.
+/// A parsed type.
 #[derive(Clone, Debug)]
 pub(crate) struct Type {
     pub(crate) schema: Value,
-    /// A property of this type may be left out.
+    /// Whether a property of this type is optional.
     is_optional: bool,
     description: Option<String>,
     default: Option<Value>,
-    /// Of an object: some of its properties have names that are not known.
+    /// Whether an object may have properties with unknown names.
     pub(crate) is_open: bool,
 }
 
 impl Type {
-    fn of(schema: Value) -> Self {
+    fn new(schema: Value) -> Self {
         Self { schema, is_optional: false, description: None, default: None, is_open: false }
     }
 
-    fn anything() -> Self {
-        Self::of(json!({}))
+    fn any() -> Self {
+        Self::new(json!({}))
     }
 
-    /// Tells whether the type can be that of a tool's arguments: an object, or a choice between types.
+    /// Whether the type can describe a tool's arguments: an object or a union.
     pub(crate) fn is_object(&self) -> bool {
         self.schema["type"].as_str().is_none_or(|kind| kind == "object")
     }
@@ -46,43 +46,43 @@ impl Type {
 }
 
 impl Project {
-    /// Reads a zod type; none where an expression is not one.
+    /// Parses a zod type. Returns `None` for other expressions.
     pub(crate) fn zod<'p>(&'p self, located: &Located<'p>) -> Option<Type> {
         self.zod_at(located, 0)
     }
 
     fn zod_at<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Type> {
-        if depth > MAX_DEPTH || !self.step() {
-            return Some(Type::anything());
+        if depth > MAX_DEPTH || !self.take_step() {
+            return Some(Type::any());
         }
-        let found = self.resolve(located)?;
+        let found = self.resolve_expr(located)?;
         let call = found.call()?;
         if let Kind::Member(object, method) = &call.callee.kind {
             let object = found.with(object);
             if self.is_namespace(&object) {
-                return self.constructed(&found, call, method, depth);
+                return self.constructor_type(&found, call, method, depth);
             }
             let inner = self.zod_at(&object, depth + 1)?;
-            return Some(self.refined(inner, &found, call, method, depth));
+            return Some(self.apply_method(inner, &found, call, method, depth));
         }
         // `import { object, string } from "zod"`.
         let name = self.foreign_name(&found.with(&call.callee))?;
         let (package, name) = name.rsplit_once('.')?;
-        if is_zod_package(package) { self.constructed(&found, call, name, depth) } else { None }
+        if is_zod_package(package) { self.constructor_type(&found, call, name, depth) } else { None }
     }
 
-    /// Tells whether an expression is `z`, `z.coerce`, `z.iso` or `Type`.
+    /// Whether an expression is `z`, `z.coerce`, `z.iso` or `Type`.
     fn is_namespace<'p>(&'p self, located: &Located<'p>) -> bool {
         match &located.expr.kind {
-            Kind::Name(name) => match self.meaning(located) {
-                Meaning::Foreign(dotted) if dotted == *name => name == "z" || name == "zod",
-                Meaning::Foreign(dotted) => {
+            Kind::Name(name) => match self.resolve(located) {
+                Resolved::Foreign(dotted) if dotted == *name => name == "z" || name == "zod",
+                Resolved::Foreign(dotted) => {
                     let package = dotted.strip_suffix(".z").or(dotted.strip_suffix(".default"));
                     let package = package.or(dotted.strip_suffix(".Type")).or(dotted.strip_suffix(".zod"));
                     is_zod_package(package.unwrap_or(&dotted))
                 }
-                // A module that passes zod on.
-                Meaning::Unknown(_) | Meaning::Module(_) => name == "z",
+                // A module that re-exports zod.
+                Resolved::Unknown(_) | Resolved::Module(_) => name == "z",
                 _ => false,
             },
             Kind::Member(object, name) => {
@@ -93,10 +93,10 @@ impl Project {
         }
     }
 
-    fn constructed<'p>(&'p self, found: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
+    fn constructor_type<'p>(&'p self, found: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
         let argument = |number: usize| call.arguments.get(number).map(|argument| found.with(argument));
         let inner = |number: usize| {
-            argument(number).and_then(|one| self.zod_at(&one, depth + 1)).unwrap_or_else(Type::anything)
+            argument(number).and_then(|one| self.zod_at(&one, depth + 1)).unwrap_or_else(Type::any)
         };
         let schema = match name {
             "string" | "String" | "nanoid" | "cuid" | "cuid2" | "ulid" | "base64" | "jwt" | "emoji"
@@ -118,7 +118,7 @@ impl Project {
                 Some(value) => json!({"const": value}),
                 None => json!({}),
             },
-            "enum" | "nativeEnum" | "Enum" | "picklist" => self.enumerated(argument(0).as_ref()),
+            "enum" | "nativeEnum" | "Enum" | "picklist" => self.enum_schema(argument(0).as_ref()),
             "array" | "Array" | "set" => {
                 let items = inner(0).into_schema();
                 if items == json!({}) { json!({"type": "array"}) } else { json!({"type": "array", "items": items}) }
@@ -138,25 +138,25 @@ impl Project {
                 let members = list.and_then(|list| self.items(&list))?;
                 let members: Vec<Value> = members
                     .iter()
-                    .map(|member| self.zod_at(member, depth + 1).unwrap_or_else(Type::anything).into_schema())
+                    .map(|member| self.zod_at(member, depth + 1).unwrap_or_else(Type::any).into_schema())
                     .collect();
                 any_of(members)
             }
             "intersection" | "Intersect" => {
                 let (left, right) = (inner(0), inner(1));
-                return Some(merged(&left, &right).unwrap_or_else(Type::anything));
+                return Some(merge(&left, &right).unwrap_or_else(Type::any));
             }
             "optional" | "Optional" => return Some(Type { is_optional: true, ..inner(0) }),
             "nullable" => any_of(vec![inner(0).into_schema(), json!({"type": "null"})]),
             "nullish" => {
                 let schema = any_of(vec![inner(0).into_schema(), json!({"type": "null"})]);
-                return Some(Type { is_optional: true, ..Type::of(schema) });
+                return Some(Type { is_optional: true, ..Type::new(schema) });
             }
             "preprocess" => return Some(inner(1)),
             "toJSONSchema" => return Some(inner(0)),
             "object" | "strictObject" | "looseObject" | "interface" | "Object" => {
                 let shape = argument(0).and_then(|shape| self.shape_at(&shape, depth + 1));
-                let mut object = shape.unwrap_or_else(|| Type { is_open: true, ..Type::of(json!({"type": "object"})) });
+                let mut object = shape.unwrap_or_else(|| Type { is_open: true, ..Type::new(json!({"type": "object"})) });
                 if name == "strictObject" {
                     object.schema["additionalProperties"] = json!(false);
                 }
@@ -165,10 +165,10 @@ impl Project {
                 }
                 return Some(object);
             }
-            // Types without a JSON Schema, and those that karat does not know.
+            // Types without a JSON Schema, and unknown types.
             _ => json!({}),
         };
-        let mut constructed = Type::of(schema);
+        let mut constructed = Type::new(schema);
         // TypeBox: `Type.String({ description: "…" })`.
         let options = call.arguments.last().map(|options| found.with(options));
         if let Some(options) = options.filter(|options| matches!(options.expr.kind, Kind::Object(_))) {
@@ -177,7 +177,7 @@ impl Project {
         Some(constructed)
     }
 
-    fn enumerated<'p>(&'p self, values: Option<&Located<'p>>) -> Value {
+    fn enum_schema<'p>(&'p self, values: Option<&Located<'p>>) -> Value {
         let Some(values) = values else { return json!({}) };
         if let Some(items) = self.items(values) {
             let values: Option<Vec<Value>> = items.iter().map(|item| self.json(item)).collect();
@@ -193,7 +193,7 @@ impl Project {
     }
 
     /// Applies a method of a type.
-    fn refined<'p>(&'p self, mut inner: Type, found: &Located<'p>, call: &'p Call, method: &str, depth: usize) -> Type {
+    fn apply_method<'p>(&'p self, mut inner: Type, found: &Located<'p>, call: &'p Call, method: &str, depth: usize) -> Type {
         let argument = || call.arguments.first().map(|argument| found.with(argument));
         match method {
             "optional" | "exactOptional" => inner.is_optional = true,
@@ -216,27 +216,27 @@ impl Project {
                     inner.description = Some(text);
                 }
             }
-            "array" => inner = Type::of(json!({"type": "array", "items": inner.into_schema()})),
+            "array" => inner = Type::new(json!({"type": "array", "items": inner.into_schema()})),
             "or" => {
-                let other = argument().and_then(|other| self.zod_at(&other, depth + 1)).unwrap_or_else(Type::anything);
-                inner = Type::of(any_of(vec![inner.into_schema(), other.into_schema()]));
+                let other = argument().and_then(|other| self.zod_at(&other, depth + 1)).unwrap_or_else(Type::any);
+                inner = Type::new(any_of(vec![inner.into_schema(), other.into_schema()]));
             }
             "and" | "merge" | "extend" | "safeExtend" | "augment" => {
                 let other = argument()
                     .and_then(|other| self.zod_at(&other, depth + 1).or_else(|| self.shape_at(&other, depth + 1)));
-                let other = other.unwrap_or_else(|| Type { is_open: true, ..Type::of(json!({"type": "object"})) });
+                let other = other.unwrap_or_else(|| Type { is_open: true, ..Type::new(json!({"type": "object"})) });
                 let description = inner.description.take();
-                inner = merged(&inner, &other).unwrap_or_else(Type::anything);
+                inner = merge(&inner, &other).unwrap_or_else(Type::any);
                 inner.description = description;
             }
             "pick" | "omit" => {
                 let names = argument().and_then(|names| self.entries(&names)).unwrap_or_default();
-                keep(&mut inner, |name| names.get(name).is_some() == (method == "pick"));
+                retain_properties(&mut inner, |name| names.get(name).is_some() == (method == "pick"));
             }
             "partial" | "required" => {
                 let names = argument().and_then(|names| self.entries(&names));
-                let is_meant = |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
-                require(&mut inner.schema, |name, was| if is_meant(name) { method == "required" } else { was });
+                let is_selected = |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
+                update_required(&mut inner.schema, |name, was| if is_selected(name) { method == "required" } else { was });
             }
             "strict" => inner.schema["additionalProperties"] = json!(false),
             "unwrap" | "removeDefault" => (inner.is_optional, inner.default) = (false, None),
@@ -245,13 +245,13 @@ impl Project {
                 let value = argument().and_then(|value| self.json(&value)).filter(Value::is_number);
                 constrain(&mut inner.schema, method, value);
             }
-            // `.refine()`, `.transform()`, `.regex()`, `.trim()`, …: what may be given is at most what stands before.
+            // `.refine()`, `.transform()`, `.regex()`, `.trim()`, …: the schema of the inner type still holds.
             _ => {}
         }
         inner
     }
 
-    /// Reads the properties of an object of types: `{ city: z.string() }`.
+    /// Parses an object of types: `{ city: z.string() }`.
     pub(crate) fn shape<'p>(&'p self, located: &Located<'p>) -> Option<Type> {
         self.shape_at(located, 0)
     }
@@ -260,7 +260,7 @@ impl Project {
         // `Schema.shape` is the shape of another type.
         if let Kind::Member(object, name) = &located.expr.kind
             && name == "shape"
-            && self.resolve(located).is_none()
+            && self.resolve_expr(located).is_none()
         {
             return self.zod_at(&located.with(object), depth + 1);
         }
@@ -270,10 +270,10 @@ impl Project {
             let is_required = !property.is_optional;
             schema.add(&name, property.schema, property.description, property.default, is_required);
         }
-        Some(Type { is_open: entries.is_open, ..Type::of(schema.finish()) })
+        Some(Type { is_open: entries.is_open, ..Type::new(schema.finish()) })
     }
 
-    /// Returns the object that a type is made of, where that is written in one place: `Schema.shape`.
+    /// Returns the object that defines the properties of a type: `Schema.shape`.
     pub(super) fn zod_shape<'p>(&'p self, located: &Located<'p>) -> Option<Located<'p>> {
         let mut found = located.clone();
         while let Some(call) = found.call() {
@@ -283,7 +283,7 @@ impl Project {
                     return call.arguments.first().map(|shape| found.with(shape));
                 }
                 "strict" | "passthrough" | "loose" | "describe" | "meta" | "openapi" | "refine" | "superRefine" => {
-                    found = self.resolve(&found.with(object))?;
+                    found = self.resolve_expr(&found.with(object))?;
                 }
                 _ => return None,
             }
@@ -294,19 +294,19 @@ impl Project {
     fn shape_entries<'p>(&'p self, located: &Located<'p>, depth: usize) -> Option<Shape> {
         let entries = self.entries(located)?;
         let mut shape = Shape { list: Vec::new(), is_open: false };
-        let found = self.resolve(located)?;
+        let found = self.resolve_expr(located)?;
         let (Kind::Object(written), true) = (&found.expr.kind, entries.is_open) else {
             shape.is_open = entries.is_open;
             for (name, _, value) in entries.list {
-                shape.set(name, self.zod_at(&value, depth + 1).unwrap_or_else(Type::anything));
+                shape.set(name, self.zod_at(&value, depth + 1).unwrap_or_else(Type::any));
             }
             return Some(shape);
         };
-        // There is a spread that is not an object: `...Base.shape`.
+        // A spread is not an object literal: `...Base.shape`.
         for entry in written {
             let inner = match entry {
                 Entry::Value { key, value } => {
-                    let property = self.zod_at(&found.with(value), depth + 1).unwrap_or_else(Type::anything);
+                    let property = self.zod_at(&found.with(value), depth + 1).unwrap_or_else(Type::any);
                     match self.text(&found.with(key)) {
                         Ok(name) => shape.set(name, property),
                         Err(_) => shape.is_open = true,
@@ -322,14 +322,14 @@ impl Project {
             let required: Vec<&Value> = object.schema["required"].as_array().into_iter().flatten().collect();
             for (name, schema) in object.schema["properties"].as_object().into_iter().flatten() {
                 let is_optional = !required.iter().any(|required| *required == name);
-                shape.set(name.clone(), Type { is_optional, ..Type::of(schema.clone()) });
+                shape.set(name.clone(), Type { is_optional, ..Type::new(schema.clone()) });
             }
         }
         Some(shape)
     }
 }
 
-/// Tells whether a call is one of `z.iso`.
+/// Whether a call is one of `z.iso`.
 fn is_iso(call: &Call) -> bool {
     matches!(&call.callee.kind, Kind::Member(object, _) if object.last_name() == Some("iso"))
 }
@@ -340,7 +340,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Adds a property; a later one replaces an earlier one in its place.
+    /// Adds a property, or replaces it in place.
     fn set(&mut self, name: String, property: Type) {
         match self.list.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = property,
@@ -367,8 +367,8 @@ fn any_of(members: Vec<Value>) -> Value {
     if members.len() == 1 { members.remove(0) } else { json!({"anyOf": members}) }
 }
 
-/// Joins the properties of two objects; none where one of them is not an object.
-fn merged(left: &Type, right: &Type) -> Option<Type> {
+/// Merges the properties of two objects. Returns `None` if one of them is not an object.
+fn merge(left: &Type, right: &Type) -> Option<Type> {
     let mut schema = ObjectSchema::default();
     for object in [left, right] {
         if object.schema["type"] != "object" {
@@ -380,20 +380,20 @@ fn merged(left: &Type, right: &Type) -> Option<Type> {
             schema.add(name, property.clone(), None, None, is_required);
         }
     }
-    Some(Type { is_open: left.is_open || right.is_open, ..Type::of(schema.finish()) })
+    Some(Type { is_open: left.is_open || right.is_open, ..Type::new(schema.finish()) })
 }
 
-fn keep(object: &mut Type, is_kept: impl Fn(&str) -> bool) {
+fn retain_properties(object: &mut Type, is_retained: impl Fn(&str) -> bool) {
     if let Some(Value::Object(properties)) = object.schema.get_mut("properties") {
-        let kept: Map<String, Value> =
-            std::mem::take(properties).into_iter().filter(|(name, _)| is_kept(name)).collect();
-        *properties = kept;
+        let retained: Map<String, Value> =
+            std::mem::take(properties).into_iter().filter(|(name, _)| is_retained(name)).collect();
+        *properties = retained;
     }
-    require(&mut object.schema, |name, was| was && is_kept(name));
+    update_required(&mut object.schema, |name, was| was && is_retained(name));
 }
 
-/// Decides anew which properties are required.
-fn require(schema: &mut Value, is_required: impl Fn(&str, bool) -> bool) {
+/// Recomputes which properties are required.
+fn update_required(schema: &mut Value, is_required: impl Fn(&str, bool) -> bool) {
     let was: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
     let names: Vec<String> =
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
@@ -410,23 +410,23 @@ fn require(schema: &mut Value, is_required: impl Fn(&str, bool) -> bool) {
     }
 }
 
-/// Adds what a method of numbers, texts or lists asks for.
+/// Applies a constraint on a number, text or list.
 fn constrain(schema: &mut Value, method: &str, value: Option<Value>) {
     let kind = schema["type"].as_str().unwrap_or_default().to_owned();
-    let (less, more) = match kind.as_str() {
+    let (lower, upper) = match kind.as_str() {
         "string" => ("minLength", "maxLength"),
         "array" => ("minItems", "maxItems"),
         "number" | "integer" => ("minimum", "maximum"),
         _ => return,
     };
-    let is_number = less == "minimum";
+    let is_number = lower == "minimum";
     let mut set = |keyword: &str, value: Value| schema[keyword] = value;
     match (method, value) {
-        ("min" | "gte", Some(value)) => set(less, value),
-        ("max" | "lte", Some(value)) => set(more, value),
+        ("min" | "gte", Some(value)) => set(lower, value),
+        ("max" | "lte", Some(value)) => set(upper, value),
         ("length", Some(value)) => {
-            set(less, value.clone());
-            set(more, value);
+            set(lower, value.clone());
+            set(upper, value);
         }
         ("gt", Some(value)) if is_number => set("exclusiveMinimum", value),
         ("lt", Some(value)) if is_number => set("exclusiveMaximum", value),

@@ -7,16 +7,16 @@ use karat_registry::{McpServer, McpServerConfig};
 use karat_testkit::tools::TestTool;
 use serde_json::json;
 
-use crate::support::{LIMIT, arguments, stdio};
+use crate::support::{TIMEOUT, arguments, stdio};
 
 async fn connect() -> McpServer {
     let command = TestTool::ServerEverything.command();
-    McpServer::connect(stdio("everything", &command), LIMIT).await.expect("connects")
+    McpServer::connect(stdio("everything", &command), TIMEOUT).await.expect("a connection")
 }
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn it_lists_tools_with_schemas() {
+async fn lists_tools_with_schemas() {
     let server = connect().await;
     let tools = server.tools().await.unwrap();
     let sum = tools.iter().find(|tool| tool.name == "get-sum").expect("a tool");
@@ -31,7 +31,7 @@ async fn it_lists_tools_with_schemas() {
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn it_runs_tools() {
+async fn calls_tools() {
     let server = connect().await;
     let echo = server.call("echo", &arguments(json!({"message": "héllo \u{1b}[31m"}))).await;
     assert_eq!((echo.result, echo.error), (json!("Echo: héllo \u{1b}[31m"), None));
@@ -43,11 +43,11 @@ async fn it_runs_tools() {
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn what_is_no_text_is_described() {
+async fn describes_content_that_is_not_text() {
     let server = connect().await;
     let image = server.call("get-tiny-image", &arguments(json!({}))).await;
-    let told = image.result.as_str().unwrap();
-    assert!(told.contains("[image image/png, ") && told.contains(" bytes]"), "{told}");
+    let text = image.result.as_str().unwrap();
+    assert!(text.contains("[image image/png, ") && text.contains(" bytes]"), "{text}");
     assert_eq!(image.error, None);
     let links = server.call("get-resource-links", &arguments(json!({"count": 2}))).await;
     assert_eq!(links.result.as_str().unwrap().matches("[link to ").count(), 2, "{links:?}");
@@ -58,24 +58,24 @@ async fn what_is_no_text_is_described() {
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn a_failure_is_an_outcome() {
+async fn failed_calls_are_outcomes() {
     let server = connect().await;
-    let wrong = server.call("get-sum", &arguments(json!({"a": "two"}))).await;
-    assert!(wrong.error.as_ref().is_some_and(|error| error.contains("number")), "{wrong:?}");
+    let invalid = server.call("get-sum", &arguments(json!({"a": "two"}))).await;
+    assert!(invalid.error.as_ref().is_some_and(|error| error.contains("number")), "{invalid:?}");
     let unknown = server.call("no-such-tool", &arguments(json!({}))).await;
     assert!(unknown.error.as_ref().is_some_and(|error| error.contains("no-such-tool")), "{unknown:?}");
-    let still = server.call("echo", &arguments(json!({"message": "there"}))).await;
-    assert_eq!(still.result, "Echo: there");
+    let next = server.call("echo", &arguments(json!({"message": "there"}))).await;
+    assert_eq!(next.result, "Echo: there");
 }
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn a_slow_tool_holds_up_nobody_and_can_be_left() {
+async fn slow_calls_do_not_block_others_and_can_be_cancelled() {
     let server = connect().await;
     let start = Instant::now();
     let long = arguments(json!({"duration": 30, "steps": 30}));
-    let left = tokio::time::timeout(Duration::from_millis(300), server.call("trigger-long-running-operation", &long));
-    assert!(left.await.is_err(), "thirty seconds are more than a third of one");
+    let cancelled = tokio::time::timeout(Duration::from_millis(300), server.call("trigger-long-running-operation", &long));
+    assert!(cancelled.await.is_err(), "the call takes longer than the timeout");
     let slow = arguments(json!({"duration": 0.5, "steps": 2}));
     let quick = arguments(json!({"message": "quick"}));
     let (slow, quick) =
@@ -83,13 +83,13 @@ async fn a_slow_tool_holds_up_nobody_and_can_be_left() {
             (server.call("echo", &quick).await, Instant::now())
         },);
     assert!(slow.0.result.as_str().unwrap().contains("completed"), "{slow:?}");
-    assert!(quick.1 < slow.1, "the quick one does not wait for the slow one");
+    assert!(quick.1 < slow.1, "the quick call does not wait for the slow one");
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn fifty_calls_at_once_each_get_their_own_answer() {
+async fn concurrent_calls_get_their_own_responses() {
     let server = connect().await;
     let server = &server;
     let calls = (0..50).map(|number| async move {
@@ -101,15 +101,15 @@ async fn fifty_calls_at_once_each_get_their_own_answer() {
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn a_server_sees_the_environment_it_is_given_and_no_other() {
+async fn servers_get_only_the_configured_environment() {
     let command = TestTool::ServerEverything.command();
     let mut target = stdio("everything", &command);
     if let McpServerConfig::Stdio { env, .. } = &mut target.config {
         env.insert("GIVEN".to_owned(), "this".to_owned());
     }
-    let server = McpServer::connect(target, LIMIT).await.unwrap();
+    let server = McpServer::connect(target, TIMEOUT).await.unwrap();
     let seen = server.call("get-env", &arguments(json!({}))).await;
     let seen: serde_json::Value = serde_json::from_str(seen.result.as_str().unwrap()).unwrap();
     assert_eq!(seen["GIVEN"], "this");
-    assert_eq!(seen.get("CARGO_MANIFEST_DIR"), None, "the test's own variables stay here: {seen}");
+    assert_eq!(seen.get("CARGO_MANIFEST_DIR"), None, "variables of the test process are not passed on: {seen}");
 }

@@ -1,21 +1,21 @@
-//! `@modelcontextprotocol/server-filesystem` over stdio, beside another server.
+//! `@modelcontextprotocol/server-filesystem` over stdio, together with another server.
 
 use karat_core::port::ToolRunner;
 use karat_registry::McpServers;
 use karat_testkit::tools::TestTool;
 use serde_json::json;
 
-use crate::support::{LIMIT, arguments, shell, stdio};
+use crate::support::{TIMEOUT, arguments, shell, stdio};
 
 #[tokio::test]
 #[ignore = "needs server-filesystem"]
-async fn files_are_written_and_read_within_the_folder_only() {
+async fn reads_and_writes_files_only_inside_the_folder() {
     let mut command = TestTool::ServerFilesystem.command();
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().canonicalize().unwrap();
     command.push(inside.to_string_lossy().into_owned());
     let targets = vec![stdio("files", &command), shell("shell", "")];
-    let servers = McpServers::connect(targets, LIMIT).await.unwrap();
+    let servers = McpServers::connect(targets, TIMEOUT).await.unwrap();
     let names: Vec<&str> = servers.registry().names();
     assert!(names.contains(&"write_file") && names.ends_with(&["odd", "refuse", "pid"]), "{names:?}");
 
@@ -28,5 +28,5 @@ async fn files_are_written_and_read_within_the_folder_only() {
     let outside = servers.call("read_text_file", &arguments(json!({"path": "/etc/hostname"}))).await;
     assert!(outside.error.as_ref().is_some_and(|error| error.contains("denied")), "{outside:?}");
     let other = servers.call("hello", &arguments(json!({}))).await;
-    assert_eq!(other.result, "hello", "each tool goes to its server");
+    assert_eq!(other.result, "hello", "calls go to the server of the tool");
 }

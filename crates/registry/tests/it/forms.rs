@@ -1,4 +1,4 @@
-//! The forms in which libraries let people define tools, each as its users write it.
+//! Tool definitions of each library, written as its users write them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +12,12 @@ fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures/forms")
 }
 
-/// Returns what is known of each tool: the description with white space folded, parameters and the required ones.
+/// Returns the description (whitespace folded), parameters and required parameters of each tool.
 fn facts(registry: &Registry) -> BTreeMap<String, Value> {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let facts = registry.tools().iter().map(|tool| {
-        let unknown: Vec<String> = tool.unknowns().map(|(field, why)| format!("{field:?}: {}", why.why)).collect();
-        assert!(unknown.is_empty(), "{}: {unknown:?}", tool.name);
+        let unknowns: Vec<String> = tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+        assert!(unknowns.is_empty(), "{}: {unknowns:?}", tool.name);
         let schema = tool.input_schema.get().cloned().unwrap_or_default();
         let parameters: Vec<&String> =
             schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
@@ -94,10 +94,10 @@ fn reads_a_folder() {
 }
 
 #[test]
-fn says_what_is_made_at_run_time() {
+fn reports_names_computed_at_run_time() {
     let registry = read_path(&folder().join("wrappers.ts"), &folder()).unwrap();
     let gaps: Vec<String> = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what)).collect();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
-    assert!(gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("the name of a tool is not known"), "{gaps:?}");
-    assert!(gaps[0].ends_with("the script of 'karat tools export-script' would show it"), "{gaps:?}");
+    assert!(gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("cannot determine the name of a tool"), "{gaps:?}");
+    assert!(gaps[0].ends_with("the script that 'karat tools export-script' prints lists it"), "{gaps:?}");
 }

@@ -9,7 +9,7 @@ use karat_testkit::server::ScriptedServer;
 use karat_testkit::tools::{BackgroundServer, TestTool};
 use serde_json::json;
 
-use crate::support::{LIMIT, arguments, http};
+use crate::support::{TIMEOUT, arguments, http};
 
 fn everything() -> BackgroundServer {
     let words = TestTool::ServerEverything.command();
@@ -23,15 +23,15 @@ fn everything() -> BackgroundServer {
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn a_real_server_lists_and_runs_tools() {
+async fn lists_and_calls_tools_of_a_real_server() {
     let background = everything();
-    let server = McpServer::connect(http("web", &background.url("/mcp")), LIMIT).await.unwrap();
+    let server = McpServer::connect(http("web", &background.url("/mcp")), TIMEOUT).await.unwrap();
     let tools = server.tools().await.unwrap();
     assert!(tools.iter().any(|tool| tool.name == "get-sum" && tool.version.get().is_some()), "{tools:?}");
     let sum = server.call("get-sum", &arguments(json!({"a": 1, "b": 2}))).await;
     assert_eq!(sum.result, "The sum of 1 and 2 is 3.");
-    let wrong = server.call("get-sum", &arguments(json!({}))).await;
-    assert!(wrong.error.is_some(), "{wrong:?}");
+    let invalid = server.call("get-sum", &arguments(json!({}))).await;
+    assert!(invalid.error.is_some(), "{invalid:?}");
     let server = &server;
     join_all((0..50).map(|number| async move {
         let outcome = server.call("echo", &arguments(json!({"message": number.to_string()}))).await;
@@ -39,13 +39,13 @@ async fn a_real_server_lists_and_runs_tools() {
     }))
     .await;
     drop(background);
-    let nothing = arguments(json!({"message": "x"}));
-    let gone = tokio::time::timeout(Duration::from_secs(30), server.call("echo", &nothing)).await;
-    let gone = gone.expect("a server that is not there is noticed");
-    assert!(gone.error.as_ref().is_some_and(|error| error.contains("'web'")), "{gone:?}");
+    let message = arguments(json!({"message": "x"}));
+    let outcome = tokio::time::timeout(Duration::from_secs(30), server.call("echo", &message)).await;
+    let outcome = outcome.expect("a stopped server is detected");
+    assert!(outcome.error.as_ref().is_some_and(|error| error.contains("'web'")), "{outcome:?}");
 }
 
-fn refusal(reply: &serde_json::Value) -> String {
+fn connect_error(reply: &serde_json::Value) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = ScriptedServer::start(json!({"*": reply}));
     let mut target = http("web", &server.endpoint());
@@ -59,32 +59,32 @@ fn refusal(reply: &serde_json::Value) -> String {
 }
 
 #[test]
-fn what_is_no_server_is_told() {
-    let error = refusal(&json!({"status": 503, "raw": "busy"}));
+fn reports_failed_handshakes() {
+    let error = connect_error(&json!({"status": 503, "raw": "busy"}));
     assert!(error.starts_with("the MCP server 'web' cannot be reached: HTTP 503"), "{error}");
-    let error = refusal(&json!({"status": 404, "raw": "nothing here"}));
+    let error = connect_error(&json!({"status": 404, "raw": "nothing here"}));
     assert!(error.contains("HTTP 404") && error.contains("nothing here"), "{error}");
-    let error = refusal(&json!({"status": 401, "raw": "", "headers": {"www-authenticate": "Bearer"}}));
+    let error = connect_error(&json!({"status": 401, "raw": "", "headers": {"www-authenticate": "Bearer"}}));
     assert!(error.to_lowercase().contains("auth"), "{error}");
-    let error = refusal(&json!({"status": 200, "raw": "<html>", "headers": {"content-type": "text/html"}}));
+    let error = connect_error(&json!({"status": 200, "raw": "<html>", "headers": {"content-type": "text/html"}}));
     assert!(error.contains("text/html"), "{error}");
-    let error = refusal(&json!({"raw": "x", "delayMs": 20_000}));
-    assert_eq!(error, "the MCP server 'web' did not answer within 2000 ms");
+    let error = connect_error(&json!({"raw": "x", "delayMs": 20_000}));
+    assert_eq!(error, "the MCP server 'web' did not respond within 2000 ms");
 }
 
 #[tokio::test]
-async fn nobody_there() {
-    let error = McpServer::connect(http("web", "http://127.0.0.1:9/mcp"), LIMIT).await.err().expect("no server");
+async fn reports_refused_connections() {
+    let error = McpServer::connect(http("web", "http://127.0.0.1:9/mcp"), TIMEOUT).await.err().expect("no server");
     let error = error.to_string();
     assert!(error.contains("cannot be reached") && error.to_lowercase().contains("refused"), "{error}");
 }
 
 #[tokio::test]
-async fn a_header_that_cannot_be_sent_is_named_without_its_value() {
+async fn reports_invalid_headers_without_their_value() {
     let mut target = http("web", "http://127.0.0.1:9/mcp");
     if let McpServerConfig::Http { headers, .. } = &mut target.config {
         headers.insert("x-key".to_owned(), "secret\nvalue".to_owned());
     }
-    let error = McpServer::connect(target, LIMIT).await.err().expect("no server").to_string();
-    assert_eq!(error, "the MCP server 'web' cannot be sent the header 'x-key': its value has forbidden characters");
+    let error = McpServer::connect(target, TIMEOUT).await.err().expect("no server").to_string();
+    assert_eq!(error, "the MCP server 'web' has an invalid header 'x-key': its value contains forbidden characters");
 }

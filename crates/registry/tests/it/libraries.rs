@@ -1,5 +1,6 @@
-//! What is read of a module is what its library offers to a model at run time: names, descriptions with white space
-//! folded, parameters and the required ones. The script that `karat tools export-script` prints asks the library.
+//! Compares tools read from sources with those that the library presents to a model at run time: names, descriptions
+//! (whitespace folded), parameters and required parameters. The latter come from the script of
+//! `karat tools export-script`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -21,7 +22,7 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
     names
 }
 
-/// Returns the parameters of a tool and the required ones.
+/// Returns the parameters and the required parameters of a tool.
 fn parameters(tool: &Tool) -> (Vec<String>, Vec<String>) {
     let schema = tool.input_schema.get().unwrap_or(&Value::Null);
     let properties = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
@@ -29,30 +30,29 @@ fn parameters(tool: &Tool) -> (Vec<String>, Vec<String>) {
     (sorted(properties), sorted(required))
 }
 
-/// Compares what was read with what the library offers.
 fn assert_same(read: &Registry, offered: &Registry, differences: &[&str]) {
     let names = |registry: &Registry| sorted(registry.names().into_iter().map(str::to_owned));
     assert_eq!(names(read), names(offered), "{:?}", read.gaps());
     assert!(offered.tools().len() >= 3, "{:?}", offered.names());
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for offered in offered.tools() {
         let name = &offered.name;
         let tool = read.tool(name).unwrap();
-        let unknown: Vec<String> = tool.unknowns().map(|(field, why)| format!("{field:?}: {}", why.why)).collect();
-        if !unknown.is_empty() {
-            wrong.push(format!("{name}: unknown {unknown:?}"));
+        let unknowns: Vec<String> = tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+        if !unknowns.is_empty() {
+            mismatches.push(format!("{name}: unknown {unknowns:?}"));
         }
         let description = |tool: &Tool| tool.description.as_deref().map(fold).filter(|text| !text.is_empty());
         if description(tool) != description(offered) {
-            wrong.push(format!("{name}: {:?} instead of {:?}", description(tool), description(offered)));
+            mismatches.push(format!("{name}: {:?} instead of {:?}", description(tool), description(offered)));
         }
         let ((properties, required), (read_properties, read_required)) = (parameters(offered), parameters(tool));
         let is_required = differences.contains(&"required") || read_required == required;
         if read_properties != properties || !is_required {
-            wrong.push(format!("{name}: {read_properties:?} {read_required:?} instead of {properties:?} {required:?}"));
+            mismatches.push(format!("{name}: {read_properties:?} {read_required:?} instead of {properties:?} {required:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(mismatches.is_empty(), "{mismatches:#?}");
 }
 
 fn modules(language: &str) -> PathBuf {
@@ -72,7 +72,7 @@ fn node() -> Command {
 /// Runs an export script in a folder.
 fn export(mut interpreter: Command, language: ScriptLanguage, folder: &Path, arguments: &[&str]) -> Output {
     let scripts = tempfile::tempdir().unwrap();
-    // Node goes by the extension, Python does not.
+    // Node needs the extension; Python ignores it.
     let script = scripts.path().join("export.mjs");
     std::fs::write(&script, export_script(language)).unwrap();
     interpreter.arg(script).args(arguments).current_dir(folder).output().unwrap()
@@ -83,7 +83,7 @@ fn offered(output: &Output) -> Registry {
     read_json(&String::from_utf8_lossy(&output.stdout), "export").unwrap()
 }
 
-/// Copies the modules to a folder whose packages are those of a test tool.
+/// Copies the modules to a folder with the packages of a test tool.
 fn with_packages(packages: TestTool) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(modules("node")).unwrap() {
@@ -108,7 +108,7 @@ fn with_packages(packages: TestTool) -> TempDir {
 #[case::smolagents("smolagents_tools", &[])]
 #[case::json("json_tools", &[])]
 #[ignore = "needs the Python tool libraries"]
-fn reads_what_the_python_library_offers(#[case] name: &str, #[case] differences: &[&str]) {
+fn matches_the_python_library(#[case] name: &str, #[case] differences: &[&str]) {
     let folder = modules("python");
     let file = format!("{name}.py");
     let offered = offered(&export(python(), ScriptLanguage::Python, &folder, &[&file]));
@@ -126,7 +126,7 @@ fn reads_what_the_python_library_offers(#[case] name: &str, #[case] differences:
 #[case::mcp_with_zod_3(TestTool::Zod3Libraries, "mcp_zod3", &[])]
 #[case::converted_zod_3(TestTool::Zod3Libraries, "lowlevel_zod3", &[])]
 #[ignore = "needs the Node tool libraries"]
-fn reads_what_the_node_library_offers(#[case] packages: TestTool, #[case] name: &str, #[case] export_name: &[&str]) {
+fn matches_the_node_library(#[case] packages: TestTool, #[case] name: &str, #[case] export_name: &[&str]) {
     let folder = with_packages(packages);
     let file = format!("{name}.ts");
     let arguments: Vec<&str> = [file.as_str()].into_iter().chain(export_name.iter().copied()).collect();
@@ -139,11 +139,11 @@ fn reads_what_the_node_library_offers(#[case] packages: TestTool, #[case] name: 
 #[case::import("import 'no-such-package';", "Cannot find package 'no-such-package'")]
 #[case::throws("throw new Error('not today');", "not today")]
 #[ignore = "needs the Node tool libraries"]
-fn says_why_nothing_is_exported(#[case] text: &str, #[case] message: &str) {
+fn reports_failed_exports(#[case] text: &str, #[case] message: &str) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("m.mjs"), text).unwrap();
     let output = export(node(), ScriptLanguage::Node, folder.path(), &["m.mjs"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
-    assert!(said.contains(message), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{stderr}");
+    assert!(stderr.contains(message), "{stderr}");
 }

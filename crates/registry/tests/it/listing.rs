@@ -1,4 +1,4 @@
-//! The reference servers of MCP: what is listed is what they say over the wire.
+//! Compares the listed tools of the MCP reference servers with their raw responses.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use karat_testkit::tools::{BackgroundServer, TestTool};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{LIMIT, http, stdio};
+use crate::support::{TIMEOUT, http, stdio};
 
-/// Asks a server for its tools without any of karat's code: a few lines of JSON in, a few out.
-fn ask(command: &[String]) -> Vec<Value> {
+/// Requests a server's tools with raw JSON-RPC, without karat's code.
+fn request_tools(command: &[String]) -> Vec<Value> {
     let mut child = Command::new(&command[0])
         .args(&command[1..])
         .env_clear()
@@ -25,9 +25,9 @@ fn ask(command: &[String]) -> Vec<Value> {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let client = json!({"name": "test", "version": "1"});
-    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
     let messages = [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
     ];
@@ -39,20 +39,20 @@ fn ask(command: &[String]) -> Vec<Value> {
     let listed = messages.filter(|message| message["id"] == 2).find_map(|message| message.get("result").cloned());
     child.kill().unwrap();
     child.wait().unwrap();
-    listed.expect("an answer")["tools"].as_array().unwrap().clone()
+    listed.expect("a response")["tools"].as_array().unwrap().clone()
 }
 
-fn agree(tools: &[Tool], said: &[Value], place: &str) {
+fn assert_matches(tools: &[Tool], expected: &[Value], place: &str) {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    let said_names: Vec<&str> = said.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, said_names);
-    for (tool, said) in tools.iter().zip(said) {
-        let description = said["description"].as_str().unwrap();
+    let expected_names: Vec<&str> = expected.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, expected_names);
+    for (tool, expected) in tools.iter().zip(expected) {
+        let description = expected["description"].as_str().unwrap();
         assert_eq!(tool.description_hash(), Some(short_hash(description.as_bytes())), "{}", tool.name);
-        assert_eq!(tool.input_schema.get(), Some(&said["inputSchema"]), "{}", tool.name);
+        assert_eq!(tool.input_schema.get(), Some(&expected["inputSchema"]), "{}", tool.name);
         assert_eq!(tool.input_schema.get().unwrap()["type"], "object");
         assert_eq!(tool.place.as_ref().unwrap().to_string(), place);
-        let category = match &said["annotations"] {
+        let category = match &expected["annotations"] {
             hints if hints["readOnlyHint"] == true => Some("read"),
             hints if hints["destructiveHint"] == true => Some("destructive"),
             hints if hints["readOnlyHint"] == false => Some("write"),
@@ -64,7 +64,7 @@ fn agree(tools: &[Tool], said: &[Value], place: &str) {
 }
 
 async fn list(target: NamedServer) -> Vec<Tool> {
-    McpServer::connect(target, LIMIT).await.unwrap().tools().await.unwrap()
+    McpServer::connect(target, TIMEOUT).await.unwrap().tools().await.unwrap()
 }
 
 #[rstest]
@@ -77,7 +77,7 @@ async fn list(target: NamedServer) -> Vec<Tool> {
 #[ignore = "needs server-sequential-thinking"]
 #[case::sequential_thinking(TestTool::ServerSequentialThinking, "sequentialthinking")]
 #[tokio::test]
-async fn a_reference_server_is_listed_as_it_speaks(#[case] server: TestTool, #[case] known: &str) {
+async fn lists_the_tools_of_reference_servers(#[case] server: TestTool, #[case] known: &str) {
     let mut command = server.command();
     let folder = tempfile::tempdir().unwrap();
     if server == TestTool::ServerFilesystem {
@@ -85,12 +85,12 @@ async fn a_reference_server_is_listed_as_it_speaks(#[case] server: TestTool, #[c
     }
     let tools = list(stdio("reference", &command)).await;
     assert!(tools.iter().any(|tool| tool.name == known && tool.version.get().is_some()), "{tools:?}");
-    agree(&tools, &ask(&command), "mcp:reference");
+    assert_matches(&tools, &request_tools(&command), "mcp:reference");
 }
 
 #[tokio::test]
 #[ignore = "needs server-everything"]
-async fn over_http_the_tools_are_the_same() {
+async fn lists_the_same_tools_over_http() {
     let words = TestTool::ServerEverything.command();
     let command = |port: u16| {
         let mut command = Command::new(&words[0]);
@@ -99,9 +99,9 @@ async fn over_http_the_tools_are_the_same() {
     };
     let background = BackgroundServer::start(command, "/mcp");
     let tools = list(http("web", &background.url("/mcp"))).await;
-    let mut said = ask(&words);
-    // Some tools are offered only to clients that say that they can do more.
-    said.retain(|tool| tools.iter().any(|listed| listed.name == tool["name"]));
+    let mut expected = request_tools(&words);
+    // Some tools are listed only for clients with more capabilities.
+    expected.retain(|tool| tools.iter().any(|listed| listed.name == tool["name"]));
     assert!(tools.len() > 5, "{tools:?}");
-    agree(&tools, &said, "mcp:web");
+    assert_matches(&tools, &expected, "mcp:web");
 }

@@ -1,16 +1,16 @@
-//! Live MCP servers, real ones that nobody here wrote and rude ones; sources that tools are read from.
+//! Tests of live MCP servers, real and misbehaving, and of reading tools from sources.
 
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod everything;
+mod failing_servers;
 mod filesystem;
 mod forms;
 mod http;
 mod libraries;
 mod listing;
 mod processes;
-mod rude;
 mod shapes;
 mod sources;
 mod support;

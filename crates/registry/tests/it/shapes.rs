@@ -1,16 +1,16 @@
-//! What is a tool and what only looks like one, and which of its parameters a model sees.
+//! Which definitions are tools, and which of their parameters are visible to a model.
 
 use std::path::Path;
 
 use karat_registry::read_path;
 use rstest::rstest;
 
-/// Returns each tool as `name(parameters)`; parameters that are not known are `?`.
+/// Returns each tool as `name(parameters)`; unknown parameters are `?`.
 fn tools(file: &str, text: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(file), text).unwrap();
     let Ok(registry) = read_path(&folder.path().join(Path::new(file)), folder.path()) else { return Vec::new() };
-    let shown = registry.tools().iter().map(|tool| {
+    let tools = registry.tools().iter().map(|tool| {
         let parameters = match tool.input_schema.get() {
             Some(schema) => {
                 schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
@@ -19,7 +19,7 @@ fn tools(file: &str, text: &str) -> Vec<String> {
         };
         format!("{}({})", tool.name, parameters.join(" "))
     });
-    shown.collect()
+    tools.collect()
 }
 
 #[rstest]
@@ -144,8 +144,8 @@ fn reads_python(#[case] text: &str, #[case] expected: &[&str]) {
 #[rstest]
 #[case("fastmcp == 3.4.5\n", "Looks.\n\nNote:\n    Slowly.")]
 #[case("fastmcp >= 3.4.5\n", "Looks.")]
-fn a_description_is_that_of_the_required_version(#[case] requirements: &str, #[case] expected: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
+fn descriptions_depend_on_the_required_library_version(#[case] requirements: &str, #[case] expected: &str) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("server.py");
     std::fs::write(folder.path().join("requirements.txt"), requirements).expect("written");
     let text = "from fastmcp import FastMCP\nmcp = FastMCP('x')\n\

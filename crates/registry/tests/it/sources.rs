@@ -1,4 +1,4 @@
-//! Reading sources: what is followed, what is unknown, and what broken or hostile files do.
+//! Reading sources: resolution across files, unknown values, and broken or hostile files.
 
 use std::process::Command;
 
@@ -22,7 +22,7 @@ fn read(folder: &TempDir, path: &str) -> Registry {
     read_path(&folder.path().join(path), folder.path()).unwrap()
 }
 
-/// Reads the first of some files.
+/// Writes files and reads the first one.
 fn module(files: &[(&str, &str)]) -> Registry {
     read(&project(files), files[0].0)
 }
@@ -36,22 +36,22 @@ fn gaps(registry: &Registry) -> Vec<String> {
 }
 
 #[test]
-fn executes_nothing() {
+fn does_not_execute_sources() {
     let folder = tempfile::tempdir().unwrap();
-    let trap = folder.path().join("executed");
+    let marker = folder.path().join("executed");
     let text = format!(
         "import pathlib\npathlib.Path({0:?}).touch()\n@tool\ndef f(x: int = pathlib.Path({0:?}).touch()):\n    '''D'''\n\
          TOOLS = [{{'name': 'g', 'description': open({0:?}, 'w').name, 'input_schema': {{}}}}]\n",
-        trap.display().to_string()
+        marker.display().to_string()
     );
     std::fs::write(folder.path().join("m.py"), &text).unwrap();
     let registry = read(&folder, "m.py");
     assert_eq!(registry.names(), ["f", "g"]);
     assert!(registry.tool("g").unwrap().unknown(ToolField::Description).is_some());
-    assert!(!trap.exists());
-    // The trap is a trap.
+    assert!(!marker.exists());
+    // Running the module does create the marker.
     Command::new("python3").args(["-B", "m.py"]).current_dir(folder.path()).output().unwrap();
-    assert!(trap.exists());
+    assert!(marker.exists());
 }
 
 #[rstest]
@@ -65,10 +65,10 @@ fn executes_nothing() {
 #[case::with_argument("greeting('you')", Ok("Hello you"))]
 #[case::format("'a {}'.format(1)", Err("is called at run time"))]
 #[case::environment("os.environ['X']", Err("at run time"))]
-#[case::twice("TWICE", Err("'TWICE' gets several values"))]
-#[case::changed("CHANGED", Err("'CHANGED' gets several values"))]
+#[case::twice("TWICE", Err("'TWICE' is assigned more than once"))]
+#[case::changed("CHANGED", Err("'CHANGED' is assigned more than once"))]
 #[case::ternary("'a' if X else 'b'", Err("it depends on a condition"))]
-#[case::itself("LOOP", Err("several values"))]
+#[case::itself("LOOP", Err("is assigned more than once"))]
 fn evaluates_python(#[case] expression: &str, #[case] expected: Result<&str, &str>) {
     let text = format!(
         "import os, textwrap\nfrom . import texts\nONCE = 'once'\nNUMBER = 4\nTWICE = 'a'\nTWICE = 'b'\nCHANGED = 'a'\n\
@@ -79,7 +79,7 @@ fn evaluates_python(#[case] expression: &str, #[case] expected: Result<&str, &st
     let tool = registry.tool("t").unwrap();
     match expected {
         Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
-        Err(why) => assert!(tool.description.unknown().unwrap().why.contains(why), "{:?}", tool.description),
+        Err(reason) => assert!(tool.description.unknown().unwrap().why.contains(reason), "{:?}", tool.description),
     }
 }
 
@@ -93,7 +93,7 @@ fn evaluates_python(#[case] expression: &str, #[case] expected: Result<&str, &st
 #[case::returned("made()", Ok("made once"))]
 #[case::environment("process.env.X ?? 'x'", Err("it depends on a condition"))]
 #[case::call("i18n('x')", Err("'i18n(…)' is called at run time"))]
-#[case::changed("changed", Err("'changed' gets several values"))]
+#[case::changed("changed", Err("'changed' is assigned more than once"))]
 fn evaluates_typescript(#[case] expression: &str, #[case] expected: Result<&str, &str>) {
     let text = format!(
         "import {{ HELP }} from './texts.js';\nimport data from './data.json';\nconst ONCE = 'once' as const;\n\
@@ -105,12 +105,12 @@ fn evaluates_typescript(#[case] expression: &str, #[case] expected: Result<&str,
     let tool = registry.tool("t").unwrap();
     match expected {
         Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
-        Err(why) => assert!(tool.description.unknown().unwrap().why.contains(why), "{:?}", tool.description),
+        Err(reason) => assert!(tool.description.unknown().unwrap().why.contains(reason), "{:?}", tool.description),
     }
 }
 
 #[test]
-fn a_syntax_error_has_its_place_and_costs_no_other_tool() {
+fn reports_syntax_errors_and_reads_other_files() {
     let folder = project(&[
         ("tools/good.py", "@tool\ndef look(x: int): 'Looks.'\n"),
         ("tools/bad.py", "@tool\ndef broken(:\n    pass\n"),
@@ -134,7 +134,7 @@ fn a_syntax_error_has_its_place_and_costs_no_other_tool() {
 }
 
 #[test]
-fn a_python_file_brings_the_tools_that_it_imports() {
+fn a_python_file_includes_imported_tools() {
     let registry = module(&[
         (
             "app/tools.py",
@@ -159,7 +159,7 @@ fn a_python_file_brings_the_tools_that_it_imports() {
 }
 
 #[test]
-fn a_typescript_file_brings_the_tools_that_it_passes_on_and_registers() {
+fn a_typescript_file_includes_re_exported_and_registered_tools() {
     let registry = module(&[
         (
             "index.ts",
@@ -178,11 +178,11 @@ fn a_typescript_file_brings_the_tools_that_it_passes_on_and_registers() {
     let mut names = registry.names();
     names.sort_unstable();
     assert_eq!(names, ["note", "search", "weather"]);
-    assert_eq!(gaps(&registry), ["Broken index.ts there is no file for './gone'"]);
+    assert_eq!(gaps(&registry), ["Broken index.ts no file found for './gone'"]);
 }
 
 #[test]
-fn a_missing_file_that_can_hide_no_tool_is_not_reported() {
+fn ignores_missing_files_that_cannot_define_tools() {
     let tool = "import { z } from '../vendor';\n\
                 export const look = defineTool({ name: 'look', description: 'Looks.', schema: { at: z.string() } });\n";
     let folder = project(&[
@@ -195,11 +195,11 @@ fn a_missing_file_that_can_hide_no_tool_is_not_reported() {
         assert_eq!((registry.names(), gaps(&registry)), (vec!["look"], vec![]), "{path}");
     }
     let registry = read(&folder, "src/main.ts");
-    assert_eq!(gaps(&registry), ["Broken src/main.ts there is no file for './generated/tools'"]);
+    assert_eq!(gaps(&registry), ["Broken src/main.ts no file found for './generated/tools'"]);
 }
 
 #[test]
-fn a_single_file_brings_nothing_that_only_its_tools_use() {
+fn a_single_file_excludes_imports_used_only_inside_tools() {
     let registry = module(&[
         (
             "app/tools/clicks.py",
@@ -223,7 +223,7 @@ fn a_single_file_brings_nothing_that_only_its_tools_use() {
 }
 
 #[test]
-fn an_entry_file_brings_the_modules_that_register_at_its_server() {
+fn an_entry_file_includes_modules_that_register_at_its_server() {
     let registry = module(&[
         (
             "main.py",
@@ -245,7 +245,7 @@ fn an_entry_file_brings_the_modules_that_register_at_its_server() {
 }
 
 #[test]
-fn files_that_import_tools_name_them() {
+fn importing_files_name_tools() {
     let factory = |name: &str| {
         format!(
             "export const {name} = ({{ email }}) => tool({{ description: '{name}', inputSchema: z.object({{}}), execute }});\n"
@@ -278,13 +278,13 @@ fn files_that_import_tools_name_them() {
     assert_eq!(registry.names(), ["createRule", "weather", "clockTool"]);
     let gaps = gaps(&registry);
     assert_eq!(gaps.len(), 2, "{gaps:?}");
-    assert!(gaps[0].contains("without a name of its own; read the file that puts it into 'tools' instead"), "{gaps:?}");
+    assert!(gaps[0].contains("without a name; read the file that adds it to 'tools' instead"), "{gaps:?}");
     assert!(gaps[1].contains("('one' in src/chat.ts, 'two' in src/other.ts); read one of them instead"), "{gaps:?}");
     assert_eq!(read(&folder, "src/tools/rules.ts").names(), ["createRule"]);
 }
 
 #[test]
-fn an_agent_of_mastra_names_its_tools() {
+fn mastra_agents_name_their_tools() {
     let tool = |name: &str| {
         format!(
             "export const {name} = createTool({{ id: 'id-of-{name}', description: 'D', inputSchema: z.object({{}}), execute }});\n"
@@ -309,16 +309,16 @@ fn an_agent_of_mastra_names_its_tools() {
 }
 
 #[test]
-fn two_tools_of_one_name_are_reported() {
+fn reports_duplicate_tool_names() {
     let registry = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n")]);
     assert_eq!(description(&registry, "a"), Some("One."));
-    assert_eq!(gaps(&registry), ["Broken m.py:4:5 another tool has the name 'a' too (m.py:2:5); this one is left out"]);
+    assert_eq!(gaps(&registry), ["Broken m.py:4:5 a tool named 'a' is already defined (m.py:2:5); this one is ignored"]);
     let same = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'One.'\n")]);
     assert_eq!(gaps(&same), [""; 0]);
 }
 
 #[test]
-fn reads_types_as_far_as_they_are_ordinary() {
+fn converts_types_to_schemas() {
     let text = "from typing import *\nfrom numpy import ndarray\nfrom pydantic import BaseModel\n\
         class City(BaseModel):\n    name: str\n    zip: str | None = None\n\
         @tool\ndef f(a: str, b: list[int], c: City, d: ndarray, e: Literal['x', 'y'] = 'x', *, g: Optional[float] = None, **more):\n    'F.'\n";
@@ -361,7 +361,7 @@ fn reads_field_maps() {
 }
 
 #[test]
-fn a_source_without_tools_is_an_error_that_names_the_files() {
+fn rejects_sources_without_tools() {
     let folder = project(&[("a.py", "X = 1\n"), ("b.ts", "export const x = 1;\n"), ("empty/readme.md", "")]);
     let error = |path: &str| read_path(&folder.path().join(path), folder.path()).unwrap_err();
     assert!(matches!(error("a.py"), RegistryError::NoTools { .. }));
@@ -398,7 +398,7 @@ fn chain(first: &str, count: usize, line: impl Fn(usize) -> String) -> String {
 #[case::zod_chain("ts", format!("import {{ z }} from 'zod';\nserver.tool('t', 'd', {{ a: z.string(){} }}, f);\n", ".optional()".repeat(20_000)))]
 #[case::zod_recursion("ts", "import { z } from 'zod';\nfunction node() { return z.object({ left: node(), right: node() }) }\nserver.tool('t', 'd', node(), f);\n".to_owned())]
 #[case::script_circle("ts", "export * from './m';\nexport const a = b, b = a;\nserver.tool(a, b, {}, f);\n".to_owned())]
-fn hostile_sources_do_no_harm(#[case] extension: &str, #[case] text: String) {
+fn hostile_sources_are_read_in_bounded_time(#[case] extension: &str, #[case] text: String) {
     let folder = project(&[(&format!("m.{extension}"), &text)]);
     let start = std::time::Instant::now();
     let _ = read_path(&folder.path().join(format!("m.{extension}")), folder.path());
@@ -406,7 +406,7 @@ fn hostile_sources_do_no_harm(#[case] extension: &str, #[case] text: String) {
 }
 
 #[test]
-fn a_single_file_brings_only_what_it_uses() {
+fn a_single_file_includes_only_what_it_uses() {
     let registry = module(&[
         (
             "account.ts",
@@ -430,7 +430,7 @@ fn a_single_file_brings_only_what_it_uses() {
 }
 
 #[test]
-fn a_package_is_not_the_file_that_has_its_name() {
+fn distinguishes_a_package_from_a_file_of_the_same_name() {
     let tool = |name: &str| format!("@tool\ndef {name}(a: str):\n    \"\"\"Does it.\"\"\"\n");
     let main = format!("from semantic_kernel import Kernel\nfrom langchain_core.tools import tool\n{}", tool("own"));
     let registry = module(&[("main.py", main.as_str()), ("semantic_kernel.py", tool("stray").as_str())]);
@@ -438,7 +438,7 @@ fn a_package_is_not_the_file_that_has_its_name() {
 }
 
 #[test]
-fn a_tool_class_takes_its_name_where_it_is_made() {
+fn instances_of_a_tool_class_take_their_name_from_the_call() {
     let registry = module(&[(
         "m.py",
         "from crewai.tools import BaseTool\n\
@@ -452,17 +452,17 @@ fn a_tool_class_takes_its_name_where_it_is_made() {
 }
 
 #[test]
-fn a_decorated_class_is_never_passed_over() {
+fn reports_decorated_classes_that_cannot_be_read() {
     let registry =
         module(&[("m.py", "@tool\nclass Search:\n    def go(self): ...\n@tool\ndef f(x: int):\n    'F.'\n")]);
     assert_eq!(registry.names(), ["f"]);
     let gaps = gaps(&registry);
     assert_eq!(gaps.len(), 1, "{gaps:?}");
-    assert!(gaps[0].contains("m.py:1:2 ") && gaps[0].contains("what the decorator makes of the class"), "{gaps:?}");
+    assert!(gaps[0].contains("m.py:1:2 ") && gaps[0].contains("the decorator's effect on the class"), "{gaps:?}");
 }
 
 #[test]
-fn a_function_is_a_tool_as_it_is_when_it_is_passed_on() {
+fn reads_attributes_assigned_before_registration() {
     let registry = module(&[(
         "m.py",
         "from pydantic_ai import Agent\nagent = Agent('test')\n\
@@ -477,11 +477,11 @@ fn a_function_is_a_tool_as_it_is_when_it_is_passed_on() {
     assert!(registry.tool("second").unwrap().unknown(ToolField::InputSchema).is_some());
     let gaps = gaps(&registry);
     assert_eq!(gaps.len(), 1, "{gaps:?}");
-    assert!(gaps[0].contains("m.py:6:24 the name of a tool is not known: 'name' is a parameter"), "{gaps:?}");
+    assert!(gaps[0].contains("m.py:6:24 cannot determine the name of a tool: 'name' is a parameter"), "{gaps:?}");
 }
 
 #[test]
-fn the_place_that_says_more_defines_a_tool() {
+fn prefers_the_most_complete_definition() {
     let registry = module(&[(
         "m.ts",
         "const shownTools = [{ name: 'search', description: 'Searches.' }];\n\
@@ -492,7 +492,7 @@ fn the_place_that_says_more_defines_a_tool() {
 }
 
 #[test]
-fn an_object_that_a_tool_is_built_on_is_not_the_tool() {
+fn excludes_objects_that_are_spread_into_tools() {
     let folder = project(&[
         (
             "tools/skills.ts",
@@ -521,16 +521,16 @@ fn an_object_that_a_tool_is_built_on_is_not_the_tool() {
 }
 
 #[test]
-fn what_only_passes_tools_on_is_reported_where_nothing_else_is_found() {
+fn reports_forwarded_tools_only_if_nothing_else_is_found() {
     let passes = "def convert(tools):\n    return [{'name': tool.name, 'description': tool.text, 'input_schema': tool.schema} for tool in tools]\n";
     let registry = module(&[("m.py", passes)]);
-    assert!(gaps(&registry)[0].contains("the name of a tool is not known"), "{:?}", gaps(&registry));
+    assert!(gaps(&registry)[0].contains("cannot determine the name of a tool"), "{:?}", gaps(&registry));
     let tool = "@tool\ndef f(x: int):\n    '''D'''\n";
     assert_eq!(gaps(&module(&[("m.py", &format!("{passes}{tool}"))])), [""; 0]);
 }
 
 #[test]
-fn a_folder_is_read_without_its_tests() {
+fn excludes_tests_and_dependencies_of_a_folder() {
     let tool =
         |name: &str| format!("export const {name} = {{ name: '{name}', description: 'D.', inputSchema: {{}} }};\n");
     let folder = project(&[

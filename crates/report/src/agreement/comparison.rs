@@ -1,4 +1,4 @@
-//! What `karat eval compare` tells.
+//! The output of `karat eval compare`.
 
 use std::fmt::Write as _;
 
@@ -7,24 +7,24 @@ use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionCompariso
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_middle, printable};
+use crate::terminal_text::{truncate, truncate_middle, printable};
 use crate::tools::counted;
 
-/// How long an id is shown.
-const LONGEST_ID: usize = 40;
+/// Maximum width of an id, in columns.
+const MAX_ID_WIDTH: usize = 40;
 
-/// Lays out the two versions' accuracy, what changed, the worst first, and whether chance explains it. At most `limit`
-/// verdicts of each kind of change are shown.
+/// Renders the accuracy of both versions, the changed verdicts, worst first, and whether the change is significant.
+/// Shows up to `limit` verdicts of each kind of change.
 pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, settings: ConsoleSettings) -> String {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
     let name = printable(&comparison.eval_id);
-    let name = palette.bold(cut(&name, 50, symbols.ellipsis));
+    let name = palette.bold(truncate(&name, 50, symbols.ellipsis));
     let (before, now) = (&comparison.before, &comparison.now);
     let _ = writeln!(out, "{name} version {} {} {}", version(before), symbols.arrow, version(now));
     let _ = writeln!(
         out,
-        "  {} judged by both, {} of them rated (where an error counts as wrong)\n",
+        "  {} judged by both, {} of them rated (errors count as wrong)\n",
         counted(size(comparison.common_traces), "trace"),
         comparison.compared
     );
@@ -75,9 +75,9 @@ fn write_changes(
     let palette = settings.palette;
     let title = format!("{count} {}", title(change));
     let title = match change {
-        Change::Worse => palette.bad(title),
-        Change::Lost => palette.broken(title),
-        Change::Better | Change::Gained => palette.good(title),
+        Change::Worse => palette.failure(title),
+        Change::Lost => palette.error(title),
+        Change::Better | Change::Gained => palette.success(title),
         Change::Unrated => title,
     };
     let _ = writeln!(out, "\n{title}");
@@ -85,40 +85,40 @@ fn write_changes(
         write_change(changed, settings, out);
     }
     if count > limit {
-        let _ = writeln!(out, "  and {} more (--limit shows them)", count - limit);
+        let _ = writeln!(out, "  and {} more (see --limit)", count - limit);
     }
 }
 
 fn title(change: Change) -> &'static str {
     match change {
-        Change::Worse => "for the worse: people agreed with the verdict before",
-        Change::Lost => "lost: there was a verdict, and now there is an error",
-        Change::Better => "for the better: people agree with the verdict now",
-        Change::Gained => "gained: there was an error, and now there is a verdict",
-        Change::Unrated => "changed on traces that are neutral or unrated",
+        Change::Worse => "worse: the verdict matched the rating before",
+        Change::Lost => "lost: the verdict became an error",
+        Change::Better => "better: the verdict matches the rating now",
+        Change::Gained => "gained: the error became a verdict",
+        Change::Unrated => "changed on neutral or unrated traces",
     }
 }
 
 fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut String) {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let id = printable(&changed.trace_id);
-    let id = cut_middle(&id, LONGEST_ID, symbols.ellipsis);
+    let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
     let rating = changed.rating.map_or("unrated", |rating| rating.name());
     let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
     let _ = writeln!(out, "  {}  {movement}, {rating}", palette.bold(id));
     let sides = [("before", changed.before, &changed.before_reason), ("now", changed.now, &changed.now_reason)];
-    for (label, said, reason) in sides {
-        let reason = reason.as_deref().map(|reason| in_one_line(reason, said.is_none())).unwrap_or_default();
+    for (label, verdict, reason) in sides {
+        let reason = reason.as_deref().map(|reason| one_line(reason, verdict.is_none())).unwrap_or_default();
         if !reason.is_empty() {
             let reason = printable(&reason);
-            let reason = cut(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
+            let reason = truncate(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
             let _ = writeln!(out, "    {label:<6}  {}", palette.dim(reason));
         }
     }
 }
 
-/// Puts a reason into one line. Of an error the last line says what happened; those before it say where.
-fn in_one_line(reason: &str, is_error: bool) -> String {
+/// Joins the lines of a reason. Of an error, only the last line is kept: the others are the traceback.
+fn one_line(reason: &str, is_error: bool) -> String {
     let mut lines = reason.lines().map(str::trim).filter(|line| !line.is_empty());
     if is_error { lines.next_back().unwrap_or_default().to_owned() } else { lines.collect::<Vec<_>>().join(" ") }
 }
@@ -132,18 +132,18 @@ fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> Stri
     };
     match comparison.direction {
         Direction::Better => {
-            palette.good(format!("version {now} is better: chance does not explain what changed{lost}"))
+            palette.success(format!("version {now} is better: the change is significant{lost}"))
         }
-        Direction::Worse => palette.bad(format!("version {now} is worse: chance does not explain what changed{lost}")),
+        Direction::Worse => palette.failure(format!("version {now} is worse: the change is significant{lost}")),
         Direction::Unclear if comparison.compared == 0 => {
-            palette.doubtful(format!("nothing to compare: no trace that both versions judged is rated{lost}"))
+            palette.warning(format!("nothing to compare: no rated trace was judged by both versions{lost}"))
         }
         Direction::Unclear if comparison.changed.is_empty() => "no verdict changed".to_owned(),
         Direction::Unclear if comparison.p_value < SIGNIFICANCE => {
-            palette.doubtful(format!("version {now} agrees more with people, and breaks more often{lost}"))
+            palette.warning(format!("version {now} agrees more with ratings, but errors more often{lost}"))
         }
         Direction::Unclear => {
-            palette.doubtful(format!("neither is better, as far as one can tell: chance explains what changed{lost}"))
+            palette.warning(format!("no significant difference{lost}"))
         }
     }
 }
@@ -190,55 +190,55 @@ mod tests {
     }
 
     #[test]
-    fn what_became_worse_stands_first() {
+    fn worse_verdicts_come_first() {
         let text = version_comparison_text(&comparison(), 2, settings(Symbols::UNICODE, Verbosity::Normal));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert_snapshot!(text, @r"
         eval_refund version 1 → 2
-          21 traces judged by both, 20 of them rated (where an error counts as wrong)
+          21 traces judged by both, 20 of them rated (errors count as wrong)
 
           version    accuracy                  errors
           1           0.600  [0.387, 0.781]         0
           2           0.900  [0.699, 0.972]         1
           change     +0.300  8 better, 2 worse (p = 0.109)
 
-        1 for the worse: people agreed with the verdict before
+        1 worse: the verdict matched the rating before
           t-8  passed → failed, positive
             before  as it was
             now     \u{1b}[31ma long reason a long reason a long reason a long reason a…
 
-        1 lost: there was a verdict, and now there is an error
+        1 lost: the verdict became an error
           t-9  passed → errored, positive
             before  as it was
 
-        8 for the better: people agree with the verdict now
+        8 better: the verdict matches the rating now
           t-0  passed → failed, negative
             before  as it was
             now     no refund was made
           t-1  passed → failed, negative
             before  as it was
             now     no refund was made
-          and 6 more (--limit shows them)
+          and 6 more (see --limit)
 
-        1 changed on traces that are neutral or unrated
+        1 changed on neutral or unrated traces
           longlonglonglonglong…onglonglonglonglong  failed → passed, unrated
             before  as it was
             now     fine
 
-        neither is better, as far as one can tell: chance explains what changed
+        no significant difference
         1 verdict lost to errors
         ");
     }
 
     #[test]
-    fn a_version_that_breaks_is_not_called_better() {
+    fn a_version_that_errors_more_is_not_better() {
         let verdict = |id: usize| (id < 10).then_some(false);
         let rating = |id: usize| (id < 10).then_some(Rating::Negative);
         let pairs = (0..100).map(|id| pair(&format!("t-{id}"), Some(true), verdict(id), rating(id), "no"));
         let comparison = VersionComparison::of("eval_refund", 1, 2, pairs.collect());
         let text = version_comparison_text(&comparison, 1, settings(Symbols::ASCII, Verbosity::Normal));
-        let said = "version 2 agrees more with people, and breaks more often\n90 verdicts lost to errors\n";
-        assert!(text.ends_with(said), "{text}");
+        let conclusion = "version 2 agrees more with ratings, but errors more often\n90 verdicts lost to errors\n";
+        assert!(text.ends_with(conclusion), "{text}");
     }
 
     #[test]
@@ -253,11 +253,11 @@ mod tests {
     }
 
     #[test]
-    fn quiet_shows_what_is_bad() {
+    fn quiet_shows_only_worse_and_lost_verdicts() {
         let text = version_comparison_text(&comparison(), 9, settings(Symbols::ASCII, Verbosity::Quiet));
-        assert!(text.is_ascii() && text.contains("1 for the worse") && !text.contains("for the better"), "{text}");
+        assert!(text.is_ascii() && text.contains("1 worse:") && !text.contains("better:"), "{text}");
         let none = VersionComparison::of("eval_refund", 1, 2, Vec::new());
         let text = version_comparison_text(&none, 9, settings(Symbols::ASCII, Verbosity::Quiet));
-        assert!(text.ends_with("nothing to compare: no trace that both versions judged is rated\n"), "{text}");
+        assert!(text.ends_with("nothing to compare: no rated trace was judged by both versions\n"), "{text}");
     }
 }

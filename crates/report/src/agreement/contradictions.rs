@@ -1,4 +1,4 @@
-//! What `karat contradictions` tells.
+//! The output of `karat contradictions`.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use karat_evals::contradiction::Contradiction;
 
 use super::verdict;
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{cut, cut_middle, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, truncate_middle, pad, printable, width, wrap};
 use crate::tools::counted;
 
-/// How long an id is shown.
-const LONGEST_ID: usize = 60;
+/// Maximum width of an id, in columns.
+const MAX_ID_WIDTH: usize = 60;
 
-/// How many lines a reason or a note has.
-const MOST_LINES: usize = 6;
+/// Maximum number of lines of a reason or a note.
+const MAX_LINES: usize = 6;
 
-/// Lays out contradictions, what the eval says on the left and what people say on the right.
+/// Renders contradictions, with the verdict on the left and the rating on the right.
 pub fn contradictions_text(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     for contradiction in &list.contradictions {
@@ -32,27 +32,27 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     let id = printable(&contradiction.trace_id);
     let name = printable(&contradiction.eval_id);
     let when = contradiction.executed_at.strftime("%Y-%m-%d %H:%M").to_string();
-    let id = cut_middle(&id, LONGEST_ID.min(settings.columns.saturating_sub(width(&when) + 2)), ellipsis);
+    let id = truncate_middle(&id, MAX_ID_WIDTH.min(settings.columns.saturating_sub(width(&when) + 2)), ellipsis);
     let gap = settings.columns.saturating_sub(width(&id) + width(&when)).max(2);
     let _ = writeln!(out, "{}{}{}", palette.bold(&id), " ".repeat(gap), palette.dim(&when));
     if !contradiction.input_preview.is_empty() {
         let preview = format!("\"{}\"", printable(&contradiction.input_preview));
-        let _ = writeln!(out, "  {}", palette.dim(cut(&preview, settings.columns.saturating_sub(2), ellipsis)));
+        let _ = writeln!(out, "  {}", palette.dim(truncate(&preview, settings.columns.saturating_sub(2), ellipsis)));
     }
     let column = settings.columns.saturating_sub(5) / 2;
     let word = verdict(Some(contradiction.result));
     let version = format!(" version {}", contradiction.eval_version);
     let room = column.saturating_sub(width(word) + 2 + width(&version));
-    let said = format!("{word}: {}{version}", cut(&name, room, ellipsis));
+    let title = format!("{word}: {}{version}", truncate(&name, room, ellipsis));
     let author = contradiction.author.as_deref().map(|author| format!(", {}", printable(author))).unwrap_or_default();
-    let left = lines(&said, contradiction.reason.as_deref(), column, ellipsis);
+    let left = lines(&title, contradiction.reason.as_deref(), column, ellipsis);
     let right = lines(&format!("{}{author}", contradiction.rating), contradiction.note.as_deref(), column, ellipsis);
     let bar = if settings.symbols.ascii { '|' } else { '│' };
     for row in 0..left.len().max(right.len()) {
         let cell = |side: &[String]| side.get(row).cloned().unwrap_or_default();
         let (left, right) = (pad(&cell(&left), column), cell(&right));
         let line = if row == 0 {
-            // Padded before it is painted: a colour takes no column.
+            // Pad before painting: colour codes have no width.
             format!("  {} {bar} {}", paint(settings, contradiction.result, &left), palette.bold(right))
         } else {
             format!("  {left} {bar} {right}")
@@ -62,25 +62,25 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     if let Some(resolution) = &contradiction.resolution {
         let note = resolution.note.as_deref().map(|note| format!(": {}", printable(note))).unwrap_or_default();
         let line = format!("resolved as {} by {}{note}", resolution.kind.name(), printable(&resolution.author));
-        let _ = writeln!(out, "  {}", cut(&line, settings.columns.saturating_sub(2), ellipsis));
+        let _ = writeln!(out, "  {}", truncate(&line, settings.columns.saturating_sub(2), ellipsis));
     }
 }
 
 fn paint(settings: ConsoleSettings, passed: bool, text: &str) -> String {
-    if passed { settings.palette.good(text) } else { settings.palette.bad(text) }
+    if passed { settings.palette.success(text) } else { settings.palette.failure(text) }
 }
 
-/// Returns a title and a text below it, in a column.
+/// Returns the lines of a column: a title with a text below it.
 fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<String> {
-    let mut lines = vec![cut(title, column, ellipsis).into_owned()];
+    let mut lines = vec![truncate(title, column, ellipsis).into_owned()];
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return lines;
     };
     let mut wrapped = wrap(&printable(text), column);
-    if wrapped.len() > MOST_LINES {
-        wrapped.truncate(MOST_LINES);
+    if wrapped.len() > MAX_LINES {
+        wrapped.truncate(MAX_LINES);
         if let Some(last) = wrapped.last_mut() {
-            let shorter = cut(&format!("{last} {}", " ".repeat(column)), column, ellipsis).into_owned();
+            let shorter = truncate(&format!("{last} {}", " ".repeat(column)), column, ellipsis).into_owned();
             *last = shorter;
         }
     }
@@ -93,9 +93,9 @@ fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
     let mut line = if shown < list.total { format!("{shown} of {all}") } else { all };
     if list.resolved > 0 {
-        let _ = write!(line, "; {} resolved (--all shows them)", list.resolved);
+        let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }
-    if list.total == 0 { settings.palette.good(line) } else { line }
+    if list.total == 0 { settings.palette.success(line) } else { line }
 }
 
 #[cfg(test)]
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_stand_beside_each_other() {
+    fn shows_both_sides_in_columns() {
         let text = contradictions_text(&list(), settings(80, Symbols::UNICODE));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert_snapshot!(text, @r#"
@@ -173,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_a_narrow_terminal() {
+    fn fits_a_narrow_terminal_without_control_characters() {
         let text = contradictions_text(&list(), settings(40, Symbols::ASCII));
         assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40), "{text}");
         let none = ContradictionList { contradictions: Vec::new(), total: 0, resolved: 3 };
         let text = contradictions_text(&none, settings(80, Symbols::ASCII));
-        assert_eq!(text, "0 contradictions; 3 resolved (--all shows them)\n");
+        assert_eq!(text, "0 contradictions; 3 resolved (see --all)\n");
     }
 }

@@ -1,4 +1,4 @@
-//! What `karat eval agreement` tells.
+//! The output of `karat eval agreement`.
 
 use std::fmt::Write as _;
 
@@ -8,17 +8,17 @@ use karat_evals::agreement::{
 
 use super::{digits, estimate, probability};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, printable, wrap};
+use crate::terminal_text::{truncate, printable, wrap};
 use crate::tools::counted;
 
-/// How wide the names of figures are.
-const NAME: usize = 18;
+/// Width of the names of figures.
+const NAME_WIDTH: usize = 18;
 
-/// How long a name of a person is shown.
-const LONGEST_AUTHOR: usize = 24;
+/// Maximum width of a rater's name.
+const MAX_AUTHOR_WIDTH: usize = 24;
 
-/// Lays out the confusion matrix of each eval, its figures with their intervals, versions, weeks and thresholds, and how
-/// far people agree with each other.
+/// Renders each eval with its confusion matrix, figures with intervals, versions, weeks and thresholds, and the
+/// agreement between raters.
 pub fn agreement_text(report: &AgreementReport, settings: ConsoleSettings) -> String {
     let is_quiet = settings.verbosity == Verbosity::Quiet;
     let mut page = Page { out: String::new(), settings };
@@ -47,7 +47,7 @@ impl Page {
         let _ = writeln!(self.out, "{}", line.as_ref().trim_end());
     }
 
-    /// Writes a text of as many lines as it needs.
+    /// Writes a wrapped text.
     fn wrapped(&mut self, text: &str) {
         for line in wrap(text, self.settings.columns.saturating_sub(2)) {
             self.line(format!("  {line}"));
@@ -57,20 +57,20 @@ impl Page {
     fn eval(&mut self, eval: &EvalAgreement, at_least: u64) {
         let palette = self.settings.palette;
         let counts = &eval.counts;
-        let name = cut(&printable(&eval.eval_id), 60, self.settings.symbols.ellipsis).into_owned();
+        let name = truncate(&printable(&eval.eval_id), 60, self.settings.symbols.ellipsis).into_owned();
         let age =
             if eval.version == eval.newest_version { String::new() } else { format!(" of {}", eval.newest_version) };
         self.line(format!("{} version {}{age}", palette.bold(name), eval.version));
-        let apart = [
-            format!("{} compared with people", eval.compared),
+        let parts = [
+            format!("{} compared with ratings", eval.compared),
             format!("{} neutral", counts.neutral),
             format!("{} unrated", counts.unrated),
             format!("{} errored", counts.errored),
         ];
         let traces = counted(usize::try_from(counts.executions()).unwrap_or(usize::MAX), "trace");
-        self.wrapped(&format!("{traces}: {}", apart.join(", ")));
+        self.wrapped(&format!("{traces}: {}", parts.join(", ")));
         if eval.compared == 0 {
-            self.wrapped("nothing to compare: no verdict is on a trace that people find positive or negative");
+            self.wrapped("nothing to compare: no judged trace is rated positive or negative");
         } else {
             self.matrix(eval);
         }
@@ -89,9 +89,9 @@ impl Page {
     fn matrix(&mut self, eval: &EvalAgreement) {
         let counts = &eval.counts;
         self.line("");
-        self.line(format!("  {:<NAME$}  {:>8}  {:>8}", "people say", "positive", "negative"));
+        self.line(format!("  {:<NAME_WIDTH$}  {:>8}  {:>8}", "rating", "positive", "negative"));
         let mut row = |name: &str, positive: u64, negative: u64| {
-            self.line(format!("  {name:<NAME$}  {positive:>8}  {negative:>8}"));
+            self.line(format!("  {name:<NAME_WIDTH$}  {positive:>8}  {negative:>8}"));
         };
         row("eval passed", counts.passed_positive, counts.passed_negative);
         row("eval failed", counts.failed_positive, counts.failed_negative);
@@ -104,7 +104,7 @@ impl Page {
             (counts.passed_positive + counts.passed_negative, counts.passed_positive + counts.failed_positive);
         let right = counts.passed_positive;
         self.line("");
-        self.line(format!("  {:<NAME$}  {:>6}  95 % interval", "", "figure"));
+        self.line(format!("  {:<NAME_WIDTH$}  {:>6}  95 % interval", "", "figure"));
         self.figure("accuracy", figures.accuracy, &format!("{} of {compared}", compared - wrong));
         self.figure("precision", figures.precision, &format!("{right} of {passed} that passed"));
         self.figure("recall", figures.recall, &format!("{right} of {positive} positive"));
@@ -115,16 +115,16 @@ impl Page {
     }
 
     fn figure(&mut self, name: &str, figure: Option<Estimate>, by: &str) {
-        let by = if figure.is_some() { by } else { "nothing to measure by" };
+        let by = if figure.is_some() { by } else { "no data" };
         let by = if by.is_empty() { String::new() } else { self.settings.palette.dim(by) };
-        self.line(format!("  {name:<NAME$}  {}  {by}", estimate(figure, self.settings.symbols.dash)));
+        self.line(format!("  {name:<NAME_WIDTH$}  {}  {by}", estimate(figure, self.settings.symbols.dash)));
     }
 
-    /// Writes a coefficient of agreement, and how to read it.
+    /// Writes a coefficient of agreement, with a note on how to read it.
     fn coefficient(&mut self, name: &str, figure: Option<Estimate>) {
         let is_perfect = figure.is_some_and(|figure| figure.value >= 1.0);
-        // Where nothing varies, its standard error is zero however few there are.
-        let by = if is_perfect { "its interval is blind at 1" } else { "0 is what chance gives" };
+        // Without variation the standard error is zero, however few the values.
+        let by = if is_perfect { "interval not meaningful at 1" } else { "0 means chance agreement" };
         self.figure(name, figure, by);
     }
 
@@ -153,7 +153,7 @@ impl Page {
         }
         if let Some(latest) = trend.latest {
             let line = latest_week(latest);
-            let line = if latest.significant { self.settings.palette.doubtful(line) } else { line };
+            let line = if latest.significant { self.settings.palette.warning(line) } else { line };
             self.line(format!("  {line}"));
         }
     }
@@ -164,9 +164,9 @@ impl Page {
         for check in checks {
             let line = threshold(check, at_least);
             let line = match check.held {
-                Some(true) => format!("{} {line}", palette.good(symbols.passed)),
-                Some(false) => palette.bad(format!("{} {line}", symbols.failed)),
-                None => palette.doubtful(format!("{} {line}", symbols.warning)),
+                Some(true) => format!("{} {line}", palette.success(symbols.passed)),
+                Some(false) => palette.failure(format!("{} {line}", symbols.failed)),
+                None => palette.warning(format!("{} {line}", symbols.warning)),
             };
             self.line(format!("  {line}"));
         }
@@ -174,19 +174,19 @@ impl Page {
 
     fn raters(&mut self, raters: &RaterAgreement) {
         let ellipsis = self.settings.symbols.ellipsis;
-        let named = |author: &str| cut(&printable(author), LONGEST_AUTHOR, ellipsis).into_owned();
+        let named = |author: &str| truncate(&printable(author), MAX_AUTHOR_WIDTH, ellipsis).into_owned();
         let people: Vec<String> =
             raters.raters.iter().map(|rater| format!("{} ({})", named(&rater.author), rater.common_traces)).collect();
-        self.line(self.settings.palette.bold("people among themselves"));
-        let said = format!(
-            "{} on {} that several rated: {}",
+        self.line(self.settings.palette.bold("agreement between raters"));
+        let summary = format!(
+            "{} on {} with several ratings: {}",
             counted(raters.raters.len(), "rater"),
             counted(usize::try_from(raters.common_traces).unwrap_or(usize::MAX), "trace"),
             people.join(", ")
         );
-        self.wrapped(&said);
+        self.wrapped(&summary);
         self.line("");
-        self.figure("all say the same", raters.observed, &format!("{} of {}", raters.unanimous, raters.common_traces));
+        self.figure("unanimous", raters.observed, &format!("{} of {}", raters.unanimous, raters.common_traces));
         if raters.raters.len() == 2 {
             self.coefficient("Cohen's kappa", raters.kappa);
         } else {
@@ -199,10 +199,10 @@ impl Page {
         let evals = counted(report.evals.len(), "eval");
         let unknown = report.evals.iter().filter(|eval| eval.checks.iter().any(|check| check.held.is_none())).count();
         let line = match report.alerts {
-            0 if unknown > 0 => palette.doubtful(format!("{evals}: no alerts; too few to tell for {unknown}")),
-            0 => palette.good(format!("{evals}: no alerts")),
-            1 => palette.bad(format!("{evals}: 1 alert")),
-            more => palette.bad(format!("{evals}: {more} alerts")),
+            0 if unknown > 0 => palette.warning(format!("{evals}: no alerts; too little data for {unknown}")),
+            0 => palette.success(format!("{evals}: no alerts")),
+            1 => palette.failure(format!("{evals}: 1 alert")),
+            more => palette.failure(format!("{evals}: {more} alerts")),
         };
         self.line(line);
     }
@@ -211,32 +211,32 @@ impl Page {
 fn latest_week(latest: LatestWeek) -> String {
     let (now, before) = (digits(latest.now), digits(latest.before));
     let chance = probability(latest.p_value);
-    let (word, explained) = match (latest.significant, latest.now < latest.before) {
-        (false, _) => ("chance may explain it", ""),
-        (true, true) => ("worse", ", beyond chance"),
-        (true, false) => ("better", ", beyond chance"),
+    let change = match (latest.significant, latest.now < latest.before) {
+        (false, _) => "not significant",
+        (true, true) => "significantly worse",
+        (true, false) => "significantly better",
     };
-    format!("newest week {now}, those before {before}: {word}{explained} ({chance})")
+    format!("newest week {now}, earlier weeks {before}: {change} ({chance})")
 }
 
-/// Says how a figure stands to its threshold.
+/// Compares a figure with its threshold.
 fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let (name, limit) = (check.figure.name(), check.threshold);
-    let bound = if check.figure.is_least() { "at least" } else { "at most" };
+    let bound = if check.figure.is_minimum() { "at least" } else { "at most" };
     let Some(actual) = check.actual else {
-        return format!("{name}: nothing to measure by ({bound} {limit})");
+        return format!("{name}: no data ({bound} {limit})");
     };
     let short = digits(actual);
-    // What rounds to the threshold is told in full, for it may be beyond it.
+    // A value that rounds to the threshold is shown in full: it may be beyond it.
     let actual = if short == digits(limit) { trimmed(actual) } else { short };
     if check.held.is_none() {
         let by = check.measured_by;
-        return format!("{name} {actual}, {bound} {limit}: too few to tell ({by}, at least {at_least})");
+        return format!("{name} {actual}, {bound} {limit}: too little data ({by}, at least {at_least})");
     }
     format!("{name} {actual}, {bound} {limit}")
 }
 
-/// Returns a number with as many digits as it needs, six at most.
+/// Formats a number with up to six decimals.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -274,7 +274,7 @@ mod tests {
         VersionAgreement::new(number, "2026-11-16T12:00:00Z".parse().expect("a time"), counts(cells))
     }
 
-    /// What Ada and Bob say of so many traces.
+    /// Returns ratings of Ada and Bob for a number of traces.
     fn pattern(ada: Rating, bob: Rating, traces: u64) -> RatingPattern {
         RatingPattern { ratings: [("ada".to_owned(), ada), ("bob".to_owned(), bob)].into(), traces }
     }
@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_two_evals() {
+    fn renders_two_evals() {
         let text = agreement_text(&report(), settings(Symbols::UNICODE));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
         assert_snapshot!(text, @"
         eval_books_a_flight version 2
-          203 traces: 184 compared with people, 3 neutral, 10 unrated, 6 errored
+          203 traces: 184 compared with ratings, 3 neutral, 10 unrated, 6 errored
 
-          people say          positive  negative
+          rating              positive  negative
           eval passed               61        24
           eval failed               23        76
 
@@ -314,7 +314,7 @@ mod tests {
           precision            0.718  [0.614, 0.802]    61 of 85 that passed
           recall               0.726  [0.623, 0.810]    61 of 84 positive
           F1                   0.722  [0.640, 0.791]
-          Cohen's kappa        0.486  [0.359, 0.612]    0 is what chance gives
+          Cohen's kappa        0.486  [0.359, 0.612]    0 means chance agreement
           contradiction rate   0.255  [0.198, 0.323]    47 of 184
           error rate           0.030  [0.014, 0.063]    6 of 203
 
@@ -325,16 +325,16 @@ mod tests {
           week       compared  accuracy                  contradictions
           2026-W45         63   0.952  [0.869, 0.984]                 3
           2026-W46        121   0.636  [0.548, 0.717]                44
-          newest week 0.636, those before 0.952: worse, beyond chance (p < 0.001)
+          newest week 0.636, earlier weeks 0.952: significantly worse (p < 0.001)
 
           ✗ accuracy 0.745, at least 0.8
           ✗ contradiction rate 0.255, at most 0.15
           ✓ error rate 0.030, at most 0.1
 
         eval_is_polite version 1
-          198 traces: 8 compared with people, 0 neutral, 190 unrated, 0 errored
+          198 traces: 8 compared with ratings, 0 neutral, 190 unrated, 0 errored
 
-          people say          positive  negative
+          rating              positive  negative
           eval passed                3         0
           eval failed                1         4
 
@@ -343,19 +343,19 @@ mod tests {
           precision            1.000  [0.439, 1.000]    3 of 3 that passed
           recall               0.750  [0.301, 0.954]    3 of 4 positive
           F1                   0.857  [0.462, 0.977]
-          Cohen's kappa        0.750  [0.306, 1.000]    0 is what chance gives
+          Cohen's kappa        0.750  [0.306, 1.000]    0 means chance agreement
           contradiction rate   0.125  [0.022, 0.471]    1 of 8
           error rate           0.000  [0.000, 0.019]    0 of 198
 
-          ⚠ accuracy 0.875, at least 0.8: too few to tell (8, at least 20)
-          ⚠ contradiction rate 0.125, at most 0.15: too few to tell (8, at least 20)
+          ⚠ accuracy 0.875, at least 0.8: too little data (8, at least 20)
+          ⚠ contradiction rate 0.125, at most 0.15: too little data (8, at least 20)
           ✓ error rate 0.000, at most 0.1
 
-        people among themselves
-          2 raters on 20 traces that several rated: ada (20), bob (20)
+        agreement between raters
+          2 raters on 20 traces with several ratings: ada (20), bob (20)
 
-          all say the same     0.900  [0.699, 0.972]    18 of 20
-          Cohen's kappa        0.802  [0.547, 1.000]    0 is what chance gives
+          unanimous            0.900  [0.699, 0.972]    18 of 20
+          Cohen's kappa        0.802  [0.547, 1.000]    0 means chance agreement
 
         2 evals: 2 alerts
         ");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_others_are_harmless() {
+    fn escapes_and_truncates_names() {
         let mut report = report();
         report.evals[1].counts = counts([1_000_000; 7]);
         report.evals[1].compared = 4_000_000;
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_beside_its_threshold_is_told_in_full() {
+    fn a_figure_near_its_threshold_is_shown_in_full() {
         let cells = counts([7999, 2001, 0, 0, 0, 0, 0]);
         let checks = Thresholds::default().check(&cells, &karat_evals::agreement::Figures::of(&cells));
         assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999, at least 0.8");

@@ -1,4 +1,4 @@
-//! Verdicts beside what people said, for a person.
+//! Agreement of verdicts with ratings, as text.
 
 mod comparison;
 mod contradictions;
@@ -12,27 +12,27 @@ pub use contradictions::contradictions_text;
 pub use figures::agreement_text;
 pub use refinement::refinement_text;
 
-/// How wide an interval is.
-const INTERVAL: usize = 16;
+/// Width of an interval.
+const INTERVAL_WIDTH: usize = 16;
 
-/// Returns a figure with three digits; nothing is never below zero.
+/// Formats a figure with three decimals, without negative zero.
 fn digits(value: f64) -> String {
     let text = format!("{value:.3}");
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }
 
-/// Returns a figure and its interval in columns of their own; a dash where there is none.
+/// Formats a figure and its interval in two columns, or a dash.
 fn estimate(figure: Option<Estimate>, dash: &str) -> String {
     match figure {
         Some(figure) => {
             let interval = format!("[{}, {}]", digits(figure.low), digits(figure.high));
-            format!("{:>6}  {interval:<INTERVAL$}", digits(figure.value))
+            format!("{:>6}  {interval:<INTERVAL_WIDTH$}", digits(figure.value))
         }
-        None => format!("{dash:>6}  {:INTERVAL$}", ""),
+        None => format!("{dash:>6}  {:INTERVAL_WIDTH$}", ""),
     }
 }
 
-/// Returns a probability as people write it.
+/// Formats a p-value.
 fn probability(p_value: f64) -> String {
     if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_three_digits() {
+    fn formats_figures_with_three_decimals() {
         assert_eq!((digits(-0.0001), digits(0.6666), digits(-0.5)), ("0.000".into(), "0.667".into(), "-0.500".into()));
         assert_eq!(estimate(Estimate::share(1, 2), "-"), " 0.500  [0.095, 0.905]  ");
         assert_eq!(estimate(None, "-").trim(), "-");

@@ -1,29 +1,29 @@
-//! What `karat eval refine` tells.
+//! The output of `karat eval refine`.
 
 use std::fmt::Write as _;
 
 use karat_core::statistics::SIGNIFICANCE;
-use karat_evals::agreement::{Candidate, Change, Direction, PartAgreement, PartSize, PartedAgreement, Refinement};
+use karat_evals::agreement::{Candidate, Change, Direction, SetAgreement, RatingCounts, SplitAgreement, Refinement};
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_middle, printable};
+use crate::terminal_text::{truncate, truncate_middle, printable};
 use crate::tools::counted;
 
-/// How many changed verdicts of a candidate are shown.
-const MOST_CHANGES: usize = 5;
+/// Maximum number of changed verdicts of a candidate.
+const MAX_CHANGES: usize = 5;
 
-/// How long an id is shown.
-const LONGEST_ID: usize = 40;
+/// Maximum width of an id, in columns.
+const MAX_ID_WIDTH: usize = 40;
 
-/// Lays candidates out beside today's version: their agreement on both parts, and what each changes.
+/// Renders the agreement of today's version and of the candidates on both parts, and what each candidate changes.
 pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> String {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
     let name = printable(&refinement.eval_id);
-    let name = palette.bold(cut(&name, 50, symbols.ellipsis));
+    let name = palette.bold(truncate(&name, 50, symbols.ellipsis));
     let model = printable(&refinement.model);
-    let _ = writeln!(out, "{name} version {}, rewritten by {}", refinement.version, cut(&model, 40, symbols.ellipsis));
+    let _ = writeln!(out, "{name} version {}, rewritten by {}", refinement.version, truncate(&model, 40, symbols.ellipsis));
     let (training, held_out) = (refinement.training, refinement.held_out);
     let _ = writeln!(out, "  {} to train on, {}", traces(training), of_each(training));
     let _ = writeln!(out, "  {} held out, {}\n", traces(held_out), of_each(held_out));
@@ -37,26 +37,26 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     }
     if !refinement.refused.is_empty() {
         let count = refinement.refused.len();
-        let _ = writeln!(out, "\n{}", palette.broken(format!("{} of the model not taken", counted(count, "function"))));
+        let _ = writeln!(out, "\n{}", palette.error(format!("{} rejected", counted(count, "function"))));
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
             let reasons = printable(&reasons);
-            let _ = writeln!(out, "  {}", cut(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
+            let _ = writeln!(out, "  {}", truncate(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
         }
     }
     out
 }
 
-fn traces(part: PartSize) -> String {
+fn traces(part: RatingCounts) -> String {
     counted(usize::try_from(part.all()).unwrap_or(usize::MAX), "rated trace")
 }
 
-fn of_each(part: PartSize) -> String {
+fn of_each(part: RatingCounts) -> String {
     format!("{} positive and {} negative", part.positive, part.negative)
 }
 
-fn write_parts(label: &str, agreement: &PartedAgreement, settings: ConsoleSettings, out: &mut String) {
-    let mut line = |label: &str, part: &str, agreed: &PartAgreement| {
+fn write_parts(label: &str, agreement: &SplitAgreement, settings: ConsoleSettings, out: &mut String) {
+    let mut line = |label: &str, part: &str, agreed: &SetAgreement| {
         let dash = settings.symbols.dash;
         let _ = writeln!(
             out,
@@ -75,43 +75,43 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let (palette, symbols) = (settings.palette, settings.symbols);
     let changes = &candidate.held_out_changes;
     let why = printable(&candidate.why);
-    let why = cut(&why, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
+    let why = truncate(&why, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
     let _ = writeln!(out, "\n{}  {why}", palette.bold(format!("{:>2}", candidate.number)));
-    let told = format!(
+    let summary = format!(
         "held out: {} better, {} worse than today ({})",
         changes.better,
         changes.worse,
         probability(changes.p_value)
     );
     let errors = [(Change::Lost, "lost to errors"), (Change::Gained, "gained from errors")];
-    let errors = errors.map(|(change, words)| (changes.count(change), words));
+    let errors = errors.map(|(change, label)| (changes.count(change), label));
     let errors: Vec<String> =
-        errors.into_iter().filter(|(count, _)| *count > 0).map(|(count, words)| format!("{count} {words}")).collect();
-    let told = match changes.direction {
-        Direction::Better => palette.good(format!("{told}: better")),
-        Direction::Worse => palette.bad(format!("{told}: worse")),
+        errors.into_iter().filter(|(count, _)| *count > 0).map(|(count, label)| format!("{count} {label}")).collect();
+    let summary = match changes.direction {
+        Direction::Better => palette.success(format!("{summary}: better")),
+        Direction::Worse => palette.failure(format!("{summary}: worse")),
         Direction::Unclear if changes.changed.is_empty() => "held out: no verdict changed".to_owned(),
         Direction::Unclear if changes.p_value < SIGNIFICANCE => {
-            palette.doubtful(format!("{told}: better, and breaks more often"))
+            palette.warning(format!("{summary}: better, but errors more often"))
         }
-        Direction::Unclear => palette.doubtful(format!("{told}: chance explains it")),
+        Direction::Unclear => palette.warning(format!("{summary}: not significant")),
     };
-    let _ = writeln!(out, "    {told}");
+    let _ = writeln!(out, "    {summary}");
     if !errors.is_empty() {
-        let _ = writeln!(out, "    {}", palette.broken(errors.join(", ")));
+        let _ = writeln!(out, "    {}", palette.error(errors.join(", ")));
     }
     let shown =
         |change: Change| matches!(change, Change::Worse | Change::Lost) || settings.verbosity != Verbosity::Quiet;
     let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
-    for changed in shown.iter().take(MOST_CHANGES) {
+    for changed in shown.iter().take(MAX_CHANGES) {
         let id = printable(&changed.trace_id);
         let rating = changed.rating.map_or("unrated", |rating| rating.name());
         let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
-        let id = cut_middle(&id, LONGEST_ID, symbols.ellipsis);
+        let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
         let _ = writeln!(out, "      {:<6}  {id}  {movement}, {rating}", changed.change.name());
     }
-    if shown.len() > MOST_CHANGES {
-        let _ = writeln!(out, "      and {} more (--format json has them)", shown.len() - MOST_CHANGES);
+    if shown.len() > MAX_CHANGES {
+        let _ = writeln!(out, "      and {} more (see --format json)", shown.len() - MAX_CHANGES);
     }
     if let Some(file) = &candidate.file {
         let _ = writeln!(out, "    {}", palette.dim(printable(file)));
@@ -128,7 +128,8 @@ mod tests {
     use crate::style::{Palette, Symbols};
     use crate::terminal_text::width;
 
-    /// Twenty traces, of which every second is positive; the function is wrong on the first ones.
+    /// Returns verdicts on twenty traces, every second rated positive; the first `wrong` are wrong and the last
+    /// `errors` errored.
     fn verdicts(wrong: usize, errors: usize) -> Vec<RatedVerdict> {
         (0..20)
             .map(|at| {
@@ -148,21 +149,21 @@ mod tests {
             let now = verdicts(wrong, errors);
             Candidate { number, ..Candidate::measure("eval_refund", 2, parts, &now, (&today, &now)) }
         };
-        let part = PartAgreement::of(&today);
+        let part = SetAgreement::of(&today);
         Refinement {
             eval_id: "eval_refund".to_owned(),
             version: 2,
             model: "openai:test-model".to_owned(),
-            training: PartSize { positive: 10, negative: 10 },
-            held_out: PartSize { positive: 10, negative: 10 },
-            today: PartedAgreement { training: part, held_out: part },
+            training: RatingCounts { positive: 10, negative: 10 },
+            held_out: RatingCounts { positive: 10, negative: 10 },
+            today: SplitAgreement { training: part, held_out: part },
             candidates: vec![candidate(1, 1, 0), candidate(2, 9, 2)],
             refused: vec![RefusedCode { code: "import os".to_owned(), reasons: vec!["import of 'os'".to_owned()] }],
         }
     }
 
     #[test]
-    fn candidates_stand_beside_today() {
+    fn compares_candidates_with_today() {
         let palette = Palette { color: false };
         let settings = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
         let text = refinement_text(&refinement(), settings);
@@ -187,15 +188,15 @@ mod tests {
               better  trace-3  passed -> failed, negative
               better  trace-4  failed -> passed, positive
               better  trace-5  passed -> failed, negative
-              and 3 more (--format json has them)
+              and 3 more (see --format json)
 
          2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 0 better, 2 worse than today (p = 0.500): chance explains it
+            held out: 0 better, 2 worse than today (p = 0.500): not significant
             2 lost to errors
               lost    trace-18  passed -> errored, positive
               lost    trace-19  failed -> errored, negative
 
-        1 function of the model not taken
+        1 function rejected
           import of 'os'
         ");
     }

@@ -1,26 +1,26 @@
-//! The agents of a run side by side: one table in place of the suites.
+//! A table of the agents of a run, shown instead of suites.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use karat_core::result::Outcome;
 
-use super::{NARROWEST, Page, Verbosity};
+use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
-use crate::terminal_text::{cut, cut_middle, pad, width, wrap};
+use crate::terminal_text::{truncate, truncate_middle, pad, width, wrap};
 
-/// What stands between two columns.
+/// Space between two columns.
 const GAP: usize = 2;
 
-/// A name that is cut to less says nothing.
-const SHORTEST_HEAD: usize = 12;
+/// Minimum width of a truncated agent name.
+const MIN_HEAD_WIDTH: usize = 12;
 
 impl Page {
-    /// Lays out the whole table, and what a person should know beside it.
+    /// Renders the table, the reasons of failures and the warnings.
     pub(super) fn matrix(&self, run: &RunRecord, out: &mut String) {
-        let Some(matrix) = Matrix::of(run) else {
+        let Some(matrix) = Matrix::new(run) else {
             return;
         };
         let is_quiet = self.settings.verbosity == Verbosity::Quiet;
@@ -28,7 +28,7 @@ impl Page {
         let figures = figure_rows(&matrix, self.settings.symbols.dash);
         let table = Table::new(self, &matrix, &rows, &figures);
         table.title(out);
-        self.moves(run, out);
+        self.agent_changes(run, out);
         table.legend(out);
         for (number, block) in table.blocks.iter().enumerate() {
             if number > 0 {
@@ -44,8 +44,8 @@ impl Page {
         out.push('\n');
     }
 
-    /// Says of each agent what broke since the baseline.
-    fn moves(&self, run: &RunRecord, out: &mut String) {
+    /// Shows regressions and new passes of each agent since the baseline.
+    fn agent_changes(&self, run: &RunRecord, out: &mut String) {
         for suite in &run.suites {
             let Some(result) = suite.result.as_ref().filter(|result| result.baseline_run_id.is_some()) else {
                 continue;
@@ -53,12 +53,12 @@ impl Page {
             if !result.regressions.is_empty() || !result.new_passes.is_empty() {
                 let (agent, path) = (suite.header.agent.as_deref().unwrap_or_default(), &suite.header.path);
                 let _ = writeln!(out, "  {}", self.clean(&format!("{agent}, {path}:")));
-                self.moved(result, out);
+                self.baseline_changes(result, out);
             }
         }
     }
 
-    /// Says what is out of date and what else a person should know, once where it is so for all agents.
+    /// Shows staleness and warnings, once if they apply to all agents.
     fn remarks(&self, run: &RunRecord, table: &Table<'_>, out: &mut String) {
         let symbols = self.settings.symbols;
         let mut remarks: Vec<(String, Vec<usize>)> = Vec::new();
@@ -77,26 +77,26 @@ impl Page {
         let indent = 3 + width(symbols.warning);
         for (text, agents) in remarks {
             let names: Vec<&str> = agents.iter().map(|agent| table.heads[*agent].as_str()).collect();
-            let whose =
+            let prefix =
                 if agents.len() == table.heads.len() { String::new() } else { format!("{}: ", names.join(", ")) };
             let lines =
-                wrap(&format!("{whose}{}", self.clean(&text)), self.settings.columns.saturating_sub(indent).max(20));
+                wrap(&format!("{prefix}{}", self.clean(&text)), self.settings.columns.saturating_sub(indent).max(20));
             let joined = lines.join(&format!("\n{}", " ".repeat(indent)));
-            let _ = writeln!(out, "  {} {joined}", self.settings.palette.doubtful(symbols.warning));
+            let _ = writeln!(out, "  {} {joined}", self.settings.palette.warning(symbols.warning));
         }
     }
 
-    /// Returns what stands for a case's fate, and how it is painted.
+    /// Returns the text of a case's outcome, and its style.
     fn cell(&self, cell: Option<&MatrixCell>) -> (String, Paint) {
         let Some(cell) = cell else {
-            return (self.settings.symbols.dash.to_owned(), Paint::Doubtful);
+            return (self.settings.symbols.dash.to_owned(), Paint::Warning);
         };
         let (mark, paint) = self.mark(cell);
         let Some(tries) = cell.tries else {
             return (mark.to_owned(), paint);
         };
         let shown = format!("{}/{}", tries.passed, tries.total());
-        // What no rate counts must not go unseen.
+        // Errors and vacuous passes are not visible in the rate.
         match (tries.errored > 0, cell.vacuous) {
             (true, _) => (format!("{shown} {}", self.settings.symbols.errored.trim_end()), paint),
             (false, true) => (format!("{shown} {}", self.settings.symbols.warning.trim_end()), paint),
@@ -107,10 +107,10 @@ impl Page {
     fn mark(&self, cell: &MatrixCell) -> (&'static str, Paint) {
         let Symbols { passed, failed, errored, warning, .. } = self.settings.symbols;
         let (mark, paint) = match cell.outcome {
-            Outcome::Passed if cell.vacuous => (warning, Paint::Doubtful),
-            Outcome::Passed => (passed, Paint::Good),
-            Outcome::Failed => (failed, Paint::Bad),
-            Outcome::Errored => (errored, Paint::Broken),
+            Outcome::Passed if cell.vacuous => (warning, Paint::Warning),
+            Outcome::Passed => (passed, Paint::Success),
+            Outcome::Failed => (failed, Paint::Failure),
+            Outcome::Errored => (errored, Paint::Error),
         };
         (mark.trim_end(), paint)
     }
@@ -118,10 +118,10 @@ impl Page {
     fn paint(&self, paint: Paint, text: &str) -> String {
         let palette = self.settings.palette;
         match paint {
-            Paint::Good => palette.good(text),
-            Paint::Bad => palette.bad(text),
-            Paint::Broken => palette.broken(text),
-            Paint::Doubtful => palette.doubtful(text),
+            Paint::Success => palette.success(text),
+            Paint::Failure => palette.failure(text),
+            Paint::Error => palette.error(text),
+            Paint::Warning => palette.warning(text),
             Paint::Best => palette.bold(text),
             Paint::Plain => text.to_owned(),
         }
@@ -130,24 +130,24 @@ impl Page {
 
 #[derive(Debug, Clone, Copy)]
 enum Paint {
-    Good,
-    Bad,
-    Broken,
-    Doubtful,
+    Success,
+    Failure,
+    Error,
+    Warning,
     Best,
     Plain,
 }
 
-/// A table that fits the screen.
+/// A table that fits the terminal.
 struct Table<'t> {
     page: &'t Page,
     matrix: &'t Matrix,
-    /// What stands above each column: the agent's name, a part of it, or a number.
+    /// The head of each column: the agent's name, truncated or not, or a number.
     heads: Vec<String>,
     has_legend: bool,
     label: usize,
     widths: Vec<usize>,
-    /// The columns that stand side by side.
+    /// The columns that are shown side by side.
     blocks: Vec<Range<usize>>,
 }
 
@@ -158,8 +158,8 @@ impl<'t> Table<'t> {
         let ids = rows.iter().map(|row| width(&page.clean(&row.id)));
         let labels = ids.chain(figures.iter().map(|row| width(row.name)));
         let label = (2 + labels.max().unwrap_or(0)).min((columns * 2 / 5).max(16));
-        // Behind each value there is room for the star.
-        let least: Vec<usize> = (0..names.len())
+        // After each value there is room for the star.
+        let min_widths: Vec<usize> = (0..names.len())
             .map(|agent| {
                 let cells = rows.iter().map(|row| width(&page.cell(row.cells[agent].as_ref()).0));
                 1 + cells.chain(figures.iter().map(|row| width(&row.values[agent]))).max().unwrap_or(0)
@@ -167,18 +167,18 @@ impl<'t> Table<'t> {
             .collect();
         let room = columns.saturating_sub(label);
         let fitted = |heads: &[String]| -> Vec<usize> {
-            heads.iter().zip(&least).map(|(head, least)| width(head).max(*least)).collect()
+            heads.iter().zip(&min_widths).map(|(head, min_width)| width(head).max(*min_width)).collect()
         };
         let fits = |heads: &[String]| fitted(heads).iter().map(|width| GAP + width).sum::<usize>() <= room;
         let share = (room / names.len().max(1)).saturating_sub(GAP);
-        let short: Vec<String> = names.iter().map(|name| cut_middle(name, share, ellipsis).into_owned()).collect();
-        let is_telling = |heads: &[String]| {
-            share >= SHORTEST_HEAD && (1..heads.len()).all(|place| !heads[..place].contains(&heads[place]))
+        let short: Vec<String> = names.iter().map(|name| truncate_middle(name, share, ellipsis).into_owned()).collect();
+        let is_distinct = |heads: &[String]| {
+            share >= MIN_HEAD_WIDTH && (1..heads.len()).all(|index| !heads[..index].contains(&heads[index]))
         };
         let numbers: Vec<String> = (1..=names.len()).map(|number| format!("[{number}]")).collect();
         let (heads, has_legend) = if fits(&names) {
             (names, false)
-        } else if is_telling(&short) && fits(&short) {
+        } else if is_distinct(&short) && fits(&short) {
             (short, false)
         } else {
             (numbers, true)
@@ -187,10 +187,10 @@ impl<'t> Table<'t> {
         Self { page, matrix, blocks: blocks(&widths, room), heads, has_legend, label, widths }
     }
 
-    fn line(&self) -> usize {
+    fn line_width(&self) -> usize {
         let block = |block: &Range<usize>| self.widths[block.clone()].iter().map(|width| GAP + width).sum::<usize>();
         let widest = self.blocks.iter().map(block).max().unwrap_or(0);
-        (self.label + widest).max(NARROWEST).min(self.page.settings.columns)
+        (self.label + widest).max(MIN_LINE_WIDTH).min(self.page.settings.columns)
     }
 
     fn title(&self, out: &mut String) {
@@ -199,7 +199,7 @@ impl<'t> Table<'t> {
         let plural = if cases == 1 { "" } else { "s" };
         let start = double_rule.to_string().repeat(3);
         let title = format!("{start} {agents} agents {dash} {cases} case{plural} ");
-        let fill = double_rule.to_string().repeat(self.line().saturating_sub(width(&title)));
+        let fill = double_rule.to_string().repeat(self.line_width().saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.page.settings.palette.bold(format_args!("{title}{fill}")));
     }
 
@@ -211,7 +211,7 @@ impl<'t> Table<'t> {
         for (head, agent) in self.heads.iter().zip(&self.matrix.agents) {
             let room = self.page.settings.columns.saturating_sub(widest + 3);
             let name = self.page.clean(&agent.agent);
-            let name = cut_middle(&name, room, self.page.settings.symbols.ellipsis);
+            let name = truncate_middle(&name, room, self.page.settings.symbols.ellipsis);
             let _ = writeln!(out, "  {} {name}", pad(head, widest));
         }
     }
@@ -231,7 +231,7 @@ impl<'t> Table<'t> {
             });
             self.row(&self.page.clean(&row.id), cells, block, out);
         }
-        let _ = writeln!(out, "{}", self.page.settings.symbols.rule.to_string().repeat(self.line()));
+        let _ = writeln!(out, "{}", self.page.settings.symbols.rule.to_string().repeat(self.line_width()));
         for row in figures {
             let values = block.clone().map(|agent| {
                 let (star, paint) = if row.best[agent] { ("*", Paint::Best) } else { (" ", Paint::Plain) };
@@ -241,19 +241,19 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Names the eval file of the rows that follow.
+    /// Writes the title of an eval file's rows.
     fn group(&self, row: &MatrixRow, out: &mut String) {
-        let same = |other: &&MatrixRow| other.tool_name == row.tool_name && other.tier == row.tier;
-        let is_alone = self.matrix.rows.iter().filter(same).all(|other| other.path == row.path);
+        let is_same = |other: &&MatrixRow| other.tool_name == row.tool_name && other.tier == row.tier;
+        let is_alone = self.matrix.rows.iter().filter(is_same).all(|other| other.path == row.path);
         let title = format!("{} {} {} evals", row.tool_name, self.page.settings.symbols.dash, row.tier);
         let title = if is_alone { title } else { format!("{title}, {}", row.path) };
         let title = self.page.clean(&title);
-        let _ = writeln!(out, "{}", cut(&title, self.page.settings.columns, self.page.settings.symbols.ellipsis));
+        let _ = writeln!(out, "{}", truncate(&title, self.page.settings.columns, self.page.settings.symbols.ellipsis));
     }
 
-    /// Writes one line; a text's last space is the star's place.
+    /// Writes one line. The last character of a cell is the star or a space.
     fn row(&self, label: &str, cells: impl Iterator<Item = (String, Paint)>, block: &Range<usize>, out: &mut String) {
-        let label = cut_middle(label, self.label - 2, self.page.settings.symbols.ellipsis);
+        let label = truncate_middle(label, self.label - 2, self.page.settings.symbols.ellipsis);
         let mut line = format!("  {}", pad(&label, self.label - 2));
         for ((text, paint), agent) in cells.zip(block.clone()) {
             let fill = " ".repeat(GAP + self.widths[agent].saturating_sub(width(&text)));
@@ -264,14 +264,14 @@ impl<'t> Table<'t> {
         let _ = writeln!(out, "{}", line.trim_end());
     }
 
-    /// Says why cases did not pass, case by case and agent by agent.
+    /// Shows why cases did not pass, by case and agent.
     fn reasons(&self, out: &mut String) {
         let page = self.page;
         let Symbols { ellipsis, .. } = page.settings.symbols;
         let mut is_first = true;
         for row in &self.matrix.rows {
-            let told = told(row);
-            if told.is_empty() {
+            let reasons = reasons_by_agents(row);
+            if reasons.is_empty() {
                 continue;
             }
             if is_first {
@@ -279,16 +279,16 @@ impl<'t> Table<'t> {
                 is_first = false;
             }
             let title = page.clean(&format!("{}  {}", row.id, row.description));
-            let _ = writeln!(out, "  {}", cut(title.trim_end(), page.settings.columns.saturating_sub(2), ellipsis));
-            for (cell, reason, agents) in told {
+            let _ = writeln!(out, "  {}", truncate(title.trim_end(), page.settings.columns.saturating_sub(2), ellipsis));
+            for (cell, reason, agents) in reasons {
                 let (mark, paint) = page.mark(cell);
                 let heads: Vec<&str> = agents.iter().map(|agent| self.heads[*agent].as_str()).collect();
-                let whose = if heads.len() == self.heads.len() { "all".to_owned() } else { heads.join(", ") };
+                let owner = if heads.len() == self.heads.len() { "all".to_owned() } else { heads.join(", ") };
                 let what = if cell.regression { "regression: " } else { "" };
-                let text = page.clean(&format!("{whose}: {what}{reason}"));
+                let text = page.clean(&format!("{owner}: {what}{reason}"));
                 let indent = 5 + width(mark);
                 let room = page.settings.columns.saturating_sub(indent).max(20);
-                let lines = wrap(&cut(&text, 2 * room, ellipsis), room);
+                let lines = wrap(&truncate(&text, 2 * room, ellipsis), room);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
             }
@@ -296,9 +296,9 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Returns the reasons for which a case did not pass, each with the agents that it is true of.
-fn told(row: &MatrixRow) -> Vec<(&MatrixCell, &str, Vec<usize>)> {
-    let mut told: Vec<(&MatrixCell, &str, Vec<usize>)> = Vec::new();
+/// Returns the reasons why a case did not pass, each with its agents.
+fn reasons_by_agents(row: &MatrixRow) -> Vec<(&MatrixCell, &str, Vec<usize>)> {
+    let mut reasons: Vec<(&MatrixCell, &str, Vec<usize>)> = Vec::new();
     for (agent, cell) in row.cells.iter().enumerate() {
         let Some((cell, reason)) = cell.as_ref().and_then(|cell| Some((cell, cell.reason.as_deref()?))) else {
             continue;
@@ -306,24 +306,24 @@ fn told(row: &MatrixRow) -> Vec<(&MatrixCell, &str, Vec<usize>)> {
         let is_same = |(other, known, _): &&mut (&MatrixCell, &str, Vec<usize>)| {
             *known == reason && other.outcome == cell.outcome && other.regression == cell.regression
         };
-        match told.iter_mut().find(is_same) {
+        match reasons.iter_mut().find(is_same) {
             Some((_, _, agents)) => agents.push(agent),
-            None => told.push((cell, reason, vec![agent])),
+            None => reasons.push((cell, reason, vec![agent])),
         }
     }
-    told
+    reasons
 }
 
-/// Puts as many columns side by side as there is room for, one at least.
+/// Groups columns into blocks that fit the width, with at least one column each.
 fn blocks(widths: &[usize], room: usize) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
-    for (place, width) in widths.iter().enumerate() {
+    for (index, width) in widths.iter().enumerate() {
         used += GAP + width;
         if let Some(block) = blocks.last_mut().filter(|_| used <= room) {
-            block.end = place + 1;
+            block.end = index + 1;
         } else {
-            blocks.push(place..place + 1);
+            blocks.push(index..index + 1);
             used = GAP + width;
         }
     }

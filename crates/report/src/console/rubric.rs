@@ -1,26 +1,26 @@
-//! The console's sections about rubric suites.
+//! Console output of rubric suites.
 
 use std::fmt::Write as _;
 
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricTotals};
 
-use super::{NARROWEST, Page, Verbosity};
+use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::style::Symbols;
-use crate::terminal_text::{cut, pad, width, wrap};
+use crate::terminal_text::{truncate, pad, width, wrap};
 
 impl Page {
-    /// Lays out a rubric suite that has ended.
+    /// Renders a finished rubric suite.
     pub(super) fn rubric(&self, suite: &RubricSuite, out: &mut String) {
         let Symbols { double_rule, dash, rule, .. } = self.settings.symbols;
         let start = double_rule.to_string().repeat(3);
         let title = format!("{start} {} {dash} rubric ", self.clean(&suite.tool_name));
-        let line = NARROWEST.max(width(&title)).min(self.settings.columns.max(20));
+        let line = MIN_LINE_WIDTH.max(width(&title)).min(self.settings.columns.max(20));
         let fill = double_rule.to_string().repeat(line.saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.settings.palette.bold(format!("{title}{fill}").trim_end()));
         match &suite.outcome {
             RubricOutcome::Skipped(reason) => self.warning(&format!("skipped: {reason}"), out),
             RubricOutcome::Result(result) => {
-                result.cases.iter().for_each(|case| self.scored(case, out));
+                result.cases.iter().for_each(|case| self.rubric_case(case, out));
                 let _ = writeln!(out, "{}", rule.to_string().repeat(line));
                 self.numbers("  ", &self.score_parts(result), out);
                 let answered = suite.agent.as_ref().map(|agent| format!("answered by {agent}, ")).unwrap_or_default();
@@ -31,7 +31,7 @@ impl Page {
         out.push('\n');
     }
 
-    fn scored(&self, case: &RubricCaseResult, out: &mut String) {
+    fn rubric_case(&self, case: &RubricCaseResult, out: &mut String) {
         let Symbols { errored, ellipsis, .. } = self.settings.symbols;
         let palette = self.settings.palette;
         let is_full = case.score == Some(case.max_score);
@@ -40,16 +40,16 @@ impl Page {
         }
         let plain = case.score.map_or_else(|| errored.trim().to_owned(), |score| format!("{score}/{}", case.max_score));
         let mark = match case.score {
-            Some(_) if is_full => palette.good(&plain),
-            Some(_) => palette.doubtful(&plain),
-            None => palette.broken(&plain),
+            Some(_) if is_full => palette.success(&plain),
+            Some(_) => palette.warning(&plain),
+            None => palette.error(&plain),
         };
         let gap = " ".repeat(5_usize.saturating_sub(width(&plain)));
         let duration = format!("{}ms", case.duration_ms);
         let room = self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
         let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
-        let text = cut(text.trim_end(), room, ellipsis).into_owned();
-        let text = pad(&text, NARROWEST.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(room));
+        let text = truncate(text.trim_end(), room, ellipsis).into_owned();
+        let text = pad(&text, MIN_LINE_WIDTH.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(room));
         let _ = writeln!(out, "  {mark}{gap} {text} {}", palette.dim(duration));
         if case.dimensions.len() > 1 {
             let scores: Vec<String> = case.dimensions.iter().map(score_text).collect();
@@ -86,13 +86,13 @@ impl Page {
                 .map(|share| format!("{}/{} points ({})", totals.score, totals.max_score, percent(share))),
         );
         if totals.errored > 0 {
-            parts.push(palette.broken(format_args!("{} errored", totals.errored)));
+            parts.push(palette.error(format_args!("{} errored", totals.errored)));
         }
         if totals.not_run > 0 {
-            parts.push(palette.doubtful(format_args!("{} not run", totals.not_run)));
+            parts.push(palette.warning(format_args!("{} not run", totals.not_run)));
         }
         if totals.skipped > 0 {
-            parts.push(palette.doubtful(format_args!("{} skipped", totals.skipped)));
+            parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
         }
         parts
     }
@@ -115,7 +115,7 @@ impl Page {
         let indent = 3 + width(symbol);
         let lines = wrap(&self.clean(text), self.settings.columns.saturating_sub(indent).max(20));
         let joined = lines.join(&format!("\n{}", " ".repeat(indent)));
-        let _ = writeln!(out, "  {} {joined}", self.settings.palette.doubtful(symbol));
+        let _ = writeln!(out, "  {} {joined}", self.settings.palette.warning(symbol));
     }
 }
 
@@ -123,7 +123,7 @@ fn score_text(score: &RubricScore) -> String {
     format!("{} {}/{}", score.dimension, score.score, score.max_score)
 }
 
-/// Returns a share in percent; what is not quite all or not quite nothing never looks as if it were.
+/// Formats a share in percent; only exact values are shown as 0% or 100%.
 pub(crate) fn percent(share: f64) -> String {
     let rounded = (share * 100.0).round();
     let shown = if share > 0.0 && rounded < 1.0 {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_and_nothing_are_exact() {
+    fn only_exact_shares_are_0_or_100_percent() {
         let shares = [0.0, 0.001, 0.8, 2.0 / 3.0, 0.999, 1.0];
         assert_eq!(shares.map(percent), ["0%", "1%", "80%", "67%", "99%", "100%"]);
     }

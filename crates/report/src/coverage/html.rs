@@ -1,35 +1,35 @@
-//! Coverage as a page: one file that needs nothing else, fetches nothing and runs nothing.
+//! Coverage as a self-contained HTML page without scripts or requests.
 
 use std::collections::HashMap;
 use std::io;
 
 use askama::Template;
 use karat_core::case::NO_TOOL;
-use karat_tools::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Part, ToolCoverage};
+use karat_tools::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Ratio, ToolCoverage};
 
-use super::{Figure, Section, State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
-use crate::terminal_text::{cut, cut_middle, printable};
+use super::{Figure, Section, State, counted, figures, incomplete, left_out, not_applicable, percent, sections, tool_label};
+use crate::terminal_text::{truncate, truncate_middle, printable};
 
-/// How many tools the table shows.
-const MOST_TOOLS: usize = 1000;
-/// How many lines tell of one thing that is missing.
-const MOST_LINES: usize = 15;
-/// How many confused pairs are listed.
-const MOST_PAIRS: usize = 20;
-/// How many tools the matrix shows.
-const MOST_COLUMNS: usize = 24;
-/// How long a tool's name is shown, in columns.
-const LONGEST_NAME: usize = 48;
-/// How long the name above a column of the matrix is.
-const LONGEST_HEAD: usize = 28;
-/// How long a line is.
-const LONGEST_LINE: usize = 300;
+/// Maximum number of tools in the table.
+const MAX_TOOLS: usize = 1000;
+/// Maximum number of lines of a section.
+const MAX_LINES: usize = 15;
+/// Maximum number of confused pairs.
+const MAX_PAIRS: usize = 20;
+/// Maximum number of tools in the matrix.
+const MAX_COLUMNS: usize = 24;
+/// Maximum width of a tool's name.
+const MAX_NAME_WIDTH: usize = 48;
+/// Maximum width of a column head of the matrix.
+const MAX_HEAD_WIDTH: usize = 28;
+/// Maximum width of a line.
+const MAX_LINE_WIDTH: usize = 300;
 
 const STYLE: &str = include_str!("../../templates/coverage.css");
-/// What the page's policy knows the style by; a test compares it.
+/// The hash of the style in the page's content security policy; checked by a test.
 const STYLE_HASH: &str = "sha256-PFHX/n+1HK90Xkiija++6oYARe4nMKb7Me969g3OZTs=";
 
-/// Returns the coverage as one HTML file.
+/// Renders the coverage as an HTML page.
 pub fn coverage_page(coverage: &Coverage) -> io::Result<String> {
     Page::of(coverage).render().map_err(io::Error::other)
 }
@@ -73,51 +73,51 @@ impl Page {
             figures: figures(coverage).iter().map(|figure| FigureView::of(figure, has_map)).collect(),
             gaps: sections(coverage).iter().map(GapView::of).collect(),
             has_map,
-            more_tools: tools.len().saturating_sub(MOST_TOOLS),
-            tools: tools.into_iter().take(MOST_TOOLS).map(|tool| ToolView::of(tool, has_map)).collect(),
+            more_tools: tools.len().saturating_sub(MAX_TOOLS),
+            tools: tools.into_iter().take(MAX_TOOLS).map(|tool| ToolView::of(tool, has_map)).collect(),
             confusion: coverage.confusion.as_ref().map(ConfusionView::of),
         }
     }
 }
 
-/// A name that may be too long to be shown.
+/// A name, possibly truncated.
 struct Name {
     text: String,
-    /// More of it, where it was cut.
+    /// The longer name, if it was truncated.
     title: String,
 }
 
 impl Name {
-    fn of(name: &str, longest: usize) -> Self {
+    fn new(name: &str, max_width: usize) -> Self {
         let clean = printable(name);
-        let text = cut_middle(&clean, longest, "…").into_owned();
-        let title = if text == *clean { String::new() } else { cut(&clean, LONGEST_LINE, "…").into_owned() };
+        let text = truncate_middle(&clean, max_width, "…").into_owned();
+        let title = if text == *clean { String::new() } else { truncate(&clean, MAX_LINE_WIDTH, "…").into_owned() };
         Self { text, title }
     }
 
-    fn of_tool(name: &str, longest: usize) -> Self {
-        Self::of(shown_tool(name), longest)
+    fn of_tool(name: &str, max_width: usize) -> Self {
+        Self::new(tool_label(name), max_width)
     }
 }
 
 impl State {
     fn class(self) -> &'static str {
         match self {
-            State::Whole => "whole",
-            State::Nothing => "nothing",
+            State::Complete => "whole",
+            State::NotApplicable => "nothing",
             State::Partial => "partial",
             State::Missing => "missing",
             State::Unknown => "unknown",
         }
     }
 
-    /// Says what the colour says.
-    fn word(self) -> &'static str {
+    /// Returns the label that goes with the colour.
+    fn label(self) -> &'static str {
         match self {
-            State::Whole => "complete",
-            State::Nothing | State::Partial => "",
+            State::Complete => "complete",
+            State::NotApplicable | State::Partial => "",
             State::Missing => "required",
-            State::Unknown => "not known",
+            State::Unknown => "unknown",
         }
     }
 }
@@ -127,23 +127,23 @@ struct FigureView {
     number: String,
     what: &'static str,
     class: &'static str,
-    word: &'static str,
+    label: &'static str,
     percent: usize,
     fill: &'static str,
 }
 
 impl FigureView {
     fn of(figure: &Figure, has_map: bool) -> Self {
-        let Part { count, of } = figure.part;
-        let is_nothing = figure.state == State::Nothing;
-        let what = if is_nothing { nothing(figure.requirement, has_map) } else { figure.what };
+        let Ratio { count, of } = figure.part;
+        let is_not_applicable = figure.state == State::NotApplicable;
+        let what = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.what };
         let bar = Bar::of(count, of);
         Self {
             name: figure.requirement.name(),
             number: bar.text,
             what,
             class: figure.state.class(),
-            word: figure.state.word(),
+            label: figure.state.label(),
             percent: bar.percent,
             fill: bar.fill,
         }
@@ -152,7 +152,7 @@ impl FigureView {
 
 struct GapView {
     class: &'static str,
-    word: &'static str,
+    label: &'static str,
     title: String,
     advice: &'static str,
     lines: Vec<String>,
@@ -161,19 +161,19 @@ struct GapView {
 
 impl GapView {
     fn of(section: &Section) -> Self {
-        let line = |line: &String| cut(&printable(line), LONGEST_LINE, "…").into_owned();
+        let line = |line: &String| truncate(&printable(line), MAX_LINE_WIDTH, "…").into_owned();
         Self {
             class: section.state.class(),
-            word: section.state.word(),
+            label: section.state.label(),
             title: section.title.clone(),
             advice: section.advice,
-            lines: section.lines.iter().take(MOST_LINES).map(line).collect(),
-            more: section.lines.len().saturating_sub(MOST_LINES),
+            lines: section.lines.iter().take(MAX_LINES).map(line).collect(),
+            more: section.lines.len().saturating_sub(MAX_LINES),
         }
     }
 }
 
-/// How long a bar is, and how it is painted.
+/// The length and style of a bar.
 struct Bar {
     text: String,
     percent: usize,
@@ -193,7 +193,7 @@ impl Bar {
         Self::of(count, wanted)
     }
 
-    fn of_part(Part { count, of }: Part) -> Self {
+    fn of_part(Ratio { count, of }: Ratio) -> Self {
         Self::of(count, of)
     }
 }
@@ -229,7 +229,7 @@ impl ToolView {
         let amounts = [tool.golden, tool.straightforward, tool.ambiguous, tool.edge];
         let parts = if has_map { vec![tool.overlaps, tool.clusters] } else { Vec::new() };
         Self {
-            name: Name::of(&tool.name, LONGEST_NAME),
+            name: Name::new(&tool.name, MAX_NAME_WIDTH),
             notes,
             amounts: amounts.into_iter().map(Bar::of_amount).collect(),
             spread: tool.spread.map(SpreadView::of),
@@ -240,7 +240,7 @@ impl ToolView {
     }
 }
 
-/// Three parts that fill a bar.
+/// The three parts of a bar.
 struct SpreadView {
     text: String,
     first: u32,
@@ -292,18 +292,18 @@ struct CellView {
 impl ConfusionView {
     fn of(matrix: &ConfusionMatrix) -> Self {
         let tools = matrix.tools();
-        let shown = &tools[..tools.len().min(MOST_COLUMNS)];
+        let shown = &tools[..tools.len().min(MAX_COLUMNS)];
         let pairs: HashMap<(&str, &str), &ConfusedPair> =
             matrix.worst.iter().map(|pair| ((pair.expected.as_str(), pair.called.as_str()), pair)).collect();
-        // What was never expected has no row, what was never called no column.
-        let is_there = |expected: &str, called: &str| {
+        // Tools that were never expected have no row, tools that were never called no column.
+        let has_count = |expected: &str, called: &str| {
             pairs.contains_key(&(expected, called)) || expected == called && matrix.count(expected, called) > 0
         };
-        let expected = shown.iter().filter(|expected| shown.iter().any(|called| is_there(expected, called)));
+        let expected = shown.iter().filter(|expected| shown.iter().any(|called| has_count(expected, called)));
         let called: Vec<&&str> =
-            shown.iter().filter(|called| shown.iter().any(|expected| is_there(expected, called))).collect();
+            shown.iter().filter(|called| shown.iter().any(|expected| has_count(expected, called))).collect();
         let row = |expected: &&str| RowView {
-            name: Name::of_tool(expected, LONGEST_NAME),
+            name: Name::of_tool(expected, MAX_NAME_WIDTH),
             cells: called.iter().map(|called| cell(matrix, expected, called, &pairs)).collect(),
         };
         let answers = usize::try_from(matrix.answers).unwrap_or(usize::MAX);
@@ -311,21 +311,21 @@ impl ConfusionView {
             has_answers: answers > 0,
             source: source(matrix, answers),
             left_out: left_out(&matrix.left_out).join("; "),
-            pairs: matrix.worst.iter().take(MOST_PAIRS).map(PairView::of).collect(),
-            more_pairs: matrix.worst.len().saturating_sub(MOST_PAIRS),
-            heads: called.iter().map(|tool| Name::of_tool(tool, LONGEST_HEAD)).collect(),
+            pairs: matrix.worst.iter().take(MAX_PAIRS).map(PairView::of).collect(),
+            more_pairs: matrix.worst.len().saturating_sub(MAX_PAIRS),
+            heads: called.iter().map(|tool| Name::of_tool(tool, MAX_HEAD_WIDTH)).collect(),
             rows: expected.map(row).collect(),
             more_tools: tools.len() - shown.len(),
         }
     }
 }
 
-/// Says where the answers are from.
+/// Describes the source of the answers.
 fn source(matrix: &ConfusionMatrix, answers: usize) -> String {
     let results = counted(matrix.results, "stored result", "stored results");
     let by = match matrix.agents.as_slice() {
         [] => String::new(),
-        [agent] => format!(", given by {}", cut(&printable(agent), LONGEST_NAME, "…")),
+        [agent] => format!(", given by {}", truncate(&printable(agent), MAX_NAME_WIDTH, "…")),
         agents => format!(", given by {} agents", agents.len()),
     };
     format!("{} of {results}{by}.", counted(answers, "answer", "answers"))
@@ -335,8 +335,8 @@ impl PairView {
     fn of(pair: &ConfusedPair) -> Self {
         let is_between_tools = pair.expected != NO_TOOL && pair.called != NO_TOOL;
         Self {
-            expected: Name::of_tool(&pair.expected, LONGEST_NAME),
-            called: Name::of_tool(&pair.called, LONGEST_NAME),
+            expected: Name::of_tool(&pair.expected, MAX_NAME_WIDTH),
+            called: Name::of_tool(&pair.called, MAX_NAME_WIDTH),
             count: pair.count,
             rate: percent(pair.rate),
             declared: match (is_between_tools, pair.declared) {
@@ -363,7 +363,7 @@ fn cell(
     let Some(pair) = pairs.get(&(expected, called)) else {
         return CellView { class: "zero", text: "·".to_owned(), title: String::new() };
     };
-    let name = |name: &str| Name::of_tool(name, LONGEST_NAME).text;
+    let name = |name: &str| Name::of_tool(name, MAX_NAME_WIDTH).text;
     CellView {
         class: heat(pair.rate),
         text: pair.count.to_string(),
@@ -371,7 +371,7 @@ fn cell(
     }
 }
 
-/// Returns how red a cell is.
+/// Returns the CSS class for the rate of a confusion.
 fn heat(rate: f64) -> &'static str {
     match rate {
         rate if rate >= 0.5 => "heat-5",
@@ -391,7 +391,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_allows_the_style_and_no_other() {
+    fn the_policy_has_the_hash_of_the_style() {
         assert_eq!(STYLE_HASH, format!("sha256-{}", STANDARD.encode(Sha256::digest(STYLE))));
     }
 }

@@ -1,49 +1,49 @@
-//! Coverage, for the terminal and as a page: what both say, and in which order.
+//! Coverage for the terminal and as an HTML page, with the content that both share.
 
 mod html;
 mod text;
 
 use karat_core::case::NO_TOOL;
 use karat_tools::confusion::LeftOut;
-use karat_tools::coverage::{Coverage, MOST_GOLDEN, Part, Requirement, RequirementResult, ToolCoverage};
+use karat_tools::coverage::{Coverage, MAX_GOLDEN_CASES, Ratio, Requirement, RequirementResult, ToolCoverage};
 
-use crate::terminal_text::{cut_middle, printable};
+use crate::terminal_text::{truncate_middle, printable};
 
 pub use html::coverage_page;
 pub use text::coverage_text;
 
-/// How long a name is shown beside others, in columns.
-const LONGEST_NAME: usize = 60;
+/// Maximum width of a name in a list.
+const MAX_NAME_WIDTH: usize = 60;
 
-/// One number of the whole.
+/// One number of the summary.
 struct Figure {
     requirement: Requirement,
-    part: Part,
+    part: Ratio,
     /// What is counted.
     what: &'static str,
     state: State,
 }
 
-/// How a number stands.
+/// The state of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    Whole,
-    /// Nothing of the kind is declared.
-    Nothing,
+    Complete,
+    /// There is nothing to count.
+    NotApplicable,
     Partial,
-    /// It is required and does not hold.
+    /// Required, but not fulfilled.
     Missing,
-    /// It is required, and nobody can tell.
+    /// Required, but cannot be determined.
     Unknown,
 }
 
-/// Something that is missing, and what to do about it.
+/// Something missing, and what to do about it.
 struct Section {
     state: State,
     title: String,
     advice: &'static str,
     lines: Vec<String>,
-    /// The table of tools shows it too.
+    /// The table of tools also shows it.
     is_in_table: bool,
 }
 
@@ -51,14 +51,14 @@ fn result_of(coverage: &Coverage, requirement: Requirement) -> Option<&Requireme
     coverage.requirements.iter().find(|result| result.requirement == requirement)
 }
 
-/// Returns how something stands that is required or not.
-fn state(coverage: &Coverage, requirement: Requirement, is_whole: bool) -> State {
+/// Returns the state of a requirement.
+fn state(coverage: &Coverage, requirement: Requirement, is_complete: bool) -> State {
     match result_of(coverage, requirement).map(|result| result.held) {
         Some(None) => State::Unknown,
         Some(Some(false)) => State::Missing,
         Some(Some(true)) | None => {
-            if is_whole {
-                State::Whole
+            if is_complete {
+                State::Complete
             } else {
                 State::Partial
             }
@@ -66,22 +66,22 @@ fn state(coverage: &Coverage, requirement: Requirement, is_whole: bool) -> State
     }
 }
 
-/// Returns the numbers of the whole, by the names under which they can be required.
+/// Returns the numbers of the summary, one for each requirement.
 fn figures(coverage: &Coverage) -> Vec<Figure> {
     let totals = &coverage.totals;
     let of = |requirement: Requirement| match requirement {
-        Requirement::Tested => (totals.tested, "tools that a case is for or expects"),
+        Requirement::Tested => (totals.tested, "tools that a case targets or expects"),
         Requirement::Golden => (totals.golden, "tools with 5 golden cases or more"),
         Requirement::Labeled => (totals.labeled, "tools with enough labeled cases of each difficulty"),
         Requirement::Overlaps => (totals.overlaps, "declared overlaps with an ambiguous case"),
-        Requirement::Clusters => (totals.clusters, "declared clusters with a case that takes all tools"),
-        Requirement::Fresh => (totals.fresh, "eval files known to fit their tool as it is now"),
-        Requirement::Known => (totals.known, "eval files all of whose tools are in the registry"),
+        Requirement::Clusters => (totals.clusters, "declared clusters with a case that needs all tools"),
+        Requirement::Fresh => (totals.fresh, "eval files that match their current tool"),
+        Requirement::Known => (totals.known, "eval files whose tools are all in the registry"),
     };
     let figure = |requirement: Requirement| {
         let (part, what) = of(requirement);
-        let state = match state(coverage, requirement, part.is_whole()) {
-            State::Whole if part.of == 0 => State::Nothing,
+        let state = match state(coverage, requirement, part.is_complete()) {
+            State::Complete if part.of == 0 => State::NotApplicable,
             state => state,
         };
         Figure { requirement, part, what, state }
@@ -90,24 +90,24 @@ fn figures(coverage: &Coverage) -> Vec<Figure> {
 }
 
 /// Says why there is nothing to count.
-fn nothing(requirement: Requirement, has_map: bool) -> &'static str {
+fn not_applicable(requirement: Requirement, has_map: bool) -> &'static str {
     match requirement {
-        Requirement::Overlaps | Requirement::Clusters if has_map => "none are declared",
-        Requirement::Overlaps | Requirement::Clusters => "there is no overlap map",
-        Requirement::Fresh => "there are no eval files that can be stale",
-        Requirement::Known => "there are no eval files",
-        Requirement::Tested | Requirement::Golden | Requirement::Labeled => "there are no tools",
+        Requirement::Overlaps | Requirement::Clusters if has_map => "none declared",
+        Requirement::Overlaps | Requirement::Clusters => "no overlap map",
+        Requirement::Fresh => "no eval files that can be stale",
+        Requirement::Known => "no eval files",
+        Requirement::Tested | Requirement::Golden | Requirement::Labeled => "no tools",
     }
 }
 
-/// Returns the tools that miss something, the worst first; equals stay in the registry's order.
+/// Returns the incomplete tools, worst first; ties keep registry order.
 fn incomplete(coverage: &Coverage) -> Vec<&ToolCoverage> {
     let mut tools: Vec<&ToolCoverage> = coverage.tools.iter().filter(|tool| !tool.complete).collect();
     tools.sort_by(|left, right| right.never_tested.cmp(&left.never_tested).then(left.share.total_cmp(&right.share)));
     tools
 }
 
-/// Returns all that is missing, by what is required first.
+/// Returns all sections, in the order of the requirements.
 fn sections(coverage: &Coverage) -> Vec<Section> {
     let mut sections = vec![gaps(coverage)];
     for requirement in Requirement::ALL {
@@ -130,13 +130,13 @@ fn gaps(coverage: &Coverage) -> Section {
             "{} could not be read",
             counted(coverage.registry.gaps.len(), "part of the registry", "parts of the registry")
         ),
-        advice: "there may be more tools, so the wanted numbers are the least there can be",
+        advice: "there may be more tools, so the wanted numbers are minimums",
         lines: gaps.map(|gap| format!("{}: {}", gap.place, one_line(&gap.what))).collect(),
         is_in_table: false,
     }
 }
 
-/// Returns what a server said in one line, without the indentation of its lines.
+/// Joins the lines of a message, without their indentation.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -176,13 +176,13 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
             let tools = uncovered.map(|cluster| cluster.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>());
             let lines: Vec<String> = tools.map(|tools| tools.join(", ")).collect();
             let title = format!("{} no full case", counted(lines.len(), "cluster has", "clusters have"));
-            (title, "write a labeled case one of whose sets holds all its tools", lines)
+            (title, "write a labeled case with all its tools in one set", lines)
         }
         Requirement::Fresh => {
             let files = coverage.stale_files.iter();
             let lines: Vec<String> = files.map(|file| format!("{}: {}", file.file, file.reasons.join("; "))).collect();
             let title = format!("{} stale", counted(lines.len(), "eval file is", "eval files are"));
-            (title, "look the cases over, then renew the file's metadata", lines)
+            (title, "review the cases, then update the file's metadata", lines)
         }
         Requirement::Known => unknown_names(coverage),
     };
@@ -194,14 +194,14 @@ fn doubtful(coverage: &Coverage) -> Section {
     let files = coverage.doubtful_files.iter();
     let lines: Vec<String> =
         files.map(|one| format!("{}: {}", one.file, one.doubt.sentence(&clipped(&one.tool)))).collect();
-    let are_unsaid = coverage.doubtful_files.iter().any(|one| one.doubt.is_unsaid());
+    let can_be_fixed = coverage.doubtful_files.iter().any(|one| one.doubt.is_fixable_by_author());
     Section {
         state: state(coverage, Requirement::Fresh, false),
         title: format!("{} not known to be fresh", counted(lines.len(), "eval file is", "eval files are")),
-        advice: if are_unsaid {
-            "write descriptionHash into its metadata ('karat tools' shows it), or keep a lock: 'karat tools lock'"
+        advice: if can_be_fixed {
+            "add descriptionHash to the metadata ('karat tools' shows it), or create a lock with 'karat tools lock'"
         } else {
-            "what they were made for cannot be compared with the registry"
+            "their metadata cannot be compared with the registry"
         },
         lines,
         is_in_table: false,
@@ -218,20 +218,20 @@ fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
     let lines: Vec<String> = files.chain(cases).collect();
     let count = counted(lines.len(), "mention", "mentions");
     if coverage.registry.complete {
-        (format!("{count} of tools that the registry lacks"), "mend the name, or add the tool", lines)
+        (format!("{count} of tools that are not in the registry"), "fix the name, or add the tool", lines)
     } else {
-        let advice = "they may stand where the registry could not be read";
-        (format!("{count} of tools that are not known to the registry"), advice, lines)
+        let advice = "they may be in a part of the registry that could not be read";
+        (format!("{count} of unknown tools"), advice, lines)
     }
 }
 
 fn too_many_golden(coverage: &Coverage) -> Section {
-    let many = coverage.tools.iter().filter(|tool| tool.golden.count > MOST_GOLDEN);
+    let many = coverage.tools.iter().filter(|tool| tool.golden.count > MAX_GOLDEN_CASES);
     let lines: Vec<String> = many.map(|tool| format!("{} has {}", tool.name, tool.golden.count)).collect();
     Section {
         state: State::Partial,
-        title: format!("{} more than {MOST_GOLDEN} golden cases", counted(lines.len(), "tool has", "tools have")),
-        advice: "golden cases are a quick look; what goes further belongs in the labeled file",
+        title: format!("{} more than {MAX_GOLDEN_CASES} golden cases", counted(lines.len(), "tool has", "tools have")),
+        advice: "golden cases are a quick check; move more thorough cases to the labeled file",
         lines,
         is_in_table: false,
     }
@@ -243,13 +243,13 @@ fn without_difficulty(coverage: &Coverage) -> Section {
     Section {
         state: State::Partial,
         title: format!("{} labeled cases without a difficulty", counted(lines.len(), "tool has", "tools have")),
-        advice: "they count for no difficulty until they say theirs",
+        advice: "they do not count until they have a difficulty",
         lines,
         is_in_table: false,
     }
 }
 
-/// Says what of the stored results could not be counted.
+/// Describes the stored results that were not counted.
 fn left_out(left_out: &LeftOut) -> Vec<String> {
     let LeftOut {
         changed_results,
@@ -261,23 +261,23 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
     } = left_out;
     let all = [
         (*changed_results, "result was made", "results were made", "with another version of the eval file"),
-        (*unhashed_results, "result does", "results do", "not say which version of the eval file"),
+        (*unhashed_results, "result has", "results have", "no hash of the eval file"),
         (*other_results, "result is", "results are", "of other eval files"),
-        (*unreadable_results, "file is", "files are", "no result"),
-        (*without_answer, "answer", "answers", "never came"),
-        (*without_expectation, "answer was", "answers were", "to cases that name no tool to be called"),
+        (*unreadable_results, "file", "files", "could not be read"),
+        (*without_answer, "answer", "answers", "missing"),
+        (*without_expectation, "answer", "answers", "to cases that expect no tool"),
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);
     counts.map(|(count, one, many, what)| format!("{} {what}", counted(count, one, many))).collect()
 }
 
-/// Returns a name that leaves room for those beside it.
+/// Truncates a name in a list.
 fn clipped(name: &str) -> String {
-    cut_middle(&printable(name), LONGEST_NAME, "...").into_owned()
+    truncate_middle(&printable(name), MAX_NAME_WIDTH, "...").into_owned()
 }
 
-/// Returns how a tool of the matrix is shown.
-fn shown_tool(name: &str) -> &str {
+/// Returns the label of a tool in the matrix.
+fn tool_label(name: &str) -> &str {
     if name == NO_TOOL { "(no tool)" } else { name }
 }
 
@@ -285,7 +285,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-/// Returns a share in whole percents, which is 0 or 100 only where it is exactly that.
+/// Formats a share in percent; only exact values are shown as 0% or 100%.
 fn percent(share: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is between 0 and 1")]
     let whole = (share * 100.0).round() as u32;

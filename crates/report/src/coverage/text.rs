@@ -2,26 +2,26 @@
 
 use std::fmt::Write as _;
 
-use karat_tools::coverage::{Amount, ConfusionMatrix, Coverage, Part, ToolCoverage};
+use karat_tools::coverage::{Amount, ConfusionMatrix, Coverage, Ratio, ToolCoverage};
 
-use super::{State, counted, figures, incomplete, left_out, nothing, percent, sections, shown_tool};
+use super::{State, counted, figures, incomplete, left_out, not_applicable, percent, sections, tool_label};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_middle, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, truncate_middle, pad, printable, width, wrap};
 
-/// How many tools the table shows.
-const MOST_TOOLS: usize = 20;
-/// How many lines tell of one thing that is missing.
-const MOST_LINES: usize = 8;
-/// How many confused pairs are listed.
-const MOST_PAIRS: usize = 10;
-/// How many tools the matrix shows.
-const MOST_COLUMNS: usize = 9;
-/// What stands between two columns.
+/// Maximum number of tools in the table.
+const MAX_TOOLS: usize = 20;
+/// Maximum number of lines of a section.
+const MAX_LINES: usize = 8;
+/// Maximum number of confused pairs.
+const MAX_PAIRS: usize = 10;
+/// Maximum number of tools in the matrix.
+const MAX_COLUMNS: usize = 9;
+/// Space between two columns.
 const GAP: usize = 2;
-/// The narrowest that names get.
-const SHORTEST_NAME: usize = 12;
+/// Minimum width of names.
+const MIN_NAME_WIDTH: usize = 12;
 
-/// Returns the coverage as lines for a terminal.
+/// Renders the coverage for a terminal.
 pub fn coverage_text(coverage: &Coverage, settings: ConsoleSettings) -> String {
     let page = Page { coverage, settings };
     let is_quiet = settings.verbosity == Verbosity::Quiet;
@@ -55,11 +55,11 @@ impl Page<'_> {
         let (symbols, palette) = (self.settings.symbols, self.settings.palette);
         let mark = |text: &str| pad(text.trim_end(), self.mark_width());
         match state {
-            State::Whole => palette.good(mark(symbols.passed)),
-            State::Nothing => mark(symbols.dash),
-            State::Partial => palette.doubtful(mark(symbols.warning)),
-            State::Missing => palette.bad(mark(symbols.failed)),
-            State::Unknown => palette.broken(mark(symbols.errored)),
+            State::Complete => palette.success(mark(symbols.passed)),
+            State::NotApplicable => mark(symbols.dash),
+            State::Partial => palette.warning(mark(symbols.warning)),
+            State::Missing => palette.failure(mark(symbols.failed)),
+            State::Unknown => palette.error(mark(symbols.errored)),
         }
     }
 
@@ -86,10 +86,10 @@ impl Page<'_> {
         let numbers: Vec<String> = figures.iter().map(|figure| part(figure.part)).collect();
         let widest = numbers.iter().map(|number| width(number)).max().unwrap_or_default();
         for (figure, number) in figures.iter().zip(&numbers) {
-            let number = if figure.state == State::Nothing { "" } else { number };
+            let number = if figure.state == State::NotApplicable { "" } else { number };
             let has_map = self.coverage.overlap_map_version.is_some();
-            let is_nothing = figure.state == State::Nothing;
-            let what = if is_nothing { nothing(figure.requirement, has_map) } else { figure.what };
+            let is_not_applicable = figure.state == State::NotApplicable;
+            let what = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.what };
             let name = pad(figure.requirement.name(), 8);
             let fill = " ".repeat(widest.saturating_sub(width(number)));
             let mark = self.mark(figure.state);
@@ -102,12 +102,12 @@ impl Page<'_> {
         let complete = self.coverage.tools.len() - tools.len();
         if !tools.is_empty() {
             out.push('\n');
-            Table::new(self, &tools[..tools.len().min(MOST_TOOLS)]).write(out);
-            self.more(tools.len(), MOST_TOOLS, out);
+            Table::new(self, &tools[..tools.len().min(MAX_TOOLS)]).write(out);
+            self.more(tools.len(), MAX_TOOLS, out);
         }
         if complete > 0 {
-            let line = format!("{} nothing", counted(complete, "tool misses", "tools miss"));
-            let _ = writeln!(out, "\n  {} {line}", self.mark(State::Whole));
+            let line = format!("{} complete", counted(complete, "tool is", "tools are"));
+            let _ = writeln!(out, "\n  {} {line}", self.mark(State::Complete));
         }
     }
 
@@ -118,17 +118,17 @@ impl Page<'_> {
         }
     }
 
-    /// Lists what is missing; to a person in a hurry only what is required.
+    /// Lists what is missing, or only what is required.
     fn missing(&self, required_only: bool, out: &mut String) {
         let columns = self.settings.columns;
         for section in sections(self.coverage) {
-            // The table shows it.
+            // The table already shows it.
             if section.state == State::Partial && (required_only || section.is_in_table) {
                 continue;
             }
             let title = match section.state {
-                State::Missing => self.settings.palette.bad(&section.title),
-                State::Unknown => self.settings.palette.broken(&section.title),
+                State::Missing => self.settings.palette.failure(&section.title),
+                State::Unknown => self.settings.palette.error(&section.title),
                 _ => self.settings.palette.bold(&section.title),
             };
             let _ = writeln!(out, "\n  {} {title}", self.mark(section.state));
@@ -137,13 +137,13 @@ impl Page<'_> {
                 let _ = writeln!(out, "{indent}{}", self.settings.palette.dim(line));
             }
             let room = columns.saturating_sub(indent.len() + 4).max(20);
-            for line in section.lines.iter().take(MOST_LINES) {
+            for line in section.lines.iter().take(MAX_LINES) {
                 let line = self.clean(line);
-                let lines = wrap(&cut(&line, 3 * room, self.settings.symbols.ellipsis), room);
+                let lines = wrap(&truncate(&line, 3 * room, self.settings.symbols.ellipsis), room);
                 let _ = writeln!(out, "{indent}  {}", lines.join(&format!("\n{indent}    ")));
             }
-            if section.lines.len() > MOST_LINES {
-                let more = section.lines.len() - MOST_LINES;
+            if section.lines.len() > MAX_LINES {
+                let more = section.lines.len() - MAX_LINES;
                 let ellipsis = self.settings.symbols.ellipsis;
                 let _ = writeln!(out, "{indent}  {ellipsis} and {more} more (--format json lists all)");
             }
@@ -155,7 +155,7 @@ impl Page<'_> {
             let _ = writeln!(
                 out,
                 "\n  {}",
-                self.settings.palette.dim("No stored results show which tools are taken for others.")
+                self.settings.palette.dim("No stored results to measure confusion.")
             );
             return;
         };
@@ -167,7 +167,7 @@ impl Page<'_> {
         );
         let _ = writeln!(out, "\n{}", self.settings.palette.bold(title));
         if answers > 0 && matrix.worst.is_empty() {
-            let _ = writeln!(out, "  {} no tool was called in place of another", self.mark(State::Whole));
+            let _ = writeln!(out, "  {} no tool was called in place of another", self.mark(State::Complete));
         } else if answers > 0 {
             self.pairs(matrix, out);
             self.matrix(matrix, out);
@@ -179,15 +179,15 @@ impl Page<'_> {
         }
     }
 
-    /// Lists what was called in place of something else, the worst first.
+    /// Lists confused pairs, worst first.
     fn pairs(&self, matrix: &ConfusionMatrix, out: &mut String) {
-        let shown = &matrix.worst[..matrix.worst.len().min(MOST_PAIRS)];
-        let names = |name: &str| self.clean(shown_tool(name));
+        let shown = &matrix.worst[..matrix.worst.len().min(MAX_PAIRS)];
+        let names = |name: &str| self.clean(tool_label(name));
         let arrow = self.settings.symbols.arrow;
         let has_map = self.coverage.overlap_map_version.is_some();
         let note = if has_map { "  not declared" } else { "" };
         let fixed = 2 + 1 + width(arrow) + 1 + GAP + 5 + GAP + 4 + note.len();
-        let room = (self.settings.columns.saturating_sub(fixed) / 2).max(SHORTEST_NAME);
+        let room = (self.settings.columns.saturating_sub(fixed) / 2).max(MIN_NAME_WIDTH);
         let widest = |name: fn(&karat_tools::coverage::ConfusedPair) -> &str, title: &str| {
             let all = shown.iter().map(|pair| width(&names(name(pair))));
             all.chain([width(title)]).max().unwrap_or_default().min(room)
@@ -206,7 +206,7 @@ impl Page<'_> {
         );
         let ellipsis = self.settings.symbols.ellipsis;
         for pair in shown {
-            let cell = |name: &str, room: usize| pad(&cut_middle(&names(name), room, ellipsis), room);
+            let cell = |name: &str, room: usize| pad(&truncate_middle(&names(name), room, ellipsis), room);
             let rate = percent(pair.rate);
             let is_between_tools = [&pair.expected, &pair.called].iter().all(|name| *name != karat_core::case::NO_TOOL);
             let note = if has_map && !pair.declared && is_between_tools { note } else { "" };
@@ -216,16 +216,16 @@ impl Page<'_> {
                 cell(&pair.expected, expected),
                 cell(&pair.called, called),
                 pair.count,
-                self.settings.palette.doubtful(note)
+                self.settings.palette.warning(note)
             );
         }
-        self.more(matrix.worst.len(), MOST_PAIRS, out);
+        self.more(matrix.worst.len(), MAX_PAIRS, out);
     }
 
-    /// Lays out the matrix where it is small; a pair is told by its line already.
+    /// Renders the matrix if it is small. A single pair is already listed.
     fn matrix(&self, matrix: &ConfusionMatrix, out: &mut String) {
         let tools = matrix.tools();
-        if matrix.worst.len() < 2 || tools.len() > MOST_COLUMNS {
+        if matrix.worst.len() < 2 || tools.len() > MAX_COLUMNS {
             return;
         }
         let cells: Vec<Vec<String>> = tools
@@ -240,11 +240,11 @@ impl Page<'_> {
             .collect();
         let cell = cells.iter().flatten().map(String::len).max().unwrap_or(1).max(3);
         let room = self.settings.columns.saturating_sub(6 + (cell + GAP) * tools.len());
-        if room < SHORTEST_NAME {
+        if room < MIN_NAME_WIDTH {
             return;
         }
-        let names: Vec<String> = tools.iter().map(|tool| self.clean(shown_tool(tool))).collect();
-        let title = "expected, by number of what was called";
+        let names: Vec<String> = tools.iter().map(|tool| self.clean(tool_label(tool))).collect();
+        let title = "expected (rows), called (columns)";
         let label = names.iter().map(|name| width(name)).max().unwrap_or_default().max(8).min(room);
         let _ = writeln!(out, "\n  {}", self.settings.palette.dim(title));
         let mut heads = " ".repeat(label + 5);
@@ -252,15 +252,15 @@ impl Page<'_> {
             let _ = write!(heads, "{number:>width$}", width = cell + GAP);
         }
         let _ = writeln!(out, "{heads}");
-        for (place, (name, row)) in names.iter().zip(&cells).enumerate() {
-            let name = pad(&cut_middle(name, label, self.settings.symbols.ellipsis), label);
-            let mut line = format!("  {} {name} ", place + 1);
+        for (index, (name, row)) in names.iter().zip(&cells).enumerate() {
+            let name = pad(&truncate_middle(name, label, self.settings.symbols.ellipsis), label);
+            let mut line = format!("  {} {name} ", index + 1);
             for (column, text) in row.iter().enumerate() {
                 let fill = " ".repeat((cell + GAP).saturating_sub(text.len()));
-                let painted = match (text.as_str(), place == column) {
+                let painted = match (text.as_str(), index == column) {
                     (".", _) => self.settings.palette.dim(text),
-                    (_, true) => self.settings.palette.good(text),
-                    (_, false) => self.settings.palette.bad(text),
+                    (_, true) => self.settings.palette.success(text),
+                    (_, false) => self.settings.palette.failure(text),
                 };
                 let _ = write!(line, "{fill}{painted}");
             }
@@ -269,7 +269,7 @@ impl Page<'_> {
     }
 }
 
-fn part(part: Part) -> String {
+fn part(part: Ratio) -> String {
     fraction(part.count, part.of)
 }
 
@@ -277,7 +277,7 @@ fn amount(amount: Amount) -> String {
     fraction(amount.count, amount.wanted)
 }
 
-/// Returns how many of how many, or that there is nothing to count.
+/// Formats a fraction, or a dash if there is nothing to count.
 fn fraction(count: usize, of: usize) -> String {
     if (count, of) == (0, 0) { "-".to_owned() } else { format!("{count}/{of}") }
 }
@@ -289,11 +289,11 @@ struct Table<'t> {
     columns: Vec<Column>,
 }
 
-/// One number of each tool.
+/// A column with a number for each tool.
 struct Column {
-    /// Two lines.
+    /// The two lines of the head.
     head: [&'static str; 2],
-    /// For each tool its number, and whether it is enough.
+    /// The number of each tool, and whether it is enough.
     cells: Vec<(String, bool)>,
 }
 
@@ -310,9 +310,9 @@ impl<'t> Table<'t> {
             head,
             cells: tools.iter().map(|tool| (amount(of(tool)), of(tool).is_enough())).collect(),
         };
-        let parts = |head, of: fn(&ToolCoverage) -> Part| Column {
+        let parts = |head, of: fn(&ToolCoverage) -> Ratio| Column {
             head,
-            cells: tools.iter().map(|tool| (part(of(tool)), of(tool).is_whole())).collect(),
+            cells: tools.iter().map(|tool| (part(of(tool)), of(tool).is_complete())).collect(),
         };
         let mut columns = vec![
             amounts(["", "golden"], |tool| tool.golden),
@@ -320,7 +320,7 @@ impl<'t> Table<'t> {
             amounts(["ambi-", "guous"], |tool| tool.ambiguous),
             amounts(["", "edge"], |tool| tool.edge),
         ];
-        // A map that declares nothing of these tools would fill columns with zeros.
+        // Without declarations for these tools, the columns would be all zeros.
         if tools.iter().any(|tool| tool.overlaps.of > 0) {
             columns.push(parts(["over-", "laps"], |tool| tool.overlaps));
         }
@@ -344,9 +344,9 @@ impl<'t> Table<'t> {
         let taken = 2 + mark + 1 + widths.iter().map(|width| width + GAP).sum::<usize>();
         let names: Vec<String> = self.tools.iter().map(|tool| self.page.clean(&tool.name)).collect();
         let longest = names.iter().map(|name| width(name)).max().unwrap_or_default();
-        let room = settings.columns.saturating_sub(taken).max(SHORTEST_NAME);
+        let room = settings.columns.saturating_sub(taken).max(MIN_NAME_WIDTH);
         let label = longest.max(4).min(room);
-        // Above tools without a number there is nothing to name.
+        // Untested tools have no numbers and need no heads.
         let heads = if self.tools.iter().all(|tool| tool.never_tested) { &[][..] } else { &["", "tool"] };
         for (line, title) in heads.iter().enumerate() {
             let mut head = format!("{}{}", " ".repeat(3 + mark), pad(title, label));
@@ -355,18 +355,18 @@ impl<'t> Table<'t> {
             }
             let _ = writeln!(out, "{}", settings.palette.dim(head.trim_end()));
         }
-        for (place, (tool, name)) in self.tools.iter().zip(&names).enumerate() {
+        for (index, (tool, name)) in self.tools.iter().zip(&names).enumerate() {
             let state = if tool.never_tested { State::Missing } else { State::Partial };
-            let name = pad(&cut_middle(name, label, settings.symbols.ellipsis), label);
+            let name = pad(&truncate_middle(name, label, settings.symbols.ellipsis), label);
             let mut line = format!("  {} {name}", self.page.mark(state));
             if tool.never_tested {
-                let _ = writeln!(out, "{line}  {}", settings.palette.bad("never tested"));
+                let _ = writeln!(out, "{line}  {}", settings.palette.failure("never tested"));
                 continue;
             }
             for (column, width) in self.columns.iter().zip(&widths) {
-                let (text, is_enough) = &column.cells[place];
+                let (text, is_enough) = &column.cells[index];
                 let fill = " ".repeat(GAP + width - text.len());
-                let text = if *is_enough { text.clone() } else { settings.palette.doubtful(text) };
+                let text = if *is_enough { text.clone() } else { settings.palette.warning(text) };
                 let _ = write!(line, "{fill}{text}");
             }
             let _ = writeln!(out, "{}", line.trim_end());

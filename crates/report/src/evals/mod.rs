@@ -1,4 +1,4 @@
-//! What eval functions said, for a person.
+//! Results of eval functions, as text.
 
 mod run;
 mod stored;
@@ -6,11 +6,11 @@ mod stored_run;
 mod test;
 
 pub use run::eval_run_text;
-pub use stored::{eval_history_text, eval_list_text, eval_shown_text, evals_added_text};
+pub use stored::{eval_history_text, eval_list_text, eval_details_text, evals_added_text};
 pub use stored_run::stored_eval_run_text;
 pub use test::eval_test_text;
 
-/// Returns milliseconds with as many digits as say something.
+/// Formats milliseconds with a suitable number of digits.
 fn milliseconds(value: f64) -> String {
     match value {
         ..1.0 => format!("{value:.3}ms"),
@@ -19,7 +19,7 @@ fn milliseconds(value: f64) -> String {
     }
 }
 
-/// Returns a count as what counts things here.
-fn whole(count: u64) -> usize {
+/// Converts a count, saturating.
+fn saturating_usize(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }

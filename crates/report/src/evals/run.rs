@@ -5,19 +5,18 @@ use std::fmt::Write as _;
 use karat_core::judgement::ErrorKind;
 use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
-use super::{milliseconds, whole};
+use super::{milliseconds, saturating_usize};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, printable, width};
+use crate::terminal_text::{truncate, printable, width};
 use crate::tools::counted;
 
-/// What stands before a group's text when its count is short.
+/// Width of counts.
 const COUNT_WIDTH: usize = 6;
 
-/// An id that is longer says no more.
-const LONGEST_ID: usize = 40;
+/// Maximum width of an id.
+const MAX_ID_WIDTH: usize = 40;
 
-/// Lays out what each function said: counts, the most frequent reasons of fails, errors apart from these by their kind,
-/// and times.
+/// Renders the counts of each function, the most frequent reasons of failures, errors by kind, and times.
 pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let is_quiet = settings.verbosity == Verbosity::Quiet;
@@ -37,16 +36,16 @@ pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: 
     let _ = writeln!(out, "{}", palette.bold(title));
     let all = function.passed + function.failed + function.errored;
     let share = |count: u64, word: &str| format!("{count} {word} ({})", percent(count, all));
-    let mut counts = vec![palette.good(share(function.passed, "passed"))];
+    let mut counts = vec![palette.success(share(function.passed, "passed"))];
     let failed = share(function.failed, "failed");
-    counts.push(if function.failed > 0 { palette.bad(failed) } else { failed });
+    counts.push(if function.failed > 0 { palette.failure(failed) } else { failed });
     if function.errored > 0 {
-        counts.push(palette.broken(share(function.errored, "errored")));
+        counts.push(palette.error(share(function.errored, "errored")));
     }
     let _ = writeln!(out, "  {}", counts.join(", "));
-    write_groups(&palette.bad("failed"), &function.fails, function.other_fails, settings, out);
+    write_groups(&palette.failure("failed"), &function.fails, function.other_fails, settings, out);
     for errors in &function.errors {
-        let title = palette.broken(format!("errored: {}", errors.kind));
+        let title = palette.error(format!("errored: {}", errors.kind));
         write_groups(&title, &errors.groups, errors.others, settings, out);
     }
     if settings.verbosity != Verbosity::Quiet
@@ -68,7 +67,7 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
         let place = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let text = cut(&text, room.saturating_sub(width(&place)), ellipsis);
+        let text = truncate(&text, room.saturating_sub(width(&place)), ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{place}", group.count);
         let traces = trace_list(group, room, ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
@@ -78,13 +77,13 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
     }
 }
 
-/// Names the first traces of a group, as many as fit.
+/// Lists the first traces of a group, as many as fit.
 fn trace_list(group: &ReasonGroup, room: usize, ellipsis: &str) -> String {
     let mut line = "in ".to_owned();
     let mut named = 0;
     for trace in &group.traces {
         let trace = printable(trace);
-        let trace = cut(&trace, LONGEST_ID.min(room / 2), ellipsis);
+        let trace = truncate(&trace, MAX_ID_WIDTH.min(room / 2), ellipsis);
         let more = format!(", {ellipsis}");
         if named > 0 && width(&line) + 2 + width(&trace) + width(&more) > room {
             break;
@@ -109,10 +108,10 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
         let _ = write!(line, ", {errored} errored");
     }
     let line = match (failed, errored) {
-        (_, 1..) => settings.palette.broken(line),
-        (1.., _) => settings.palette.bad(line),
+        (_, 1..) => settings.palette.error(line),
+        (1.., _) => settings.palette.failure(line),
         _ if summary.traces == 0 => line,
-        _ => settings.palette.good(line),
+        _ => settings.palette.success(line),
     };
     let mut line = line;
     let traces = summary.traces.saturating_sub(summary.without_trace);
@@ -132,7 +131,7 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     line
 }
 
-/// Says how long it took, and how fast that is.
+/// Formats the duration and the rate.
 pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
     let rate = traces as f64 * 1000.0 / elapsed_ms.max(1) as f64;
@@ -141,26 +140,25 @@ pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
     format!("{seconds:.2}s, {rate:.0} traces/s")
 }
 
-/// Says where tracebacks are, if a function raised an exception.
+/// Returns a hint to the tracebacks, if a function raised an exception.
 pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s FunctionSummary>) -> Option<&'static str> {
     let has_raised = |function: &FunctionSummary| function.errors.iter().any(|one| one.kind == ErrorKind::Exception);
-    functions.into_iter().any(has_raised).then_some("--format jsonl has the tracebacks")
+    functions.into_iter().any(has_raised).then_some("for tracebacks, use --format jsonl")
 }
 
-/// Says how much was judged; a line that holds no trace was not.
+/// Counts the judged traces, and the lines without a trace.
 fn judged(summary: &EvalRunSummary) -> String {
-    let count = |number: u64, what: &str| counted(whole(number), what);
+    let count = |number: u64, what: &str| counted(saturating_usize(number), what);
     let traces = summary.traces.saturating_sub(summary.without_trace);
     let by = format!("{} judged by {}", count(traces, "trace"), counted(summary.functions.len(), "function"));
     match (traces, summary.without_trace) {
         (_, 0) => by,
-        (0, 1) => "1 line, which holds no trace".to_owned(),
-        (0, lines) => format!("{}, none of them a trace", count(lines, "line")),
-        (_, lines) => format!("{by}, {} held none", count(lines, "line")),
+        (0, lines) => format!("{} without a trace", count(lines, "line")),
+        (_, lines) => format!("{by}, {} without a trace", count(lines, "line")),
     }
 }
 
-/// Returns a share with one decimal, which says 0 and 100 only of none and all.
+/// Formats a share with one decimal; only exact values are shown as 0% or 100%.
 fn percent(count: u64, all: u64) -> String {
     if all == 0 {
         return "0%".to_owned();
@@ -189,15 +187,15 @@ mod tests {
     #[case(1, 1_000_000, "0.1%")]
     #[case(999_999, 1_000_000, "99.9%")]
     #[case(0, 0, "0%")]
-    fn none_and_all_are_said_of_none_and_all(#[case] count: u64, #[case] all: u64, #[case] expected: &str) {
+    fn only_exact_shares_are_0_or_100_percent(#[case] count: u64, #[case] all: u64, #[case] expected: &str) {
         assert_eq!(percent(count, all), expected);
     }
 
     #[rstest]
     #[case(7, 0, "7 traces judged by 0 functions")]
-    #[case(1, 1, "1 line, which holds no trace")]
-    #[case(47, 47, "47 lines, none of them a trace")]
-    #[case(5, 2, "3 traces judged by 0 functions, 2 lines held none")]
+    #[case(1, 1, "1 line without a trace")]
+    #[case(47, 47, "47 lines without a trace")]
+    #[case(5, 2, "3 traces judged by 0 functions, 2 lines without a trace")]
     fn a_line_without_a_trace_is_not_judged(#[case] traces: u64, #[case] without_trace: u64, #[case] expected: &str) {
         let summary = EvalRunSummary {
             traces,
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_nobodys_way_into_the_terminal_and_fits_it() {
+    fn escapes_and_truncates_reasons() {
         let reason = format!("\u{1b}[31m{}\u{202e}", "word ".repeat(60));
         let group =
             |traces: &[String]| ReasonGroup { text: reason.clone(), line: Some(7), count: 9, traces: traces.to_vec() };

@@ -1,28 +1,28 @@
-//! The evals in the store, for a person.
+//! The evals in the store, as text.
 
 use std::fmt::Write as _;
 
 use karat_core::line_diff::LineChange;
-use karat_evals::report::{EvalHistory, EvalList, EvalShown, EvalsAdded};
+use karat_evals::report::{EvalHistory, EvalList, EvalDetails, EvalsAdded};
 use karat_evals::version::{EvalSummary, VersionCounts};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, harmless, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, mask_control_chars, pad, printable, width, wrap};
 use crate::tools::counted;
 
-/// What the columns beside the names take.
-const NUMBERS: usize = 2 + 7 + 2 + 16 + 3 * 9;
+/// Width of the columns after the names.
+const NUMBERS_WIDTH: usize = 2 + 7 + 2 + 16 + 3 * 9;
 
-/// How times are shown: to the minute, in UTC.
-const TIME: &str = "%Y-%m-%d %H:%M";
+/// The format of times, in UTC.
+const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 
-/// Says of each function which version it is now.
+/// Renders the version of each added function.
 pub fn evals_added_text(report: &EvalsAdded, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     if settings.verbosity == Verbosity::Quiet {
         return out;
     }
-    let sign = settings.palette.good(settings.symbols.passed);
+    let sign = settings.palette.success(settings.symbols.passed);
     for eval in &report.evals {
         let name = printable(&eval.eval_id);
         let _ = if eval.added {
@@ -34,33 +34,33 @@ pub fn evals_added_text(report: &EvalsAdded, settings: ConsoleSettings) -> Strin
     out
 }
 
-/// Lays out all evals with what their newest versions said.
+/// Renders all evals with the verdicts of their newest versions.
 pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     if list.evals.is_empty() {
         return out;
     }
     let names = list.evals.iter().map(|eval| width(&printable(&eval.eval_id))).max().unwrap_or(0);
-    let room = names.clamp("eval".len(), settings.columns.saturating_sub(NUMBERS).max(20));
+    let room = names.clamp("eval".len(), settings.columns.saturating_sub(NUMBERS_WIDTH).max(20));
     let head = format!("{}  version  {:16}   passed   failed  errored", pad("eval", room), "added (UTC)");
     let _ = writeln!(out, "{}", settings.palette.dim(head));
     for eval in &list.evals {
         let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
         let name = printable(&eval.eval_id);
-        let name = pad(&cut(&name, room, settings.symbols.ellipsis), room);
-        let time = updated_at.strftime(TIME);
+        let name = pad(&truncate(&name, room, settings.symbols.ellipsis), room);
+        let time = updated_at.strftime(TIME_FORMAT);
         let _ = writeln!(out, "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}");
     }
     let _ = writeln!(out, "\n{}", counted(list.evals.len(), "eval"));
     out
 }
 
-/// Lays out one version: what is known of it, what all versions said, and its code.
-pub fn eval_shown_text(eval: &EvalShown, settings: ConsoleSettings) -> String {
+/// Renders one version: its metadata, the verdicts of all versions, and its code.
+pub fn eval_details_text(eval: &EvalDetails, settings: ConsoleSettings) -> String {
     let shown = &eval.shown;
     let title = format!("{}, version {} of {}", printable(&shown.eval_id), shown.version, eval.newest_version);
     let mut out = format!("{}\n", settings.palette.bold(title));
-    labelled("added", &format!("{} UTC", shown.created_at.strftime(TIME)), settings, &mut out);
+    labelled("added", &format!("{} UTC", shown.created_at.strftime(TIME_FORMAT)), settings, &mut out);
     if let Some(note) = &shown.note {
         labelled("note", &printable(note), settings, &mut out);
     }
@@ -68,26 +68,26 @@ pub fn eval_shown_text(eval: &EvalShown, settings: ConsoleSettings) -> String {
     labelled("python", &printable(&shown.guest_hash), settings, &mut out);
     for (index, counts) in eval.verdicts.iter().rev().enumerate() {
         let label = if index == 0 { "verdicts" } else { "" };
-        labelled(label, &format!("version {}: {}", counts.version, said(counts)), settings, &mut out);
+        labelled(label, &format!("version {}: {}", counts.version, verdict_counts(counts)), settings, &mut out);
     }
-    let _ = writeln!(out, "\n{}", harmless(shown.code.trim_end()));
+    let _ = writeln!(out, "\n{}", mask_control_chars(shown.code.trim_end()));
     out
 }
 
-/// Lays out all versions, the newest first.
+/// Renders all versions, newest first.
 pub fn eval_history_text(history: &EvalHistory, settings: ConsoleSettings) -> String {
     let palette = settings.palette;
     let title = format!("{}: {}", printable(&history.eval_id), counted(history.versions.len(), "version"));
     let mut out = format!("{}\n", palette.bold(title));
     for past in &history.versions {
-        let time = past.created_at.strftime(TIME);
+        let time = past.created_at.strftime(TIME_FORMAT);
         let line = format!("version {}, {time} UTC, {}", past.counts.version, changed(past.lines));
         let _ = writeln!(out, "\n{line}");
         for line in past.note.iter().flat_map(|note| wrap(&printable(note), settings.columns.saturating_sub(2).max(20)))
         {
             let _ = writeln!(out, "  {line}");
         }
-        let _ = writeln!(out, "  {}", palette.dim(said(&past.counts)));
+        let _ = writeln!(out, "  {}", palette.dim(verdict_counts(&past.counts)));
     }
     out
 }
@@ -100,7 +100,7 @@ fn labelled(label: &str, text: &str, settings: ConsoleSettings, out: &mut String
 
 fn changed(lines: LineChange) -> String {
     match (lines.added, lines.removed) {
-        (0, 0) => "the same lines".to_owned(),
+        (0, 0) => "no changed lines".to_owned(),
         (1, 0) => "+1 line".to_owned(),
         (added, 0) => format!("+{added} lines"),
         (0, 1) => "-1 line".to_owned(),
@@ -109,10 +109,10 @@ fn changed(lines: LineChange) -> String {
     }
 }
 
-fn said(counts: &VersionCounts) -> String {
+fn verdict_counts(counts: &VersionCounts) -> String {
     let VersionCounts { passed, failed, errored, .. } = counts;
     match errored {
-        0 if passed + failed == 0 => "judged nothing yet".to_owned(),
+        0 if passed + failed == 0 => "no verdicts yet".to_owned(),
         0 => format!("{passed} passed, {failed} failed"),
         _ => format!("{passed} passed, {failed} failed, {errored} errored"),
     }

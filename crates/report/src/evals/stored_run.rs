@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
 use super::run::{speed, tracebacks_hint, write_function};
-use super::whole;
+use super::saturating_usize;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::printable;
 use crate::tools::counted;
 
-/// Lays out what each eval said now, and how much was judged before.
+/// Renders the new verdicts of each eval, and the number of traces judged earlier.
 pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let is_quiet = settings.verbosity == Verbosity::Quiet;
@@ -30,28 +30,28 @@ fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut Str
     if eval.now.passed + eval.now.failed + eval.now.errored > 0 {
         write_function(&title, &eval.now, settings, out);
     } else {
-        let _ = writeln!(out, "{}\n  nothing was judged now", settings.palette.bold(title));
+        let _ = writeln!(out, "{}\n  nothing new to judge", settings.palette.bold(title));
     }
     if eval.judged_before > 0 {
-        let before = format!("{} judged before", counted(whole(eval.judged_before), "trace"));
+        let before = format!("{} already judged", counted(saturating_usize(eval.judged_before), "trace"));
         let _ = writeln!(out, "  {}", settings.palette.dim(before));
     }
 }
 
 fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let (palette, is_quiet) = (settings.palette, settings.verbosity == Verbosity::Quiet);
-    let meant = format!("{}, {}", counted(whole(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
+    let scope = format!("{}, {}", counted(saturating_usize(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
     let StoredEvalRunSummary { passed, failed, errored, .. } = summary;
     let errors = if *errored > 0 { format!(", {errored} errored") } else { String::new() };
-    let counts = format!("{meant}: {passed} passed, {failed} failed{errors}");
+    let counts = format!("{scope}: {passed} passed, {failed} failed{errors}");
     let mut text = match (failed, errored) {
-        _ if summary.judged == 0 => format!("{meant}: nothing was judged now"),
-        (_, 1..) => palette.broken(counts),
-        (1.., _) => palette.bad(counts),
-        _ => palette.good(counts),
+        _ if summary.judged == 0 => format!("{scope}: nothing new to judge"),
+        (_, 1..) => palette.error(counts),
+        (1.., _) => palette.failure(counts),
+        _ => palette.success(counts),
     };
     if summary.judged_before > 0 {
-        let _ = write!(text, "\n{} judged before, and not again", verdicts(summary.judged_before));
+        let _ = write!(text, "\n{} already stored", counted(saturating_usize(summary.judged_before), "verdict"));
     }
     if !is_quiet && summary.judged > 0 {
         let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));
@@ -60,13 +60,9 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         let _ = write!(text, "\n{}", palette.dim(hint));
     }
     if summary.interrupted {
-        text.push_str("\ninterrupted: what was judged is kept, and the same command goes on with the rest");
+        text.push_str("\ninterrupted: verdicts so far are stored; run the same command again to continue");
     }
     text
-}
-
-fn verdicts(count: u64) -> String {
-    if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
 }
 
 #[cfg(test)]
@@ -83,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_judged_before_stands_apart() {
+    fn shows_earlier_verdicts_separately() {
         let function = |name: &str, passed, failed| FunctionSummary {
             eval_id: name.to_owned(),
             code_hash: String::new(),
@@ -109,16 +105,16 @@ mod tests {
         insta::assert_snapshot!(text, @r"
         eval_a, version 2
           2 passed (66.7%), 1 failed (33.3%)
-          5 traces judged before
+          5 traces already judged
 
         eval_\u{1b}b, version 1
-          nothing was judged now
-          8 traces judged before
+          nothing new to judge
+          8 traces already judged
 
         8 traces, 2 evals: 2 passed, 1 failed
-        13 were judged before, and not again
+        13 verdicts already stored
         1.00s, 3 traces/s
-        interrupted: what was judged is kept, and the same command goes on with the rest
+        interrupted: verdicts so far are stored; run the same command again to continue
         ");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
     }

@@ -6,13 +6,13 @@ use karat_core::result::Outcome;
 use karat_evals::function_test::{EvalTestReport, TestedCase, TestedFunction};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, printable, wrap};
+use crate::terminal_text::{truncate, printable, wrap};
 use crate::tools::counted;
 
-/// How many lines of an error are shown: its first says what it is, the others where.
-const MOST_ERROR_LINES: usize = 12;
+/// Maximum number of lines of an error.
+const MAX_ERROR_LINES: usize = 12;
 
-/// Lays out each function with the cases that do not hold.
+/// Renders each function with the cases that did not pass.
 pub fn eval_test_text(report: &EvalTestReport, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     for function in &report.functions {
@@ -29,9 +29,9 @@ fn write_function(function: &TestedFunction, settings: ConsoleSettings, out: &mu
     let (symbols, palette) = (settings.symbols, settings.palette);
     let name = printable(&function.eval_id);
     if function.cases.is_empty() {
-        let sign = palette.doubtful(symbols.warning);
-        let why = if function.has_cases_file { "has none" } else { "does not exist" };
-        let _ = writeln!(out, "{sign} {name}: no cases ({} {why})", printable(&function.cases_file));
+        let sign = palette.warning(symbols.warning);
+        let reason = if function.has_cases_file { "has none" } else { "does not exist" };
+        let _ = writeln!(out, "{sign} {name}: no cases ({} {reason})", printable(&function.cases_file));
         return;
     }
     let passed = function.cases.iter().filter(|case| case.outcome == Outcome::Passed).count();
@@ -41,11 +41,11 @@ fn write_function(function: &TestedFunction, settings: ConsoleSettings, out: &mu
         return;
     }
     let sign = if passed == all {
-        palette.good(symbols.passed)
+        palette.success(symbols.passed)
     } else if has_errored {
-        palette.broken(symbols.errored)
+        palette.error(symbols.errored)
     } else {
-        palette.bad(symbols.failed)
+        palette.failure(symbols.failed)
     };
     let _ = writeln!(out, "{sign} {name}: {passed} of {} passed", counted(all, "case"));
     for case in function.cases.iter().filter(|case| case.outcome != Outcome::Passed) {
@@ -59,32 +59,32 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     let room = settings.columns.saturating_sub(4).max(20);
     let name = case.name.as_deref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
     let _ =
-        writeln!(out, "  {}", palette.bold(cut(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis)));
+        writeln!(out, "  {}", palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis)));
     let expected = match (case.expected, case.expected_error) {
         (_, Some(kind)) => format!("error ({kind})"),
         (Some(passed), None) => verdict(passed).to_owned(),
         (None, None) => String::new(),
     };
-    let expected = format!("{expected}{}", wanted_reason(case));
+    let expected = format!("{expected}{}", expected_reason(case));
     for (index, line) in wrap(&expected, room.saturating_sub(9)).iter().enumerate() {
         let _ = writeln!(out, "    {:<8} {line}", if index == 0 { "expected" } else { "" });
     }
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
-            let _ = writeln!(out, "    actual   {}", palette.bad(cut(&actual, room.saturating_sub(9), ellipsis)));
+            let _ = writeln!(out, "    actual   {}", palette.failure(truncate(&actual, room.saturating_sub(9), ellipsis)));
         }
         (None, kind) => {
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            let _ = writeln!(out, "    actual   {}", palette.broken(format!("error{kind}")));
+            let _ = writeln!(out, "    actual   {}", palette.error(format!("error{kind}")));
         }
     }
-    for line in case.error.iter().flat_map(|error| error.lines()).take(MOST_ERROR_LINES) {
-        let _ = writeln!(out, "      {}", cut(&printable(line), room.saturating_sub(2), ellipsis));
+    for line in case.error.iter().flat_map(|error| error.lines()).take(MAX_ERROR_LINES) {
+        let _ = writeln!(out, "      {}", truncate(&printable(line), room.saturating_sub(2), ellipsis));
     }
 }
 
-fn wanted_reason(case: &TestedCase) -> String {
+fn expected_reason(case: &TestedCase) -> String {
     let part = case.expected_reason.as_deref().map(|reason| format!(", with '{}' in the reason", printable(reason)));
     part.unwrap_or_default()
 }
@@ -110,9 +110,9 @@ fn total(report: &EvalTestReport, settings: ConsoleSettings) -> String {
         let _ = write!(line, "; {} without cases", counted(summary.without_cases, "function"));
     }
     match (summary.failed, summary.errored) {
-        (_, 1..) => settings.palette.broken(line),
-        (1.., _) => settings.palette.bad(line),
-        _ if summary.passed == 0 || summary.without_cases > 0 => settings.palette.doubtful(line),
-        _ => settings.palette.good(line),
+        (_, 1..) => settings.palette.error(line),
+        (1.., _) => settings.palette.failure(line),
+        _ if summary.passed == 0 || summary.without_cases > 0 => settings.palette.warning(line),
+        _ => settings.palette.success(line),
     }
 }

@@ -7,53 +7,53 @@ use serde_json::Value;
 
 use super::expectation::expectation_lines;
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{cut, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, pad, printable, width, wrap};
 
-/// Where the text of a case begins.
+/// Indentation of the text of a case.
 const INDENT: usize = 4;
 
-/// How wide the words are that say what a line is.
-const LABEL: usize = 10;
+/// Width of the labels.
+const LABEL_WIDTH: usize = 10;
 
-/// A line is read best up to here, however wide the screen is.
-const WIDEST: usize = 110;
+/// Maximum line width, for readability.
+const MAX_WIDTH: usize = 110;
 
-/// How many lines of what is no case are shown.
-const MOST_RAW_LINES: usize = 15;
+/// Maximum number of lines of an invalid case.
+const MAX_RAW_LINES: usize = 15;
 
-/// Drafts that are decided about together.
+/// A batch of drafts.
 #[derive(Debug, Clone)]
 pub struct BatchView<'v> {
-    /// What they have in common: "golden", "straightforward".
+    /// The kind of the drafts: "golden", "straightforward".
     pub title: &'v str,
-    /// The number of the batch, and how many there are.
-    pub place: (usize, usize),
-    /// How many cases were approved so far and are in no file yet; none where nobody is asked.
+    /// The number of the batch, and the number of batches.
+    pub position: (usize, usize),
+    /// The number of approved but unwritten cases; `None` if there is no approver.
     pub approved: Option<usize>,
     pub drafts: Vec<DraftView<'v>>,
 }
 
-/// A draft, and what is known of it.
+/// A draft with its findings and evidence.
 #[derive(Debug, Clone)]
 pub struct DraftView<'v> {
-    /// By which the person names it, from 1.
+    /// The number by which the user refers to it, from 1.
     pub number: usize,
     pub id: &'v str,
-    /// What it is to test.
+    /// What the case tests.
     pub purpose: String,
-    /// Who or what made it.
+    /// What produced the draft.
     pub origin: String,
     pub state: DraftState,
-    /// The case, where it can be read as one.
+    /// The case, if it is valid.
     pub case: Option<Case>,
-    /// What was drafted, whatever it is.
+    /// The drafted JSON, valid or not.
     pub raw: Option<&'v Value>,
     pub findings: Vec<FindingView<'v>>,
-    /// What came of running it.
+    /// The results of running it.
     pub evidence: Vec<FindingView<'v>>,
 }
 
-/// What was decided about a draft.
+/// The decision about a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DraftState {
     Undecided,
@@ -61,16 +61,16 @@ pub enum DraftState {
     Dropped,
 }
 
-/// A word about a draft.
+/// A finding or a result of a draft.
 #[derive(Debug, Clone)]
 pub struct FindingView<'v> {
     pub level: Level,
-    /// Where in the case, as a JSON pointer.
+    /// A JSON pointer into the case.
     pub pointer: &'v str,
     pub message: String,
 }
 
-/// What a finding means for the person.
+/// The level of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Good,
@@ -78,11 +78,11 @@ pub enum Level {
     Error,
 }
 
-/// Lays a batch out.
+/// Renders a batch.
 pub fn batch_text(batch: &BatchView<'_>, settings: ConsoleSettings) -> String {
-    let columns = settings.columns.min(WIDEST);
+    let columns = settings.columns.min(MAX_WIDTH);
     let mut out = String::new();
-    let (number, of) = batch.place;
+    let (number, of) = batch.position;
     let approved = batch.approved.map(|approved| format!(", {approved} approved so far")).unwrap_or_default();
     let heading = format!("{}: batch {number} of {of}{approved}", batch.title);
     let _ = writeln!(out, "{}", settings.palette.bold(&heading));
@@ -102,13 +102,13 @@ impl Writer {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
         let state = match draft.state {
             DraftState::Undecided => String::new(),
-            DraftState::Approved if symbols.ascii => format!("  {}", palette.good("approved")),
-            DraftState::Approved => format!("  {}", palette.good(format!("{} approved", symbols.passed))),
+            DraftState::Approved if symbols.ascii => format!("  {}", palette.success("approved")),
+            DraftState::Approved => format!("  {}", palette.success(format!("{} approved", symbols.passed))),
             DraftState::Dropped => format!("  {}", palette.dim("dropped")),
         };
-        let id = cut(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
+        let id = truncate(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
         let _ = writeln!(out, "\n{} {}{state}", pad(&draft.number.to_string(), INDENT - 1), palette.bold(id));
-        // What was decided about is there to be counted, not to be read again.
+        // Dropped drafts need no details.
         if draft.state == DraftState::Dropped {
             return;
         }
@@ -136,12 +136,12 @@ impl Writer {
     }
 
     fn labelled(&self, label: &str, text: &str, out: &mut String) {
-        let label = pad(label, LABEL);
+        let label = pad(label, LABEL_WIDTH);
         let indent = " ".repeat(INDENT);
-        let room = self.columns.saturating_sub(INDENT + LABEL).max(20);
-        for (place, line) in wrap(&printable(text), room).iter().enumerate() {
-            let begin = if place == 0 { self.settings.palette.dim(&label) } else { " ".repeat(LABEL) };
-            let _ = writeln!(out, "{indent}{begin}{line}");
+        let room = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
+        for (index, line) in wrap(&printable(text), room).iter().enumerate() {
+            let start = if index == 0 { self.settings.palette.dim(&label) } else { " ".repeat(LABEL_WIDTH) };
+            let _ = writeln!(out, "{indent}{start}{line}");
         }
     }
 
@@ -152,31 +152,31 @@ impl Writer {
             Level::Warning => (symbols.warning, "warning"),
             Level::Error => (symbols.failed, "error"),
         };
-        // Plain symbols are words themselves.
+        // In ASCII the symbols are words and would be redundant.
         let sign = if symbols.ascii { word.to_owned() } else { format!("{symbol} {word}") };
         let painted = |text: &str| match finding.level {
-            Level::Good => palette.good(text),
-            Level::Warning => palette.doubtful(text),
-            Level::Error => palette.bad(text),
+            Level::Good => palette.success(text),
+            Level::Warning => palette.warning(text),
+            Level::Error => palette.failure(text),
         };
-        let place = if finding.pointer.is_empty() { String::new() } else { format!("{}: ", finding.pointer) };
-        let room = self.columns.saturating_sub(INDENT + LABEL).max(20);
+        let location = if finding.pointer.is_empty() { String::new() } else { format!("{}: ", finding.pointer) };
+        let room = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
         let indent = " ".repeat(INDENT);
-        for (line_number, line) in wrap(&printable(&format!("{place}{}", finding.message)), room).iter().enumerate() {
-            let begin = if line_number == 0 { painted(&pad(&sign, LABEL)) } else { " ".repeat(LABEL) };
-            let _ = writeln!(out, "{indent}{begin}{line}");
+        for (line_number, line) in wrap(&printable(&format!("{location}{}", finding.message)), room).iter().enumerate() {
+            let start = if line_number == 0 { painted(&pad(&sign, LABEL_WIDTH)) } else { " ".repeat(LABEL_WIDTH) };
+            let _ = writeln!(out, "{indent}{start}{line}");
         }
     }
 
-    /// Shows what is no case as it is.
+    /// Writes an invalid case as JSON.
     fn raw(&self, raw: &Value, out: &mut String) {
         let text = serde_json::to_string_pretty(raw).unwrap_or_default();
         let room = self.columns.saturating_sub(INDENT).max(20);
-        for line in text.lines().take(MOST_RAW_LINES) {
+        for line in text.lines().take(MAX_RAW_LINES) {
             let _ =
-                writeln!(out, "{}{}", " ".repeat(INDENT), cut(&printable(line), room, self.settings.symbols.ellipsis));
+                writeln!(out, "{}{}", " ".repeat(INDENT), truncate(&printable(line), room, self.settings.symbols.ellipsis));
         }
-        if text.lines().count() > MOST_RAW_LINES {
+        if text.lines().count() > MAX_RAW_LINES {
             let _ = writeln!(out, "{}{}", " ".repeat(INDENT), self.settings.symbols.ellipsis);
         }
     }
@@ -226,7 +226,7 @@ mod tests {
             findings: vec![FindingView {
                 level: Level::Warning,
                 pointer: "/expect/responseContains/1",
-                message: "'Paris' is in the message, so that an echo passes, which says nothing of the tool".to_owned(),
+                message: "'Paris' is in the message, so an echo passes".to_owned(),
             }],
             evidence: vec![FindingView {
                 level: Level::Good,
@@ -245,11 +245,11 @@ mod tests {
             ..draft.clone()
         };
         let dropped = DraftView { number: 3, id: "ls-get-weather-003", state: DraftState::Dropped, ..other.clone() };
-        BatchView { title: "ambiguous", place: (2, 6), approved: Some(13), drafts: vec![draft, other, dropped] }
+        BatchView { title: "ambiguous", position: (2, 6), approved: Some(13), drafts: vec![draft, other, dropped] }
     }
 
     #[test]
-    fn a_batch_is_readable_at_eighty_columns() {
+    fn renders_a_batch_at_eighty_columns() {
         let (raw, broken) = (case(), json!({"id": "ls-get-weather-002"}));
         let text = batch_text(&view(&raw, &broken), settings(80, Symbols::UNICODE));
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_readable_in_plain_letters_and_when_it_is_narrow() {
+    fn renders_a_batch_in_ascii_on_a_narrow_terminal() {
         let (raw, broken) = (case(), json!({"id": "ls-get-weather-002"}));
         let text = batch_text(&view(&raw, &broken), settings(44, Symbols::ASCII));
         assert!(text.lines().all(|line| width(line) <= 44), "{text}");

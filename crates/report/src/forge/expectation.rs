@@ -1,12 +1,12 @@
-//! What a case expects, in lines that a person reads faster than JSON.
+//! The expectation of a case, as labelled lines.
 
 use karat_core::case::{Case, NO_TOOL, ParamAssertion, ToolsCalledMatch};
 use serde_json::Value;
 
 use crate::style::Symbols;
 
-/// The keys that have lines of their own.
-const TOLD: [&str; 8] = [
+/// The keys with dedicated lines.
+const DEDICATED_KEYS: [&str; 8] = [
     "toolsCalled",
     "toolsCalledMatch",
     "toolsAcceptable",
@@ -17,7 +17,7 @@ const TOLD: [&str; 8] = [
     "responseNotContains",
 ];
 
-/// Returns a label and a text for each line.
+/// Returns the label and the text of each line.
 pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static str, String)> {
     let expect = &case.expect;
     let mut lines = Vec::new();
@@ -62,7 +62,7 @@ fn called(tools: &[String], how: ToolsCalledMatch) -> String {
         _ if tools.len() < 2 => "",
         ToolsCalledMatch::Exact => " (in this order)",
         ToolsCalledMatch::AnyOrder => " (in any order)",
-        ToolsCalledMatch::InOrder => " (in this order, others between them)",
+        ToolsCalledMatch::InOrder => " (in this order, with others in between)",
         ToolsCalledMatch::Includes => " (and maybe others)",
     };
     match tools {
@@ -83,7 +83,7 @@ fn param_text(param: &ParamAssertion) -> String {
     let word = serde_json::to_value(param.assertion).ok();
     let word = word.as_ref().and_then(Value::as_str).unwrap_or_default();
     let value = param.value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
-    let optional = if param.optional { " (where it is given)" } else { "" };
+    let optional = if param.optional { " (if given)" } else { "" };
     format!("{}.{} {word}{value}{optional}", param.tool, param.param_name)
 }
 
@@ -91,16 +91,16 @@ fn quoted(texts: &[String]) -> String {
     texts.iter().map(|text| format!("'{text}'")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a number as people write it: limits of time are fractions that seldom have any.
+/// Formats a number without a trailing `.0`.
 fn number_text(number: &serde_json::Number) -> String {
     let text = number.to_string();
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns what has no line of its own: flags by their names, limits with their values.
+/// Returns the other keys: flags by name, limits with values.
 fn rest(case: &Case) -> Vec<String> {
     let Ok(Value::Object(expect)) = serde_json::to_value(&case.expect) else { return Vec::new() };
-    let others = expect.into_iter().filter(|(key, _)| !TOLD.contains(&key.as_str()));
+    let others = expect.into_iter().filter(|(key, _)| !DEDICATED_KEYS.contains(&key.as_str()));
     others
         .filter_map(|(key, value)| match value {
             Value::Bool(true) => Some(key),

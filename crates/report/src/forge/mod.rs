@@ -1,4 +1,4 @@
-//! Drafts of cases, as a person reads them before deciding.
+//! Drafts of cases, as text for the approver.
 
 mod batch;
 mod expectation;

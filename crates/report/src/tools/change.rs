@@ -1,4 +1,4 @@
-//! What changed since the tools were locked.
+//! Changes of the tools since they were locked.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use karat_tools::lock::{FieldChange, LockDiff, LockedField, NotComparable, Stale
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut_middle, pad, printable, wrap};
+use crate::terminal_text::{truncate_middle, pad, printable, wrap};
 
-/// As wide as the longest name of a field.
+/// Width of the longest field name.
 const FIELD_WIDTH: usize = 12;
 
-/// Lays out what changed, and which eval files that makes stale.
+/// Renders the changes, and the eval files that they make stale.
 pub fn tools_diff_text(diff: &ToolsDiff, settings: ConsoleSettings) -> String {
     let mut out = changes_text(&diff.tools, settings);
     if settings.verbosity != Verbosity::Quiet {
@@ -40,38 +40,38 @@ fn total(diff: &ToolsDiff, settings: ConsoleSettings) -> String {
     let tools = counted(diff.tools.tools_now, "tool");
     let lock = printable(&diff.lock);
     let line = if parts.is_empty() {
-        format!("{tools}: nothing changed since {lock}; {stale}")
+        format!("{tools}: no changes since {lock}; {stale}")
     } else {
         format!("{tools}: {} since {lock}; {stale}", parts.join(", "))
     };
     let line = wrap(&line, settings.columns.max(20)).join("\n");
-    if parts.is_empty() && diff.stale_files.is_empty() { palette.good(line) } else { palette.doubtful(line) }
+    if parts.is_empty() && diff.stale_files.is_empty() { palette.success(line) } else { palette.warning(line) }
 }
 
-/// Lays out what changed of the tools, a block for each that did.
+/// Renders the changes of the tools, one block per tool.
 pub fn changes_text(diff: &LockDiff, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let palette = settings.palette;
     let arrow = settings.symbols.arrow;
-    let name = |name: &str, room: usize| cut_middle(&printable(name), room, settings.symbols.ellipsis).into_owned();
+    let name = |name: &str, room: usize| truncate_middle(&printable(name), room, settings.symbols.ellipsis).into_owned();
     let room = settings.columns.saturating_sub(9).max(20);
     for change in &diff.changed {
-        let _ = writeln!(out, "{}  {}", palette.doubtful("changed"), palette.bold(name(&change.tool, room)));
+        let _ = writeln!(out, "{}  {}", palette.warning("changed"), palette.bold(name(&change.tool, room)));
         for field in &change.fields {
             let _ = writeln!(out, "{}", field_line(field, settings));
         }
     }
     for tool in &diff.added {
-        let _ = writeln!(out, "{}    {}", palette.good("added"), palette.bold(name(tool, room)));
+        let _ = writeln!(out, "{}    {}", palette.success("added"), palette.bold(name(tool, room)));
     }
     for tool in &diff.removed {
-        let _ = writeln!(out, "{}  {}", palette.bad("removed"), palette.bold(name(tool, room)));
+        let _ = writeln!(out, "{}  {}", palette.failure("removed"), palette.bold(name(tool, room)));
     }
     for pair in &diff.renamed {
         let half = room.saturating_sub(arrow.chars().count() + 2) / 2;
         let (before, now) = (name(&pair.before, half), name(&pair.now, half));
-        let _ = writeln!(out, "{}  {before} {arrow} {}", palette.doubtful("renamed"), palette.bold(now));
-        let _ = writeln!(out, "         {}", palette.dim("probably: description and schema are the same"));
+        let _ = writeln!(out, "{}  {before} {arrow} {}", palette.warning("renamed"), palette.bold(now));
+        let _ = writeln!(out, "         {}", palette.dim("probably: description and schema are equal"));
     }
     out
 }
@@ -81,7 +81,7 @@ fn field_line(change: &FieldChange, settings: ConsoleSettings) -> String {
     let room = settings.columns.saturating_sub(9 + FIELD_WIDTH + 20).max(24) / 2;
     let side = |value: &Option<String>| {
         let value = value.as_deref().unwrap_or("none");
-        cut_middle(&printable(value), room, symbols.ellipsis).into_owned()
+        truncate_middle(&printable(value), room, symbols.ellipsis).into_owned()
     };
     let mark = match change {
         FieldChange { major: true, .. } => "  major",
@@ -93,23 +93,23 @@ fn field_line(change: &FieldChange, settings: ConsoleSettings) -> String {
         side(&change.before),
         symbols.arrow,
         side(&change.now),
-        settings.palette.bad(mark)
+        settings.palette.failure(mark)
     )
 }
 
 fn not_comparable(tools: &[NotComparable], settings: ConsoleSettings, out: &mut String) {
     for NotComparable { tool, fields } in tools {
         let fields: Vec<&str> = fields.iter().copied().map(LockedField::name).collect();
-        let why = if fields.is_empty() {
-            "may be in a part of the registry that shows only when it is run".to_owned()
+        let reason = if fields.is_empty() {
+            "may be in a part of the registry that is only known at run time".to_owned()
         } else {
-            format!("{} unknown, so nothing is said about a change", fields.join(" and "))
+            format!("{} unknown, so changes cannot be detected", fields.join(" and "))
         };
         let room = settings.columns.saturating_sub(9).max(20);
         let name = printable(tool);
-        let name = cut_middle(&name, room, settings.symbols.ellipsis);
+        let name = truncate_middle(&name, room, settings.symbols.ellipsis);
         let _ = writeln!(out, "{}  {name}", settings.palette.dim("unknown"));
-        for line in wrap(&why, room) {
+        for line in wrap(&reason, room) {
             let _ = writeln!(out, "         {}", settings.palette.dim(line));
         }
     }

@@ -7,25 +7,25 @@ use karat_tools::tool_list::{ListedTool, ToolList};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_start, pad, printable, width, wrap};
+use crate::terminal_text::{truncate, truncate_start, pad, printable, width, wrap};
 
-/// What stands between two columns.
+/// Space between two columns.
 const GAP: usize = 2;
 
-/// A place that is cut to less says nothing.
-const SHORTEST_PLACE: usize = 20;
+/// Minimum width of a truncated location.
+const MIN_LOCATION_WIDTH: usize = 20;
 
-/// A version or status that is longer is none.
-const LONGEST_WORD: usize = 12;
+/// Maximum width of a version or status.
+const MAX_WORD_WIDTH: usize = 12;
 
-/// Longer names stand out of their column, lest one of them moves all others apart.
-const WIDEST_NAMES: usize = 64;
+/// Maximum width of the name column; longer names overflow it.
+const MAX_NAMES_WIDTH: usize = 64;
 
-/// What stands for a value that shows only when the source is run.
+/// Shown for a value that is only known at run time.
 const UNKNOWN: &str = "unknown";
 
-/// Lays out the tools, what is unknown of them, and what they cost. Without a screen no row is cut, for the sake of
-/// whoever searches in them.
+/// Renders the tools, their unknown fields, and their token counts. Rows are truncated only on a terminal, so that
+/// other output can be searched.
 pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings, screen: Option<usize>) -> String {
     let mut out = String::new();
     if settings.verbosity != Verbosity::Quiet && !list.tools.is_empty() {
@@ -39,8 +39,8 @@ pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings, screen: Option
 
 fn total(list: &ToolList) -> String {
     let totals = list.totals;
-    let hides = |tool: &ListedTool| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
-    let limit = if list.tools.iter().any(hides) { ", as far as they are known" } else { "" };
+    let has_unknown = |tool: &ListedTool| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
+    let limit = if list.tools.iter().any(has_unknown) { ", as far as known" } else { "" };
     format!(
         "{}: {} in descriptions, {} in schemas{limit}",
         counted(totals.tools, "tool"),
@@ -49,7 +49,7 @@ fn total(list: &ToolList) -> String {
     )
 }
 
-/// Says where and why something is unknown.
+/// Explains where and why fields are unknown.
 fn footnotes(list: &ToolList, settings: ConsoleSettings, out: &mut String) {
     let unknown = list.tools.iter().flat_map(|tool| tool.unknown.iter().map(move |unknown| (tool, unknown)));
     for (number, (tool, unknown)) in unknown.enumerate() {
@@ -63,7 +63,7 @@ fn footnotes(list: &ToolList, settings: ConsoleSettings, out: &mut String) {
     }
 }
 
-/// A column: what it is about, how wide it is, and how its cells are brought to that width.
+/// A column of the table.
 struct Column {
     title: &'static str,
     width: usize,
@@ -74,15 +74,15 @@ struct Column {
 /// How a cell fills its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fit {
-    /// Never cut: a name is to be copied and searched for.
-    Whole,
-    CutEnd,
-    CutStart,
+    /// Never truncated, so that names can be copied and searched.
+    Full,
+    TruncateEnd,
+    TruncateStart,
     Right,
 }
 
 impl Column {
-    fn of(title: &'static str, fit: Fit, tools: &[ListedTool], cell: impl Fn(&ListedTool) -> String) -> Self {
+    fn new(title: &'static str, fit: Fit, tools: &[ListedTool], cell: impl Fn(&ListedTool) -> String) -> Self {
         let cells: Vec<String> = tools.iter().map(|tool| printable(&cell(tool)).into_owned()).collect();
         let width = cells.iter().map(|cell| width(cell)).chain([title.len()]).max().unwrap_or_default();
         Self { title, width, fit, cells }
@@ -90,9 +90,9 @@ impl Column {
 
     fn fitted(&self, text: &str, ellipsis: &str) -> String {
         let text = match self.fit {
-            Fit::Whole => text.into(),
-            Fit::CutEnd => cut(text, self.width, ellipsis),
-            Fit::CutStart => cut_start(text, self.width, ellipsis),
+            Fit::Full => text.into(),
+            Fit::TruncateEnd => truncate(text, self.width, ellipsis),
+            Fit::TruncateStart => truncate_start(text, self.width, ellipsis),
             Fit::Right => return format!("{}{text}", " ".repeat(self.width.saturating_sub(width(text)))),
         };
         pad(&text, self.width)
@@ -119,22 +119,22 @@ impl Table {
         let tokens = |tool: &ListedTool| {
             shown(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
         };
-        let names = Column::of("NAME", Fit::Whole, tools, |tool| tool.name.clone());
-        let mut columns = vec![Column { width: names.width.min(WIDEST_NAMES), ..names }];
+        let names = Column::new("NAME", Fit::Full, tools, |tool| tool.name.clone());
+        let mut columns = vec![Column { width: names.width.min(MAX_NAMES_WIDTH), ..names }];
         if tools.iter().any(|tool| tool.version.is_some() || tool.is_unknown(ToolField::Version)) {
             let version = |tool: &ListedTool| shown(tool, ToolField::Version, tool.version.clone());
-            columns.push(Column::of("VERSION", Fit::CutEnd, tools, version));
+            columns.push(Column::new("VERSION", Fit::TruncateEnd, tools, version));
         }
         if tools.iter().any(|tool| tool.status.is_some()) {
             let status = |tool: &ListedTool| tool.status.clone().unwrap_or_else(|| dash.to_owned());
-            columns.push(Column::of("STATUS", Fit::CutEnd, tools, status));
+            columns.push(Column::new("STATUS", Fit::TruncateEnd, tools, status));
         }
-        columns.push(Column::of("DESCRIPTION", Fit::CutEnd, tools, hash));
-        columns.push(Column::of("SCHEMA", Fit::CutEnd, tools, schema));
-        columns.push(Column::of("TOKENS", Fit::Right, tools, tokens));
+        columns.push(Column::new("DESCRIPTION", Fit::TruncateEnd, tools, hash));
+        columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
+        columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
         if tools.iter().any(|tool| tool.place.is_some()) {
             let place = |tool: &ListedTool| tool.place.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
-            columns.push(Column::of("READ IN", Fit::CutStart, tools, place));
+            columns.push(Column::new("READ IN", Fit::TruncateStart, tools, place));
         }
         let mut table = Self { settings, rows: tools.len(), columns };
         if let Some(screen) = screen {
@@ -143,17 +143,17 @@ impl Table {
         table
     }
 
-    /// Brings the table to the screen's width, by what is missed least; all of it is in `--format json`.
+    /// Fits the table to the screen by dropping the least important columns; `--format json` has all.
     fn narrow(&mut self, screen: usize) {
         for column in self.columns.iter_mut().filter(|column| ["VERSION", "STATUS"].contains(&column.title)) {
-            column.width = column.width.min(LONGEST_WORD);
+            column.width = column.width.min(MAX_WORD_WIDTH);
         }
         for title in ["SCHEMA", "VERSION", "STATUS"] {
             self.drop_unless_fits(title, screen);
         }
         let too_wide = self.width().saturating_sub(screen);
-        if let Some(place) = self.columns.iter_mut().find(|column| column.fit == Fit::CutStart) {
-            place.width = place.width.saturating_sub(too_wide).max(place.width.min(SHORTEST_PLACE));
+        if let Some(place) = self.columns.iter_mut().find(|column| column.fit == Fit::TruncateStart) {
+            place.width = place.width.saturating_sub(too_wide).max(place.width.min(MIN_LOCATION_WIDTH));
         }
         for title in ["DESCRIPTION", "READ IN", "TOKENS"] {
             self.drop_unless_fits(title, screen);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn list(tools: impl IntoIterator<Item = Tool>) -> ToolList {
-        ToolList::of(&Registry::of(tools), |_| true, Tokenizer::O200kBase)
+        ToolList::of(&Registry::from_tools(tools), |_| true, Tokenizer::O200kBase)
     }
 
     fn some_tools() -> ToolList {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_eighty_columns() {
+    fn renders_a_table_of_eighty_columns() {
         insta::assert_snapshot!(text_at(&some_tools(), 80), @"
         NAME                             DESCRIPTION    TOKENS  READ IN
         get_weather                      a0a90d49fc7b        5  …et-weather.tool.ts:12:3
@@ -248,12 +248,12 @@ mod tests {
         tools/a.ts:9:3: the version of 'a_tool_with_a_name_that_is_long' is unknown:
           it is imported from 'package.json', which is not a module
 
-        2 tools: 5 tokens in descriptions, 5 in schemas, as far as they are known
+        2 tools: 5 tokens in descriptions, 5 in schemas, as far as known
         ");
     }
 
     #[test]
-    fn without_a_screen_nothing_is_cut() {
+    fn truncates_nothing_without_a_terminal() {
         insta::assert_snapshot!(tool_list_text(&some_tools(), settings(80), None), @"
         NAME                             VERSION  STATUS      DESCRIPTION   SCHEMA         TOKENS  READ IN
         get_weather                      1.2.0    deprecated  a0a90d49fc7b  a2c799262a3c        5  packages/agent/source/tools/weather/get-weather.tool.ts:12:3
@@ -264,7 +264,7 @@ mod tests {
         tools/a.ts:9:3: the version of 'a_tool_with_a_name_that_is_long' is unknown:
           it is imported from 'package.json', which is not a module
 
-        2 tools: 5 tokens in descriptions, 5 in schemas, as far as they are known
+        2 tools: 5 tokens in descriptions, 5 in schemas, as far as known
         ");
     }
 
@@ -273,7 +273,7 @@ mod tests {
     #[case(60)]
     #[case(80)]
     #[case(120)]
-    fn a_name_is_never_cut_and_nothing_else_is_wider_than_the_screen(#[case] columns: usize) {
+    fn truncates_everything_but_names(#[case] columns: usize) {
         let hostile = Tool {
             name: format!("\u{1b}[31m{}", "名".repeat(10_000)),
             version: Some("9".repeat(10_000)).into(),
@@ -286,14 +286,14 @@ mod tests {
             let text = text_at(&list, columns);
             let is_named = |line: &&str| !list.tools.iter().any(|tool| line.starts_with(&*printable(&tool.name)));
             let widest = text.lines().filter(is_named).map(width).max().unwrap_or_default();
-            assert!(widest <= columns.max(WIDEST_NAMES), "{widest}:\n{text}");
+            assert!(widest <= columns.max(MAX_NAMES_WIDTH), "{widest}:\n{text}");
             assert!(list.tools.iter().all(|tool| text.contains(&*printable(&tool.name))), "{text}");
             assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
         }
     }
 
     #[test]
-    fn what_nobody_says_takes_no_column() {
+    fn leaves_out_empty_columns() {
         let text = text_at(&list([Tool { name: "t".to_owned(), ..Tool::default() }]), 80);
         insta::assert_snapshot!(text, @"
         NAME  DESCRIPTION  SCHEMA  TOKENS

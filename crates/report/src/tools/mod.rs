@@ -1,4 +1,4 @@
-//! The agent's tools and their changes, for a person.
+//! The agent's tools and their changes, as text.
 
 mod change;
 mod list;

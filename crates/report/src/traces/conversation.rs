@@ -1,4 +1,4 @@
-//! A trace's conversation: who says what, which tools are called, and what comes of it.
+//! The conversation of a trace: messages, tool calls and results.
 
 use std::collections::BTreeSet;
 
@@ -8,57 +8,57 @@ use serde_json::Value;
 
 use super::block::{Canvas, Length};
 use super::duration;
-use super::spaced::text_of;
+use super::json_text::json_text;
 use crate::console::ConsoleSettings;
 use crate::terminal_text::printable;
 
-/// How many lines of each are shown where a text is shortened.
-const SPOKEN: usize = 12;
-const SYSTEM: usize = 4;
-const ARGUMENTS: usize = 4;
-const RESULT: usize = 6;
-const ERROR: usize = 6;
-const ASIDE: usize = 4;
+// Maximum numbers of lines of shortened texts.
+const MAX_MESSAGE_LINES: usize = 12;
+const MAX_SYSTEM_LINES: usize = 4;
+const MAX_ARGUMENT_LINES: usize = 4;
+const MAX_RESULT_LINES: usize = 6;
+const MAX_ERROR_LINES: usize = 6;
+const MAX_REASONING_LINES: usize = 4;
 
-/// Draws the steps of a trace's document.
+/// Renders the steps of a trace document.
 pub fn conversation_text(document: &TraceDocument, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
     draw(document, &mut canvas);
     canvas.out
 }
 
-/// Draws the steps, and says with the canvas whether something was left out.
+/// Renders the steps onto the canvas.
 pub(super) fn draw(document: &TraceDocument, canvas: &mut Canvas) {
     let steps = document.steps();
     let all = steps.len();
-    let mut known = Known::default();
+    let mut shown = ShownResults::default();
     for (index, step) in steps.enumerate() {
         if index > 0 {
             canvas.line("");
         }
         canvas.rule(&title(step, index + 1, all));
-        draw_input(step, &known, canvas);
+        draw_input(step, &shown, canvas);
         draw_output(step, canvas);
-        known.learn(step);
+        shown.add_step(step);
         if let Some(error) = step.error() {
-            draw_error(&text_of(error), 0, canvas);
+            draw_error(&json_text(error), 0, canvas);
         }
     }
     if let Some(error) = document.error() {
         canvas.line("");
-        draw_error(&text_of(error), 0, canvas);
+        draw_error(&json_text(error), 0, canvas);
     }
 }
 
-/// The calls that were drawn with their results, so that a tool's message does not say them again.
+/// The calls that were shown with their results, so that tool messages do not repeat them.
 #[derive(Default)]
-struct Known {
+struct ShownResults {
     ids: BTreeSet<String>,
     results: BTreeSet<String>,
 }
 
-impl Known {
-    fn learn(&mut self, step: StepView<'_>) {
+impl ShownResults {
+    fn add_step(&mut self, step: StepView<'_>) {
         for call in step.calls() {
             let (result, error) = (result_of(call), call.error());
             if result.is_none() && error.is_none() {
@@ -66,70 +66,70 @@ impl Known {
             }
             self.ids.extend(call.id().map(str::to_owned));
             self.results.extend(result.map(|result| text_form(result).into_owned()));
-            self.results.extend(error.map(|error| text_of(error).into_owned()));
+            self.results.extend(error.map(|error| json_text(error).into_owned()));
         }
     }
 
-    fn has(&self, message: MessageView<'_>) -> bool {
-        let said = |content: &Value| self.results.contains(text_form(content).as_ref());
+    fn contains(&self, message: MessageView<'_>) -> bool {
+        let is_shown = |content: &Value| self.results.contains(text_form(content).as_ref());
         message.tool_call_id().is_some_and(|id| self.ids.contains(id))
             || message
                 .content()
-                .is_some_and(|content| said(content) || laid_out(content).is_some_and(|value| said(&value)))
+                .is_some_and(|content| is_shown(content) || parse_json(content).is_some_and(|value| is_shown(&value)))
     }
 }
 
-/// Returns the object or list that a content is the JSON of, in whatever layout.
-fn laid_out(content: &Value) -> Option<Value> {
+/// Parses a content that is the JSON of an object or a list.
+fn parse_json(content: &Value) -> Option<Value> {
     let value: Value = serde_json::from_str(content.as_str()?).ok()?;
     (value.is_object() || value.is_array()).then_some(value)
 }
 
 fn title(step: StepView<'_>, number: usize, all: usize) -> String {
     let mut title = format!("step {number} of {all}");
-    for said in [step.agent(), step.model()].into_iter().flatten().filter(|text| !text.is_empty()) {
+    for name in [step.agent(), step.model()].into_iter().flatten().filter(|text| !text.is_empty()) {
         title.push_str(", ");
-        title.push_str(&printable(said));
+        title.push_str(&printable(name));
     }
-    if let Some(took) = took(step) {
+    if let Some(duration) = step_duration(step) {
         title.push_str(", ");
-        title.push_str(&took);
+        title.push_str(&duration);
     }
     title
 }
 
-fn took(step: StepView<'_>) -> Option<String> {
-    let took = step.ended_at()?.duration_since(step.started_at()?);
-    (!took.is_negative()).then(|| duration(took.as_secs_f64() * 1000.0))
+fn step_duration(step: StepView<'_>) -> Option<String> {
+    let elapsed = step.ended_at()?.duration_since(step.started_at()?);
+    (!elapsed.is_negative()).then(|| duration(elapsed.as_secs_f64() * 1000.0))
 }
 
-fn draw_input(step: StepView<'_>, known: &Known, canvas: &mut Canvas) {
+fn draw_input(step: StepView<'_>, shown: &ShownResults, canvas: &mut Canvas) {
     let messages = step.messages();
     if messages.len() > 0 {
         for message in messages {
             let role = message.role().unwrap_or("message");
-            if role != "tool" || !known.has(message) {
+            if role != "tool" || !shown.contains(message) {
                 draw_message(role, message, canvas);
             }
         }
     } else if let Some(text) = step.message() {
-        speak("user", text, SPOKEN, canvas);
+        write_message("user", text, MAX_MESSAGE_LINES, canvas);
     } else if let Some(value) = step.input_value() {
-        speak("input", &text_of(value), SPOKEN, canvas);
+        write_message("input", &json_text(value), MAX_MESSAGE_LINES, canvas);
     }
 }
 
 fn draw_message(role: &str, message: MessageView<'_>, canvas: &mut Canvas) {
-    let who = message.name().map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
-    let content = message.content().map(text_of).unwrap_or_default();
+    let speaker = message.name().map_or_else(|| role.to_owned(), |name| format!("{role} {name}"));
+    let content = message.content().map(json_text).unwrap_or_default();
     let (calls, parts) = (message.calls(), message.part_types());
     if message.is_error() {
-        speaker(&who, canvas);
+        write_speaker(&speaker, canvas);
         draw_error(&content, 2, canvas);
     } else if !content.trim().is_empty() {
-        speak(&who, &content, if role == "system" { SYSTEM } else { SPOKEN }, canvas);
+        write_message(&speaker, &content, if role == "system" { MAX_SYSTEM_LINES } else { MAX_MESSAGE_LINES }, canvas);
     } else if calls.len() > 0 || parts.len() > 0 {
-        speaker(&who, canvas);
+        write_speaker(&speaker, canvas);
     }
     for kind in parts {
         let line = format!("  [{}]", printable(kind.unwrap_or("part")));
@@ -143,22 +143,22 @@ fn draw_message(role: &str, message: MessageView<'_>, canvas: &mut Canvas) {
 
 fn draw_output(step: StepView<'_>, canvas: &mut Canvas) {
     let calls = step.calls();
-    let response = step.response().map(text_of).unwrap_or_default();
+    let response = step.response().map(json_text).unwrap_or_default();
     let reasoning = step.reasoning().filter(|text| !text.trim().is_empty());
     let value = step.output_value().filter(|_| response.trim().is_empty());
     if reasoning.is_some() || !response.trim().is_empty() || value.is_some() || calls.len() > 0 {
-        speaker("assistant", canvas);
+        write_speaker("assistant", canvas);
     }
     let palette = canvas.settings.palette;
     if let Some(reasoning) = reasoning {
-        let text = format!("(thinks) {reasoning}");
-        canvas.painted_text(&text, ("  ", 2), ASIDE, &|line| palette.dim(line));
+        let text = format!("(reasoning) {reasoning}");
+        canvas.painted_text(&text, ("  ", 2), MAX_REASONING_LINES, &|line| palette.dim(line));
     }
     if !response.trim().is_empty() {
-        canvas.text(&response, "  ", 2, SPOKEN);
+        canvas.text(&response, "  ", 2, MAX_MESSAGE_LINES);
     }
     if let Some(value) = value {
-        canvas.text(&text_of(value), "  ", 2, SPOKEN);
+        canvas.text(&json_text(value), "  ", 2, MAX_MESSAGE_LINES);
     }
     for call in calls {
         draw_arguments(call, canvas);
@@ -168,30 +168,30 @@ fn draw_output(step: StepView<'_>, canvas: &mut Canvas) {
 
 fn draw_arguments(call: CallView<'_>, canvas: &mut Canvas) {
     let settings = canvas.settings;
-    let name = call.name().unwrap_or("(a tool without a name)");
+    let name = call.name().unwrap_or("(unnamed tool)");
     let sign = if call.error().is_some() {
-        settings.palette.bad(settings.symbols.arrow)
+        settings.palette.failure(settings.symbols.arrow)
     } else {
         settings.symbols.arrow.to_owned()
     };
-    let line = format!("{}({})", printable(name), call.arguments().map(text_of).unwrap_or_default());
+    let line = format!("{}({})", printable(name), call.arguments().map(json_text).unwrap_or_default());
     let before = format!("  {sign} ");
-    canvas.text(&line, &before, 3 + settings.symbols.arrow.chars().count(), ARGUMENTS);
+    canvas.text(&line, &before, 3 + settings.symbols.arrow.chars().count(), MAX_ARGUMENT_LINES);
 }
 
 fn draw_result(call: CallView<'_>, canvas: &mut Canvas) {
     let indent = 3 + canvas.settings.symbols.arrow.chars().count();
-    let error = call.error().map(text_of);
-    let result = result_of(call).map(text_of);
+    let error = call.error().map(json_text);
+    let result = result_of(call).map(json_text);
     let palette = canvas.settings.palette;
     match (&error, result) {
         (Some(error), Some(result)) if *error == result => {}
         (_, Some(result)) => {
-            let result = if result.trim().is_empty() { "(an empty text)".into() } else { result };
-            canvas.text(&result, &format!("{}= ", " ".repeat(indent)), indent + 2, RESULT);
+            let result = if result.trim().is_empty() { "(empty text)".into() } else { result };
+            canvas.text(&result, &format!("{}= ", " ".repeat(indent)), indent + 2, MAX_RESULT_LINES);
         }
         (None, None) => {
-            let line = palette.dim("(no result is known)");
+            let line = palette.dim("(no result)");
             canvas.line(&format!("{}{line}", " ".repeat(indent)));
         }
         (Some(_), None) => {}
@@ -204,26 +204,26 @@ fn draw_result(call: CallView<'_>, canvas: &mut Canvas) {
 fn draw_error(error: &str, indent: usize, canvas: &mut Canvas) {
     let settings = canvas.settings;
     let sign = if settings.symbols.ascii { "!!" } else { settings.symbols.failed };
-    let before = format!("{}{} ", " ".repeat(indent), settings.palette.bad(sign));
+    let before = format!("{}{} ", " ".repeat(indent), settings.palette.failure(sign));
     let error = error.trim_start();
-    // Many begin so themselves.
-    let says_so = error.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
-    let text = if says_so { error.to_owned() } else { format!("error: {error}") };
+    // Many errors already start with "error".
+    let has_prefix = error.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    let text = if has_prefix { error.to_owned() } else { format!("error: {error}") };
     let columns = indent + sign.chars().count() + 1;
-    canvas.painted_text(&text, (&before, columns), ERROR, &|line| settings.palette.bad(line));
+    canvas.painted_text(&text, (&before, columns), MAX_ERROR_LINES, &|line| settings.palette.failure(line));
 }
 
-fn speaker(who: &str, canvas: &mut Canvas) {
-    let line = canvas.settings.palette.bold(printable(who));
+fn write_speaker(speaker: &str, canvas: &mut Canvas) {
+    let line = canvas.settings.palette.bold(printable(speaker));
     canvas.line(&line);
 }
 
-fn speak(who: &str, text: &str, most_lines: usize, canvas: &mut Canvas) {
-    speaker(who, canvas);
-    canvas.text(text, "  ", 2, most_lines);
+fn write_message(speaker: &str, text: &str, max_lines: usize, canvas: &mut Canvas) {
+    write_speaker(speaker, canvas);
+    canvas.text(text, "  ", 2, max_lines);
 }
 
-/// Returns what a tool answered, where that is known.
+/// Returns the result of a call, if known.
 fn result_of(call: CallView<'_>) -> Option<&Value> {
     call.result().filter(|result| !result.is_null())
 }
@@ -241,15 +241,15 @@ mod tests {
     }
 
     fn read(document: &Value) -> TraceDocument {
-        TraceDocument::read(document.to_string()).expect("a trace")
+        TraceDocument::parse(document.to_string()).expect("a trace")
     }
 
-    fn drawn(document: &Value) -> String {
+    fn rendered(document: &Value) -> String {
         conversation_text(&read(document), Length::Short, settings(Symbols::UNICODE))
     }
 
     #[test]
-    fn a_conversation_is_drawn_once() {
+    fn renders_each_message_once() {
         let document = json!({"steps": [
             {
                 "model": "m-1", "started_at": "2026-01-02T03:04:05Z", "ended_at": "2026-01-02T03:04:06.25Z",
@@ -273,7 +273,7 @@ mod tests {
                 "output": {"response": "It was sent."}, "tool_calls": [], "error": "cut off"
             }
         ]});
-        insta::assert_snapshot!(drawn(&document), @r#"
+        insta::assert_snapshot!(rendered(&document), @r#"
         ── step 1 of 2, m-1, 1.2 s ─────────────────────────────────
         system
           You help.
@@ -282,13 +282,13 @@ mod tests {
           I am in a hurry.
           [image]
         assistant
-          (thinks) An order.
+          (reasoning) An order.
           → get_order({"id": "W1"})
             = {"status": "sent"}
           → get_order({"id": "W2"})
             ✗ Error: no
           → ping()
-            (no result is known)
+            (no result)
 
         ── step 2 of 2 ─────────────────────────────────────────────
         tool ping
@@ -302,17 +302,17 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_is_laid_out_otherwise_is_drawn_once() {
+    fn renders_reformatted_results_once() {
         let document = json!({"steps": [
             {"input": "go", "output": "", "tool_calls": [{"name": "f", "result": [{"title": "once"}]}]},
             {"input": {"messages": [{"role": "tool", "content": "[\n  {\n    \"title\": \"once\"\n  }\n]"}]}, "output": "ok"}
         ]});
-        let text = drawn(&document);
+        let text = rendered(&document);
         assert_eq!(text.matches("once").count(), 1, "{text}");
     }
 
     #[test]
-    fn plain_documents_are_drawn_as_they_are() {
+    fn renders_plain_documents() {
         let document = json!({"steps": [
             {"input": "hello", "output": "hi", "tool_calls": [{"name": "a"}]},
             {"input": {"q": 1}, "output": {"answer": [1, 2]}},
@@ -320,14 +320,14 @@ mod tests {
             {"input": {"message": null}, "output": {"response": null}},
             {}
         ], "error": {"code": 3}});
-        insta::assert_snapshot!(drawn(&document), @r#"
+        insta::assert_snapshot!(rendered(&document), @r#"
         ── step 1 of 5 ─────────────────────────────────────────────
         user
           hello
         assistant
           hi
           → a()
-            (no result is known)
+            (no result)
 
         ── step 2 of 5 ─────────────────────────────────────────────
         input
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_trace_steers_the_terminal_or_floods_it() {
+    fn escapes_and_shortens_hostile_traces() {
         let long = "word ".repeat(200_000);
         let document = json!({"steps": [{
             "model": "\u{1b}[2J", "agent": "a\nb",

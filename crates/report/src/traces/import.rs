@@ -1,4 +1,4 @@
-//! What came of an import.
+//! The report of an import.
 
 use std::fmt::Write as _;
 
@@ -6,28 +6,28 @@ use karat_core::stored::{ImportReport, RefusedPiece};
 
 use super::count;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, printable, wrap};
+use crate::terminal_text::{truncate, printable, wrap};
 
-/// How many refusals are named; a program's report has all.
-const MOST_REFUSED: usize = 10;
+/// Maximum number of refused pieces; the JSON report has all.
+const MAX_REJECTED: usize = 10;
 
-/// How many lines a refusal takes.
-const MOST_LINES: usize = 4;
+/// Maximum number of lines of a refusal.
+const MAX_LINES: usize = 4;
 
-/// How many files that were passed over are named.
-const MOST_PASSED_OVER: usize = 5;
+/// Maximum number of skipped files.
+const MAX_SKIPPED: usize = 5;
 
-/// Lays out what was imported, what was there, and what was refused.
+/// Renders the counts of imported, unchanged and refused traces.
 pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let palette = settings.palette;
     let sources: Vec<String> = report.sources.iter().map(|(kind, traces)| format!("{kind} {traces}")).collect();
-    // A dry run does not look at what the store has, and cannot know what would be new there.
+    // A dry run does not read the store, so it cannot know which traces are new.
     let mut line = if report.dry_run {
-        format!("{} read, none kept", count(report.traces(), "trace"))
+        format!("{} read, none stored", count(report.traces(), "trace"))
     } else {
         let line = format!("{} added", count(report.added, "trace"));
-        let line = if report.added > 0 { palette.good(line) } else { line };
+        let line = if report.added > 0 { palette.success(line) } else { line };
         format!("{line}, {} changed, {} unchanged", report.changed, report.unchanged)
     };
     if !sources.is_empty() {
@@ -40,23 +40,23 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
     if report.superseded > 0 {
         let _ = writeln!(
             out,
-            "  {} came more than once, not alike: the last one counts",
+            "  {} occurred more than once with different content: the last one is stored",
             count(report.superseded, "trace")
         );
     }
     write_refused(&report.refused, settings, &mut out);
     if !report.passed_over.is_empty() && settings.verbosity != Verbosity::Quiet {
         let mut names: Vec<String> =
-            report.passed_over.iter().take(MOST_PASSED_OVER).map(|name| printable(name).into_owned()).collect();
-        if report.passed_over.len() > MOST_PASSED_OVER {
+            report.passed_over.iter().take(MAX_SKIPPED).map(|name| printable(name).into_owned()).collect();
+        if report.passed_over.len() > MAX_SKIPPED {
             names.push(settings.symbols.ellipsis.to_owned());
         }
         let files = count(report.passed_over.len() as u64, "file");
-        let line = format!("{files} passed over by name: {}", names.join(", "));
-        let _ = writeln!(out, "{}", palette.dim(cut(&line, settings.columns, settings.symbols.ellipsis)));
+        let line = format!("{files} skipped by name: {}", names.join(", "));
+        let _ = writeln!(out, "{}", palette.dim(truncate(&line, settings.columns, settings.symbols.ellipsis)));
     }
     if report.interrupted {
-        let _ = writeln!(out, "interrupted: what is counted here was kept; the same command goes on");
+        let _ = writeln!(out, "interrupted: the traces counted here are stored; run the same command again to continue");
     }
     out
 }
@@ -75,15 +75,15 @@ fn write_contents(report: &ImportReport, settings: ConsoleSettings, out: &mut St
     let _ = writeln!(out, "{}", settings.palette.dim(line));
     let feedback = report.feedback;
     if feedback.found > 0 {
-        let said = count(feedback.found, "statement");
+        let ratings = count(feedback.found, "rating");
         let line = match (feedback.added, feedback.asked) {
-            (_, false) => format!("  {said} of people not taken: --feedback does"),
-            (added, true) if added == feedback.found => format!("  {said} of people added as feedback"),
-            (added, true) => format!("  {said} of people, {added} of them new, as feedback"),
+            (_, false) => format!("  {ratings} found; pass --feedback to import them"),
+            (added, true) if added == feedback.found => format!("  {ratings} imported as feedback"),
+            (added, true) => format!("  {ratings} imported as feedback, {added} of them new"),
         };
         let _ = writeln!(out, "{}", settings.palette.dim(line));
     } else if feedback.asked {
-        let _ = writeln!(out, "{}", settings.palette.dim("  no statements of people among them"));
+        let _ = writeln!(out, "{}", settings.palette.dim("  no ratings found"));
     }
 }
 
@@ -91,25 +91,25 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
     if refused.is_empty() {
         return;
     }
-    let _ = writeln!(out, "{}", settings.palette.bad(format!("{} refused", refused.len())));
-    for piece in refused.iter().take(MOST_REFUSED) {
+    let _ = writeln!(out, "{}", settings.palette.failure(format!("{} refused", refused.len())));
+    for piece in refused.iter().take(MAX_REJECTED) {
         let place = piece.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
         let text = format!("{}{place}: {}", piece.file, piece.message);
         let text = printable(&text);
         let lines = wrap(&text, settings.columns.saturating_sub(6).max(20));
-        for (number, line) in lines.iter().take(MOST_LINES).enumerate() {
+        for (number, line) in lines.iter().take(MAX_LINES).enumerate() {
             let indent = if number == 0 { 2 } else { 6 };
             let more =
-                if number + 1 == MOST_LINES && lines.len() > MOST_LINES { settings.symbols.ellipsis } else { "" };
+                if number + 1 == MAX_LINES && lines.len() > MAX_LINES { settings.symbols.ellipsis } else { "" };
             let _ = writeln!(out, "{}{line}{more}", " ".repeat(indent));
         }
     }
-    if refused.len() > MOST_REFUSED {
+    if refused.len() > MAX_REJECTED {
         let _ = writeln!(
             out,
-            "  {} {} more (--format json has all)",
+            "  {} {} more (see --format json)",
             settings.symbols.ellipsis,
-            refused.len() - MOST_REFUSED
+            refused.len() - MAX_REJECTED
         );
     }
 }

@@ -1,34 +1,34 @@
-//! A list of traces: a line for each.
+//! A list of traces, one per line.
 
 use karat_core::rating::Rating;
-use karat_core::stored::TraceListed;
-use karat_evals::shown::TraceList;
+use karat_core::stored::TraceListItem;
+use karat_evals::traces::TraceList;
 
 use super::minute;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{cut, cut_middle, pad, printable, width};
+use crate::terminal_text::{truncate, truncate_middle, pad, printable, width};
 
-/// An id that is longer is cut in its middle.
-const LONGEST_ID: usize = 36;
+/// Maximum width of an id.
+const MAX_ID_WIDTH: usize = 36;
 
-/// What is left for the message, at least.
-const LEAST_MESSAGE: usize = 16;
+/// Minimum width of the message.
+const MIN_MESSAGE_WIDTH: usize = 16;
 
-/// Lays traces out in lines. `ids` are as short as they can be, in the list's order.
+/// Renders a list of traces. `ids` are the shortened ids, in list order.
 pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<Vec<String>> =
         list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id, settings.symbols.ellipsis)).collect();
-    let titles = ["trace", "began", "steps", "calls", "errors", "rating"];
+    let titles = ["trace", "started", "steps", "calls", "errors", "rating"];
     let is_number = |column: usize| (2..=5).contains(&column);
-    // A column that says nothing of any trace takes no room.
+    // Leave out empty columns.
     let shown: Vec<usize> =
         (0..titles.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
     let widths: Vec<usize> = (0..titles.len())
         .map(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(titles[column].len()))
         .collect();
     let before: usize = shown.iter().map(|&column| widths[column] + 2).sum();
-    let room = settings.columns.saturating_sub(before).max(LEAST_MESSAGE);
-    let lay = |cells: &[&str], message: &str| {
+    let room = settings.columns.saturating_sub(before).max(MIN_MESSAGE_WIDTH);
+    let render = |cells: &[&str], message: &str| {
         let mut line = String::new();
         for &column in &shown {
             let cell = cells[column];
@@ -45,7 +45,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
     };
     let mut out = String::new();
     if settings.verbosity != Verbosity::Quiet {
-        out.push_str(&settings.palette.dim(lay(&titles, "message")));
+        out.push_str(&settings.palette.dim(render(&titles, "message")));
         out.push('\n');
     }
     for (row, listed) in rows.iter().zip(&list.traces) {
@@ -53,16 +53,16 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
         let head = &listed.head;
         let texts = [&head.input_preview, head.name.as_ref().unwrap_or(&head.output_preview)];
         let message = texts.into_iter().find(|text| !text.is_empty()).map(|text| printable(text)).unwrap_or_default();
-        let line = lay(&cells, &cut(&message, room, settings.symbols.ellipsis));
+        let line = render(&cells, &truncate(&message, room, settings.symbols.ellipsis));
         out.push_str(&line);
         out.push('\n');
     }
     out
 }
 
-fn row(listed: &TraceListed, id: &str, ellipsis: &str) -> Vec<String> {
+fn row(listed: &TraceListItem, id: &str, ellipsis: &str) -> Vec<String> {
     let head = &listed.head;
-    let some = |number: u64| if number == 0 { String::new() } else { number.to_string() };
+    let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
     let rating = match listed.rating {
         Some(Rating::Positive) => "+1",
         Some(Rating::Negative) => "-1",
@@ -70,11 +70,11 @@ fn row(listed: &TraceListed, id: &str, ellipsis: &str) -> Vec<String> {
         None => "",
     };
     vec![
-        cut_middle(&printable(id), LONGEST_ID, ellipsis).into_owned(),
+        truncate_middle(&printable(id), MAX_ID_WIDTH, ellipsis).into_owned(),
         head.started_at.map(minute).unwrap_or_default(),
         head.steps.to_string(),
-        some(head.tool_calls),
-        some(head.errors),
+        non_zero(head.tool_calls),
+        non_zero(head.errors),
         rating.to_owned(),
     ]
 }

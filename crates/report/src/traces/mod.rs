@@ -1,10 +1,10 @@
-//! Traces, for a person.
+//! Traces, as text.
 
 mod block;
 mod conversation;
 mod import;
 mod list;
-mod spaced;
+mod json_text;
 mod trace;
 
 use jiff::Timestamp;
@@ -16,12 +16,12 @@ pub use import::import_text;
 pub use list::trace_list_text;
 pub use trace::trace_text;
 
-/// Returns a time in UTC, to the minute.
+/// Formats a time in UTC, to the minute.
 fn minute(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// Returns how long something took, with as many digits as say something.
+/// Formats a duration with a suitable unit.
 fn duration(milliseconds: f64) -> String {
     match milliseconds {
         ..1000.0 => format!("{milliseconds:.0} ms"),
@@ -32,7 +32,7 @@ fn duration(milliseconds: f64) -> String {
     }
 }
 
-/// Returns a count with its noun.
+/// Formats a count with its noun.
 fn count(number: u64, noun: &str) -> String {
     crate::tools::counted(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
@@ -49,7 +49,7 @@ mod tests {
     #[case(90_000.0, "1.5 min")]
     #[case(5_400_000.0, "1.5 h")]
     #[case(7_937_538_000.0, "91.9 days")]
-    fn a_duration_has_the_unit_that_people_would_take(#[case] milliseconds: f64, #[case] expected: &str) {
+    fn formats_durations_with_a_suitable_unit(#[case] milliseconds: f64, #[case] expected: &str) {
         assert_eq!(duration(milliseconds), expected);
     }
 }

@@ -1,6 +1,6 @@
-//! One trace: what is known of it, its conversation, what evals and people said.
+//! One trace: metadata, conversation, verdicts and feedback.
 
-use karat_evals::shown::ShownTrace;
+use karat_evals::traces::TraceDetails;
 use karat_evals::version::StoredExecution;
 
 use super::block::{Canvas, Length};
@@ -9,11 +9,11 @@ use crate::console::ConsoleSettings;
 use crate::matrix::dollars;
 use crate::terminal_text::printable;
 
-/// How many lines of a reason, an error or a note are shown.
-const NOTE: usize = 6;
+/// Maximum number of lines of a reason, an error or a note.
+const MAX_NOTE_LINES: usize = 6;
 
-/// Draws a trace.
-pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings) -> String {
+/// Renders a trace.
+pub fn trace_text(shown: &TraceDetails, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
     draw_head(shown, &mut canvas);
     canvas.line("");
@@ -29,25 +29,25 @@ pub fn trace_text(shown: &ShownTrace, length: Length, settings: ConsoleSettings)
         canvas.rule("feedback");
         for (index, feedback) in shown.feedback.iter().enumerate() {
             let author = printable(&feedback.author);
-            // The oldest come first, and of an author's statements the last one counts.
+            // The oldest come first, and an author's last rating counts.
             let is_earlier = shown.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
-            let line = format!("{}  {author}, {}{earlier}", feedback.word(), minute(feedback.created_at));
+            let line = format!("{}  {author}, {}{earlier}", feedback.rating_name(), minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
-                canvas.text(note, "  ", 2, NOTE);
+                canvas.text(note, "  ", 2, MAX_NOTE_LINES);
             }
         }
     }
-    if canvas.shortened {
+    if canvas.is_shortened {
         canvas.line("");
-        let note = settings.palette.dim("shortened: --full shows everything");
+        let note = settings.palette.dim("shortened; use --full to show everything");
         canvas.line(&note);
     }
     canvas.out
 }
 
-fn draw_head(shown: &ShownTrace, canvas: &mut Canvas) {
+fn draw_head(shown: &TraceDetails, canvas: &mut Canvas) {
     let (head, document) = (&shown.listed.head, &shown.document);
     let title = format!("trace {}", canvas.settings.palette.bold(printable(&head.trace_id)));
     canvas.line(&title);
@@ -56,14 +56,14 @@ fn draw_head(shown: &ShownTrace, canvas: &mut Canvas) {
         fact("name", name);
     }
     fact("source", &format!("{}, imported {}", shown.listed.source, minute(shown.listed.imported_at)));
-    let took = head.duration_ms.map(|took| {
-        #[expect(clippy::cast_precision_loss, reason = "a duration for a person")]
-        let took = took as f64;
-        duration(took)
+    let duration = head.duration_ms.map(|milliseconds| {
+        #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
+        let milliseconds = milliseconds as f64;
+        duration(milliseconds)
     });
-    match (head.started_at, took) {
-        (Some(began), Some(took)) => fact("began", &format!("{}, took {took}", minute(began))),
-        (Some(began), None) => fact("began", &minute(began)),
+    match (head.started_at, duration) {
+        (Some(started), Some(duration)) => fact("started", &format!("{}, took {duration}", minute(started))),
+        (Some(started), None) => fact("started", &minute(started)),
         (None, _) => {}
     }
     if let Some(model) = &head.model {
@@ -81,31 +81,31 @@ fn draw_head(shown: &ShownTrace, canvas: &mut Canvas) {
     }
     let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", count(number, "token")));
     let cost = head.cost_usd.map(dollars);
-    let used: Vec<String> =
+    let usage: Vec<String> =
         [tokens(head.input_tokens, "in"), tokens(head.output_tokens, "out"), cost].into_iter().flatten().collect();
-    if !used.is_empty() {
-        fact("used", &used.join(", "));
+    if !usage.is_empty() {
+        fact("usage", &usage.join(", "));
     }
-    let has = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
-    fact("has", &has.join(", "));
+    let content = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
+    fact("content", &content.join(", "));
     if let Some(rating) = shown.listed.rating {
         fact("rating", rating.name());
     }
 }
 
-/// Draws what an eval said; `hash` is the trace's as it is now.
+/// Renders the verdict of an eval; `hash` is the current hash of the trace.
 fn draw_execution(execution: &StoredExecution, hash: &str, canvas: &mut Canvas) {
     let (palette, symbols) = (canvas.settings.palette, canvas.settings.symbols);
     let (sign, word) = match execution.result {
-        Some(true) => (palette.good(symbols.passed), "passed"),
-        Some(false) => (palette.bad(symbols.failed), "failed"),
-        None => (palette.broken(symbols.errored), "errored"),
+        Some(true) => (palette.success(symbols.passed), "passed"),
+        Some(false) => (palette.failure(symbols.failed), "failed"),
+        None => (palette.error(symbols.errored), "errored"),
     };
-    let stale = if execution.trace_hash == hash { "" } else { ", of the trace as it was before" };
+    let stale = if execution.trace_hash == hash { "" } else { ", for an earlier version of the trace" };
     let line = format!("{sign} {} version {}: {word}{stale}", printable(&execution.eval_id), execution.eval_version);
     canvas.line(&line);
-    let said = execution.reason.as_deref().or(execution.error.as_deref()).filter(|said| !said.trim().is_empty());
-    if let Some(said) = said {
-        canvas.text(said, "    ", 4, NOTE);
+    let text = execution.reason.as_deref().or(execution.error.as_deref()).filter(|text| !text.trim().is_empty());
+    if let Some(text) = text {
+        canvas.text(text, "    ", 4, MAX_NOTE_LINES);
     }
 }

@@ -1,4 +1,4 @@
-//! Coverage, for the terminal and as a page.
+//! Coverage for the terminal and as an HTML page.
 
 use karat_core::case::Expectation;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
@@ -8,7 +8,7 @@ use karat_tools::confusion::{LeftOut, MeasuredConfusion};
 use karat_tools::coverage::{Coverage, Requirement};
 
 fn registry(names: impl IntoIterator<Item = String>) -> Registry {
-    Registry::of(names.into_iter().map(|name| Tool { name, ..Tool::default() }))
+    Registry::from_tools(names.into_iter().map(|name| Tool { name, ..Tool::default() }))
 }
 
 fn broken() -> Registry {
@@ -22,7 +22,7 @@ fn settings(symbols: Symbols) -> ConsoleSettings {
     ConsoleSettings { columns: 80, symbols, palette: Palette { color: false }, verbosity: Verbosity::Normal }
 }
 
-/// Every tool is taken for the next one, the first most often.
+/// Every tool is confused with the next one, the first most often.
 fn confused(tools: usize) -> MeasuredConfusion {
     let mut measured = MeasuredConfusion { results: 1, ..MeasuredConfusion::default() };
     for tool in 0..tools {
@@ -35,40 +35,40 @@ fn confused(tools: usize) -> MeasuredConfusion {
 }
 
 #[test]
-fn a_registry_that_was_not_read_whole_is_told_first() {
+fn registry_gaps_come_first() {
     let mut coverage = Coverage::of(&broken(), None, None, &[], None);
     coverage.require(&[Requirement::Tested]);
     insta::assert_snapshot!(coverage_text(&coverage, settings(Symbols::ASCII)), @"
     Coverage of at least 1 tool by 0 eval files, 0 cases
 
-      ERR  tested    0/1  tools that a case is for or expects
+      ERR  tested    0/1  tools that a case targets or expects
       warn golden    0/1  tools with 5 golden cases or more
       warn labeled   0/1  tools with enough labeled cases of each difficulty
-      -    overlaps       there is no overlap map
-      -    clusters       there is no overlap map
-      -    fresh          there are no eval files that can be stale
-      -    known          there are no eval files
+      -    overlaps       no overlap map
+      -    clusters       no overlap map
+      -    fresh          no eval files that can be stale
+      -    known          no eval files
 
       FAIL a     never tested
 
       ERR  1 part of the registry could not be read
-           there may be more tools, so the wanted numbers are the least there can be
+           there may be more tools, so the wanted numbers are minimums
              tools.ts:3:7: expected `}`
 
       ERR  1 tool is never tested
            write a golden file for each
              a
 
-      No stored results show which tools are taken for others.
+      No stored results to measure confusion.
     ");
     let page = coverage_page(&coverage).expect("a page");
     assert!(page.contains("Coverage of at least 1 tool"));
     assert!(page.contains("tools.ts:3:7: expected `}`"));
-    assert!(page.contains("not known"));
+    assert!(page.contains("unknown"));
 }
 
 #[test]
-fn what_was_left_out_of_the_confusion_is_said() {
+fn reports_results_left_out_of_the_confusion() {
     let left_out = LeftOut { changed_results: 1, without_answer: 2, without_expectation: 1, ..LeftOut::default() };
     let measured = MeasuredConfusion { left_out, ..confused(3) };
     let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
@@ -82,20 +82,19 @@ fn what_was_left_out_of_the_confusion_is_said() {
      tool_1   → tool_2              2  100%
      tool_2   → tool_0              1  100%
 
-     expected, by number of what was called
+     expected (rows), called (columns)
                     1    2    3
      1 tool_0       .    3    .
      2 tool_1       .    .    2
      3 tool_2       1    .    .
 
      left out: 1 result was made with another version of the eval file; 2 answers
-       never came; 1 answer was to cases that name no tool to be called
+       missing; 1 answer to cases that expect no tool
     ");
 }
 
-/// Green says that something went right.
 #[test]
-fn a_tool_that_was_never_right_is_not_green() {
+fn only_correct_calls_are_green() {
     let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
     let mut measured = confused(3);
     let page = |measured: &MeasuredConfusion| {
@@ -105,12 +104,11 @@ fn a_tool_that_was_never_right_is_not_green() {
     let nothing = Expectation { tools_called: Some(Vec::new()), ..Expectation::default() };
     measured.confusion.add(&nothing, &[]);
     measured.confusion.add(&nothing, &["tool_0".to_owned()]);
-    assert!(page(&measured).contains("<td class=\"right\">1</td>"), "no tool was right to be called");
-    // What is not required is listed all the same.
+    assert!(page(&measured).contains("<td class=\"right\">1</td>"), "calling no tool was correct");
+    // Optional requirements are listed as well.
     assert!(page(&measured).contains("3 tools have too few labeled cases"));
 }
 
-/// Five hundred tools are no grid of five hundred by five hundred.
 #[test]
 fn a_large_matrix_shows_the_worst_pairs() {
     let registry = registry((0..500).map(|tool| format!("tool_{tool}")));
@@ -119,7 +117,7 @@ fn a_large_matrix_shows_the_worst_pairs() {
     let (_, matrix) = page.split_once("<table class=\"heat\">").expect("a matrix");
     assert!(matrix.contains("tool_0<") && !matrix.contains("tool_400<"));
     assert!(matrix.matches("<tr>").count() <= 25, "{}", matrix.matches("<tr>").count());
-    assert!(page.contains("476 more are not"), "the tools that are not shown are counted");
+    assert!(page.contains("476 more are left out"), "counts the tools left out");
     assert_eq!(page.matches("never tested</span>").count(), 500);
     let text = coverage_text(&coverage, settings(Symbols::UNICODE));
     assert!(text.contains("… and 480 more") && text.contains("… and 490 more"), "{text}");

@@ -1,4 +1,4 @@
-//! Runs to report on: one with everything that can happen in it, and one made of a single text.
+//! Runs to report on.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;
 
-/// What a model may answer in order to be more than text.
+/// A text that tries to break out of every format.
 pub(crate) const HOSTILE: &str = "\u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}\r\n::add-mask::x %0A::stop-commands::y ```\n</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end";
 
-/// One suite of a run that is told in events.
+/// A suite of a run.
 pub(crate) struct Suite {
     pub(crate) header: SuiteHeader,
-    /// Each with its place among the selected cases.
+    /// Each with its index among the selected cases.
     pub(crate) cases: Vec<(usize, CaseResult)>,
     pub(crate) regressions: Vec<String>,
     pub(crate) warnings: Vec<String>,
@@ -50,7 +50,7 @@ impl Suite {
 
     fn result(&self) -> SuiteResult {
         let cases: Vec<Arc<CaseResult>> = self.cases.iter().map(|(_, case)| Arc::new(case.clone())).collect();
-        let summary = Summary::of(&cases, self.header.selected);
+        let summary = Summary::from_cases(&cases, self.header.selected);
         SuiteResult {
             run_id: "run-7".to_owned(),
             timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
     }
 }
 
-/// Makes a case that fails for these reasons: an assertion and what it says.
+/// Creates a case that fails with these assertions and messages.
 pub(crate) fn failed(id: &str, description: &str, failures: &[(&str, &str)]) -> CaseResult {
     let failures: Vec<Failure> = failures
         .iter()
@@ -114,20 +114,20 @@ pub(crate) fn timed_out(id: &str, description: &str) -> CaseResult {
     CaseResult { cause, error, ..case(id, description, Outcome::Failed) }
 }
 
-/// Tells a run in events; cases end in the opposite of the file's order.
+/// Returns the events of a run; cases finish in reverse file order.
 pub(crate) fn events_of(suites: &[Suite]) -> Vec<RunEvent> {
     let headers: Vec<_> = suites.iter().map(|suite| Arc::new(suite.header.clone())).collect();
     let total_cases = headers.iter().map(|header| header.selected).sum();
     let mut events = vec![RunEvent::RunStarted { run_id: "run-7".to_owned(), suites: headers, total_cases }];
     let mut totals = RunTotals { wall_clock_ms: 61_234, ..RunTotals::default() };
-    for (suite, told) in suites.iter().enumerate() {
-        let ends = told.cases.iter().rev();
-        events.extend(ends.map(|(index, case)| RunEvent::CaseFinished {
+    for (suite, fixture) in suites.iter().enumerate() {
+        let finished = fixture.cases.iter().rev();
+        events.extend(finished.map(|(index, case)| RunEvent::CaseFinished {
             suite,
             index: *index,
             result: Arc::new(case.clone()),
         }));
-        let result = Arc::new(told.result());
+        let result = Arc::new(fixture.result());
         totals.add(&result);
         events.push(RunEvent::SuiteFinished { suite, result });
     }
@@ -135,7 +135,7 @@ pub(crate) fn events_of(suites: &[Suite]) -> Vec<RunEvent> {
     events
 }
 
-/// Returns a run in which everything happens once.
+/// Returns a run with every kind of outcome.
 pub(crate) fn events() -> Vec<RunEvent> {
     let mut weather =
         Suite::new("evals/get_weather.golden.json", "get_weather", Tier::Golden, &[4, 15, 26, 37, 48, 59]);
@@ -157,7 +157,7 @@ pub(crate) fn events() -> Vec<RunEvent> {
     weather.cases = vec![
         (0, passed),
         (1, failed("gs-get-weather-002", "Names the city", &two)),
-        // The third was selected and not run.
+        // The third was selected but not run.
         (3, errored("gs-get-weather-004", "Answers at all", "HTTP 500: Internal Server Error")),
         (4, timeout),
         (5, vacuous),
@@ -177,25 +177,25 @@ pub(crate) fn events() -> Vec<RunEvent> {
     events_of(&[weather, flight])
 }
 
-/// Returns a run whose cases were tried several times, with gates of every kind.
-pub(crate) fn tried() -> Vec<RunEvent> {
-    let try_of = |letter: char| match letter {
+/// Returns a run with several trials per case, and gates of every kind.
+pub(crate) fn events_with_trials() -> Vec<RunEvent> {
+    let trial = |letter: char| match letter {
         'p' => case("gs-x-001", "Sometimes", Outcome::Passed),
         't' => timed_out("gs-x-001", "Sometimes"),
         'e' => errored("gs-x-001", "Sometimes", "HTTP 500"),
         _ => failed("gs-x-001", "Sometimes", &[("toolsCalled", "expected 'a'"), ("minLength", "expected 5")]),
     };
-    let tries = |id: &str, letters: &str| {
-        let combined = combine(letters.chars().map(try_of).collect(), 3).expect("tries");
+    let trials = |id: &str, letters: &str| {
+        let combined = combine(letters.chars().map(trial).collect(), 3).expect("trials");
         CaseResult { id: id.to_owned(), ..combined }
     };
     let mut suite = Suite::new("evals/x.golden.json", "x", Tier::Golden, &[4, 15, 26, 37]);
     suite.header.trials = 3;
     suite.cases = vec![
-        (0, tries("gs-x-001", "ppp")),
-        (1, tries("gs-x-002", "pfp")),
-        (2, tries("gs-x-003", "ppt")),
-        (3, tries("gs-x-004", "fep")),
+        (0, trials("gs-x-001", "ppp")),
+        (1, trials("gs-x-002", "pfp")),
+        (2, trials("gs-x-003", "ppt")),
+        (3, trials("gs-x-004", "fep")),
     ];
     let mut events = events_of(&[suite]);
     if let Some(RunEvent::RunFinished { totals, .. }) = events.last_mut() {
@@ -223,16 +223,16 @@ pub(crate) fn tried() -> Vec<RunEvent> {
     events
 }
 
-/// Returns a run that says one text wherever a text can be said.
-pub(crate) fn events_saying(text: &str) -> Vec<RunEvent> {
+/// Returns a run with the same text in every field.
+pub(crate) fn events_with_text(text: &str) -> Vec<RunEvent> {
     let mut suite = Suite::new(text, text, Tier::Golden, &[1, 2, 3, 4]);
     suite.header.staleness = vec![Staleness::ToolMissing { tool: text.to_owned() }];
     suite.warnings = vec![text.to_owned()];
-    let mut saying = failed(text, text, &[(text, text)]);
-    saying.details.response.push_str(text);
+    let mut failing = failed(text, text, &[(text, text)]);
+    failing.details.response.push_str(text);
     let vacuous = CaseResult { vacuous: true, ..case(&format!("{text}3"), text, Outcome::Passed) };
     suite.cases = vec![
-        (0, saying),
+        (0, failing),
         (1, errored(&format!("{text}1"), text, text)),
         (2, failed(&format!("{text}2"), text, &[(text, text)])),
         (3, vacuous),
@@ -246,7 +246,7 @@ pub(crate) fn events_saying(text: &str) -> Vec<RunEvent> {
     events
 }
 
-/// Returns a rubric suite with a case of each kind, which says one text wherever a text can be said.
+/// Returns a rubric suite with a case of each kind, and the same text in every field.
 pub(crate) fn scored(text: &str) -> RubricSuite {
     let score = |score| RubricScore {
         dimension: text.to_owned(),
@@ -265,7 +265,7 @@ pub(crate) fn scored(text: &str) -> RubricSuite {
         max_score: 6,
         dimensions: scores,
         judge_usage: None,
-        judge_asked: true,
+        judge_called: true,
         details: CaseDetails::default(),
     };
     let errored = RubricCaseResult {
@@ -284,7 +284,7 @@ pub(crate) fn scored(text: &str) -> RubricSuite {
         judge: Judge { identity: text.to_owned(), parameters: serde_json::Map::new() },
         metadata: RubricMetadata::default(),
         warnings: vec![text.to_owned()],
-        summary: RubricSummary::of(&cases, 4),
+        summary: RubricSummary::from_cases(&cases, 4),
         cases,
         wall_clock_ms: 750,
     };
@@ -306,26 +306,26 @@ pub(crate) fn record(events: &[RunEvent]) -> RunRecord {
     record
 }
 
-/// Lets a reporter see a run; returns the file that it wrote, and makes sure that it wrote only at the end.
+/// Reports a run. Returns the written file, and asserts that it was written only at the end.
 pub(crate) fn report<R: Reporter>(events: &[RunEvent], make: impl FnOnce(Destination) -> R) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("reports/report");
     let mut reporter = make(Destination::File(path.clone()));
     for event in events {
-        assert!(!path.exists(), "written before the run had ended");
-        reporter.on_event(event).expect("a folder that can be written");
+        assert!(!path.exists(), "written before the end of the run");
+        reporter.on_event(event).expect("a writable folder");
     }
     std::fs::read_to_string(path).expect("a report")
 }
 
-/// Lets a reporter see a run and write it where nothing can be written.
-pub(crate) fn refused<R: Reporter>(make: impl FnOnce(Destination) -> R) -> ReportError {
+/// Reports a run to a read-only file.
+pub(crate) fn report_read_only<R: Reporter>(make: impl FnOnce(Destination) -> R) -> ReportError {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("report");
     std::fs::write(&path, "before").expect("a new file");
     let mut permissions = std::fs::metadata(&path).expect("the file").permissions();
     permissions.set_readonly(true);
-    std::fs::set_permissions(&path, permissions).expect("our own file");
+    std::fs::set_permissions(&path, permissions).expect("permissions");
 
     let mut reporter = make(Destination::File(path.clone()));
     let error = events().iter().find_map(|event| reporter.on_event(event).err()).expect("read-only");
@@ -333,9 +333,9 @@ pub(crate) fn refused<R: Reporter>(make: impl FnOnce(Destination) -> R) -> Repor
     error
 }
 
-/// Any text, most of it made of what has a meaning somewhere.
+/// Any text, mostly with characters that are special in some format.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
-    let telling = prop::sample::select(vec![
+    let special = prop::sample::select(vec![
         "<",
         ">",
         "&",
@@ -391,6 +391,6 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
         " ",
         "##[command]",
     ]);
-    let part = prop_oneof![4 => telling.prop_map(str::to_owned), 1 => any::<String>()];
+    let part = prop_oneof![4 => special.prop_map(str::to_owned), 1 => any::<String>()];
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }

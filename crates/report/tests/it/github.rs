@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::fixture::{self, Suite};
 
 #[test]
-fn a_run_in_which_everything_happens() {
+fn renders_every_kind_of_outcome() {
     let commands = fixture::report(&fixture::events(), GithubReporter::new);
     insta::assert_snapshot!(commands, @r"
     ::error file=evals/book_flight.labeled.json,line=3,title=ls-book-flight-001%3A Books%2C and nothing else::regression: toolsCalled: expected ['book_flight'] but got ['get_weather']
@@ -18,14 +18,14 @@ fn a_run_in_which_everything_happens() {
     ::error file=evals/get_weather.golden.json,line=48,title=gs-get-weather-005%3A Too slow::timeout
     ::error file=evals/book_flight.labeled.json,line=14,title=ls-book-flight-002%3A \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe} %3A%3Aadd-mask%3A%3Ax %250A%3A%3Astop-commands%3A%3Ay ``` </details> | ![i](http%3A//evil.test/i.png) www.evil.test @octocat …::responseNotContains: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}%0A::add-mask::x %250A::stop-commands::y ```%0A</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end
     ::warning file=evals/get_weather.golden.json,title=staleness::Evals for get_weather generated against description hash aaaaaaaaaaaa, current is bbbbbbbbbbbb. Results may not reflect current routing contract.
-    ::warning file=evals/get_weather.golden.json,line=59,title=gs-get-weather-006 is vacuous::passed, but no assertion ran, so it shows nothing
+    ::warning file=evals/get_weather.golden.json,line=59,title=gs-get-weather-006 is vacuous::passed, but no assertion ran, so it proves nothing
     ::warning file=evals/book_flight.labeled.json,title=karat::stubs do not apply to an endpoint agent
     ::notice title=karat::1 regression, 3/8 passed, 4 failed, 1 errored, 1 vacuous, 1 not run
     ");
 }
 
 #[test]
-fn a_command_in_a_message_stays_a_message() {
+fn escapes_commands_in_messages() {
     let mut suite = Suite::new("a,b:c%.json", "a", Tier::Golden, &[1]);
     suite.cases = vec![(0, fixture::failed("x::y", "a, b\n::stop-commands::z", &[("a", "\r\n::add-mask::x %0A")]))];
     let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
@@ -36,7 +36,7 @@ fn a_command_in_a_message_stays_a_message() {
 }
 
 #[test]
-fn the_summary_is_added_to_what_is_there() {
+fn appends_to_an_existing_summary() {
     let folder = tempfile::tempdir().unwrap();
     let summary = folder.path().join("summary.md");
     std::fs::write(&summary, "# Of another tool").unwrap();
@@ -49,7 +49,7 @@ fn the_summary_is_added_to_what_is_there() {
 }
 
 #[test]
-fn a_summary_that_is_nearly_full_gets_the_headline() {
+fn a_nearly_full_summary_gets_only_the_headline() {
     let folder = tempfile::tempdir().unwrap();
     let summary = folder.path().join("summary.md");
     std::fs::write(&summary, "x".repeat(markdown::LIMIT)).unwrap();
@@ -63,8 +63,8 @@ fn a_summary_that_is_nearly_full_gets_the_headline() {
 }
 
 #[test]
-fn what_cannot_be_written_is_an_error() {
-    let message = fixture::refused(GithubReporter::new).to_string();
+fn a_failed_write_is_an_error() {
+    let message = fixture::report_read_only(GithubReporter::new).to_string();
     assert!(message.starts_with("could not write GitHub's workflow commands to /"), "{message}");
 
     let folder = tempfile::tempdir().unwrap();
@@ -75,14 +75,14 @@ fn what_cannot_be_written_is_an_error() {
 
 proptest! {
     #[test]
-    fn no_text_starts_a_command(text in fixture::any_text()) {
-        let commands = render(&fixture::record(&fixture::events_saying(&text)), "");
+    fn no_text_becomes_a_command(text in fixture::any_text()) {
+        let commands = render(&fixture::record(&fixture::events_with_text(&text)), "");
         let levels: Vec<&str> =
             commands.split(['\n', '\r']).map(|line| line.split(' ').next().unwrap_or_default()).collect();
-        let ours = [&["::error"; 4][..], &["::warning"; 5], &["::notice", ""]].concat();
-        prop_assert_eq!(levels, ours);
+        let expected = [&["::error"; 4][..], &["::warning"; 5], &["::notice", ""]].concat();
+        prop_assert_eq!(levels, expected);
         for line in commands.lines() {
-            // The first `::` after the command's own ends the properties.
+            // The next `::` ends the properties.
             let (properties, _) = line[2..].split_once("::").unwrap();
             let (_, properties) = properties.split_once(' ').unwrap();
             let names: Vec<&str> = properties.split(',').map(|pair| pair.split('=').next().unwrap()).collect();
@@ -93,8 +93,8 @@ proptest! {
 }
 
 #[test]
-fn gates_that_did_not_hold_are_errors() {
-    let text = fixture::report(&fixture::tried(), GithubReporter::new);
+fn gates_that_do_not_hold_are_errors() {
+    let text = fixture::report(&fixture::events_with_trials(), GithubReporter::new);
     insta::assert_snapshot!(text, @"
     ::error title=gate p95LatencyMs did not hold::p95LatencyMs of openai:<b>m</b>: 250ms, at most 200ms
     ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline

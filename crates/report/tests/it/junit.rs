@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, Report, TestCaseStatus};
 use crate::fixture::{self, HOSTILE};
 
 #[test]
-fn a_run_in_which_everything_happens() {
+fn renders_every_kind_of_outcome() {
     let xml = fixture::report(&fixture::events(), JunitReporter::new);
     insta::assert_snapshot!(xml, @r#"
     <?xml version="1.0" encoding="UTF-8"?>
@@ -52,7 +52,7 @@ fn a_run_in_which_everything_happens() {
             <testcase name="gs-get-weather-006" classname="get_weather.golden" assertions="0" time="0.250">
                 <properties>
                     <property name="description" value="Nothing to check"/>
-                    <property name="vacuous" value="no assertion ran, so this pass shows nothing"/>
+                    <property name="vacuous" value="no assertion ran, so this pass proves nothing"/>
                 </properties>
             </testcase>
         </testsuite>
@@ -95,7 +95,7 @@ fn a_run_in_which_everything_happens() {
 }
 
 #[test]
-fn what_is_written_can_be_read_and_keeps_errors_apart_from_failures() {
+fn separates_errors_from_failures() {
     let report = Report::deserialize_from_str(&render(&fixture::record(&fixture::events())).unwrap()).unwrap();
     assert_eq!((report.tests, report.failures, report.errors), (8, 4, 1));
     for case in report.test_suites.iter().flat_map(|suite| &suite.test_cases) {
@@ -105,7 +105,7 @@ fn what_is_written_can_be_read_and_keeps_errors_apart_from_failures() {
 }
 
 #[test]
-fn hostile_text_is_shown_and_does_nothing() {
+fn escapes_hostile_text() {
     let xml = render(&fixture::record(&fixture::events())).unwrap();
     let report = Report::deserialize_from_str(&xml).unwrap();
     let text = failure_text(&report, 1, 1);
@@ -119,7 +119,7 @@ fn hostile_text_is_shown_and_does_nothing() {
 }
 
 #[test]
-fn a_long_response_is_cut() {
+fn truncates_long_responses() {
     let mut suite = fixture::Suite::new("a.json", "a", karat_core::case::Tier::Golden, &[1]);
     let mut case = fixture::case("a", "", karat_core::result::Outcome::Passed);
     case.details.response = "é".repeat(3_000);
@@ -131,7 +131,7 @@ fn a_long_response_is_cut() {
 }
 
 #[test]
-fn a_suite_that_did_not_finish_is_there_with_nothing_run() {
+fn an_unfinished_suite_has_no_cases() {
     let mut events = fixture::events();
     events.retain(|event| !matches!(event, karat_core::event::RunEvent::SuiteFinished { suite: 1, .. }));
     let report = Report::deserialize_from_str(&render(&fixture::record(&events)).unwrap()).unwrap();
@@ -142,16 +142,16 @@ fn a_suite_that_did_not_finish_is_there_with_nothing_run() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_an_error() {
-    let message = fixture::refused(JunitReporter::new).to_string();
+fn a_failed_write_is_an_error() {
+    let message = fixture::report_read_only(JunitReporter::new).to_string();
     assert!(message.starts_with("could not write the JUnit report to /"), "{message}");
     assert!(message.ends_with("report: the file is read-only"), "{message}");
 }
 
 proptest! {
     #[test]
-    fn any_text_gives_xml_that_keeps_what_can_be_printed(text in fixture::any_text()) {
-        let xml = render(&fixture::record(&fixture::events_saying(&text))).unwrap();
+    fn any_text_becomes_valid_xml_with_its_printable_parts(text in fixture::any_text()) {
+        let xml = render(&fixture::record(&fixture::events_with_text(&text))).unwrap();
         prop_assert!(xml.chars().all(is_allowed_in_xml));
         let report = Report::deserialize_from_str(&xml).unwrap();
         prop_assert_eq!((report.tests, report.failures, report.errors), (4, 2, 1));
@@ -173,7 +173,7 @@ fn failure_text(report: &Report, suite: usize, case: usize) -> String {
     }
 }
 
-/// The `Char` production of XML 1.0, without what is merely discouraged.
+/// The `Char` production of XML 1.0, without discouraged characters.
 fn is_allowed_in_xml(character: char) -> bool {
     matches!(character, '\n' | ' '..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
@@ -184,8 +184,8 @@ fn is_plain(character: char) -> bool {
 }
 
 #[test]
-fn tries_are_properties() {
-    let text = fixture::report(&fixture::tried(), JunitReporter::new);
+fn trials_are_properties() {
+    let text = fixture::report(&fixture::events_with_trials(), JunitReporter::new);
     assert!(text.contains(r#"<property name="trialsPassed" value="2/3"/>"#), "{text}");
     assert!(text.contains(r#"<property name="flaky" value="true"/>"#), "{text}");
     assert!(text.contains(r#"message="1 of 3 trials failed: timeout" type="timeout""#), "{text}");

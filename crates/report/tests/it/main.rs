@@ -1,4 +1,4 @@
-//! Reports of whole runs.
+//! Tests of reports of whole runs.
 
 mod coverage;
 mod fixture;

@@ -1,4 +1,4 @@
-//! The summary in Markdown.
+//! The Markdown summary.
 
 use karat_core::case::Tier;
 use karat_core::result::Outcome;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::fixture::{self, Suite};
 
 #[test]
-fn a_run_in_which_everything_happens() {
+fn renders_every_kind_of_outcome() {
     let text = fixture::report(&fixture::events(), MarkdownReporter::new);
     insta::assert_snapshot!(text, @r"
     ## ❌ karat: 1 regression, 3/8 passed, 4 failed, 1 errored, 1 vacuous, 1 not run
@@ -31,7 +31,7 @@ fn a_run_in_which_everything_happens() {
     ### Warnings
 
     - ⚠️ <code>evals/get_weather.golden.json</code>: Evals for get_weather generated against description hash aaaaaaaaaaaa, current is bbbbbbbbbbbb. Results may not reflect current routing contract.
-    - ⚠️ <code>evals/get_weather.golden.json</code>: <code>gs-get-weather-006</code> passed, but no assertion ran, so it shows nothing.
+    - ⚠️ <code>evals/get_weather.golden.json</code>: <code>gs-get-weather-006</code> passed, but no assertion ran, so it proves nothing.
     - ⚠️ <code>evals/get_weather.golden.json</code>: 1 selected case was not run.
     - ⚠️ <code>evals/book_flight.labeled.json</code>: stubs do not apply to an endpoint agent
 
@@ -89,7 +89,7 @@ fn a_run_in_which_everything_happens() {
 }
 
 #[test]
-fn a_run_in_which_all_is_well() {
+fn renders_a_passing_run() {
     let mut suite = Suite::new("a.golden.json", "a", Tier::Golden, &[1]);
     suite.cases = vec![(0, fixture::case("gs-a-001", "", Outcome::Passed))];
     insta::assert_snapshot!(render(&fixture::record(&fixture::events_of(&[suite]))), @"
@@ -104,7 +104,7 @@ fn a_run_in_which_all_is_well() {
 }
 
 #[test]
-fn without_a_verdict_there_is_neither_a_tick_nor_a_cross() {
+fn missing_verdicts_are_marked_with_a_warning() {
     let headline = |suite: Suite| {
         let text = render(&fixture::record(&fixture::events_of(&[suite])));
         text.lines().next().unwrap().to_owned()
@@ -121,7 +121,7 @@ fn without_a_verdict_there_is_neither_a_tick_nor_a_cross() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_says_so() {
+fn truncates_long_reports_with_a_note() {
     let lines: Vec<usize> = (0..2_000).collect();
     let mut suite = Suite::new("a.golden.json", "a", Tier::Golden, &lines);
     let long = "x".repeat(5_000);
@@ -134,34 +134,34 @@ fn what_is_too_long_is_cut_and_says_so() {
     let shown = text.matches("<details>").count();
     assert_eq!(text.matches("</details>").count(), shown);
     assert!(
-        text.ends_with(&format!("\n_{} more left out to keep this report within its limit of size._\n", 2_000 - shown))
+        text.ends_with(&format!("\n_{} more left out to limit the size of this report._\n", 2_000 - shown))
     );
 
-    let nothing = render_within(&run, 0);
-    assert!(nothing.starts_with("## ❌ karat: 0/2000 passed, 2000 failed\n") && nothing.len() < 1_000, "{nothing}");
+    let headline = render_within(&run, 0);
+    assert!(headline.starts_with("## ❌ karat: 0/2000 passed, 2000 failed\n") && headline.len() < 1_000, "{headline}");
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_an_error() {
-    let message = fixture::refused(MarkdownReporter::new).to_string();
+fn a_failed_write_is_an_error() {
+    let message = fixture::report_read_only(MarkdownReporter::new).to_string();
     assert!(message.starts_with("could not write the Markdown report to /"), "{message}");
 }
 
 proptest! {
     #[test]
     fn no_text_becomes_markup(text in fixture::any_text()) {
-        let said = prose(&render(&fixture::record(&fixture::events_saying(&text))));
-        let plain = prose(&render(&fixture::record(&fixture::events_saying("word"))));
-        // All tags, cells, headings and emphasis are ours: as many as with a harmless text.
+        let hostile = prose(&render(&fixture::record(&fixture::events_with_text(&text))));
+        let plain = prose(&render(&fixture::record(&fixture::events_with_text("word"))));
+        // There are as many tags, cells, headings and emphases as with a plain text.
         for markup in ["<", ">", "|", "*", "`", "[", "]", "!", "\\", "\n#", "\n- ", "\n\n", "~", "$", "@", "://"] {
-            prop_assert_eq!(said.matches(markup).count(), plain.matches(markup).count(), "{:?} in {}", markup, said);
+            prop_assert_eq!(hostile.matches(markup).count(), plain.matches(markup).count(), "{:?} in {}", markup, hostile);
         }
-        prop_assert!(!said.to_lowercase().contains("www."));
-        prop_assert!(!said.chars().any(|character| character != '\n' && character.is_control()));
+        prop_assert!(!hostile.to_lowercase().contains("www."));
+        prop_assert!(!hostile.chars().any(|character| character != '\n' && character.is_control()));
     }
 }
 
-/// Returns what is outside of code blocks, by the rules for fences.
+/// Returns the text outside of fenced code blocks.
 fn prose(markdown: &str) -> String {
     let mut out = String::new();
     let mut fence: Option<usize> = None;
@@ -174,7 +174,7 @@ fn prose(markdown: &str) -> String {
                 out.push('\n');
             }
             Some(open) if ticks >= open && line.trim_start_matches('`').trim().is_empty() => fence = None,
-            // A fence may be indented by up to three spaces; a longer run in the text would close it, too.
+            // A fence may be indented by up to three spaces, and a longer run of backticks also closes it.
             Some(open) => assert!(!line.contains(&"`".repeat(open)), "{line:?} in a fence of {open}"),
         }
     }
@@ -183,8 +183,8 @@ fn prose(markdown: &str) -> String {
 }
 
 #[test]
-fn trials_and_gates_are_told_first() {
-    let events = fixture::tried();
+fn trials_and_gates_come_first() {
+    let events = fixture::events_with_trials();
     insta::assert_snapshot!(fixture::report(&events, MarkdownReporter::new), @"
     ## ⚠️ karat: 1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73% of 11 verdicts, 95% interval 43–90%), 3 flaky
 

@@ -1,4 +1,4 @@
-//! Several agents side by side.
+//! Comparison of several agents.
 
 use std::sync::{Arc, Mutex};
 
@@ -23,8 +23,8 @@ const PLAIN: ConsoleSettings = ConsoleSettings {
     verbosity: Verbosity::Normal,
 };
 
-/// Returns what the terminal shows of a run.
-fn shown(events: &[RunEvent], settings: ConsoleSettings) -> String {
+/// Renders a run for the terminal.
+fn rendered(events: &[RunEvent], settings: ConsoleSettings) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let printed = Arc::clone(&text);
     let output = Box::new(move |part: &str| {
@@ -40,7 +40,7 @@ fn shown(events: &[RunEvent], settings: ConsoleSettings) -> String {
     Arc::into_inner(text).expect("the reporter is gone").into_inner().expect("no panic")
 }
 
-fn costing(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {
+fn with_cost(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {
     case.duration_ms = duration_ms;
     case.details.usage = Some(Usage { cost_usd, ..Usage::default() });
     case
@@ -54,7 +54,7 @@ fn suite_of(agent: &str, path: &str, tier: Tier, cases: Vec<CaseResult>) -> Suit
     suite
 }
 
-/// Makes a run in which two agents differ in everything.
+/// Returns a run with two agents that differ in everything.
 fn two_agents() -> Vec<RunEvent> {
     let (golden, labeled) = ("evals/get_weather.golden.json", "evals/get_weather.labeled.json");
     let pass = |id: &str| case(id, "Rain in Zürich", Outcome::Passed);
@@ -66,9 +66,9 @@ fn two_agents() -> Vec<RunEvent> {
         golden,
         Tier::Golden,
         vec![
-            costing(pass("gs-get-weather-001"), 900, Some(0.004)),
-            costing(pass("gs-get-weather-002"), 1_200, Some(0.006)),
-            costing(vacuous, 100, Some(0.001)),
+            with_cost(pass("gs-get-weather-001"), 900, Some(0.004)),
+            with_cost(pass("gs-get-weather-002"), 1_200, Some(0.006)),
+            with_cost(vacuous, 100, Some(0.001)),
         ],
     );
     first.header.staleness = vec![Staleness::ToolMissing { tool: "get_weather".to_owned() }];
@@ -77,16 +77,16 @@ fn two_agents() -> Vec<RunEvent> {
         "openai:gpt-large",
         labeled,
         Tier::Labeled,
-        vec![costing(pass("ls-get-weather-001"), 2_000, Some(0.004))],
+        vec![with_cost(pass("ls-get-weather-001"), 2_000, Some(0.004))],
     );
     let mut third = suite_of(
         "anthropic:small",
         golden,
         Tier::Golden,
         vec![
-            costing(pass("gs-get-weather-001"), 300, Some(0.000_4)),
-            costing(failed("gs-get-weather-002", "Rain in Zürich", &wrong), 400, Some(0.000_6)),
-            costing(errored("gs-get-weather-003", "Rain in Zürich", "HTTP 500: overloaded"), 10, Some(0.0)),
+            with_cost(pass("gs-get-weather-001"), 300, Some(0.000_4)),
+            with_cost(failed("gs-get-weather-002", "Rain in Zürich", &wrong), 400, Some(0.000_6)),
+            with_cost(errored("gs-get-weather-003", "Rain in Zürich", "HTTP 500: overloaded"), 10, Some(0.0)),
         ],
     );
     third.header.staleness.clone_from(&first.header.staleness);
@@ -95,22 +95,22 @@ fn two_agents() -> Vec<RunEvent> {
         "anthropic:small",
         labeled,
         Tier::Labeled,
-        vec![costing(pass("ls-get-weather-001"), 500, Some(0.000_5))],
+        vec![with_cost(pass("ls-get-weather-001"), 500, Some(0.000_5))],
     );
     events_of(&[first, second, third, fourth])
 }
 
 #[test]
-fn a_small_cost_does_not_look_like_none() {
+fn small_costs_are_not_shown_as_zero() {
     let mut suite = Suite::new("evals/x.golden.json", "x", Tier::Golden, &[1]);
-    suite.cases = vec![(0, costing(case("gs-x-001", "cheap", Outcome::Passed), 1, Some(0.000_012)))];
-    let text = shown(&events_of(&[suite]), PLAIN);
+    suite.cases = vec![(0, with_cost(case("gs-x-001", "cheap", Outcome::Passed), 1, Some(0.000_012)))];
+    let text = rendered(&events_of(&[suite]), PLAIN);
     assert!(text.contains("| $0.0000120\n"), "{text}");
 }
 
 #[test]
-fn one_table_for_a_person() {
-    insta::assert_snapshot!(shown(&two_agents(), PLAIN), @"
+fn renders_one_table() {
+    insta::assert_snapshot!(rendered(&two_agents(), PLAIN), @"
     ═══ 2 agents — 4 cases ════════════════════════════════════════════
                           openai:gpt-large  anthropic:small
     get_weather — golden evals
@@ -132,7 +132,7 @@ fn one_table_for_a_person() {
         ✗ anthropic:small: regression: toolsCalled: expected ['get_weather'] but got
           []
       gs-get-weather-003  Rain in Zürich
-        ⚠ openai:gpt-large: no assertion ran, so this shows nothing
+        ⚠ openai:gpt-large: no assertion ran, so this proves nothing
         ! anthropic:small: HTTP 500: overloaded
       ⚠ Staleness unknown: get_weather is not in the registry
       ⚠ openai:gpt-large: only of the first agent
@@ -143,9 +143,9 @@ fn one_table_for_a_person() {
 }
 
 #[test]
-fn plain_letters_and_only_what_did_not_pass() {
+fn renders_ascii_and_only_failures_when_quiet() {
     let settings = ConsoleSettings { symbols: Symbols::ASCII, verbosity: Verbosity::Quiet, ..PLAIN };
-    let text = shown(&two_agents(), settings);
+    let text = rendered(&two_agents(), settings);
     assert!(text.is_ascii(), "{text}");
     insta::assert_snapshot!(text, @"
     === 2 agents - 4 cases ============================================
@@ -166,7 +166,7 @@ fn plain_letters_and_only_what_did_not_pass() {
         FAIL anthropic:small: regression: toolsCalled: expected ['get_weather'] but
              got []
       gs-get-weather-003  Rain in Z?rich
-        warn openai:gpt-large: no assertion ran, so this shows nothing
+        warn openai:gpt-large: no assertion ran, so this proves nothing
         ERR anthropic:small: HTTP 500: overloaded
       warn Staleness unknown: get_weather is not in the registry
       warn openai:gpt-large: only of the first agent
@@ -177,27 +177,27 @@ fn plain_letters_and_only_what_did_not_pass() {
 }
 
 #[test]
-fn the_best_is_bold_and_starred() {
-    let text = shown(&two_agents(), ConsoleSettings { palette: Palette { color: true }, ..PLAIN });
+fn the_best_value_is_bold_and_starred() {
+    let text = rendered(&two_agents(), ConsoleSettings { palette: Palette { color: true }, ..PLAIN });
     assert!(text.contains("\u{1b}[1m100%*\u{1b}[0m"), "{text:?}");
 }
 
 #[test]
-fn trials_show_how_often() {
-    let tried = |passed: usize, failed: usize, errored_tries: usize| {
+fn shows_passed_trials() {
+    let trials = |passed: usize, failed: usize, errored_trials: usize| {
         let passes = vec![case("gs-x-001", "", Outcome::Passed); passed];
         let failures = vec![failed_case(); failed];
-        let errors = vec![errored("gs-x-001", "", "no connection"); errored_tries];
-        let tries = passes.into_iter().chain(failures).chain(errors).map(|one| costing(one, 100, Some(0.01)));
-        combine(tries.collect(), 5).expect("tries")
+        let errors = vec![errored("gs-x-001", "", "no connection"); errored_trials];
+        let all = passes.into_iter().chain(failures).chain(errors).map(|one| with_cost(one, 100, Some(0.01)));
+        combine(all.collect(), 5).expect("trials")
     };
-    let suites = [tried(5, 0, 0), tried(3, 2, 0), tried(3, 1, 1), tried(0, 0, 5)];
+    let suites = [trials(5, 0, 0), trials(3, 2, 0), trials(3, 1, 1), trials(0, 0, 5)];
     let suites: Vec<Suite> = suites
         .into_iter()
         .zip(["a:1", "b:2", "c:3", "d:4"])
         .map(|(result, agent)| suite_of(agent, "x.golden.json", Tier::Golden, vec![result]))
         .collect();
-    insta::assert_snapshot!(shown(&events_of(&suites), PLAIN), @"
+    insta::assert_snapshot!(rendered(&events_of(&suites), PLAIN), @"
     ═══ 4 agents — 1 case ═════════════════════════════════════════════
                           a:1       b:2       c:3       d:4
     get_weather — golden evals
@@ -227,18 +227,18 @@ fn failed_case() -> CaseResult {
     failed("gs-x-001", "", &[("responseContains", "expected 'a'")])
 }
 
-fn many(names: &[String]) -> Vec<RunEvent> {
+fn events_of_agents(names: &[String]) -> Vec<RunEvent> {
     let suite = |name: &String| {
-        let cases = vec![costing(case("gs-x-000", "", Outcome::Passed), 1, Some(0.5)), failed_case()];
+        let cases = vec![with_cost(case("gs-x-000", "", Outcome::Passed), 1, Some(0.5)), failed_case()];
         suite_of(name, "x.golden.json", Tier::Golden, cases)
     };
     events_of(&names.iter().map(suite).collect::<Vec<_>>())
 }
 
 #[test]
-fn long_names_are_cut_in_their_middle() {
+fn truncates_the_middle_of_long_names() {
     let names = ["https://agents.example.com/v1/support/chat", "https://agents.example.com/v2/support/ask", "openai:x"];
-    insta::assert_snapshot!(shown(&many(&names.map(str::to_owned)), PLAIN), @"
+    insta::assert_snapshot!(rendered(&events_of_agents(&names.map(str::to_owned)), PLAIN), @"
     ═══ 3 agents — 2 cases ════════════════════════════════════════════
                      https://a…port/chat  https://a…pport/ask  openai:x
     get_weather — golden evals
@@ -250,7 +250,7 @@ fn long_names_are_cut_in_their_middle() {
       cost per pass                   —                    —         —
       latency p50                   1ms                  1ms       1ms
       latency p95                 250ms                250ms     250ms
-      best value: unknown, since no agent's cost per passed case is
+      best value: unknown, since no agent has a known cost per passed case
 
       gs-x-001
         ✗ all: responseContains: expected 'a'
@@ -263,7 +263,7 @@ fn long_names_are_cut_in_their_middle() {
 fn many_agents_get_numbers_and_several_blocks() {
     let names: Vec<String> =
         (1..=11).map(|number| format!("command:./agent --variant number-{number} --fast")).collect();
-    insta::assert_snapshot!(shown(&many(&names), PLAIN), @"
+    insta::assert_snapshot!(rendered(&events_of_agents(&names), PLAIN), @"
     ═══ 11 agents — 2 cases ═══════════════════════════════════════════════════════
       [1]  command:./agent --variant number-1 --fast
       [2]  command:./agent --variant number-2 --fast
@@ -297,7 +297,7 @@ fn many_agents_get_numbers_and_several_blocks() {
       cost per pass      —       —       —
       latency p50      1ms     1ms     1ms
       latency p95    250ms   250ms   250ms
-      best value: unknown, since no agent's cost per passed case is
+      best value: unknown, since no agent has a known cost per passed case
 
       gs-x-001
         ✗ all: responseContains: expected 'a'
@@ -307,27 +307,27 @@ fn many_agents_get_numbers_and_several_blocks() {
 }
 
 #[test]
-fn agents_that_look_alike_stay_apart() {
+fn numbers_agents_with_equal_names() {
     let names = ["https://host/chat?key=***".to_owned(), "https://host/chat?key=***".to_owned()];
-    let matrix = Matrix::of(&fixture::record(&many(&names))).expect("two agents");
+    let matrix = Matrix::new(&fixture::record(&events_of_agents(&names))).expect("two agents");
     let agents: Vec<&str> = matrix.agents.iter().map(|agent| agent.agent.as_str()).collect();
     assert_eq!(agents, ["https://host/chat?key=***", "https://host/chat?key=*** (2)"]);
     assert_eq!(matrix.rows.iter().map(|row| row.cells.len()).collect::<Vec<_>>(), [2, 2]);
 }
 
 #[test]
-fn rows_keep_the_files_order_where_cases_are_missing() {
+fn rows_keep_file_order_if_cases_are_missing() {
     let pass = |id: &str| case(id, "", Outcome::Passed);
     let mut first = suite_of("a:1", "x.golden.json", Tier::Golden, vec![pass("1"), pass("3"), pass("5")]);
     let mut second = suite_of("b:2", "x.golden.json", Tier::Golden, vec![pass("2"), pass("3"), pass("4"), pass("5")]);
     for suite in [&mut first, &mut second] {
         suite.header.selected = 5;
-        // The place is the number, counted from 0.
-        for (place, case) in &mut suite.cases {
-            *place = case.id.parse::<usize>().expect("a number") - 1;
+        // The index is the id, counted from 0.
+        for (index, case) in &mut suite.cases {
+            *index = case.id.parse::<usize>().expect("a number") - 1;
         }
     }
-    let matrix = Matrix::of(&fixture::record(&events_of(&[first, second]))).expect("two agents");
+    let matrix = Matrix::new(&fixture::record(&events_of(&[first, second]))).expect("two agents");
     let rows: Vec<(&str, Vec<bool>)> =
         matrix.rows.iter().map(|row| (row.id.as_str(), row.cells.iter().map(Option::is_some).collect())).collect();
     let expected = [
@@ -342,12 +342,12 @@ fn rows_keep_the_files_order_where_cases_are_missing() {
 }
 
 #[test]
-fn one_agent_makes_no_table() {
-    assert_eq!(Matrix::of(&fixture::record(&fixture::events())), None);
+fn a_single_agent_has_no_matrix() {
+    assert_eq!(Matrix::new(&fixture::record(&fixture::events())), None);
 }
 
 #[test]
-fn for_pull_requests() {
+fn renders_markdown() {
     insta::assert_snapshot!(fixture::report(&two_agents(), MarkdownReporter::new), @r"
     ## ❌ karat: 1 regression, 6/8 passed, 1 failed, 1 errored, 1 vacuous
 
@@ -392,10 +392,10 @@ fn for_pull_requests() {
 
     ### Warnings
 
-    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: Tool get_weather is not in the registry, so it is not known whether its evals are stale.
+    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: Tool get_weather is not in the registry, so whether its evals are stale is unknown.
     - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: only of the first agent
-    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: <code>gs-get-weather-003</code> passed, but no assertion ran, so it shows nothing.
-    - ⚠️ <code>evals/get_weather.golden.json &#40;anthropic&#58;small&#41;</code>: Tool get_weather is not in the registry, so it is not known whether its evals are stale.
+    - ⚠️ <code>evals/get_weather.golden.json &#40;openai&#58;gpt-large&#41;</code>: <code>gs-get-weather-003</code> passed, but no assertion ran, so it proves nothing.
+    - ⚠️ <code>evals/get_weather.golden.json &#40;anthropic&#58;small&#41;</code>: Tool get_weather is not in the registry, so whether its evals are stale is unknown.
 
     ### Errors: no verdict
 
@@ -413,14 +413,14 @@ fn for_pull_requests() {
 }
 
 #[test]
-fn each_agent_has_its_test_suite() {
+fn junit_has_a_suite_per_agent() {
     let text = fixture::report(&two_agents(), JunitReporter::new);
     assert!(text.contains("<testsuite name=\"evals/get_weather.golden.json (anthropic:small)\""), "{text}");
     assert!(text.contains("classname=\"get_weather.labeled (openai:gpt-large)\""), "{text}");
 }
 
 #[test]
-fn a_long_list_is_cut_to_what_did_not_pass() {
+fn a_long_list_is_limited_to_failures() {
     let cases = |fails: usize| -> Vec<CaseResult> {
         let one = |number: usize| {
             let id = format!("gs-x-{number:04}");
@@ -439,8 +439,8 @@ fn a_long_list_is_cut_to_what_did_not_pass() {
 }
 
 /// Returns a run whose agents, files and cases have these names.
-fn saying(texts: &[String], agents: usize) -> Vec<RunEvent> {
-    let text = |place: usize| texts[place % texts.len()].clone();
+fn events_with_texts(texts: &[String], agents: usize) -> Vec<RunEvent> {
+    let text = |index: usize| texts[index % texts.len()].clone();
     let suites: Vec<Suite> = (0..agents)
         .map(|agent| {
             let cases = vec![
@@ -455,9 +455,9 @@ fn saying(texts: &[String], agents: usize) -> Vec<RunEvent> {
 }
 
 #[test]
-fn nothing_steers_the_terminal_or_becomes_markup() {
-    let events = saying(&[HOSTILE.to_owned()], 2);
-    let text = shown(&events, PLAIN);
+fn escapes_control_characters_and_markup() {
+    let events = events_with_texts(&[HOSTILE.to_owned()], 2);
+    let text = rendered(&events, PLAIN);
     assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{0}', '\r']), "{text:?}");
     let page = fixture::report(&events, MarkdownReporter::new);
     assert!(
@@ -476,7 +476,7 @@ proptest! {
         ascii in any::<bool>(),
     ) {
         let symbols = if ascii { Symbols::ASCII } else { Symbols::UNICODE };
-        let text = shown(&saying(&texts, agents), ConsoleSettings { columns, symbols, ..PLAIN });
+        let text = rendered(&events_with_texts(&texts, agents), ConsoleSettings { columns, symbols, ..PLAIN });
         for line in text.lines() {
             prop_assert!(width(line) <= columns, "{} > {columns}: {line}\n{text}", width(line));
         }

@@ -1,4 +1,4 @@
-//! Rubric suites: apart from all that passes or fails.
+//! Rubric suites, which are reported separately.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use karat_report::{ConsoleReporter, ConsoleSettings, Palette, Symbols, Verbosity
 
 use crate::fixture::{self, HOSTILE, scored};
 
-/// A run of rubric suites alone: one that was scored, one that was not.
+/// A run of two rubric suites: one scored and one skipped.
 fn events(text: &str) -> Vec<RunEvent> {
     let skipped = RubricOutcome::Skipped("no judge is configured".to_owned());
     let suites = [scored(text), RubricSuite { outcome: skipped, tool_name: "other".to_owned(), ..scored("x") }];
@@ -47,7 +47,7 @@ fn console(events: &[RunEvent], columns: usize, symbols: Symbols, verbosity: Ver
 }
 
 #[test]
-fn the_console_shows_scores_and_why_points_were_lost() {
+fn the_console_shows_scores_and_reasons() {
     let text = "leaves out what was asked for, and says more than anybody wanted to know about it";
     insta::assert_snapshot!(console(&events(text), 72, Symbols::UNICODE, Verbosity::Normal), @"
     ═══ leaves out what was asked for, and says more than anybody wanted to know about it — rubric
@@ -81,7 +81,7 @@ fn the_console_shows_scores_and_why_points_were_lost() {
 }
 
 #[test]
-fn quiet_it_shows_only_lost_points_and_in_ascii_only_that() {
+fn quiet_shows_only_lost_points_in_ascii() {
     let shown = console(&events("naïve — x"), 72, Symbols::ASCII, Verbosity::Quiet);
     insta::assert_snapshot!(shown, @"
     === na?ve - x - rubric ============================================
@@ -105,7 +105,7 @@ fn quiet_it_shows_only_lost_points_and_in_ascii_only_that() {
 }
 
 #[test]
-fn nothing_steers_the_terminal() {
+fn escapes_control_characters() {
     for columns in [0, 1, 20, 80, 400] {
         let shown = console(&events(HOSTILE), columns, Symbols::UNICODE, Verbosity::Normal);
         let is_hostile = |character: char| character != '\n' && character.is_control() || character == '\u{202e}';
@@ -114,7 +114,7 @@ fn nothing_steers_the_terminal() {
 }
 
 #[test]
-fn markdown_has_a_table_of_its_own() {
+fn markdown_has_a_separate_table() {
     insta::assert_snapshot!(fixture::report(&events("x|y"), MarkdownReporter::new), @"
     ## ⚠️ karat: rubrics: 2 judged with 83% of the points, 1 errored, 1 not run, 4 skipped
 
@@ -155,7 +155,7 @@ fn markdown_has_a_table_of_its_own() {
 }
 
 #[test]
-fn github_is_told_of_what_has_no_score() {
+fn github_reports_missing_scores() {
     insta::assert_snapshot!(fixture::report(&events("x"), GithubReporter::new), @"
     ::error file=x,line=3,title=x errored::x
     ::warning file=x,title=karat::x
@@ -165,18 +165,18 @@ fn github_is_told_of_what_has_no_score() {
 }
 
 #[test]
-fn junit_leaves_them_out() {
+fn junit_leaves_rubrics_out() {
     let text = fixture::report(&events("scored"), JunitReporter::new);
     assert!(!text.contains("scored") && text.contains("tests=\"0\""), "{text}");
 }
 
 #[test]
-fn each_suite_that_ran_leaves_a_file() {
+fn each_finished_suite_has_a_result_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut reporter = ResultFileReporter::new(folder.path().to_owned());
     let twice = [events("get/weather"), events("get/weather")].concat();
     for event in &twice {
-        reporter.on_event(event).expect("a folder that can be written");
+        reporter.on_event(event).expect("a writable folder");
     }
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
         .expect("the folder")

@@ -1,14 +1,14 @@
-//! Whole runs over agents that behave as a test says, in a time that passes only when nobody has anything to do.
+//! Complete runs with fake agents, mostly in paused time.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
-mod cancelling;
-mod ending;
-mod functions;
-mod laws;
+mod cancellation;
+mod case_results;
+mod eval_functions;
+mod invariants;
 mod ordering;
-mod redacting;
-mod reporting;
+mod redaction;
 mod rubrics;
+mod suite_results;
 mod support;
-mod trying;
+mod trials;

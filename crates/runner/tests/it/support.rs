@@ -1,4 +1,4 @@
-//! An agent that behaves as a test says, plans for it, and what came of a run.
+//! A fake agent, plans for it, and the outcome of a run.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender};
@@ -9,7 +9,7 @@ use karat_core::assertion::{Mode, Strictness};
 use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{Agent, AgentError, Ask, Pending};
+use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, SuiteResult};
 use karat_core::staleness::CurrentTool;
@@ -21,47 +21,47 @@ use karat_testkit::clock::FixedClock;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// What a case's agent does.
+/// The behaviour of the fake agent.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
     Answer(Box<Trace>),
-    /// Says this, and that it took so long.
-    Break(String, Duration),
+    /// Fails with this message and elapsed time.
+    Fail(String, Duration),
     /// Panics while answering.
     Panic(String),
-    /// Panics before there is anything to wait for.
-    PanicAtOnce(String),
-    /// Answers, but panics when it is asked how the answer came about, on which the verdict depends.
-    PanicAtMode,
-    /// Answers `ok`, but the verdict cannot be reached before somebody has told something.
-    JudgedAfter(Arc<Mutex<Receiver<()>>>),
-    /// Answers `ok` and tells so.
-    Tell(Sender<()>),
+    /// Panics before it returns a future.
+    PanicImmediately(String),
+    /// Answers, but panics in `mode`, which judging calls.
+    PanicInMode,
+    /// Answers `ok`, but judging blocks until a signal is received.
+    JudgeAfterSignal(Arc<Mutex<Receiver<()>>>),
+    /// Answers `ok` and sends a signal.
+    Signal(Sender<()>),
 }
 
 impl Act {
-    pub(crate) fn say(response: &str) -> Self {
+    pub(crate) fn reply(response: &str) -> Self {
         Self::Answer(Box::new(Trace { response: response.to_owned(), ..Trace::default() }))
     }
 }
 
-/// Answers by message: after a while, in one of many ways. A message that nobody told it about is answered `ok`.
+/// Behaves by message, after a delay. Other messages are answered with `ok`.
 #[derive(Debug, Default)]
 pub(crate) struct FakeAgent {
     identity: String,
     stubbed: bool,
     behaviours: HashMap<String, (Duration, Act)>,
-    /// What it does when it is asked once more.
+    /// Behaviour for repeated messages, by sample.
     samples: HashMap<(String, u32), (Duration, Act)>,
     log: Arc<Mutex<Log>>,
 }
 
-/// What an agent saw.
+/// The calls that an agent received.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// When it was asked what, in this order.
-    pub(crate) begun: Vec<(Instant, String)>,
-    pub(crate) under_way: usize,
+    /// Start times and messages, in order.
+    pub(crate) started: Vec<(Instant, String)>,
+    pub(crate) in_flight: usize,
     pub(crate) peak: usize,
 }
 
@@ -76,17 +76,17 @@ impl FakeAgent {
         self
     }
 
-    pub(crate) fn called(self, identity: impl Into<String>) -> Self {
+    pub(crate) fn with_identity(self, identity: impl Into<String>) -> Self {
         Self { identity: identity.into(), ..self }
     }
 
-    /// Does not run its own tools.
+    /// Uses stubs instead of real tools.
     pub(crate) fn stubbed(self) -> Self {
         Self { stubbed: true, ..self }
     }
 
     fn behaviour(&self, case: &Case) -> (Duration, Act) {
-        self.behaviours.get(&case.input.message).cloned().unwrap_or_else(|| (Duration::ZERO, Act::say("ok")))
+        self.behaviours.get(&case.input.message).cloned().unwrap_or_else(|| (Duration::ZERO, Act::reply("ok")))
     }
 }
 
@@ -101,36 +101,36 @@ impl Agent for FakeAgent {
 
     fn mode(&self, case: &Case) -> Mode {
         match self.behaviour(case).1 {
-            Act::PanicAtMode => panic!("no verdict on {}", case.id),
-            Act::JudgedAfter(told) => told.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap(),
+            Act::PanicInMode => panic!("no verdict on {}", case.id),
+            Act::JudgeAfterSignal(signal) => signal.lock().unwrap().recv_timeout(Duration::from_secs(5)).unwrap(),
             _ => {}
         }
         if self.stubbed { Mode::Stubbed } else { Mode::Endpoint }
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> Pending<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         let started = Instant::now();
-        let presence = Presence::begin(&self.log, ask.case);
+        let guard = InFlightGuard::new(&self.log, ask.case);
         let sample = self.samples.get(&(ask.case.input.message.clone(), ask.sample));
         let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(ask.case));
-        if let Act::PanicAtOnce(what) = act {
-            drop(presence);
-            panic!("{what}");
+        if let Act::PanicImmediately(message) = act {
+            drop(guard);
+            panic!("{message}");
         }
         Box::pin(async move {
-            let _presence = presence;
+            let _guard = guard;
             if !delay.is_zero() {
                 sleep(delay).await;
             }
             let latency_ms = started.elapsed().as_secs_f64() * 1000.0;
             match act {
                 Act::Answer(trace) => Ok(Trace { latency_ms, ..*trace }),
-                Act::Break(message, elapsed) => Err(AgentError::new(message, elapsed)),
-                Act::Panic(what) | Act::PanicAtOnce(what) => panic!("{what}"),
-                Act::PanicAtMode => Ok(Trace { latency_ms, ..Trace::default() }),
-                Act::JudgedAfter(_) => Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() }),
-                Act::Tell(told) => {
-                    told.send(()).unwrap();
+                Act::Fail(message, elapsed) => Err(AgentError::new(message, elapsed)),
+                Act::Panic(message) | Act::PanicImmediately(message) => panic!("{message}"),
+                Act::PanicInMode => Ok(Trace { latency_ms, ..Trace::default() }),
+                Act::JudgeAfterSignal(_) => Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() }),
+                Act::Signal(sender) => {
+                    sender.send(()).unwrap();
                     Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() })
                 }
             }
@@ -138,26 +138,26 @@ impl Agent for FakeAgent {
     }
 }
 
-/// Counts an answer as under way until it is given or given up.
-struct Presence(Arc<Mutex<Log>>);
+/// Counts a call as in flight until it completes or is dropped.
+struct InFlightGuard(Arc<Mutex<Log>>);
 
-impl Presence {
-    fn begin(log: &Arc<Mutex<Log>>, case: &Case) -> Self {
-        let mut seen = log.lock().unwrap();
-        seen.begun.push((Instant::now(), case.input.message.clone()));
-        seen.under_way += 1;
-        seen.peak = seen.peak.max(seen.under_way);
+impl InFlightGuard {
+    fn new(log: &Arc<Mutex<Log>>, case: &Case) -> Self {
+        let mut calls = log.lock().unwrap();
+        calls.started.push((Instant::now(), case.input.message.clone()));
+        calls.in_flight += 1;
+        calls.peak = calls.peak.max(calls.in_flight);
         Self(Arc::clone(log))
     }
 }
 
-impl Drop for Presence {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.lock().unwrap().under_way -= 1;
+        self.0.lock().unwrap().in_flight -= 1;
     }
 }
 
-/// A case that wants `ok` in the response.
+/// A case that expects `ok` in the response.
 pub(crate) fn case(id: &str, message: &str) -> Case {
     let expect = Expectation { response_contains: Some(vec!["ok".to_owned()]), ..Expectation::default() };
     Case {
@@ -174,7 +174,7 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
     }
 }
 
-/// Cases whose ids and messages are the same.
+/// Cases with the messages as ids.
 pub(crate) fn cases(messages: &[&str]) -> Vec<Case> {
     messages.iter().map(|message| case(message, message)).collect()
 }
@@ -196,7 +196,7 @@ pub(crate) fn suite(tool: &str, cases: Vec<Case>) -> SuitePlan {
     }
 }
 
-/// One case at a time, a second for each.
+/// Runs one case at a time, with a timeout of one second.
 pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
     Plan {
         run_id: "run-1".to_owned(),
@@ -216,31 +216,31 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
     }
 }
 
-/// What came of a run.
-pub(crate) struct Ran {
+/// The events and totals of a run.
+pub(crate) struct FinishedRun {
     pub(crate) events: Vec<RunEvent>,
     pub(crate) totals: RunTotals,
     pub(crate) errors: Vec<ReportError>,
     pub(crate) log: Log,
 }
 
-/// Runs a plan to its end.
-pub(crate) async fn play(plan: Plan, agent: FakeAgent) -> Ran {
-    play_with(plan, agent, None, Vec::new()).await
+/// Runs a plan to completion.
+pub(crate) async fn run_plan(plan: Plan, agent: FakeAgent) -> FinishedRun {
+    run_with(plan, agent, None, Vec::new()).await
 }
 
-/// Runs a plan that is cancelled after a while.
-pub(crate) async fn play_until(millis: u64, plan: Plan, agent: FakeAgent) -> Ran {
-    play_with(plan, agent, Some(Duration::from_millis(millis)), Vec::new()).await
+/// Runs a plan and cancels it after some milliseconds.
+pub(crate) async fn run_until(millis: u64, plan: Plan, agent: FakeAgent) -> FinishedRun {
+    run_with(plan, agent, Some(Duration::from_millis(millis)), Vec::new()).await
 }
 
-/// Runs a plan with a recorder behind other reporters, and holds what came to the laws of every run.
-pub(crate) async fn play_with(
+/// Runs a plan with a recorder after other reporters, and checks the invariants of every run.
+pub(crate) async fn run_with(
     plan: Plan,
     agent: FakeAgent,
     cancel_after: Option<Duration>,
     others: Vec<Box<dyn Reporter>>,
-) -> Ran {
+) -> FinishedRun {
     let cancel = CancellationToken::new();
     if let Some(after) = cancel_after {
         let cancel = cancel.clone();
@@ -263,10 +263,10 @@ pub(crate) async fn play_with(
     let log = Arc::clone(&agent.log);
     let totals = run(plan, vec![Arc::new(agent)], &FixedClock::default(), &cancel, &mut reporters).await;
     let log = std::mem::take(&mut *log.lock().unwrap());
-    let ran =
-        Ran { events: std::mem::take(&mut *events.lock().unwrap()), totals, errors: reporters.into_errors(), log };
-    ran.check(&selected);
-    ran
+    let finished =
+        FinishedRun { events: std::mem::take(&mut *events.lock().unwrap()), totals, errors: reporters.into_errors(), log };
+    finished.check(&selected);
+    finished
 }
 
 #[derive(Default)]
@@ -279,7 +279,7 @@ impl Reporter for Recorder {
     }
 }
 
-impl Ran {
+impl FinishedRun {
     pub(crate) fn suites(&self) -> Vec<&SuiteResult> {
         let mut results = Vec::new();
         for event in &self.events {
@@ -292,7 +292,7 @@ impl Ran {
 
     /// Returns the result of the only suite.
     pub(crate) fn suite(&self) -> &SuiteResult {
-        let [suite] = self.suites()[..] else { panic!("not one suite, but {}", self.totals.suites) };
+        let [suite] = self.suites()[..] else { panic!("expected one suite, found {}", self.totals.suites) };
         suite
     }
 
@@ -312,32 +312,32 @@ impl Ran {
         ids
     }
 
-    /// Returns the messages that the agent got, in order.
-    pub(crate) fn begun(&self) -> Vec<String> {
-        self.log.begun.iter().map(|(_, message)| message.clone()).collect()
+    /// Returns the messages that the agent received, in order.
+    pub(crate) fn started(&self) -> Vec<String> {
+        self.log.started.iter().map(|(_, message)| message.clone()).collect()
     }
 
-    /// Returns what each event is about: `run`, the case's id, `suite N`, `end`.
-    pub(crate) fn story(&self) -> Vec<String> {
-        let word = |event: &RunEvent| match event {
+    /// Returns a label for each event: `run`, the id of a case, `suite N`, `end`.
+    pub(crate) fn event_labels(&self) -> Vec<String> {
+        let label = |event: &RunEvent| match event {
             RunEvent::RunStarted { .. } => "run".to_owned(),
             RunEvent::CaseFinished { result, .. } => result.id.clone(),
             RunEvent::SuiteFinished { suite, .. } => format!("suite {suite}"),
             RunEvent::RubricFinished { suite } => format!("rubric {}", suite.tool_name),
             RunEvent::RunFinished { .. } => "end".to_owned(),
         };
-        self.events.iter().map(word).collect()
+        self.events.iter().map(label).collect()
     }
 
-    /// Holds the events to what every reporter may rely on, whatever happened.
+    /// Checks the invariants that every reporter may rely on.
     fn check(&self, selected: &[usize]) {
         let [RunEvent::RunStarted { run_id, suites, total_cases }, between @ .., last] = &self.events[..] else {
-            panic!("the run does not begin with its start: {:?}", self.story());
+            panic!("the first event is not RunStarted: {:?}", self.event_labels());
         };
-        let RunEvent::RunFinished { run_id: ended, totals } = last else {
-            panic!("the run does not end with its end: {:?}", self.story());
+        let RunEvent::RunFinished { run_id: last_run_id, totals } = last else {
+            panic!("the last event is not RunFinished: {:?}", self.event_labels());
         };
-        assert_eq!(run_id, ended);
+        assert_eq!(run_id, last_run_id);
         assert_eq!(totals, &self.totals);
         assert_eq!(*total_cases, selected.iter().sum::<usize>());
         assert_eq!(suites.iter().map(|header| header.selected).collect::<Vec<_>>(), selected);
@@ -347,31 +347,31 @@ impl Ran {
         for event in between {
             match event {
                 RunEvent::CaseFinished { suite, index, result } => {
-                    assert!(*suite >= sums.suites, "{} came after its suite", result.id);
-                    let before = seen[*suite][*index].replace(Arc::clone(result));
-                    assert!(before.is_none(), "{} came twice", result.id);
+                    assert!(*suite >= sums.suites, "{} finished after its suite", result.id);
+                    let previous = seen[*suite][*index].replace(Arc::clone(result));
+                    assert!(previous.is_none(), "{} finished twice", result.id);
                 }
                 RunEvent::SuiteFinished { suite, result } => {
-                    assert_eq!(*suite, sums.suites, "suites come in order");
+                    assert_eq!(*suite, sums.suites, "suites finish in order");
                     let cases: Vec<_> = seen[*suite].iter().flatten().cloned().collect();
-                    assert_eq!(result.cases, cases, "a suite holds what was told of it, in the file's order");
+                    assert_eq!(result.cases, cases, "a suite contains its finished cases, in the order of the file");
                     assert_eq!(result.summary.total_cases + result.summary.not_run, selected[*suite]);
                     assert_eq!(&result.run_id, run_id);
                     sums.add(result);
                 }
                 RunEvent::RubricFinished { suite } => {
-                    assert_eq!(sums.suites, selected.len(), "only when all suites have ended");
+                    assert_eq!(sums.suites, selected.len(), "rubrics finish after all suites");
                     sums.rubric.get_or_insert_default().add(suite);
                 }
-                RunEvent::RunStarted { .. } | RunEvent::RunFinished { .. } => panic!("twice: {:?}", self.story()),
+                RunEvent::RunStarted { .. } | RunEvent::RunFinished { .. } => panic!("duplicate event: {:?}", self.event_labels()),
             }
         }
-        assert_eq!(sums.suites, selected.len(), "every suite is told of");
+        assert_eq!(sums.suites, selected.len(), "every suite is reported");
         sums.wall_clock_ms = totals.wall_clock_ms;
         sums.interrupted = totals.interrupted;
         sums.gates.clone_from(&totals.gates);
         assert_eq!(totals, &sums);
         assert_eq!(totals.passed + totals.failed, totals.cases);
-        assert_eq!(self.log.under_way, 0, "nobody is asked any more");
+        assert_eq!(self.log.in_flight, 0, "no call is in flight");
     }
 }

@@ -1,4 +1,4 @@
-//! A column of texts, in any of the ways in which Arrow keeps them.
+//! Text columns in any of Arrow's string and binary types.
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef};
@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Schema};
 
 use super::ArrowError;
 
-/// The texts of one record batch's column.
+/// A text column of one record batch.
 #[derive(Debug, Clone)]
 pub struct Texts(ArrayRef);
 
@@ -15,7 +15,7 @@ impl Texts {
         Self(ArrayRef::clone(column))
     }
 
-    /// Returns a row's text, none for null. It need not be UTF-8: the column may be one of bytes.
+    /// Returns a row's bytes; `None` for null. They may not be UTF-8, since the column may be binary.
     pub fn bytes(&self, row: usize) -> Option<&[u8]> {
         let column = &self.0;
         if row >= column.len() || column.is_null(row) {
@@ -32,17 +32,17 @@ impl Texts {
         })
     }
 
-    /// Returns a row's text, none for null and for what is no text.
+    /// Returns a row's text; `None` for null and for invalid UTF-8.
     pub fn text(&self, row: usize) -> Option<&str> {
         std::str::from_utf8(self.bytes(row)?).ok()
     }
 }
 
-/// Finds a column of texts by its name; the last of several, as in JSON.
+/// Finds a text column by name; of several, the last, as in JSON.
 pub(super) fn find(schema: &Schema, name: &str) -> Result<usize, ArrowError> {
     let Some(index) = schema.fields().iter().rposition(|field| field.name() == name) else {
         let columns = schema.fields().iter().map(|field| field.name().clone()).collect();
-        return Err(ArrowError::NoColumn { name: name.to_owned(), columns });
+        return Err(ArrowError::MissingColumn { name: name.to_owned(), columns });
     };
     let found = schema.field(index).data_type();
     match found {
@@ -52,14 +52,14 @@ pub(super) fn find(schema: &Schema, name: &str) -> Result<usize, ArrowError> {
         | DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
-        // What an engine makes of a column in which it has seen nothing but nulls.
+        // Some engines use this type for a column that contains only nulls.
         | DataType::Null => Ok(index),
-        other => Err(ArrowError::NotText { name: name.to_owned(), found: kind(other) }),
+        other => Err(ArrowError::NotText { name: name.to_owned(), found: type_name(other) }),
     }
 }
 
-/// Names a type as its engine does, without all that is in it.
-fn kind(data_type: &DataType) -> String {
+/// Returns the name of a type without its fields.
+fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Struct(_) => "a struct".to_owned(),
         DataType::Map(..) => "a map".to_owned(),

@@ -1,6 +1,6 @@
-//! Keeps a damaged stream from ending the program.
+//! Turns panics on damaged streams into errors.
 //!
-//! The library that reads Arrow trusts some numbers of a stream that its writer could have got wrong, and panics.
+//! The Arrow library trusts some numbers in a stream and panics if they are wrong.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -9,33 +9,33 @@ use std::sync::Once;
 use arrow_schema::ArrowError;
 
 thread_local! {
-    /// Whether a panic of this thread is expected and said in other words.
-    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+    /// Whether a panic of this thread is expected and reported as an error.
+    static EXPECTS_PANIC: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Reads something, and says in our words why it cannot be read. What was reading must not be used after that.
-pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
+/// Runs a read and converts errors and panics to messages. The reader must not be used after an error.
+pub(super) fn catch_panics<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = take_hook();
         set_hook(Box::new(move |panic| {
-            if !EXPECTED.get() {
+            if !EXPECTS_PANIC.get() {
                 before(panic);
             }
         }));
     });
-    EXPECTED.set(true);
+    EXPECTS_PANIC.set(true);
     let read = catch_unwind(AssertUnwindSafe(read));
-    EXPECTED.set(false);
+    EXPECTS_PANIC.set(false);
     match read {
         Ok(Ok(read)) => Ok(read),
-        Ok(Err(error)) => Err(said(&error)),
-        Err(_) => Err("it says one thing and holds another".to_owned()),
+        Ok(Err(error)) => Err(error_message(&error)),
+        Err(_) => Err("inconsistent data".to_owned()),
     }
 }
 
-/// Leaves out what only users of the library understand.
-fn said(error: &ArrowError) -> String {
+/// Returns an error's message without the library's prefixes.
+fn error_message(error: &ArrowError) -> String {
     let text = match error {
         ArrowError::IpcError(text) | ArrowError::ParseError(text) | ArrowError::InvalidArgumentError(text) => {
             text.clone()
@@ -44,7 +44,7 @@ fn said(error: &ArrowError) -> String {
         other => other.to_string(),
     };
     if text.contains("decompression requires") {
-        return "it is compressed, and only plain ones are read".to_owned();
+        return "compressed streams are not supported".to_owned();
     }
     text
 }

@@ -1,7 +1,7 @@
-//! Traces from other engines, and rows for them, as Arrow record batches.
+//! Reads traces from Arrow record batches and writes executions to them.
 //!
-//! Only the stream format is written: it needs no end to be read. A file (`ARROW1`) is a stream with something around
-//! it, and is read as one.
+//! Only the stream format is written, since it can be read before it is complete. The file format (`ARROW1`) wraps a
+//! stream and is read as one.
 
 mod column;
 mod guard;
@@ -12,27 +12,27 @@ pub use column::Texts;
 pub use rows::ArrowRows;
 pub use traces::{ArrowBatch, ArrowBatches, ArrowColumns, ArrowTraces, read_arrow};
 
-/// What an Arrow stream begins with.
-pub const STREAM_BEGINNING: [u8; 4] = [0xFF; 4];
+/// First bytes of an Arrow stream.
+pub const STREAM_MAGIC: [u8; 4] = [0xFF; 4];
 
-/// What an Arrow file begins with; the last two fill up.
-pub const FILE_BEGINNING: [u8; 8] = *b"ARROW1\0\0";
+/// First bytes of an Arrow file, with two bytes of padding.
+pub const FILE_MAGIC: [u8; 8] = *b"ARROW1\0\0";
 
 /// Why traces cannot be read from Arrow.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrowError {
-    /// It is something else.
-    #[error("the input is no Arrow stream")]
+    /// The input has another format.
+    #[error("the input is not an Arrow stream")]
     NotArrow,
     #[error("the input has no column '{name}'")]
-    NoColumn {
+    MissingColumn {
         name: String,
-        /// Those that it has.
+        /// The existing columns.
         columns: Vec<String>,
     },
     #[error("column '{name}' holds {found}, not text")]
     NotText { name: String, found: String },
-    /// It begins as a stream, and then does not go on as one.
-    #[error("the Arrow stream is broken: {0}")]
-    Broken(String),
+    /// The input starts as an Arrow stream but is damaged.
+    #[error("invalid Arrow stream: {0}")]
+    Invalid(String),
 }

@@ -1,4 +1,4 @@
-//! Rows of `eval_executions`, written as Arrow record batches.
+//! Writes rows of `eval_executions` as Arrow record batches.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -10,39 +10,38 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use karat_core::judgement::ErrorKind;
 use karat_evals::execution::Execution;
 
-/// How many bytes of text a record batch may have: what functions print must fill neither the memory nor a column.
-const MOST_BYTES: usize = 64 << 20;
+/// Maximum bytes of text in a record batch, which bounds memory and column size whatever functions print.
+const MAX_BATCH_TEXT_BYTES: usize = 64 << 20;
 
-/// Where all times are told.
-const ZONE: &str = "UTC";
+const TIME_ZONE: &str = "UTC";
 
-/// Writes rows, in batches that end where their writer says.
+/// Writes rows in record batches that the caller ends.
 pub struct ArrowRows<W: Write> {
     out: StreamWriter<BufWriter<W>>,
     schema: SchemaRef,
     columns: Columns,
     rows: usize,
     bytes: usize,
-    /// Whether the batch was begun in a record batch that was full.
-    begun: bool,
-    fullest: usize,
+    /// Whether a part of the current batch was written, because it was too large for one record batch.
+    is_split: bool,
+    max_batch_bytes: usize,
 }
 
 impl<W: Write> ArrowRows<W> {
-    /// Writes the schema at once, for who reads may wait for it.
+    /// Writes the schema immediately, since the reader may wait for it.
     pub fn new(out: W) -> io::Result<Self> {
         let schema = Arc::new(schema());
         let mut out = StreamWriter::try_new(BufWriter::new(out), &schema).map_err(into_io)?;
         out.flush().map_err(into_io)?;
         let columns = Columns::default();
-        Ok(Self { out, schema, columns, rows: 0, bytes: 0, begun: false, fullest: MOST_BYTES })
+        Ok(Self { out, schema, columns, rows: 0, bytes: 0, is_split: false, max_batch_bytes: MAX_BATCH_TEXT_BYTES })
     }
 
     pub fn push(&mut self, row: &Execution) -> io::Result<()> {
-        let bytes = size(row);
-        if self.rows > 0 && self.bytes + bytes > self.fullest {
+        let bytes = text_bytes(row);
+        if self.rows > 0 && self.bytes + bytes > self.max_batch_bytes {
             self.write()?;
-            self.begun = true;
+            self.is_split = true;
         }
         self.columns.push(row);
         self.rows += 1;
@@ -50,16 +49,16 @@ impl<W: Write> ArrowRows<W> {
         Ok(())
     }
 
-    /// Writes the rows since the last end as a record batch: also when there are none.
+    /// Writes the rows since the last call as a record batch, even if there are none.
     pub fn end_batch(&mut self) -> io::Result<()> {
-        if self.rows > 0 || !self.begun {
+        if self.rows > 0 || !self.is_split {
             self.write()?;
         }
-        self.begun = false;
+        self.is_split = false;
         self.out.flush().map_err(into_io)
     }
 
-    /// Says that nothing follows.
+    /// Writes the end of the stream.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.finish().map_err(into_io)
     }
@@ -73,7 +72,7 @@ impl<W: Write> ArrowRows<W> {
     }
 }
 
-/// Gives back the error of the stream that was written to, so that a closed pipe is known as one.
+/// Unwraps I/O errors, so that a closed pipe can be recognised.
 fn into_io(error: arrow_schema::ArrowError) -> io::Error {
     match error {
         arrow_schema::ArrowError::IoError(_, error) => error,
@@ -81,8 +80,8 @@ fn into_io(error: arrow_schema::ArrowError) -> io::Error {
     }
 }
 
-/// Returns how much text a row has.
-fn size(row: &Execution) -> usize {
+/// Returns the number of bytes of text in a row.
+fn text_bytes(row: &Execution) -> usize {
     let optional = [&row.trace_id, &row.reason, &row.error, &row.guest_hash];
     let texts = [&row.id, &row.eval_id, &row.stdout, &row.stderr, &row.code_hash];
     optional.into_iter().flatten().chain(texts).map(String::len).sum()
@@ -104,7 +103,7 @@ fn schema() -> Schema {
         Field::new("stderr", DataType::Utf8, false),
         Field::new("code_hash", DataType::Utf8, false),
         Field::new("guest_hash", DataType::Utf8, true),
-        Field::new("executed_at", DataType::Timestamp(TimeUnit::Millisecond, Some(ZONE.into())), true),
+        Field::new("executed_at", DataType::Timestamp(TimeUnit::Millisecond, Some(TIME_ZONE.into())), true),
     ])
 }
 
@@ -145,9 +144,9 @@ impl Columns {
         self.executed_at.append_option(executed_at.ok());
     }
 
-    /// Takes what was pushed, in the schema's order.
+    /// Returns the pushed values in the schema's order.
     fn finish(&mut self) -> Vec<ArrayRef> {
-        let executed_at = self.executed_at.finish().with_timezone(ZONE);
+        let executed_at = self.executed_at.finish().with_timezone(TIME_ZONE);
         vec![
             Arc::new(self.id.finish()),
             Arc::new(self.eval_id.finish()),
@@ -197,11 +196,11 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Vec<RecordBatch> {
         let reader = StreamReader::try_new(bytes, None).expect("a stream");
-        reader.map(|batch| batch.expect("a whole batch")).collect()
+        reader.map(|batch| batch.expect("a complete batch")).collect()
     }
 
     #[test]
-    fn the_columns_are_those_of_a_row_in_json() {
+    fn columns_match_the_json_keys() {
         let json = serde_json::to_value(row(None, None)).expect("a row");
         let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
         let schema = schema();
@@ -209,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_rows_are_read_back() {
         let mut bytes = Vec::new();
-        let mut rows = ArrowRows::new(&mut bytes).expect("memory can be written");
-        rows.push(&row(Some("t1"), None)).expect("memory can be written");
-        rows.push(&row(None, Some("too slow"))).expect("memory can be written");
-        rows.end_batch().expect("memory can be written");
-        rows.end_batch().expect("memory can be written");
-        rows.finish().expect("memory can be written");
+        let mut rows = ArrowRows::new(&mut bytes).expect("written");
+        rows.push(&row(Some("t1"), None)).expect("written");
+        rows.push(&row(None, Some("too slow"))).expect("written");
+        rows.end_batch().expect("written");
+        rows.end_batch().expect("written");
+        rows.finish().expect("written");
 
         let batches = read(&bytes);
         assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [2, 0]);
@@ -234,22 +233,22 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_there_before_the_first_row() {
+    fn writes_the_schema_before_the_first_row() {
         let mut bytes = Vec::new();
-        let rows = ArrowRows::new(&mut bytes).expect("memory can be written");
+        let rows = ArrowRows::new(&mut bytes).expect("written");
         assert!(!rows.out.get_ref().get_ref().is_empty());
         drop(rows);
         assert_eq!(read(&bytes).len(), 0);
     }
 
     #[test]
-    fn much_text_is_written_in_several_record_batches() {
+    fn splits_large_batches() {
         let mut bytes = Vec::new();
-        let mut rows = ArrowRows::new(&mut bytes).expect("memory can be written");
-        rows.fullest = 2 * size(&row(None, None));
+        let mut rows = ArrowRows::new(&mut bytes).expect("written");
+        rows.max_batch_bytes = 2 * text_bytes(&row(None, None));
         for count in [4, 5, 0, 1] {
-            (0..count).for_each(|_| rows.push(&row(None, None)).expect("memory can be written"));
-            rows.end_batch().expect("memory can be written");
+            (0..count).for_each(|_| rows.push(&row(None, None)).expect("written"));
+            rows.end_batch().expect("written");
         }
         drop(rows);
         assert_eq!(read(&bytes).iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [2, 2, 2, 2, 1, 0, 1]);

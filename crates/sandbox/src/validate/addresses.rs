@@ -1,9 +1,8 @@
-//! Tells whether a function could make a text of an address.
+//! Checks whether a function could convert a memory address to text.
 //!
-//! Functions, methods and iterators show where they are in memory when they become a text, and that depends on the
-//! traces before. They cannot be kept from doing so; but in most sources they never go where they could. So this is
-//! again a list of what is known to be harmless: a function is called or handed to what calls it, and an iterator is used
-//! up where it stands. Whatever else is done with one is a "no".
+//! The text of functions, methods and iterators contains their address, which depends on earlier traces. So this is a
+//! list of what is known to be harmless: a function is called or passed to code that calls it, and an iterator is
+//! consumed in place. Any other use counts as harmful.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +11,13 @@ use ruff_python_ast::{
     Arguments, CmpOp, Comprehension, Expr, ExprCall, ExprContext, Keyword, PatternKeyword, Stmt, StmtFunctionDef,
 };
 
-use super::known::{COMPUTING, CONSTANTS};
+use super::python_names::{COMPUTING, CONSTANTS};
 
-/// Built-in functions whose value is an iterator, and how many of their first arguments are functions.
+/// Built-in functions that return an iterator, with the number of leading arguments that are functions.
 const ITERATORS: [(&str, usize); 6] =
     [("enumerate", 0), ("filter", 1), ("iter", 0), ("map", 1), ("reversed", 0), ("zip", 0)];
 
-/// Built-in functions that use an iterator up.
+/// Built-in functions that consume an iterator.
 const CONSUMING: [&str; 14] = [
     "all",
     "any",
@@ -36,7 +35,7 @@ const CONSUMING: [&str; 14] = [
     "tuple",
 ];
 
-/// Methods that use an iterator up.
+/// Methods that consume an iterator.
 const CONSUMING_METHODS: [&str; 14] = [
     "difference",
     "difference_update",
@@ -54,17 +53,17 @@ const CONSUMING_METHODS: [&str; 14] = [
     "update",
 ];
 
-/// Methods whose value is an iterator.
+/// Methods that return an iterator.
 const ITERATING_METHODS: [&str; 2] = ["finditer", "scanner"];
 
-/// Methods that take a function for what is put in.
+/// Methods that take a function for the replacement.
 const REPLACING_METHODS: [&str; 2] = ["sub", "subn"];
 
-/// Arguments that are functions, whatever they are given to.
+/// Keyword arguments that are functions in every call.
 const FUNCTION_ARGUMENTS: [&str; 8] =
     ["default", "key", "object_hook", "object_pairs_hook", "parse_constant", "parse_float", "parse_int", "repl"];
 
-/// Attributes that are no methods.
+/// Attributes that are not methods.
 const DATA: [&str; 29] = [
     "args",
     "colno",
@@ -97,35 +96,34 @@ const DATA: [&str; 29] = [
     "value",
 ];
 
-/// Tells whether nothing that shows its address can become a text.
+/// Whether no object whose text contains its address can be converted to text.
 pub(super) fn shows_no_address(body: &[Stmt]) -> bool {
-    let mut makers = Makers::default();
-    makers.visit_body(body);
-    let mut addresses = Addresses { makers: &makers, is_clean: true };
+    let mut definitions = Definitions::default();
+    definitions.visit_body(body);
+    let mut addresses = Addresses { definitions: &definitions, is_harmless: true };
     addresses.visit_body(body);
-    addresses.is_clean
+    addresses.is_harmless
 }
 
-/// The names that stand for functions in any scope.
+/// Names of functions and modules in any scope.
 #[derive(Default)]
-struct Makers<'a> {
+struct Definitions<'a> {
     functions: BTreeSet<&'a str>,
-    /// Those among them whose value is a generator.
+    /// Functions that return a generator.
     generators: BTreeSet<&'a str>,
-    /// Those that stand for a module.
     modules: BTreeSet<&'a str>,
-    /// The functions around what is looked at.
-    around: Vec<&'a str>,
+    /// The enclosing functions of the current node.
+    enclosing: Vec<&'a str>,
 }
 
-impl<'a> SourceOrderVisitor<'a> for Makers<'a> {
+impl<'a> SourceOrderVisitor<'a> for Definitions<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::FunctionDef(function) => {
                 self.functions.insert(&function.name);
-                self.around.push(&function.name);
+                self.enclosing.push(&function.name);
                 walk_stmt(self, stmt);
-                self.around.pop();
+                self.enclosing.pop();
             }
             Stmt::Import(import) => {
                 self.modules
@@ -144,24 +142,24 @@ impl<'a> SourceOrderVisitor<'a> for Makers<'a> {
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         if matches!(expr, Expr::Yield(_) | Expr::YieldFrom(_)) {
-            self.generators.extend(self.around.last());
+            self.generators.extend(self.enclosing.last());
         }
         walk_expr(self, expr);
     }
 }
 
 struct Addresses<'m, 'a> {
-    makers: &'m Makers<'a>,
-    is_clean: bool,
+    definitions: &'m Definitions<'a>,
+    is_harmless: bool,
 }
 
 impl<'a> Addresses<'_, 'a> {
-    fn dirty(&mut self) {
-        self.is_clean = false;
+    fn mark_harmful(&mut self) {
+        self.is_harmless = false;
     }
 
-    /// Looks at what is called, or is given to something that calls it.
-    fn called(&mut self, function: &'a Expr) {
+    /// Visits an expression that is called or passed to code that calls it.
+    fn visit_called(&mut self, function: &'a Expr) {
         match function {
             Expr::Name(_) => {}
             Expr::Attribute(attribute) => self.visit_expr(&attribute.value),
@@ -175,8 +173,8 @@ impl<'a> Addresses<'_, 'a> {
         }
     }
 
-    /// Looks at what is used up where it stands.
-    fn consumed(&mut self, iterable: &'a Expr) {
+    /// Visits an expression that is consumed in place.
+    fn visit_consumed(&mut self, iterable: &'a Expr) {
         match iterable {
             Expr::Generator(generator) => {
                 self.visit_expr(&generator.elt);
@@ -188,57 +186,57 @@ impl<'a> Addresses<'_, 'a> {
     }
 
     fn call(&mut self, call: &'a ExprCall, is_consumed: bool) {
-        self.called(&call.func);
+        self.visit_called(&call.func);
         let name = call.func.as_name_expr().map(|name| name.id.as_str());
         let method = call.func.as_attribute_expr().map(|attribute| attribute.attr.as_str());
         let iterator = ITERATORS.iter().find(|(iterator, _)| name == Some(iterator));
-        let is_generator = name.is_some_and(|name| self.makers.generators.contains(name));
+        let is_generator = name.is_some_and(|name| self.definitions.generators.contains(name));
         let is_iterating = method.is_some_and(|method| ITERATING_METHODS.contains(&method));
         if (iterator.is_some() || is_generator || is_iterating) && !is_consumed {
-            self.dirty();
+            self.mark_harmful();
         }
-        let is_own = name.is_some_and(|name| self.makers.functions.contains(name));
-        let uses_up = !is_own
+        let is_own = name.is_some_and(|name| self.definitions.functions.contains(name));
+        let consumes = !is_own
             && (iterator.is_some()
                 || name.is_some_and(|name| CONSUMING.contains(&name))
                 || method.is_some_and(|method| CONSUMING_METHODS.contains(&method)));
         let replaces = method.is_some_and(|method| REPLACING_METHODS.contains(&method));
         let functions = iterator.map_or(0, |(_, functions)| *functions);
-        self.arguments(&call.arguments, functions, uses_up, replaces, is_own);
+        self.arguments(&call.arguments, functions, consumes, replaces, is_own);
     }
 
-    fn arguments(&mut self, arguments: &'a Arguments, functions: usize, uses_up: bool, replaces: bool, is_own: bool) {
+    fn arguments(&mut self, arguments: &'a Arguments, functions: usize, consumes: bool, replaces: bool, is_own: bool) {
         for (place, argument) in arguments.args.iter().enumerate() {
             if (place < functions || replaces)
                 && (argument.is_name_expr() || argument.is_lambda_expr() || is_method(argument))
             {
-                self.called(argument);
+                self.visit_called(argument);
             } else if let Expr::Starred(starred) = argument {
-                self.consumed(&starred.value);
-            } else if uses_up {
-                self.consumed(argument);
+                self.visit_consumed(&starred.value);
+            } else if consumes {
+                self.visit_consumed(argument);
             } else {
                 self.visit_expr(argument);
             }
         }
         for Keyword { arg, value, .. } in &arguments.keywords {
             let is_function = arg.as_ref().is_some_and(|name| FUNCTION_ARGUMENTS.contains(&name.as_str()));
-            if is_function && !is_own { self.called(value) } else { self.visit_expr(value) }
+            if is_function && !is_own { self.visit_called(value) } else { self.visit_expr(value) }
         }
     }
 
     fn attribute(&mut self, value: &'a Expr, attr: &str) {
         let base = value.as_name_expr().map(|name| name.id.as_str());
-        let is_module = base.is_some_and(|name| self.makers.modules.contains(name));
+        let is_module = base.is_some_and(|name| self.definitions.modules.contains(name));
         let is_type = base.is_some_and(|name| COMPUTING.contains(&name) || CONSTANTS.contains(&name));
         if !is_module && !is_type && !DATA.contains(&attr) && attr != "__name__" {
-            self.dirty();
+            self.mark_harmful();
         }
         self.visit_expr(value);
     }
 }
 
-/// Tells whether an expression is a method as people hand one on, `str.lower`.
+/// Whether an expression is a method that is passed as a value, such as `str.lower`.
 fn is_method(expr: &Expr) -> bool {
     expr.as_attribute_expr().is_some_and(|attribute| attribute.value.is_name_expr())
 }
@@ -248,7 +246,7 @@ impl<'a> SourceOrderVisitor<'a> for Addresses<'_, 'a> {
         match stmt {
             Stmt::FunctionDef(StmtFunctionDef { decorator_list, parameters, body, .. }) => {
                 if !decorator_list.is_empty() {
-                    self.dirty();
+                    self.mark_harmful();
                 }
                 self.visit_parameters(parameters);
                 self.visit_body(body);
@@ -260,14 +258,14 @@ impl<'a> SourceOrderVisitor<'a> for Addresses<'_, 'a> {
                 let are_names = assign.targets.iter().all(Expr::is_name_expr);
                 let are_unpacked = assign.targets.iter().all(|target| target.is_tuple_expr() || target.is_list_expr());
                 match &*assign.value {
-                    Expr::Lambda(_) if are_names => self.called(&assign.value),
-                    value if are_unpacked => self.consumed(value),
+                    Expr::Lambda(_) if are_names => self.visit_called(&assign.value),
+                    value if are_unpacked => self.visit_consumed(value),
                     value => self.visit_expr(value),
                 }
             }
             Stmt::For(loops) => {
                 self.visit_expr(&loops.target);
-                self.consumed(&loops.iter);
+                self.visit_consumed(&loops.iter);
                 self.visit_body(&loops.body);
                 self.visit_body(&loops.orelse);
             }
@@ -278,40 +276,40 @@ impl<'a> SourceOrderVisitor<'a> for Addresses<'_, 'a> {
     fn visit_annotation(&mut self, _annotation: &'a Expr) {}
 
     fn visit_pattern_keyword(&mut self, keyword: &'a PatternKeyword) {
-        self.is_clean &= DATA.contains(&keyword.attr.as_str());
+        self.is_harmless &= DATA.contains(&keyword.attr.as_str());
         self.visit_pattern(&keyword.pattern);
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
         self.visit_expr(&comprehension.target);
-        self.consumed(&comprehension.iter);
+        self.visit_consumed(&comprehension.iter);
         comprehension.ifs.iter().for_each(|condition| self.visit_expr(condition));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(name) if name.ctx == ExprContext::Load => {
-                if self.makers.functions.contains(name.id.as_str()) {
-                    self.dirty();
+                if self.definitions.functions.contains(name.id.as_str()) {
+                    self.mark_harmful();
                 }
             }
-            Expr::Lambda(_) | Expr::Generator(_) => self.dirty(),
+            Expr::Lambda(_) | Expr::Generator(_) => self.mark_harmful(),
             Expr::Attribute(attribute) => self.attribute(&attribute.value, &attribute.attr),
             Expr::Call(call) => {
                 if call.func.as_name_expr().is_some_and(|name| name.id == "getattr") {
                     let named = call.arguments.args.get(1).and_then(Expr::as_string_literal_expr);
-                    self.is_clean &= named.is_some_and(|name| DATA.contains(&name.value.to_str()));
+                    self.is_harmless &= named.is_some_and(|name| DATA.contains(&name.value.to_str()));
                 }
                 self.call(call, false);
             }
             Expr::Compare(compare) => {
                 self.visit_expr(&compare.left);
                 for (op, side) in compare.ops.iter().zip(&*compare.comparators) {
-                    if matches!(op, CmpOp::In | CmpOp::NotIn) { self.consumed(side) } else { self.visit_expr(side) }
+                    if matches!(op, CmpOp::In | CmpOp::NotIn) { self.visit_consumed(side) } else { self.visit_expr(side) }
                 }
             }
-            Expr::Starred(starred) => self.consumed(&starred.value),
-            Expr::YieldFrom(from) => self.consumed(&from.value),
+            Expr::Starred(starred) => self.visit_consumed(&starred.value),
+            Expr::YieldFrom(from) => self.visit_consumed(&from.value),
             other => walk_expr(self, other),
         }
     }

@@ -1,4 +1,4 @@
-//! Finds the one function that judges a trace.
+//! Finds the eval function of a source.
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Alias, Comprehension, Expr, ExprContext, Identifier, Stmt, StmtFunctionDef};
@@ -8,12 +8,12 @@ use crate::function::{Finding, Rule};
 
 const PREFIX: &str = "eval_";
 
-/// Returns the name of the eval function, and what is wrong with it or with its being the only one.
+/// Returns the name of the eval function, and the findings about it.
 pub(super) fn find(body: &[Stmt]) -> (Option<String>, Vec<Finding>) {
     let mut top = TopLevel::default();
     for stmt in body {
         if let Stmt::FunctionDef(function) = stmt {
-            top.function(function);
+            top.add_function(function);
         } else {
             top.visit_stmt(stmt);
         }
@@ -38,7 +38,7 @@ fn finding(range: TextRange, message: String, help: &str) -> Finding {
 
 fn none_found(body: &[Stmt]) -> Finding {
     let other = body.iter().find_map(Stmt::as_function_def_stmt).map(|function| function.name.range());
-    let message = "there is no function whose name begins with 'eval_'".to_owned();
+    let message = "no function whose name starts with 'eval_'".to_owned();
     finding(other.unwrap_or_default(), message, "write 'def eval_NAME(trace):' at the top level")
 }
 
@@ -47,49 +47,49 @@ fn several_found(first: &StmtFunctionDef, second: &StmtFunctionDef, all: &[&Stmt
         format!("'{}' is defined more than once", first.name)
     } else {
         let names: Vec<String> = all.iter().map(|function| format!("'{}'", function.name)).collect();
-        format!("there is more than one eval function: {}", names.join(", "))
+        format!("more than one eval function: {}", names.join(", "))
     };
-    finding(second.name.range(), message, "put each into a file of its own; a helper's name begins in another way")
+    finding(second.name.range(), message, "put each into its own file; name helpers without the prefix 'eval_'")
 }
 
 /// Checks that the function can be called with a trace and return a verdict.
 fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let name = &function.name;
     if function.is_async {
-        let message = format!("'{name}' is async, so a call returns no verdict");
+        let message = format!("'{name}' is async, so it does not return a verdict");
         findings.push(finding(name.range(), message, "write 'def' without 'async'"));
     }
     let parameters = &function.parameters;
     let positional = parameters.posonlyargs.len() + parameters.args.len();
-    let are_others = parameters.vararg.is_some() || parameters.kwarg.is_some() || !parameters.kwonlyargs.is_empty();
-    if positional != 1 || are_others {
+    let has_others = parameters.vararg.is_some() || parameters.kwarg.is_some() || !parameters.kwonlyargs.is_empty();
+    if positional != 1 || has_others {
         let message = format!("'{name}' must have exactly one parameter, the trace");
-        findings.push(finding(parameters.range(), message, "it is called with the trace and nothing else"));
+        findings.push(finding(parameters.range(), message, "the function is called with the trace as its only argument"));
     }
     let mut yields = Yields::default();
     yields.visit_body(&function.body);
     if let Some(range) = yields.first {
-        let message = format!("'{name}' yields, so a call returns a generator and no verdict");
+        let message = format!("'{name}' contains 'yield', so it returns a generator instead of a verdict");
         findings.push(finding(range, message, "return a tuple of a boolean and a string"));
     }
 }
 
-/// Refuses what could give the eval function's name another value while it runs.
+/// Rejects code that could rebind the eval function's name at run time.
 struct Rebinding<'f>(&'f mut Vec<Finding>);
 
 impl<'a> SourceOrderVisitor<'a> for Rebinding<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         if let Stmt::Global(global) = stmt {
             for name in global.names.iter().filter(|name| name.starts_with(PREFIX)) {
-                let message = format!("'{name}' could become something else than the function");
-                self.0.push(finding(name.range(), message, "a global variable's name begins in another way"));
+                let message = format!("'{name}' could be rebound to another value");
+                self.0.push(finding(name.range(), message, "name global variables without the prefix 'eval_'"));
             }
         }
         walk_stmt(self, stmt);
     }
 }
 
-/// Looks for the first `yield` of a function's own.
+/// Finds the first `yield` of a function, without nested functions.
 #[derive(Default)]
 struct Yields {
     first: Option<TextRange>,
@@ -113,7 +113,7 @@ impl<'a> SourceOrderVisitor<'a> for Yields {
     }
 }
 
-/// Collects what is defined at the top level under a name that begins with `eval_`.
+/// Collects top-level definitions whose name starts with `eval_`.
 #[derive(Default)]
 struct TopLevel<'a> {
     functions: Vec<&'a StmtFunctionDef>,
@@ -121,20 +121,20 @@ struct TopLevel<'a> {
 }
 
 impl<'a> TopLevel<'a> {
-    fn function(&mut self, function: &'a StmtFunctionDef) {
+    fn add_function(&mut self, function: &'a StmtFunctionDef) {
         if function.name == *PREFIX {
             let message = "a name must follow 'eval_'".to_owned();
-            self.findings.push(finding(function.name.range(), message, "say what it judges, as 'eval_tone' does"));
+            self.findings.push(finding(function.name.range(), message, "name what it judges, for example 'eval_tone'"));
         } else if function.name.starts_with(PREFIX) {
             self.functions.push(function);
         }
     }
 
-    /// Refuses a name of which it would not be clear that it is not the function's.
-    fn other(&mut self, name: &str, range: TextRange) {
+    /// Rejects the prefix for names that are not functions.
+    fn reject_prefix(&mut self, name: &str, range: TextRange) {
         if name.starts_with(PREFIX) {
-            let message = format!("'{name}' is no function made by 'def'");
-            let help = "at the top level, only the eval function's name may begin with 'eval_'";
+            let message = format!("'{name}' is not a function defined with 'def'");
+            let help = "at the top level, only the eval function's name may start with 'eval_'";
             self.findings.push(finding(range, message, help));
         }
     }
@@ -143,21 +143,21 @@ impl<'a> TopLevel<'a> {
 impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            // One by itself is not visited.
+            // Functions directly at the top level are not visited.
             Stmt::FunctionDef(function) if function.name.starts_with(PREFIX) => {
-                let message = format!("'{}' is defined only under a condition", function.name);
-                let help = "the eval function stands at the top level, in no other statement";
+                let message = format!("'{}' is defined conditionally", function.name);
+                let help = "define the eval function at the top level, outside of any other statement";
                 self.findings.push(finding(function.name.range(), message, help));
             }
             Stmt::FunctionDef(_) => {}
-            Stmt::ClassDef(class) => self.other(&class.name, class.name.range()),
+            Stmt::ClassDef(class) => self.reject_prefix(&class.name, class.name.range()),
             other => walk_stmt(self, other),
         }
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
-            Expr::Name(name) if name.ctx != ExprContext::Load => self.other(&name.id, name.range()),
+            Expr::Name(name) if name.ctx != ExprContext::Load => self.reject_prefix(&name.id, name.range()),
             Expr::Lambda(_) => {}
             Expr::Attribute(attribute) => self.visit_expr(&attribute.value),
             other => walk_expr(self, other),
@@ -165,7 +165,7 @@ impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
     }
 
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        // Its targets are its own.
+        // Its targets are local to it.
         self.visit_expr(&comprehension.iter);
         for condition in &comprehension.ifs {
             self.visit_expr(condition);
@@ -174,7 +174,7 @@ impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
 
     fn visit_alias(&mut self, alias: &'a Alias) {
         let bound = alias.asname.as_ref().unwrap_or(&alias.name);
-        self.other(bound, bound.range());
+        self.reject_prefix(bound, bound.range());
     }
 
     fn visit_keyword(&mut self, keyword: &'a ruff_python_ast::Keyword) {
@@ -182,6 +182,6 @@ impl<'a> SourceOrderVisitor<'a> for TopLevel<'a> {
     }
 
     fn visit_identifier(&mut self, identifier: &'a Identifier) {
-        self.other(identifier, identifier.range());
+        self.reject_prefix(identifier, identifier.range());
     }
 }

@@ -1,5 +1,5 @@
-//! Finds what is nested too deeply, before it is parsed: a parser takes a piece of the stack for each level, and so
-//! does whoever walks or drops the tree. Only tokens are looked at, which takes no stack.
+//! Rejects sources that are nested too deeply. This uses tokens, since parsing, walking and dropping a tree take stack
+//! for each level.
 
 use std::ops::Range;
 
@@ -9,65 +9,65 @@ use ruff_python_parser::lexer::lex;
 
 use crate::function::{Finding, Rule};
 
-/// How many brackets may stand in each other. Python allows 200, but what the parser of the guest has room for is less.
-const MOST_BRACKETS: usize = 100;
-/// How many comprehensions and lambdas may stand in each other; the guest's compiler has no room for 80.
-const MOST_SCOPES: usize = 20;
-/// How many blocks may stand in each other, as in Python itself.
-const MOST_BLOCKS: usize = 100;
-/// How many operators, calls and brackets may be within each other.
-const MOST_LEVELS: usize = 1000;
+/// Maximum depth of brackets. Python allows 200, but the guest's parser has less stack.
+const MAX_BRACKETS: usize = 100;
+/// Maximum depth of comprehensions and lambdas; the guest's compiler fails at 80.
+const MAX_SCOPES: usize = 20;
+/// Maximum depth of blocks, as in Python.
+const MAX_BLOCKS: usize = 100;
+/// Maximum depth of operators, calls and brackets.
+const MAX_LEVELS: usize = 1000;
 
-/// Returns the place that is nested too deeply, or the bracket without an end that makes it look so.
+/// Returns a finding for nesting that is too deep, or for the unclosed bracket that causes it.
 pub(super) fn find_too_deep(source: &str) -> Option<Finding> {
-    let measured = Measured::of(source);
+    let measured = Nesting::measure(source);
     if !measured.is_too_deep {
         return None;
     }
     let unclosed = measured.unclosed.filter(|_| !measured.has_too_many_brackets);
     if let Some(ordinal) = unclosed {
-        let range = last_of_prefix(source, |prefix| Measured::of(prefix).opened >= ordinal);
-        let message = "a bracket is opened here and never closed".to_owned();
+        let range = last_of_prefix(source, |prefix| Nesting::measure(prefix).opened >= ordinal);
+        let message = "unclosed bracket".to_owned();
         return Some(Finding { rule: Rule::Syntax, message, help: None, range });
     }
-    let range = last_of_prefix(source, |prefix| Measured::of(prefix).is_too_deep);
-    let message = "this is nested too deeply".to_owned();
+    let range = last_of_prefix(source, |prefix| Nesting::measure(prefix).is_too_deep);
+    let message = "nested too deeply".to_owned();
     let help = format!(
-        "at most {MOST_BRACKETS} brackets, {MOST_BLOCKS} blocks, {MOST_SCOPES} comprehensions or {MOST_LEVELS} operators \
-         may stand in each other"
+        "the maximum depth is {MAX_BRACKETS} brackets, {MAX_BLOCKS} blocks, {MAX_SCOPES} comprehensions and \
+         {MAX_LEVELS} operators"
     );
     Some(Finding { rule: Rule::Size, message, help: Some(help), range })
 }
 
-/// How deep a source goes.
+/// The nesting of a source.
 #[derive(Default)]
-struct Measured {
+struct Nesting {
     is_too_deep: bool,
     has_too_many_brackets: bool,
-    /// How many brackets it opens, those of interpolated strings as well.
+    /// Number of opening brackets, including those of interpolated strings.
     opened: usize,
-    /// Which of them, counted from 1, is the outermost that is open at the end.
+    /// Ordinal, from 1, of the outermost bracket that is open at the end.
     unclosed: Option<usize>,
 }
 
-/// What stands between two brackets, so far.
+/// The content of a bracket so far.
 #[derive(Default)]
 struct Level {
-    /// How many tokens there were that can put what follows, or what was before, one level deeper.
+    /// Number of tokens that can add a level of nesting.
     deepening: usize,
-    /// Where there are some, a comma may stand within a lambda's parameters, and ends nothing. One after the other
-    /// looks as one in the other does; nobody has so many of either.
+    /// Number of lambdas. With a lambda, a comma may separate its parameters and does not end an expression.
+    /// Consecutive lambdas count as nested, which does not matter in practice.
     lambdas: usize,
-    /// It is a comprehension.
+    /// Whether it is a comprehension.
     has_for: bool,
-    /// How many comprehensions and lambdas are within each other in what was opened and closed here.
+    /// Maximum depth of comprehensions and lambdas in closed brackets within this one.
     inner: usize,
-    /// Which bracket opened it, counted from 1.
+    /// Ordinal of the opening bracket, from 1.
     ordinal: usize,
 }
 
-impl Measured {
-    fn of(source: &str) -> Self {
+impl Nesting {
+    fn measure(source: &str) -> Self {
         let mut lexer = lex(source, Mode::Module);
         let mut measured = Self::default();
         let (mut levels, mut depth, mut blocks) = (vec![Level::default()], 0_usize, 0_usize);
@@ -77,7 +77,7 @@ impl Measured {
             match kind {
                 TokenKind::EndOfFile => return measured,
                 TokenKind::Newline => {
-                    // There is one at the end of the source, whatever is open.
+                    // The lexer emits one at the end of the source even if brackets are open.
                     measured.unclosed = levels.get(1).map(|level| level.ordinal);
                     levels.truncate(1);
                     levels[0] = Level::default();
@@ -90,7 +90,7 @@ impl Measured {
                 | TokenKind::Lbrace
                 | TokenKind::FStringStart
                 | TokenKind::TStringStart => {
-                    // A call of a call is one deeper as well, after its bracket is closed.
+                    // `f()()` is one level deeper even after its brackets are closed.
                     level.deepening += 1;
                     depth += 1;
                     measured.opened += 1;
@@ -109,7 +109,7 @@ impl Measured {
                         if let Some(level) = levels.last_mut() {
                             level.inner = level.inner.max(scopes);
                         }
-                        measured.is_too_deep |= scopes > MOST_SCOPES;
+                        measured.is_too_deep |= scopes > MAX_SCOPES;
                     }
                 }
                 TokenKind::Comma if level.lambdas == 0 => depth -= std::mem::take(&mut level.deepening),
@@ -124,19 +124,19 @@ impl Measured {
                 | TokenKind::NonLogicalNewline => {}
                 other => {
                     level.lambdas += usize::from(other == TokenKind::Lambda);
-                    measured.is_too_deep |= level.lambdas > MOST_SCOPES;
+                    measured.is_too_deep |= level.lambdas > MAX_SCOPES;
                     level.has_for |= other == TokenKind::For;
                     level.deepening += 1;
                     depth += 1;
                 }
             }
-            measured.has_too_many_brackets |= levels.len() > MOST_BRACKETS + 1;
-            measured.is_too_deep |= measured.has_too_many_brackets || depth > MOST_LEVELS || blocks > MOST_BLOCKS;
+            measured.has_too_many_brackets |= levels.len() > MAX_BRACKETS + 1;
+            measured.is_too_deep |= measured.has_too_many_brackets || depth > MAX_LEVELS || blocks > MAX_BLOCKS;
         }
     }
 }
 
-/// Returns the last character of the shortest beginning of which something is true; it stays true for longer ones.
+/// Returns the last character of the shortest prefix for which a monotonic predicate is true.
 fn last_of_prefix(source: &str, is_true: impl Fn(&str) -> bool) -> Range<usize> {
     let ends: Vec<usize> = source.char_indices().map(|(at, letter)| at + letter.len_utf8()).collect();
     let index = ends.partition_point(|end| !is_true(&source[..*end])).min(ends.len().saturating_sub(1));

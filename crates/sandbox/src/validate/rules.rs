@@ -1,4 +1,4 @@
-//! What a source may not name: modules, functions and attributes that lead out of it.
+//! Checks a source for blocked modules, names and attributes.
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_body, walk_expr, walk_stmt, walk_type_params};
 use ruff_python_ast::{
@@ -8,16 +8,15 @@ use ruff_text_size::{Ranged, TextRange};
 
 use crate::function::{Finding, Rule};
 
-/// What can be imported.
-const MODULES: [&str; 3] = ["json", "re", "typing"];
+const ALLOWED_MODULES: [&str; 3] = ["json", "re", "typing"];
 
-/// How many decimal digits Python reads.
-const MOST_DIGITS: usize = 4300;
+/// Maximum number of decimal digits that Python parses.
+const MAX_INTEGER_DIGITS: usize = 4300;
 
-/// What is not there, and stands for running code, reading files or waiting for a person.
+/// Built-ins that the guest lacks: they run code, read files or wait for input.
 pub(super) const BLOCKED: [&str; 7] = ["eval", "exec", "compile", "__import__", "open", "input", "breakpoint"];
 
-/// The special methods that a class may have from another one.
+/// Special methods that may be called on `super()`.
 const INHERITED: [&str; 27] = [
     "__add__",
     "__bool__",
@@ -48,7 +47,7 @@ const INHERITED: [&str; 27] = [
     "__sub__",
 ];
 
-/// Where names are bound.
+/// A scope in which names are bound.
 enum Scope<'a> {
     Module,
     /// With the special names that its body defines.
@@ -68,21 +67,21 @@ pub(super) fn check(body: &[Stmt]) -> Vec<Finding> {
     names.findings
 }
 
-/// Tells whether a name is one of Python's own special ones.
+/// Whether a name is a double-underscore name.
 pub(super) fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__") && name.contains(|letter| letter != '_')
 }
 
 impl<'a> Names<'a> {
-    fn find(&mut self, rule: Rule, range: TextRange, message: String, help: Option<&str>) {
+    fn report(&mut self, rule: Rule, range: TextRange, message: String, help: Option<&str>) {
         self.findings.push(Finding { rule, message, help: help.map(str::to_owned), range: range.into() });
     }
 
     fn import(&mut self, module: &Identifier) {
         let root = module.split('.').next().unwrap_or_default();
-        if !MODULES.contains(&root) {
+        if !ALLOWED_MODULES.contains(&root) {
             let help = Some("only json, re and typing can be imported");
-            self.find(Rule::Import, module.range(), format!("import of '{module}' is not allowed"), help);
+            self.report(Rule::Import, module.range(), format!("import of '{module}' is not allowed"), help);
         } else if let Some(part) = module.split('.').find(|part| is_dunder(part)) {
             self.dunder(part, "attribute", module.range());
         }
@@ -99,19 +98,19 @@ impl<'a> Names<'a> {
 
     fn dunder(&mut self, name: &str, what: &str, range: TextRange) {
         let help = Some("a class may define its own special methods, and '__name__' may be read");
-        self.find(Rule::Dunder, range, format!("the double-underscore {what} '{name}' is not allowed"), help);
+        self.report(Rule::Dunder, range, format!("the double-underscore {what} '{name}' is not allowed"), help);
     }
 
     fn blocked(&mut self, name: &str, is_bound: bool, range: TextRange) {
         let help = match name {
-            "compile" => Some("'re.compile' is fine: write it with the module's name"),
-            _ if is_bound => Some("give it another name, also where it is your own"),
+            "compile" => Some("'re.compile' is allowed with the module's name"),
+            _ if is_bound => Some("choose another name; the name is blocked even for your own definitions"),
             _ => None,
         };
-        self.find(Rule::Name, range, format!("the name '{name}' is blocked"), help);
+        self.report(Rule::Name, range, format!("the name '{name}' is blocked"), help);
     }
 
-    /// Looks at a name that is given to something.
+    /// Checks a name that is bound.
     fn bound(&mut self, name: &Identifier) {
         if BLOCKED.contains(&name.as_str()) {
             self.blocked(name, true, name.range());
@@ -188,7 +187,7 @@ fn defined(stmt: &Stmt) -> Vec<&str> {
     }
 }
 
-/// Tells whether an expression is `super()`.
+/// Whether an expression is `super()`.
 fn is_super(expr: &Expr) -> bool {
     let Expr::Call(call) = expr else { return false };
     call.arguments.is_empty() && call.func.as_name_expr().is_some_and(|name| name.id == "super")
@@ -209,7 +208,7 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
                 let before = self.findings.len();
                 if import.level > 0 {
                     let message = "a relative import is not allowed".to_owned();
-                    self.find(Rule::Import, import.range(), message, Some("an eval function is a single file"));
+                    self.report(Rule::Import, import.range(), message, Some("an eval function is a single file"));
                 } else if let Some(module) = &import.module {
                     self.import(module);
                 }
@@ -242,8 +241,8 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
             }
             Expr::NumberLiteral(number) => {
                 let digits = number.value.as_int().map(ToString::to_string).unwrap_or_default();
-                if digits.len() > MOST_DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()) {
-                    let message = format!("a number may have at most {MOST_DIGITS} digits");
+                if digits.len() > MAX_INTEGER_DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                    let message = format!("a number may have at most {MAX_INTEGER_DIGITS} digits");
                     self.findings.push(Finding {
                         rule: Rule::Syntax,
                         message,
@@ -263,7 +262,7 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
     }
 
     fn visit_pattern_keyword(&mut self, keyword: &'a PatternKeyword) {
-        // It reads the attribute.
+        // The pattern reads the attribute.
         if is_dunder(&keyword.attr) && keyword.attr != *"__name__" {
             self.dunder(&keyword.attr, "attribute", keyword.attr.range());
         }

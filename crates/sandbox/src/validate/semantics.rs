@@ -1,4 +1,4 @@
-//! Finds what parses and is no Python all the same: a `return` outside of a function, a parameter given twice.
+//! Finds errors that the parser does not, such as a `return` outside a function or a duplicate parameter.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use ruff_python_parser::semantic_errors::{
 };
 use ruff_text_size::TextRange;
 
-/// Returns what is wrong with statements that were parsed.
+/// Returns the semantic syntax errors of parsed statements.
 pub(super) fn check(body: &[Stmt], source: &str, version: PythonVersion) -> Vec<(String, TextRange)> {
     let mut checker = SemanticSyntaxChecker::new();
     let context = Context { source, version, scopes: vec![Scope::Module], loops: 0, errors: RefCell::default() };
@@ -29,12 +29,12 @@ enum Scope {
     Generator,
 }
 
-/// Where the walk is.
+/// The current position of the walk.
 struct Context<'s> {
     source: &'s str,
     version: PythonVersion,
     scopes: Vec<Scope>,
-    /// How many loops of the same function this is in.
+    /// Number of enclosing loops in the same function.
     loops: usize,
     errors: RefCell<Vec<SemanticSyntaxError>>,
 }
@@ -44,7 +44,7 @@ impl Context<'_> {
         self.scopes.last().copied().unwrap_or(Scope::Module)
     }
 
-    /// Returns the nearest scope that is no comprehension.
+    /// Returns the nearest scope that is not a comprehension.
     fn outer(&self) -> Scope {
         let is_outer = |scope: &&Scope| !matches!(scope, Scope::Comprehension | Scope::Generator);
         self.scopes.iter().rev().find(is_outer).copied().unwrap_or(Scope::Module)
@@ -68,7 +68,7 @@ impl SemanticSyntaxContext for Context<'_> {
         self.source
     }
 
-    // Which names a scope has is left to Python.
+    // The names of scopes are left to Python.
     fn global(&self, _: &str) -> Option<TextRange> {
         None
     }
@@ -140,7 +140,7 @@ impl Walk<'_, '_> {
         self.context.loops = loops;
     }
 
-    /// Walks a comprehension, whose first source belongs to the scope around it.
+    /// Walks a comprehension, whose first iterable belongs to the enclosing scope.
     fn comprehension(&mut self, scope: Scope, parts: [Option<&Expr>; 2], generators: &[Comprehension]) {
         if let Some(first) = generators.first() {
             self.visit_expr(&first.iter);
@@ -200,7 +200,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, '_> {
     }
 
     fn visit_annotation(&mut self, _: &'a Expr) {
-        // The checker looks through those of a statement itself.
+        // The checker visits annotations itself.
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {

@@ -1,4 +1,4 @@
-//! Python is Python: a function says in the sandbox what it says in CPython.
+//! Functions return the same verdicts in the sandbox and in CPython.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,11 +10,11 @@ use rstest::rstest;
 
 use crate::support::{fixtures, judge, sandbox, sources, task};
 
-/// A function's name and a trace's number, and what came of the two: passed, and the reason.
+/// Verdicts (passed and reason) by function name and trace number.
 type Verdicts = BTreeMap<(String, u64), (bool, String)>;
 
-/// Runs all functions in the machine's own Python; where it is too old for one, that is left out.
-fn said_by_cpython() -> Verdicts {
+/// Runs all functions in the system's Python, without those that it is too old for.
+fn cpython_verdicts() -> Verdicts {
     let folder = fixtures();
     let output = Command::new("python3")
         .arg("-I")
@@ -36,7 +36,7 @@ fn said_by_cpython() -> Verdicts {
 }
 
 #[test]
-fn what_python_can_do_is_not_refused() {
+fn validation_accepts_language_features() {
     for source in sources("features") {
         let function = validate(source.text.as_bytes()).unwrap_or_else(|found| panic!("{}: {found:#?}", source.name));
         assert_eq!(function.name, format!("eval_{}", source.name));
@@ -44,14 +44,14 @@ fn what_python_can_do_is_not_refused() {
 }
 
 #[rstest]
-fn python_means_the_same(#[values(Isolation::Namespace, Isolation::Strict)] isolation: Isolation) {
+fn verdicts_match_cpython(#[values(Isolation::Namespace, Isolation::Strict)] isolation: Isolation) {
     let sandbox = sandbox();
     let traces = fs::read(fixtures().join("features/traces.jsonl")).unwrap();
-    let expected = said_by_cpython();
+    let expected = cpython_verdicts();
     let all = sources("features");
     assert!(all.len() >= 60);
     for source in all {
-        // More than once, so that a trace follows others.
+        // Twice, so that each trace follows others.
         let twice = [traces.as_slice(), traces.as_slice()].concat();
         let count = u64::try_from(traces.split(|byte| *byte == b'\n').count() - 1).unwrap();
         for judged in judge(sandbox, &task(&[source.function()], isolation), twice) {

@@ -1,4 +1,4 @@
-//! Hostile functions: each ends with its kind, within its limits, and the next trace is judged as if it had not been.
+//! Hostile functions end with the expected outcome within their limits and do not affect the next trace.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use karat_core::judgement::{Conclusion, Judgement};
 use karat_sandbox::{Isolation, Sandbox};
 
-use crate::support::{Source, is_alone, judge, outcome, resident_memory, sandbox, sources, task};
+use crate::support::{Source, is_own_process, judge, outcome, resident_memory, sandbox, sources, task};
 
-/// Each function is hostile to the trace of that name alone, where it can be.
+/// Each function is hostile only for the trace `hostile`, if possible.
 const TRACES: &str = r#"{"trace_id": "before", "steps": []}
 {"trace_id": "hostile", "steps": []}
 {"trace_id": "after", "steps": []}
@@ -31,22 +31,22 @@ def eval_honest(trace):
     return pair.count > 10, f"{pair} {sorted({3, 1, 2})}"
 "#;
 
-/// For functions that run until they are stopped.
-const LIMIT: Duration = Duration::from_millis(500);
+/// Time limit of functions that run until they are stopped.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// For functions that end otherwise: a busy machine must not turn their end into a timeout.
-const UNHURRIED: Duration = Duration::from_mins(1);
+/// Time limit of other functions, which must not time out on a busy machine.
+const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How late a limit may be noticed on a machine that has much else to do.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How late a timeout may be on a busy machine.
+const MAX_TIMEOUT_DELAY: Duration = Duration::from_secs(2);
 
-/// Instances' memory that is kept for the next, and what else a program keeps.
-const MOST_KEPT: usize = 320 << 20;
+/// Maximum growth of the process: memory of instances kept for reuse, and other caches.
+const MAX_MEMORY_GROWTH: usize = 320 << 20;
 
-/// What a file's first lines say of it.
+/// The expectations in a file's first lines.
 struct Expected<'a> {
     outcomes: Vec<&'a str>,
-    /// It is hostile to every trace, since it has not seen any yet.
+    /// Whether the function is hostile for every trace, since it fails before it sees one.
     always: bool,
 }
 
@@ -58,39 +58,39 @@ impl<'a> Expected<'a> {
     }
 }
 
-/// Returns what is wrong, one line each.
+/// Returns the problems, one line each.
 fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<String> {
     let expected = Expected::of(source);
     let honest = Source { name: "honest".to_owned(), path: "honest.py".into(), text: HONEST.to_owned() }.function();
     let mut task = task(&[source.function(), Arc::clone(&honest)], isolation);
-    task.limits.time = if expected.outcomes.contains(&"timeout") { LIMIT } else { UNHURRIED };
+    task.limits.time = if expected.outcomes.contains(&"timeout") { SHORT_TIMEOUT } else { LONG_TIMEOUT };
     let judged = judge(sandbox, &task, TRACES);
     let mut problems = Vec::new();
     let mut check = |holds: bool, what: &str, judgement: &Judgement| {
         if !holds {
-            problems.push(format!("{} ({isolation:?}): {what}: {}", source.name, shown(judgement)));
+            problems.push(format!("{} ({isolation:?}): {what}: {}", source.name, describe(judgement)));
         }
     };
     let [before, hostile, after] = judged.iter().map(|judged| &judged.judgements[0]).collect::<Vec<_>>()[..] else {
         return vec![format!("{}: {} traces", source.name, judged.len())];
     };
-    check(expected.outcomes.contains(&outcome(hostile)), &format!("not {:?}", expected.outcomes), hostile);
+    check(expected.outcomes.contains(&outcome(hostile)), &format!("expected one of {:?}", expected.outcomes), hostile);
     if expected.always {
-        check(expected.outcomes.contains(&outcome(before)), "at first", before);
-        check(expected.outcomes.contains(&outcome(after)), "at last", after);
+        check(expected.outcomes.contains(&outcome(before)), "first trace", before);
+        check(expected.outcomes.contains(&outcome(after)), "last trace", after);
     } else {
-        check(outcome(before) == "pass", "before it", before);
-        check(said(after) == said(before), &format!("after it, and not {}", shown(before)), after);
+        check(outcome(before) == "pass", "trace before", before);
+        check(result(after) == result(before), &format!("trace after, expected {}", describe(before)), after);
     }
     for judgement in [before, hostile, after] {
-        check(judgement.elapsed < task.limits.time + PATIENCE, "too late", judgement);
+        check(judgement.elapsed < task.limits.time + MAX_TIMEOUT_DELAY, "too late", judgement);
         let text = match &judgement.conclusion {
             Conclusion::Verdict { reason, .. } => reason,
             Conclusion::Error(error) => &error.message,
         };
-        let most = 64 * 1024 + 64;
-        check(text.len() <= most, "too much text", judgement);
-        check(judgement.stdout.len() <= most && judgement.stderr.len() <= most, "too much output", judgement);
+        let max_bytes = 64 * 1024 + 64;
+        check(text.len() <= max_bytes, "too much text", judgement);
+        check(judgement.stdout.len() <= max_bytes && judgement.stderr.len() <= max_bytes, "too much output", judgement);
     }
     for (judged, name) in judged.iter().zip(["before", "hostile", "after"]) {
         let honest = &judged.judgements[1];
@@ -98,24 +98,24 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
         let expected = format!("Pair(name='{name}', count={count}) [1, 2, 3]");
         let is_right =
             matches!(&honest.conclusion, Conclusion::Verdict { passed: true, reason } if *reason == expected);
-        check(is_right && honest.stdout == format!("looked at {name}\n"), "an honest function beside it", honest);
+        check(is_right && honest.stdout == format!("looked at {name}\n"), "honest function on the same thread", honest);
     }
     problems
 }
 
-/// Returns all that may not depend on what ran before.
-fn said(judgement: &Judgement) -> (&Conclusion, &str, &str) {
+/// Returns the parts that must not depend on earlier runs.
+fn result(judgement: &Judgement) -> (&Conclusion, &str, &str) {
     (&judgement.conclusion, &judgement.stdout, &judgement.stderr)
 }
 
-fn shown(judgement: &Judgement) -> String {
-    let text = format!("{} {:?} {:?}", outcome(judgement), judgement.elapsed, said(judgement));
+fn describe(judgement: &Judgement) -> String {
+    let text = format!("{} {:?} {:?}", outcome(judgement), judgement.elapsed, result(judgement));
     text.chars().take(400).collect()
 }
 
 #[test]
-fn hostile_functions_end_with_their_kind_and_leave_nothing() {
-    if !is_alone("hostile::hostile_functions_end_with_their_kind_and_leave_nothing") {
+fn hostile_functions_end_as_expected_and_leave_no_state() {
+    if !is_own_process("hostile::hostile_functions_end_as_expected_and_leave_no_state") {
         return;
     }
     let sandbox = sandbox();
@@ -133,9 +133,9 @@ fn hostile_functions_end_with_their_kind_and_leave_nothing() {
     });
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 
-    let most = Duration::from_secs(2) * u32::try_from(all.len()).unwrap();
-    assert!(start.elapsed() < most, "{:?}", start.elapsed());
+    let max_elapsed = Duration::from_secs(2) * u32::try_from(all.len()).unwrap();
+    assert!(start.elapsed() < max_elapsed, "{:?}", start.elapsed());
     if let (Some(before), Some(after)) = (memory, resident_memory()) {
-        assert!(after.saturating_sub(before) < MOST_KEPT, "{} MB more", (after - before) >> 20);
+        assert!(after.saturating_sub(before) < MAX_MEMORY_GROWTH, "{} MB more", (after - before) >> 20);
     }
 }

@@ -1,10 +1,10 @@
-//! The sandbox, as the program uses it: what it refuses, and whether its promises hold.
+//! Tests of the sandbox: validation, isolation and limits.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod doctor;
 mod features;
-mod footprint;
+mod stateless;
 mod hostile;
 mod soak;
 mod streaming;

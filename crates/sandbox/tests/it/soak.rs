@@ -1,4 +1,4 @@
-//! Many traces, some of them hostile, through one process.
+//! Judges many traces, some of them hostile, in one process.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,23 +9,23 @@ use karat_core::judgement::Conclusion;
 use karat_sandbox::{Isolation, Task, read_lines};
 
 use crate::support::{
-    Judged, Source, is_alone, judge_each, outcome, resident_memory, sandbox, sources, task, with_time,
+    Judged, Source, is_own_process, judge_each, outcome, resident_memory, sandbox, sources, task, with_time,
 };
 
 const TRACES: usize = 20_000;
 
-/// One trace of so many is hostile.
+/// One in this many traces is hostile.
 const HOSTILE: usize = 20;
 
-/// One hostile trace of so many takes all the time that it may, which adds up.
+/// One in this many hostile traces runs into the time limit, which adds up.
 const SLOW: usize = 40;
 
 const QUICK: [&str; 8] = ["large", "raise", "exit", "recursion", "growing", "nothing", "flood", "wrong"];
 
-/// How much more memory may be in use than after the first traces: each thread has Pythons of up to 64 MB.
-const MOST_MORE: usize = 320 << 20;
+/// Maximum memory growth after the first traces: each thread has Python instances of up to 64 MB.
+const MAX_MEMORY_GROWTH: usize = 320 << 20;
 
-/// Returns what a trace asks the functions to do.
+/// Returns what a trace makes the functions do.
 fn kind(number: usize) -> &'static str {
     let (hostile, rest) = (number / HOSTILE, number % HOSTILE);
     match (rest == 7, hostile % SLOW, hostile / SLOW % 2) {
@@ -36,22 +36,22 @@ fn kind(number: usize) -> &'static str {
     }
 }
 
-/// Returns what must come of it with each of the two functions.
+/// Returns the expected outcome of each of the two functions.
 fn expected(kind: &str) -> [&'static str; 2] {
     match kind {
         "loop" | "regex" => ["timeout"; 2],
         "large" | "growing" => ["memory"; 2],
         "raise" | "recursion" => ["exception"; 2],
-        // One raises, the other calls for the end of the process.
+        // One raises, the other exits the process.
         "exit" => ["exception", "internal"],
         "nothing" => ["return"; 2],
-        // One says so, the other has changed what that means: in its own Python, for itself.
+        // One returns False, the other has tampered with its own Python so that False counts as passed.
         "wrong" => ["fail", "pass"],
         _ => ["pass"; 2],
     }
 }
 
-/// Holds what came of one trace against what must.
+/// Compares the result of a trace with the expected one.
 fn check(judged: &Judged) {
     let number = usize::try_from(judged.key.number).unwrap() - 1;
     let kind = kind(number);
@@ -69,8 +69,8 @@ fn check(judged: &Judged) {
 
 #[test]
 #[ignore = "slow"]
-fn twenty_thousand_traces_are_judged_exactly() {
-    if !is_alone("soak::twenty_thousand_traces_are_judged_exactly") {
+fn judges_twenty_thousand_traces_correctly() {
+    if !is_own_process("soak::judges_twenty_thousand_traces_correctly") {
         return;
     }
     let sandbox = sandbox();
@@ -79,8 +79,8 @@ fn twenty_thousand_traces_are_judged_exactly() {
         writeln!(lines, r#"{{"trace_id": "t{number}", "kind": "{}", "steps": []}}"#, kind(number)).unwrap();
     }
     let functions: Vec<_> = sources("soak").iter().map(Source::function).collect();
-    // One keeps its Python between traces, the other does not.
-    assert_eq!(functions.iter().map(|function| function.leaves_no_trace).collect::<Vec<_>>(), [true, false]);
+    // One reuses its Python between traces, the other does not.
+    assert_eq!(functions.iter().map(|function| function.is_stateless).collect::<Vec<_>>(), [true, false]);
     let task = Task { jobs: 2, ..with_time(task(&functions, Isolation::Namespace), 1500) };
 
     let mut next = 1;
@@ -99,19 +99,19 @@ fn twenty_thousand_traces_are_judged_exactly() {
             && judged.key.number.is_multiple_of(1000)
         {
             let more = resident_memory().unwrap_or_default().saturating_sub(before);
-            assert!(more < MOST_MORE, "{} MB more after {} traces", more >> 20, judged.key.number);
+            assert!(more < MAX_MEMORY_GROWTH, "{} MB more after {} traces", more >> 20, judged.key.number);
         }
         ControlFlow::Continue(())
     };
     judge_each(sandbox, &task, read_lines(io::Cursor::new(lines.into_bytes())), listener).unwrap();
 
-    let mut must = [BTreeMap::new(), BTreeMap::new()];
+    let mut expected_counts = [BTreeMap::new(), BTreeMap::new()];
     for number in 0..TRACES {
-        for (must, outcome) in must.iter_mut().zip(expected(kind(number))) {
-            *must.entry(outcome).or_insert(0) += 1;
+        for (counts, outcome) in expected_counts.iter_mut().zip(expected(kind(number))) {
+            *counts.entry(outcome).or_insert(0) += 1;
         }
     }
-    assert_eq!(counts, must);
+    assert_eq!(counts, expected_counts);
     let hostile = (0..TRACES).filter(|number| kind(*number) != "fine").count();
     assert_eq!((hostile, counts[0]["timeout"]), (TRACES / 20, TRACES / HOSTILE / SLOW));
 }

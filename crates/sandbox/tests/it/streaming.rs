@@ -1,4 +1,4 @@
-//! Traces are judged as they come, in their order, on any number of threads.
+//! Streams of traces are judged in order on any number of threads.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use karat_sandbox::{Function, Input, Isolation, Position, StreamError, Task, Uni
 
 use crate::support::{Judged, judge, judge_each, outcome, sandbox, task};
 
-/// Passes, fails or breaks as the trace says, and shows in its reason what earlier traces could have changed.
+/// Passes, fails or errors depending on the trace, with a reason that shows any influence of earlier traces.
 const MIXED: &str = r#"
 SEEN = []
 
@@ -46,13 +46,13 @@ fn traces(count: usize) -> String {
     lines.concat()
 }
 
-/// Gives what it has, then never ends and never gives anything again.
-struct Blocks {
+/// Returns its text and then blocks forever.
+struct BlockingReader {
     text: io::Cursor<Vec<u8>>,
     never: Receiver<()>,
 }
 
-impl Read for Blocks {
+impl Read for BlockingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.text.read(buffer)?;
         if count == 0 {
@@ -63,10 +63,10 @@ impl Read for Blocks {
 }
 
 #[test]
-fn what_was_read_is_answered_while_the_next_read_blocks() {
+fn returns_results_while_the_next_read_blocks() {
     let sandbox = sandbox();
-    let (kept, never) = channel();
-    let reader = Blocks { text: io::Cursor::new(traces(3).into_bytes()), never };
+    let (sender, never) = channel();
+    let reader = BlockingReader { text: io::Cursor::new(traces(3).into_bytes()), never };
     let mut judged = Vec::new();
     let receive = |one: Judged| {
         judged.push(one);
@@ -75,18 +75,18 @@ fn what_was_read_is_answered_while_the_next_read_blocks() {
     let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
     judge_each(sandbox, &task, read_lines(reader), receive).unwrap();
     assert_eq!(judged.iter().map(|judged| judged.key.number).collect::<Vec<_>>(), [1, 2, 3]);
-    drop(kept);
+    drop(sender);
 }
 
 #[test]
-fn the_number_of_threads_changes_nothing() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let sandbox = sandbox();
     let rows = |jobs, isolation| {
         let task = Task { jobs, ..task(&[mixed(), mixed()], isolation) };
         let row = |judged: Judged| {
-            let said: Vec<_> =
+            let results: Vec<_> =
                 judged.judgements.into_iter().map(|one| (one.conclusion, one.stdout, one.stderr)).collect();
-            (judged.key.number, judged.trace_id, judged.trace_hash, said)
+            (judged.key.number, judged.trace_id, judged.trace_hash, results)
         };
         judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()
     };
@@ -98,14 +98,14 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn a_broken_line_is_named_and_the_others_are_judged() {
+fn reports_invalid_lines_and_judges_the_others() {
     let sandbox = sandbox();
     let lines = "{\"trace_id\": \"a\", \"number\": 0}\n\n{\"trace_id\": \n[1]\n\"\\ud800\"\n{\"number\": 2}";
     let judged = judge(sandbox, &task(&[mixed()], Isolation::Namespace), lines);
-    let said: Vec<_> = judged.iter().map(|judged| (judged.key.number, outcome(&judged.judgements[0]))).collect();
-    assert_eq!(said[0], (1, "pass"));
-    assert_eq!(said[1], (3, "validation"));
-    assert_eq!(*said.last().unwrap(), (6, "pass"));
+    let outcomes: Vec<_> = judged.iter().map(|judged| (judged.key.number, outcome(&judged.judgements[0]))).collect();
+    assert_eq!(outcomes[0], (1, "pass"));
+    assert_eq!(outcomes[1], (3, "validation"));
+    assert_eq!(*outcomes.last().unwrap(), (6, "pass"));
     let Conclusion::Error(error) = &judged[1].judgements[0].conclusion else { panic!("{:?}", judged[1]) };
     assert_eq!(error.kind, ErrorKind::Validation);
     assert!(judged[1].is_unreadable && !judged[0].is_unreadable);
@@ -113,10 +113,10 @@ fn a_broken_line_is_named_and_the_others_are_judged() {
 }
 
 #[test]
-fn what_came_before_an_error_of_the_reader_is_judged() {
+fn judges_the_traces_before_a_read_error() {
     let sandbox = sandbox();
     let batches = (1..=3).map(|number| match number {
-        3 => Err(io::Error::other("the disk is gone")),
+        3 => Err(io::Error::other("read failed")),
         _ => Ok(vec![Input { key: line(number), text: Ok(traces(1).into_bytes()) }]),
     });
     let mut numbers = Vec::new();
@@ -124,13 +124,13 @@ fn what_came_before_an_error_of_the_reader_is_judged() {
         numbers.push(judged.key.number);
         ControlFlow::Continue(())
     };
-    let ended = judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
-    assert!(matches!(ended, Err(StreamError::Source(_))));
+    let result = judge_each(sandbox, &task(&[mixed()], Isolation::Namespace), batches, listener);
+    assert!(matches!(result, Err(StreamError::Source(_))));
     assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
-fn who_has_heard_enough_is_told_no_more() {
+fn a_dropped_stream_stops() {
     let sandbox = sandbox();
     let endless = (1..).map(|number| Ok(vec![Input { key: line(number), text: Ok(traces(1).into_bytes()) }]));
     let mut count = 0;
@@ -142,9 +142,8 @@ fn who_has_heard_enough_is_told_no_more() {
     assert_eq!(count, 5);
 }
 
-/// A trace that takes long holds back nothing that was judged before it.
 #[test]
-fn what_was_judged_is_heard_before_what_takes_long_ends() {
+fn a_slow_trace_does_not_delay_those_before_it() {
     let sandbox = sandbox();
     let source = "def eval_x(trace):\n    while trace['n'] >= 5: pass\n    return True, ''\n";
     let function = Arc::new(karat_sandbox::validate(source.as_bytes()).expect("valid"));
@@ -152,12 +151,12 @@ fn what_was_judged_is_heard_before_what_takes_long_ends() {
     task.jobs = 1;
     let lines = (0..20).map(|number| format!("{{\"n\": {number}}}")).collect::<Vec<_>>().join("\n");
     let started = std::time::Instant::now();
-    let mut heard = 0;
+    let mut count = 0;
     let listener = |_: Judged| {
-        heard += 1;
-        if heard == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        count += 1;
+        if count == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     judge_each(sandbox, &task, read_lines(io::Cursor::new(lines)), listener).expect("judged");
-    assert_eq!(heard, 5);
+    assert_eq!(count, 5);
     assert!(started.elapsed() < task.limits.time, "{:?}", started.elapsed());
 }

@@ -1,4 +1,4 @@
-//! A sandbox for tests, and traces through it.
+//! Helpers that judge traces in a sandbox.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use karat_sandbox::{Function, Guest, Input, Isolation, Position, Sandbox, Stream
 
 pub(crate) type Judged = karat_sandbox::Judged<Position>;
 
-/// Returns the one sandbox of this process.
+/// Returns the shared sandbox of this process.
 pub(crate) fn sandbox() -> &'static Sandbox {
     static SANDBOX: OnceLock<Sandbox> = OnceLock::new();
     SANDBOX.get_or_init(|| Sandbox::open(&Guest::find(None).expect("a build with Python")).unwrap())
@@ -19,17 +19,17 @@ pub(crate) fn sandbox() -> &'static Sandbox {
 
 /// A Python file of the corpus.
 pub(crate) struct Source {
-    /// The file's name, without its ending.
+    /// The file's name without its extension.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
 impl Source {
-    /// Returns the function as validation sees it; what it refuses runs all the same, for it is not the boundary.
+    /// Returns the function, also if validation rejects it: validation is not the boundary.
     pub(crate) fn function(&self) -> Arc<Function> {
-        let refused = |_| Function::unvalidated(&format!("eval_{}", self.name), &self.text);
-        Arc::new(validate(self.text.as_bytes()).unwrap_or_else(refused))
+        let rejected = |_| Function::unvalidated(&format!("eval_{}", self.name), &self.text);
+        Arc::new(validate(self.text.as_bytes()).unwrap_or_else(rejected))
     }
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// Returns the Python files of a folder of the fixtures, in their names' order.
+/// Returns the Python files of a fixture folder, sorted by name.
 pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(fixtures().join(folder)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -59,7 +59,7 @@ pub(crate) fn with_time(task: Task, milliseconds: u64) -> Task {
     Task { limits: Limits { time: Duration::from_millis(milliseconds), ..task.limits }, ..task }
 }
 
-/// Judges JSON lines and returns all that came of them.
+/// Judges JSON lines and returns the results.
 pub(crate) fn judge(sandbox: &Sandbox, task: &Task, lines: impl Into<Vec<u8>>) -> Vec<Judged> {
     judge_batches(sandbox, task, read_lines(io::Cursor::new(lines.into())))
 }
@@ -70,15 +70,15 @@ pub(crate) fn judge_batches(
     batches: impl Iterator<Item = io::Result<Vec<Input<Position>>>> + Send + 'static,
 ) -> Vec<Judged> {
     let mut all = Vec::new();
-    let keep = |judged: Judged| {
+    let receive = |judged: Judged| {
         all.push(judged);
         ControlFlow::Continue(())
     };
-    judge_each(sandbox, task, batches, keep).unwrap();
+    judge_each(sandbox, task, batches, receive).unwrap();
     all
 }
 
-/// Hands over what was judged, one after the other, until there is no more or the receiver has enough.
+/// Calls `receive` with each result until there are no more or it breaks.
 pub(crate) fn judge_each(
     sandbox: &Sandbox,
     task: &Task,
@@ -102,7 +102,7 @@ pub(crate) fn judge_each(
     })
 }
 
-/// Says what came of a run in a word: `pass`, `fail` or an error's kind.
+/// Returns `pass`, `fail` or the kind of the error.
 pub(crate) fn outcome(judgement: &Judgement) -> &'static str {
     match &judgement.conclusion {
         Conclusion::Verdict { passed: true, .. } => "pass",
@@ -111,24 +111,24 @@ pub(crate) fn outcome(judgement: &Judgement) -> &'static str {
     }
 }
 
-/// Returns the process's memory in use, in bytes, where the system tells.
+/// Returns the resident memory of this process in bytes, if the system reports it.
 pub(crate) fn resident_memory() -> Option<usize> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = statm.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }
 
-/// Runs a test in a process of its own, since other tests use memory too. True in that process; where it is false, the
-/// test has passed there.
-pub(crate) fn is_alone(test: &str) -> bool {
+/// Runs a test in its own process, since other tests use memory too. Returns true in that process; false in the parent,
+/// after the test passed there.
+pub(crate) fn is_own_process(test: &str) -> bool {
     if std::env::var_os("KARAT_TEST_ALONE").is_some() {
         return true;
     }
-    let ended = std::process::Command::new(std::env::current_exe().unwrap())
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--include-ignored", "--nocapture"])
         .env("KARAT_TEST_ALONE", "1")
         .status()
         .unwrap();
-    assert!(ended.success(), "{test} failed in its own process");
+    assert!(status.success(), "{test} failed in its own process");
     false
 }

@@ -1,21 +1,21 @@
-//! What is said of a source before it runs.
+//! Findings about sources.
 
-use karat_sandbox::{Finding, MOST_SOURCE, Rule, readable, validate};
+use karat_sandbox::{Finding, MAX_SOURCE_BYTES, Rule, display_source, validate};
 use proptest::prelude::*;
 use rstest::rstest;
 
 const REST: &str = "\ndef eval_x(trace):\n    return True, ''\n";
 
-/// Returns the findings of a source as `rule line:column text`, of which the text is what they point at.
-fn told(source: &str) -> Vec<String> {
-    let text = readable(source.as_bytes());
-    let tell = |finding: Finding| {
+/// Returns the findings of a source as `rule line:column text`, with the text that they point at.
+fn findings_of(source: &str) -> Vec<String> {
+    let text = display_source(source.as_bytes());
+    let format = |finding: Finding| {
         let before = &text[..finding.range.start];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
         format!("{} {line}:{column} {}", finding.rule, &text[finding.range])
     };
-    validate(source.as_bytes()).err().unwrap_or_default().into_iter().map(tell).collect()
+    validate(source.as_bytes()).err().unwrap_or_default().into_iter().map(format).collect()
 }
 
 fn only_rule(source: &str) -> Rule {
@@ -44,7 +44,7 @@ fn only_rule(source: &str) -> Rule {
 #[case::nested("def f():\n    def eval_y(trace): pass\n    eval_z = 1\n    class eval_c: pass")]
 #[case::called("def f(**k): return k\nX = f(eval_a=1)")]
 #[case::comprehension("X = [eval_a for eval_a in ()]")]
-fn is_allowed(#[case] before: &str) {
+fn accepts(#[case] before: &str) {
     let source = format!("{before}{REST}");
     let function = validate(source.as_bytes()).unwrap_or_else(|findings| panic!("{source}\n{findings:?}"));
     assert_eq!((function.name.as_str(), &*function.source), ("eval_x", source.as_str()));
@@ -108,8 +108,8 @@ fn is_allowed(#[case] before: &str) {
 #[case("class eval_y: pass", "function 1:7 eval_y")]
 #[case("if 1:\n    def eval_y(trace): pass", "function 2:9 eval_y")]
 #[case("def eval_(trace): pass", "function 1:5 eval_")]
-fn is_refused(#[case] before: &str, #[case] expected: &str) {
-    assert_eq!(told(&format!("{before}{REST}")).join(";"), expected);
+fn rejects(#[case] before: &str, #[case] expected: &str) {
+    assert_eq!(findings_of(&format!("{before}{REST}")).join(";"), expected);
 }
 
 #[rstest]
@@ -128,8 +128,8 @@ fn is_refused(#[case] before: &str, #[case] expected: &str) {
 #[case("def eval_x(a):\n    yield from a", "function 2:5 yield from a")]
 #[case("def eval_a(t): pass\ndef eval_b(t): pass", "function 2:5 eval_b")]
 #[case("def eval_a(t): pass\ndef eval_a(t): pass", "function 2:5 eval_a")]
-fn the_function_has_its_form(#[case] source: &str, #[case] expected: &str) {
-    assert_eq!(told(source).join(";"), expected);
+fn rejects_other_signatures(#[case] source: &str, #[case] expected: &str) {
+    assert_eq!(findings_of(source).join(";"), expected);
 }
 
 #[rstest]
@@ -137,15 +137,15 @@ fn the_function_has_its_form(#[case] source: &str, #[case] expected: &str) {
 #[case("def eval_x(a=None): pass")]
 #[case("def eval_x(a):\n    def f(): yield 1\n    return True, str(list(f()))")]
 #[case("def eval_x(a):\n    return (lambda: (yield)), ''")]
-fn the_function_may_have_this_form(#[case] source: &str) {
-    assert_eq!(told(source), Vec::<String>::new());
+fn accepts_signatures(#[case] source: &str) {
+    assert_eq!(findings_of(source), Vec::<String>::new());
 }
 
 #[test]
-fn all_is_said_at_once_and_in_order() {
+fn reports_all_findings_in_order() {
     let source = "import os\ndef eval_x(trace, b):\n    open('x')\n    return ().__class__, eval\nimport sys\n";
     assert_eq!(
-        told(source),
+        findings_of(source),
         [
             "import 1:8 os",
             "function 2:11 (trace, b)",
@@ -160,12 +160,12 @@ fn all_is_said_at_once_and_in_order() {
 }
 
 #[test]
-fn syntax_errors_are_found_with_what_else_is_wrong() {
-    let told = told("import os\ndef eval_x(trace)\n    return True, ''\nx = = 1\n");
-    assert_eq!(told.first().map(String::as_str), Some("import 1:8 os"));
-    assert!(told.iter().any(|finding| finding.starts_with("syntax 2:")), "{told:?}");
-    assert!(told.iter().any(|finding| finding.starts_with("syntax 4:")), "{told:?}");
-    assert!(!told.iter().any(|finding| finding.starts_with("function")), "{told:?}");
+fn reports_syntax_errors_with_other_findings() {
+    let findings = findings_of("import os\ndef eval_x(trace)\n    return True, ''\nx = = 1\n");
+    assert_eq!(findings.first().map(String::as_str), Some("import 1:8 os"));
+    assert!(findings.iter().any(|finding| finding.starts_with("syntax 2:")), "{findings:?}");
+    assert!(findings.iter().any(|finding| finding.starts_with("syntax 4:")), "{findings:?}");
+    assert!(!findings.iter().any(|finding| finding.starts_with("function")), "{findings:?}");
 }
 
 #[rstest]
@@ -178,8 +178,8 @@ fn syntax_errors_are_found_with_what_else_is_wrong() {
 #[case("def f(): await g()", "syntax 1:10 await g()")]
 #[case("def f():\n    from json import *", "syntax 2:5 from json import *")]
 #[case("def f():\n    *a, *b = g", "syntax 2:5 *a, *b")]
-fn what_parses_may_be_no_python(#[case] before: &str, #[case] expected: &str) {
-    assert_eq!(told(&format!("{before}{REST}")).join(";"), expected);
+fn rejects_semantic_errors(#[case] before: &str, #[case] expected: &str) {
+    assert_eq!(findings_of(&format!("{before}{REST}")).join(";"), expected);
 }
 
 #[rstest]
@@ -189,8 +189,8 @@ fn what_parses_may_be_no_python(#[case] before: &str, #[case] expected: &str) {
 #[case(
     "class A:\n    def f(self, a, *b, c=1, **d):\n        nonlocal_ = [y for x in b for y in x]\n        return self"
 )]
-fn what_is_python_is_let_through(#[case] before: &str) {
-    assert_eq!(told(&format!("{before}{REST}")), Vec::<String>::new());
+fn accepts_valid_python(#[case] before: &str) {
+    assert_eq!(findings_of(&format!("{before}{REST}")), Vec::<String>::new());
 }
 
 #[rstest]
@@ -198,31 +198,31 @@ fn what_is_python_is_let_through(#[case] before: &str) {
 #[case::windows("x = 1\r\nopen")]
 #[case::old_mac("x = 1\ropen")]
 #[case::form_feed("\u{c}x = 1\nopen")]
-#[case::line_separator_is_no_line_end("'\u{2028}'\nopen")]
-fn places_are_right_whatever_ends_a_line(#[case] source: &str) {
-    assert_eq!(told(&format!("{source}{REST}")), ["name 2:1 open"]);
+#[case::line_separator_does_not_end_a_line("'\u{2028}'\nopen")]
+fn positions_are_right_for_all_line_endings(#[case] source: &str) {
+    assert_eq!(findings_of(&format!("{source}{REST}")), ["name 2:1 open"]);
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_function() {
+fn strips_the_byte_order_mark() {
     let function = validate(format!("\u{feff}{REST}").as_bytes()).unwrap();
     assert_eq!(Ok(function), validate(REST.as_bytes()));
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn rejects_invalid_utf8_and_nul() {
     assert_eq!(validate(b"x = '\xff'").unwrap_err()[0].range, 5..5);
-    assert_eq!(told(&format!("x = '\0'{REST}")), ["syntax 1:6 \0"]);
+    assert_eq!(findings_of(&format!("x = '\0'{REST}")), ["syntax 1:6 \0"]);
 }
 
 #[test]
-fn sixty_four_kilobytes_are_enough() {
+fn limits_the_size() {
     let source = |length: usize| format!("#{}{REST}", "x".repeat(length - REST.len() - 1));
-    assert!(validate(source(MOST_SOURCE).as_bytes()).is_ok());
-    assert_eq!(only_rule(&source(MOST_SOURCE + 1)), Rule::Size);
+    assert!(validate(source(MAX_SOURCE_BYTES).as_bytes()).is_ok());
+    assert_eq!(only_rule(&source(MAX_SOURCE_BYTES + 1)), Rule::Size);
 }
 
-/// What a parser would need a step of its stack for, each as often as a source can hold it.
+/// Constructs for which a parser recurses, each repeated as often as fits into a source.
 #[rstest]
 #[case::parentheses("(", "", "")]
 #[case::closed_parentheses("(", "1", ")")]
@@ -256,11 +256,11 @@ fn sixty_four_kilobytes_are_enough() {
 #[case::broken_mixture("(lambda[not{-", "", "")]
 #[case::broken_lines("(\n", "", "")]
 #[case::broken_statements("def(", "", "")]
-fn nothing_is_too_deep_to_be_refused(#[case] before: &str, #[case] middle: &str, #[case] after: &str) {
+fn rejects_deep_nesting_without_overflow(#[case] before: &str, #[case] middle: &str, #[case] after: &str) {
     let times = 60_000 / (before.len() + after.len());
     let source = format!("{}{middle}{}", before.repeat(times), after.repeat(times));
     assert!(validate(source.as_bytes()).is_err());
-    // As deep as it may be, on the stack that there is.
+    // Accepted depths must not overflow the stack either.
     for times in [50, 95, 190, 240, 480, 990] {
         let source = format!("{}{middle}{}{REST}", before.repeat(times), after.repeat(times));
         let _ = validate(source.as_bytes());
@@ -268,7 +268,7 @@ fn nothing_is_too_deep_to_be_refused(#[case] before: &str, #[case] middle: &str,
 }
 
 #[test]
-fn what_is_wide_is_not_deep() {
+fn wide_sources_are_not_deep() {
     let wide = [
         format!("if 1: pass\n{}", "elif 1: pass\n".repeat(4000)),
         format!("X = [{}]", "-1, ".repeat(15_000)),
@@ -279,16 +279,16 @@ fn what_is_wide_is_not_deep() {
         format!("def f():\n{}    pass", "    x.y = -1\n".repeat(4000)),
     ];
     for source in wide {
-        assert_eq!(told(&format!("{source}{REST}")), Vec::<String>::new(), "{}", &source[..40]);
+        assert_eq!(findings_of(&format!("{source}{REST}")), Vec::<String>::new(), "{}", &source[..40]);
     }
 }
 
-/// The guest's compiler has no room for what Python elsewhere has.
+/// The guest's compiler has less stack than other Pythons.
 #[test]
-fn what_the_guest_has_no_room_for_is_refused() {
+fn applies_the_limits_of_the_guest() {
     let nested = |open: &str, close: &str, count: usize| {
         let expression = format!("{}1{}", open.repeat(count), close.repeat(count));
-        told(&format!("x = {expression}\ndef eval_x(trace):\n    return True, ''\n"))
+        findings_of(&format!("x = {expression}\ndef eval_x(trace):\n    return True, ''\n"))
     };
     assert_eq!(nested("[", " for a in [1]]", 20), Vec::<String>::new());
     assert!(nested("[", " for a in [1]]", 21)[0].starts_with("size "));
@@ -296,15 +296,15 @@ fn what_the_guest_has_no_room_for_is_refused() {
     assert_eq!(nested("(", ")", 100), Vec::<String>::new());
     assert!(nested("(", ")", 101)[0].starts_with("size "));
     let number =
-        |digits: usize| told(&format!("x = {}\ndef eval_x(trace):\n    return True, ''\n", "9".repeat(digits)));
+        |digits: usize| findings_of(&format!("x = {}\ndef eval_x(trace):\n    return True, ''\n", "9".repeat(digits)));
     assert_eq!(number(4300), Vec::<String>::new());
     assert!(number(4301)[0].starts_with("syntax 1:5 999"));
-    let rebound = told("def eval_x(trace):\n    return True, ''\ndef f():\n    global eval_x\n    eval_x = 1\n");
+    let rebound = findings_of("def eval_x(trace):\n    return True, ''\ndef f():\n    global eval_x\n    eval_x = 1\n");
     assert_eq!(rebound, ["function 4:12 eval_x"]);
 }
 
 #[test]
-fn blocks_are_bounded() {
+fn limits_nested_blocks() {
     let lines: Vec<_> = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
     let source = lines.concat();
     let findings = validate(format!("{source}{}pass{REST}", " ".repeat(120)).as_bytes()).unwrap_err();
@@ -312,23 +312,23 @@ fn blocks_are_bounded() {
 }
 
 #[test]
-fn a_bracket_without_an_end_is_named() {
+fn reports_an_unclosed_bracket() {
     let source = format!("x = (\n{}", "y = a.b + c\n".repeat(2000));
-    assert_eq!(told(&source), ["syntax 1:5 ("]);
+    assert_eq!(findings_of(&source), ["syntax 1:5 ("]);
 }
 
 proptest! {
     #[test]
-    fn any_bytes_have_an_answer(source in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let places = validate(&source).err().unwrap_or_default();
-        let text = readable(&source);
-        for finding in places {
+    fn handles_any_bytes(source in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let findings = validate(&source).err().unwrap_or_default();
+        let text = display_source(&source);
+        for finding in findings {
             prop_assert!(text.get(finding.range).is_some());
         }
     }
 
     #[test]
-    fn any_python_like_text_has_an_answer(words in proptest::collection::vec(prop_oneof![
+    fn handles_any_python_like_text(words in proptest::collection::vec(prop_oneof![
         Just("def "), Just("eval_x"), Just("("), Just(")"), Just(":"), Just("\n"), Just("    "), Just("lambda "), Just("f'{"),
         Just("}'"), Just("["), Just("]"), Just("import "), Just("os"), Just("__class__"), Just("."), Just("="), Just("match "),
         Just("case "), Just("é"), Just("\r"), Just("\t"), Just("'''"), Just("\\"), Just("#"), Just("async "), Just("yield "),
@@ -336,7 +336,7 @@ proptest! {
     ], 0..120)) {
         let source = words.concat();
         let findings = validate(source.as_bytes()).err().unwrap_or_default();
-        let text = readable(source.as_bytes());
+        let text = display_source(source.as_bytes());
         prop_assert!(findings.is_sorted_by_key(|finding| finding.range.start));
         for finding in findings {
             prop_assert!(text.get(finding.range).is_some());

@@ -1,4 +1,4 @@
-//! The reading of a request's body.
+//! Reads request bodies.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -8,71 +8,69 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::limits::Limits;
-use super::room::{NoRoom, Place};
+use super::memory::{MemoryExceeded, MemoryReservation};
 
-/// How long somebody who sends too much is listened to, and for how many bytes: who is cut off while he sends does not
-/// read the answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PATIENCE_BYTES: usize = 1 << 30;
+/// Limits for draining a refused body: a client whose connection is closed while it sends does not read the response.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_DRAIN_BYTES: usize = 1 << 30;
 
-/// Why there is no body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum BodyProblem {
-    TooLong,
-    NoRoom,
-    TooSlow,
-    /// The connection broke, so that nobody reads the answer.
-    Broken,
+pub(super) enum BodyError {
+    TooLarge,
+    MemoryExceeded,
+    TimedOut,
+    /// The connection was closed, so the response is not read.
+    Closed,
 }
 
-impl From<NoRoom> for BodyProblem {
-    fn from(_: NoRoom) -> Self {
-        Self::NoRoom
+impl From<MemoryExceeded> for BodyError {
+    fn from(_: MemoryExceeded) -> Self {
+        Self::MemoryExceeded
     }
 }
 
-/// Reads a body, and takes room for it while it comes. One that cannot be taken is read to its end all the same, as far
-/// as that is bearable, unless its sender waits for a word before sending.
+/// Reads a body and reserves memory for it as it arrives. A refused body is drained within limits, unless the client
+/// sent `Expect: 100-continue`.
 pub(super) async fn read_body(
     mut body: Body,
-    waits: bool,
+    expects_continue: bool,
     limits: &Limits,
-    place: &mut Place,
-) -> Result<Vec<u8>, BodyProblem> {
-    let read = read(&mut body, limits, place).await;
-    if matches!(read, Err(BodyProblem::TooLong | BodyProblem::NoRoom)) && !waits {
-        // An answer is sent whatever comes of this.
-        let _ = timeout(PATIENCE, pass_over(&mut body)).await;
+    memory: &mut MemoryReservation,
+) -> Result<Vec<u8>, BodyError> {
+    let result = read(&mut body, limits, memory).await;
+    if matches!(result, Err(BodyError::TooLarge | BodyError::MemoryExceeded)) && !expects_continue {
+        // The response is sent in any case.
+        let _ = timeout(DRAIN_TIMEOUT, drain(&mut body)).await;
     }
-    read
+    result
 }
 
-async fn read(body: &mut Body, limits: &Limits, place: &mut Place) -> Result<Vec<u8>, BodyProblem> {
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if announced > limits.request_bytes {
-        return Err(BodyProblem::TooLong);
+async fn read(body: &mut Body, limits: &Limits, memory: &mut MemoryReservation) -> Result<Vec<u8>, BodyError> {
+    let content_length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if content_length > limits.max_request_bytes {
+        return Err(BodyError::TooLarge);
     }
-    let end = Instant::now() + limits.arrival;
+    let request_deadline = Instant::now() + limits.request_timeout;
     let mut bytes = Vec::new();
     loop {
-        let until = end.min(Instant::now() + limits.pause);
-        let Some(chunk) = timeout_at(until, next(body)).await.map_err(|_| BodyProblem::TooSlow)?? else {
+        let deadline = request_deadline.min(Instant::now() + limits.idle_timeout);
+        let Some(chunk) = timeout_at(deadline, next_chunk(body)).await.map_err(|_| BodyError::TimedOut)?? else {
             return Ok(bytes);
         };
-        if bytes.len() + chunk.len() > limits.request_bytes {
-            return Err(BodyProblem::TooLong);
+        if bytes.len() + chunk.len() > limits.max_request_bytes {
+            return Err(BodyError::TooLarge);
         }
-        place.grow(chunk.len())?;
+        memory.grow(chunk.len())?;
         bytes.extend_from_slice(&chunk);
     }
 }
 
-/// Returns the next bytes; none at the end.
-async fn next(body: &mut Body) -> Result<Option<Bytes>, BodyProblem> {
+/// Returns the next chunk, or `None` at the end.
+async fn next_chunk(body: &mut Body) -> Result<Option<Bytes>, BodyError> {
     loop {
         match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
             None => return Ok(None),
-            Some(Err(_)) => return Err(BodyProblem::Broken),
+            Some(Err(_)) => return Err(BodyError::Closed),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
@@ -82,11 +80,11 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, BodyProblem> {
     }
 }
 
-async fn pass_over(body: &mut Body) {
-    let mut passed = 0;
-    while let Ok(Some(chunk)) = next(body).await {
-        passed += chunk.len();
-        if passed > PATIENCE_BYTES {
+async fn drain(body: &mut Body) {
+    let mut drained = 0;
+    while let Ok(Some(chunk)) = next_chunk(body).await {
+        drained += chunk.len();
+        if drained > MAX_DRAIN_BYTES {
             return;
         }
     }

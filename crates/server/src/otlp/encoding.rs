@@ -1,9 +1,9 @@
-//! How a request is written.
+//! Encoding and compression of requests.
 
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-/// How messages are encoded; the answer is encoded as the request was.
+/// The encoding of a request and its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Protobuf,
@@ -11,10 +11,10 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// Returns what the request says it is; of another type, its name.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
-        let named = headers.get(CONTENT_TYPE).map_or("", |value| value.to_str().unwrap_or("?"));
-        let essence = named.split(';').next().unwrap_or_default().trim();
+    /// Reads the `Content-Type`; the error is the name of an unsupported type.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
+        let content_type = headers.get(CONTENT_TYPE).map_or("", |value| value.to_str().unwrap_or("?"));
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
         [Self::Protobuf, Self::Json]
             .into_iter()
             .find(|encoding| essence.eq_ignore_ascii_case(encoding.media_type()))
@@ -29,25 +29,25 @@ impl Encoding {
     }
 }
 
-/// How a request is packed.
+/// The compression of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
-    Plain,
+pub(super) enum Compression {
+    None,
     Gzip,
-    /// In zlib's frame.
+    /// With a zlib header.
     Deflate,
 }
 
-impl Packing {
-    /// Returns what the request says it is; of another packing, its name.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
-        let mut named = headers.get_all(CONTENT_ENCODING).iter();
-        let name = named.next().map_or("", |value| value.to_str().unwrap_or("?")).trim();
-        if named.next().is_some() {
-            return Err("several at once".to_owned());
+impl Compression {
+    /// Reads the `Content-Encoding`; the error is the name of an unsupported compression.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, String> {
+        let mut values = headers.get_all(CONTENT_ENCODING).iter();
+        let name = values.next().map_or("", |value| value.to_str().unwrap_or("?")).trim();
+        if values.next().is_some() {
+            return Err("multiple values".to_owned());
         }
         match name.to_ascii_lowercase().as_str() {
-            "" | "identity" => Ok(Self::Plain),
+            "" | "identity" => Ok(Self::None),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             "deflate" => Ok(Self::Deflate),
             _ => Err(name.to_owned()),
@@ -75,25 +75,25 @@ mod tests {
     #[case("Application/JSON ; charset=utf-8", Ok(Encoding::Json))]
     #[case("text/plain", Err("text/plain".to_owned()))]
     #[case("application/json, application/x-protobuf", Err("application/json, application/x-protobuf".to_owned()))]
-    fn a_type_is_read(#[case] value: &'static str, #[case] expected: Result<Encoding, String>) {
-        assert_eq!(Encoding::of(&headers(&[(CONTENT_TYPE, value)])), expected);
+    fn reads_content_types(#[case] value: &'static str, #[case] expected: Result<Encoding, String>) {
+        assert_eq!(Encoding::from_headers(&headers(&[(CONTENT_TYPE, value)])), expected);
     }
 
     #[test]
-    fn no_type_is_another_type() {
-        assert_eq!(Encoding::of(&HeaderMap::new()), Err(String::new()));
+    fn a_missing_content_type_is_an_error() {
+        assert_eq!(Encoding::from_headers(&HeaderMap::new()), Err(String::new()));
     }
 
     #[rstest]
-    #[case(&["GZIP"], Ok(Packing::Gzip))]
-    #[case(&["deflate"], Ok(Packing::Deflate))]
-    #[case(&["identity"], Ok(Packing::Plain))]
-    #[case(&[], Ok(Packing::Plain))]
+    #[case(&["GZIP"], Ok(Compression::Gzip))]
+    #[case(&["deflate"], Ok(Compression::Deflate))]
+    #[case(&["identity"], Ok(Compression::None))]
+    #[case(&[], Ok(Compression::None))]
     #[case(&["br"], Err("br".to_owned()))]
     #[case(&["gzip, gzip"], Err("gzip, gzip".to_owned()))]
-    #[case(&["gzip", "gzip"], Err("several at once".to_owned()))]
-    fn a_packing_is_read(#[case] values: &[&'static str], #[case] expected: Result<Packing, String>) {
+    #[case(&["gzip", "gzip"], Err("multiple values".to_owned()))]
+    fn reads_content_encodings(#[case] values: &[&'static str], #[case] expected: Result<Compression, String>) {
         let pairs: Vec<_> = values.iter().map(|value| (CONTENT_ENCODING, *value)).collect();
-        assert_eq!(Packing::of(&headers(&pairs)), expected);
+        assert_eq!(Compression::from_headers(&headers(&pairs)), expected);
     }
 }

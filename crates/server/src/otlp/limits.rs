@@ -1,27 +1,27 @@
-//! How much is taken.
+//! Limits for requests.
 
 use std::time::Duration;
 
-/// Bounds of what is taken from others.
+/// Size and time limits for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a request may be, packed and unpacked; SDKs send no more by themselves.
-    pub request_bytes: usize,
-    /// How much of all requests is in memory at once; who comes then is asked to come again.
-    pub total_bytes: usize,
-    /// How long nothing may come of a request that has begun.
-    pub pause: Duration,
-    /// How long a request may take to arrive.
-    pub arrival: Duration,
+    /// Maximum size of a request, before and after decompression; above the default limits of SDKs.
+    pub max_request_bytes: usize,
+    /// Maximum memory of all requests in progress; more requests are told to retry.
+    pub max_total_bytes: usize,
+    /// Maximum time between two chunks of a request.
+    pub idle_timeout: Duration,
+    /// Maximum time to receive a request.
+    pub request_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            request_bytes: 64 << 20,
-            total_bytes: 256 << 20,
-            pause: Duration::from_secs(15),
-            arrival: Duration::from_mins(1),
+            max_request_bytes: 64 << 20,
+            max_total_bytes: 256 << 20,
+            idle_timeout: Duration::from_secs(15),
+            request_timeout: Duration::from_mins(1),
         }
     }
 }

@@ -1,21 +1,21 @@
 //! OTLP over HTTP: spans at `/v1/traces`, log records at `/v1/logs`.
 //!
-//! A request is read (`body.rs`), unpacked (`unpack.rs`), understood (by `karat_traces::otlp`), stored by the sink, and only
-//! then answered, in the encoding that it came in (`answer.rs`). How much of all that is in memory at once is bounded
-//! (`room.rs`).
+//! A request is read (`body`), decompressed (`decompress`), parsed (by `karat_traces::otlp`) and stored by the sink.
+//! Only then is it acknowledged, in the encoding of the request (`response`). The memory of all requests is limited
+//! (`memory`).
 
-mod answer;
 mod body;
+mod decompress;
 mod encoding;
 mod limits;
-mod room;
+mod memory;
+mod response;
 mod router;
-mod unpack;
 
 pub use limits::Limits;
 pub use router::otlp_router;
 
-/// What is sent.
+/// The kind of data in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Signal {
     Traces,
@@ -23,8 +23,8 @@ enum Signal {
 }
 
 impl Signal {
-    /// Returns what one of them is called.
-    fn item(self) -> &'static str {
+    /// Returns the name of one item.
+    fn item_name(self) -> &'static str {
         match self {
             Signal::Traces => "span",
             Signal::Logs => "log record",

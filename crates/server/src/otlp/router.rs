@@ -1,4 +1,4 @@
-//! The addresses, and what becomes of a request.
+//! Routes and request handling.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,146 +12,157 @@ use axum::http::header::{EXPECT, ORIGIN};
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::routing::{get, post};
-use karat_traces::otlp::{SpansRead, Unreadable, read_json, read_logs_protobuf, read_traces_protobuf};
-use karat_traces::{Refused, TraceParts};
+use karat_traces::otlp::{ParsedSpans, ParseError, read_json, read_logs_protobuf, read_traces_protobuf};
+use karat_traces::{RefusedItem, TraceParts};
 use karat_workflows::receive_traces::{RefusedRequest, RefusedTrace};
 use tracing::{Instrument as _, debug, debug_span};
 
 use super::Signal;
-use super::answer::{Partial, refused, stored};
-use super::body::{BodyProblem, read_body};
-use super::encoding::{Encoding, Packing};
+use super::body::{BodyError, read_body};
+use super::decompress::{DecompressError, decompress};
+use super::encoding::{Compression, Encoding};
 use super::limits::Limits;
-use super::room::{Arrived, Place, Room};
-use super::unpack::{UnpackProblem, unpack};
+use super::memory::{MemoryBudget, MemoryReservation, ReservedBody};
+use super::response::{PartialSuccess, error_response, success_response};
 use crate::sink::TraceSink;
 
-/// How many refusals a message lists.
+/// Maximum number of refused items in a message.
 const MAX_LISTED: usize = 3;
 
-/// What requests share.
+/// The state that all requests share.
 struct Receiver {
     sink: Arc<dyn TraceSink>,
-    room: Room,
+    memory: MemoryBudget,
     limits: Limits,
 }
 
-/// Why nothing of a request was taken.
-struct Refusal {
+/// Why a whole request is refused.
+struct RequestError {
     status: StatusCode,
     message: String,
 }
 
-/// Returns what takes OTLP at `/v1/traces` and `/v1/logs` and says at `/healthz` that it is there.
+/// Returns the routes for OTLP at `/v1/traces` and `/v1/logs` and a health check at `/healthz`.
 pub fn otlp_router(sink: Arc<dyn TraceSink>, limits: Limits) -> Router {
-    let receiver = Arc::new(Receiver { sink, room: Room::new(limits.total_bytes), limits });
+    let receiver = Arc::new(Receiver { sink, memory: MemoryBudget::new(limits.max_total_bytes), limits });
     Router::new()
         .route("/v1/traces", post(traces))
         .route("/v1/logs", post(logs))
         .route("/v1/metrics", post(metrics))
         .route("/healthz", get(healthy))
-        .fallback(nothing_here)
+        .fallback(not_found)
         .with_state(receiver)
-        .layer(from_fn(logged))
+        .layer(from_fn(log_request))
 }
 
-/// Logs a request and how it was answered.
-async fn logged(request: Request, next: Next) -> Response<Body> {
+/// Logs a request and its status.
+async fn log_request(request: Request, next: Next) -> Response<Body> {
     let span = debug_span!("request", method = %request.method(), path = %request.uri().path());
-    let answer = async move {
+    let response = async move {
         let start = Instant::now();
         let response = next.run(request).await;
         debug!(status = response.status().as_u16(), elapsed_ms = start.elapsed().as_millis(), "answered");
         response
     };
-    answer.instrument(span).await
+    response.instrument(span).await
 }
 
 async fn traces(State(receiver): State<Arc<Receiver>>, request: Request) -> Response<Body> {
-    receiver.answer(Signal::Traces, request).await
+    receiver.handle(Signal::Traces, request).await
 }
 
 async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Response<Body> {
-    receiver.answer(Signal::Logs, request).await
+    receiver.handle(Signal::Logs, request).await
 }
 
-/// SDKs that are told one address send everything to it.
+/// SDKs with a single endpoint also send metrics to it.
 async fn metrics(State(receiver): State<Arc<Receiver>>, headers: HeaderMap) -> Response<Body> {
-    let message = "metrics are not taken: OTEL_METRICS_EXPORTER=none keeps the SDK from sending them";
-    receiver.tell(StatusCode::NOT_FOUND, 0, message);
-    refused(StatusCode::NOT_FOUND, Encoding::of(&headers).ok(), message)
+    let message = "metrics are not supported: set OTEL_METRICS_EXPORTER=none";
+    receiver.report_refused(StatusCode::NOT_FOUND, 0, message);
+    error_response(StatusCode::NOT_FOUND, Encoding::from_headers(&headers).ok(), message)
 }
 
 async fn healthy() -> &'static str {
     "ok\n"
 }
 
-async fn nothing_here(State(receiver): State<Arc<Receiver>>, method: Method) -> Response<Body> {
-    let message = "nothing is here: spans are taken at /v1/traces, log records at /v1/logs";
+async fn not_found(State(receiver): State<Arc<Receiver>>, method: Method) -> Response<Body> {
+    let message = "not found: send spans to /v1/traces and log records to /v1/logs";
     if method == Method::POST {
-        receiver.tell(StatusCode::NOT_FOUND, 0, message);
+        receiver.report_refused(StatusCode::NOT_FOUND, 0, message);
     }
-    refused(StatusCode::NOT_FOUND, None, message)
+    error_response(StatusCode::NOT_FOUND, None, message)
 }
 
 impl Receiver {
-    async fn answer(&self, signal: Signal, request: Request) -> Response<Body> {
-        let encoding = Encoding::of(request.headers());
-        let answered = match &encoding {
-            Ok(encoding) => self.take(signal, *encoding, request).await,
-            Err(other) => Err(Refusal::media_type(other)),
+    async fn handle(&self, signal: Signal, request: Request) -> Response<Body> {
+        let encoding = Encoding::from_headers(request.headers());
+        let result = match &encoding {
+            Ok(encoding) => self.receive(signal, *encoding, request).await,
+            Err(other) => Err(RequestError::unsupported_media_type(other)),
         };
-        match answered {
+        match result {
             Ok(partial) => {
-                if let Some(Partial { rejected, message }) = &partial {
-                    self.tell(StatusCode::OK, *rejected, message);
+                if let Some(PartialSuccess { rejected, message }) = &partial {
+                    self.report_refused(StatusCode::OK, *rejected, message);
                 }
-                // An encoding that was not understood took nothing.
-                stored(signal, encoding.unwrap_or(Encoding::Json), partial)
+                // The encoding is always known here.
+                success_response(signal, encoding.unwrap_or(Encoding::Json), partial)
             }
-            Err(Refusal { status, message }) => {
-                self.tell(status, 0, &message);
-                refused(status, encoding.ok(), &message)
+            Err(RequestError { status, message }) => {
+                self.report_refused(status, 0, &message);
+                error_response(status, encoding.ok(), &message)
             }
         }
     }
 
-    fn tell(&self, status: StatusCode, rejected: u64, message: &str) {
-        self.sink.refused(&RefusedRequest { status: status.as_u16(), rejected, message: message.to_owned() });
+    fn report_refused(&self, status: StatusCode, rejected: u64, message: &str) {
+        self.sink.on_refused(&RefusedRequest { status: status.as_u16(), rejected, message: message.to_owned() });
     }
 
-    async fn take(&self, signal: Signal, encoding: Encoding, request: Request) -> Result<Option<Partial>, Refusal> {
+    async fn receive(
+        &self,
+        signal: Signal,
+        encoding: Encoding,
+        request: Request,
+    ) -> Result<Option<PartialSuccess>, RequestError> {
         let headers = request.headers();
-        // No agent's process says where it comes from; a page in a browser always does, and any page could write here.
+        // Only browsers send `Origin`; without this check any web page could write to the store.
         if headers.contains_key(ORIGIN) {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, "pages in a browser may not write here"));
+            return Err(RequestError::new(StatusCode::FORBIDDEN, "requests from browsers are not allowed"));
         }
-        let packing = Packing::of(headers).map_err(|other| Refusal::packing(&other))?;
-        let waits = headers.contains_key(EXPECT);
-        let mut place = self.room.place();
-        let packed = read_body(request.into_body(), waits, &self.limits, &mut place)
+        let compression =
+            Compression::from_headers(headers).map_err(|other| RequestError::unsupported_compression(&other))?;
+        let expects_continue = headers.contains_key(EXPECT);
+        let mut memory = self.memory.reserve();
+        let compressed = read_body(request.into_body(), expects_continue, &self.limits, &mut memory)
             .await
-            .map_err(|problem| self.body_refusal(&problem))?;
-        let arrived = Arc::new(self.unpacked(packed, packing, place).await?);
-        self.store(signal, encoding, arrived).await
+            .map_err(|error| self.body_error(&error))?;
+        let body = Arc::new(self.decompress(compressed, compression, memory).await?);
+        self.store(signal, encoding, body).await
     }
 
-    async fn unpacked(&self, packed: Vec<u8>, packing: Packing, place: Place) -> Result<Arrived, Refusal> {
-        if packing == Packing::Plain {
-            return Ok(Arrived::new(packed, place));
+    async fn decompress(
+        &self,
+        compressed: Vec<u8>,
+        compression: Compression,
+        memory: MemoryReservation,
+    ) -> Result<ReservedBody, RequestError> {
+        if compression == Compression::None {
+            return Ok(ReservedBody::new(compressed, memory));
         }
-        let limit = self.limits.request_bytes;
-        let (unpacked, place) = aside(move || {
-            let mut place = place;
-            (unpack(&packed, packing, limit, &mut place), place)
+        let limit = self.limits.max_request_bytes;
+        let (result, memory) = run_blocking(move || {
+            let mut memory = memory;
+            (decompress(&compressed, compression, limit, &mut memory), memory)
         })
         .await?;
-        match unpacked {
-            Ok(bytes) => Ok(Arrived::new(bytes, place)),
-            Err(UnpackProblem::TooLong) => Err(self.body_refusal(&BodyProblem::TooLong)),
-            Err(UnpackProblem::NoRoom) => Err(self.body_refusal(&BodyProblem::NoRoom)),
-            Err(UnpackProblem::Broken(why)) => {
-                Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be unpacked: {why}")))
+        match result {
+            Ok(bytes) => Ok(ReservedBody::new(bytes, memory)),
+            Err(DecompressError::TooLarge) => Err(self.body_error(&BodyError::TooLarge)),
+            Err(DecompressError::MemoryExceeded) => Err(self.body_error(&BodyError::MemoryExceeded)),
+            Err(DecompressError::Invalid(reason)) => {
+                Err(RequestError::new(StatusCode::BAD_REQUEST, format!("cannot decompress the body: {reason}")))
             }
         }
     }
@@ -160,84 +171,83 @@ impl Receiver {
         &self,
         signal: Signal,
         encoding: Encoding,
-        arrived: Arc<Arrived>,
-    ) -> Result<Option<Partial>, Refusal> {
-        let body = Arc::clone(&arrived);
-        let read = aside(move || read(signal, encoding, &body.bytes)).await?;
-        let SpansRead { traces: parts, mut refused } =
-            read.map_err(|why| Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {why}")))?;
+        body: Arc<ReservedBody>,
+    ) -> Result<Option<PartialSuccess>, RequestError> {
+        let input = Arc::clone(&body);
+        let result = run_blocking(move || parse(signal, encoding, &input.bytes)).await?;
+        let ParsedSpans { traces: parts, mut refused } =
+            result.map_err(|error| RequestError::new(StatusCode::BAD_REQUEST, format!("cannot parse the body: {error}")))?;
         let mut rejected = refused.len() as u64;
         if !parts.is_empty() {
-            let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+            let mut item_counts: BTreeMap<String, u64> = BTreeMap::new();
             for part in &parts {
-                *sizes.entry(part.trace_id.clone()).or_default() += (part.spans.len() + part.logs.len()) as u64;
+                *item_counts.entry(part.trace_id.clone()).or_default() += (part.spans.len() + part.logs.len()) as u64;
             }
-            for RefusedTrace { trace_id, message } in self.write(parts, arrived).await? {
-                rejected += sizes.remove(&trace_id).unwrap_or_default();
-                refused.push(Refused { place: format!("trace {trace_id}"), message });
+            for RefusedTrace { trace_id, message } in self.write(parts, body).await? {
+                rejected += item_counts.remove(&trace_id).unwrap_or_default();
+                refused.push(RefusedItem { place: format!("trace {trace_id}"), message });
             }
         }
-        Ok((rejected > 0).then(|| Partial { rejected, message: listed(signal, rejected, &refused) }))
+        Ok((rejected > 0).then(|| PartialSuccess { rejected, message: refusal_message(signal, rejected, &refused) }))
     }
 
-    /// Stores traces on a task of its own: what has arrived is stored even where the sender goes away, takes its room as long,
-    /// and where the sink panics, others are still served.
-    async fn write(&self, parts: Vec<TraceParts>, arrived: Arc<Arrived>) -> Result<Vec<RefusedTrace>, Refusal> {
+    /// Stores traces on a separate task, so that they are stored even if the client disconnects, their memory stays
+    /// reserved until then, and a panic of the sink affects only this request.
+    async fn write(&self, parts: Vec<TraceParts>, body: Arc<ReservedBody>) -> Result<Vec<RefusedTrace>, RequestError> {
         let sink = Arc::clone(&self.sink);
-        let storing = async move {
-            let stored = sink.store(parts).await;
-            drop(arrived);
-            stored
+        let store = async move {
+            let result = sink.store(parts).await;
+            drop(body);
+            result
         };
-        let storing = tokio::spawn(storing.in_current_span());
-        match storing.await {
+        match tokio::spawn(store.in_current_span()).await {
             Ok(Ok(refused)) => Ok(refused),
-            Ok(Err(error)) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
-            Err(_) => Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "storing failed")),
+            Ok(Err(error)) => Err(RequestError::new(StatusCode::SERVICE_UNAVAILABLE, error.message)),
+            Err(_) => Err(RequestError::new(StatusCode::SERVICE_UNAVAILABLE, "cannot store the traces")),
         }
     }
 
-    fn body_refusal(&self, problem: &BodyProblem) -> Refusal {
-        let mebibytes = self.limits.request_bytes >> 20;
-        match problem {
-            BodyProblem::TooLong => Refusal::new(
+    fn body_error(&self, error: &BodyError) -> RequestError {
+        let mebibytes = self.limits.max_request_bytes >> 20;
+        match error {
+            BodyError::TooLarge => RequestError::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the request is too long: {mebibytes} MiB are the most, unpacked"),
+                format!("the request is too large: at most {mebibytes} MiB after decompression"),
             ),
-            BodyProblem::NoRoom => {
-                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "too much is under way: try again in a moment")
+            BodyError::MemoryExceeded => {
+                RequestError::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests in progress: try again later")
             }
-            BodyProblem::TooSlow => {
-                Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive within its time")
+            BodyError::TimedOut => {
+                RequestError::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the request")
             }
-            BodyProblem::Broken => Refusal::new(StatusCode::BAD_REQUEST, "the connection broke"),
+            BodyError::Closed => RequestError::new(StatusCode::BAD_REQUEST, "the connection was closed"),
         }
     }
 }
 
-impl Refusal {
+impl RequestError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
     }
 
-    fn media_type(other: &str) -> Self {
-        let known = "application/x-protobuf and application/json are";
+    fn unsupported_media_type(other: &str) -> Self {
+        let supported = "application/x-protobuf or application/json";
         let message = if other.is_empty() {
-            format!("the request has no Content-Type: {known} taken")
+            format!("missing Content-Type: use {supported}")
         } else {
-            format!("'{other}' is not taken: {known}")
+            format!("unsupported Content-Type '{other}': use {supported}")
         };
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
-    fn packing(other: &str) -> Self {
-        let message = format!("the Content-Encoding is not taken: {other} (gzip and deflate are)");
+    fn unsupported_compression(other: &str) -> Self {
+        let message = format!("unsupported Content-Encoding '{other}': use gzip or deflate");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 }
 
-/// Reads a request's body. Log records that belong to no trace are passed over: processes log much besides.
-fn read(signal: Signal, encoding: Encoding, bytes: &[u8]) -> Result<SpansRead, Unreadable> {
+/// Parses a request body. Log records without a trace are ignored, because most of them are unrelated.
+fn parse(signal: Signal, encoding: Encoding, bytes: &[u8]) -> Result<ParsedSpans, ParseError> {
     match (encoding, signal) {
         (Encoding::Json, _) => read_json(bytes),
         (Encoding::Protobuf, Signal::Traces) => read_traces_protobuf(bytes),
@@ -245,21 +255,21 @@ fn read(signal: Signal, encoding: Encoding, bytes: &[u8]) -> Result<SpansRead, U
     }
 }
 
-/// Does work that takes a while where it holds nobody up.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    let failed = |_| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this request could not be handled");
-    tokio::task::spawn_blocking(work).await.map_err(failed)
+/// Runs CPU-bound work outside the async runtime.
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, RequestError> {
+    let panicked = |_| RequestError::new(StatusCode::INTERNAL_SERVER_ERROR, "cannot process the request");
+    tokio::task::spawn_blocking(work).await.map_err(panicked)
 }
 
-/// Says what was refused, so that whoever reads a log of the sender finds it.
-fn listed(signal: Signal, rejected: u64, refused: &[Refused]) -> String {
+/// Describes the refused items for the log of the sender.
+fn refusal_message(signal: Signal, rejected: u64, refused: &[RefusedItem]) -> String {
     let plural = if rejected == 1 { "" } else { "s" };
-    let mut message = format!("{rejected} {}{plural} refused", signal.item());
-    for (index, Refused { place, message: why }) in refused.iter().take(MAX_LISTED).enumerate() {
+    let mut message = format!("{rejected} {}{plural} refused", signal.item_name());
+    for (index, RefusedItem { place, message: reason }) in refused.iter().take(MAX_LISTED).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
         message.push_str(place);
         message.push_str(": ");
-        message.push_str(why);
+        message.push_str(reason);
     }
     if let Some(more) = refused.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
         let _ = write!(message, "; and {more} more");

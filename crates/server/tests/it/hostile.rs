@@ -1,4 +1,4 @@
-//! Those who send too much, too slowly, or nonsense.
+//! Requests that are too large, too slow or invalid.
 
 use std::time::{Duration, Instant};
 
@@ -7,22 +7,21 @@ use prost::Message as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{JSON, Memory, PROTOBUF, Receiver, gzip, log, logs, span, spans, trace_name};
+use crate::support::{JSON, MemorySink, PROTOBUF, Receiver, gzip, hex_trace_id, log, logs, span, spans};
 
 #[tokio::test]
-async fn a_hundred_megabytes_are_too_much() {
+async fn rejects_a_request_of_100_megabytes() {
     let receiver = Receiver::start().await;
-    let answer = receiver.send("/v1/traces", PROTOBUF, vec![0; 100_000_000]).await;
-    assert_eq!((answer.status, answer.media_type.as_str()), (413, PROTOBUF));
-    assert!(answer.text().contains("64 MiB"), "{}", answer.text());
+    let response = receiver.send("/v1/traces", PROTOBUF, vec![0; 100_000_000]).await;
+    assert_eq!((response.status, response.media_type.as_str()), (413, PROTOBUF));
+    assert!(response.text().contains("64 MiB"), "{}", response.text());
     assert_eq!(receiver.send("/v1/traces", JSON, "{}").await.status, 200);
 }
 
-/// Nobody says how much it will be.
 #[tokio::test]
-async fn a_body_of_unknown_length_is_bounded() {
-    let limits = Limits { request_bytes: 100_000, ..Limits::default() };
-    let receiver = Receiver::with(Memory::default(), limits).await;
+async fn limits_bodies_of_unknown_length() {
+    let limits = Limits { max_request_bytes: 100_000, ..Limits::default() };
+    let receiver = Receiver::with(MemorySink::default(), limits).await;
     let mut stream = TcpStream::connect(receiver.address).await.unwrap();
     stream
         .write_all(b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
@@ -37,9 +36,8 @@ async fn a_body_of_unknown_length_is_bounded() {
     assert!(first_line(&mut stream).await.starts_with("HTTP/1.1 413 "));
 }
 
-/// Who asks before sending is told at once.
 #[tokio::test]
-async fn who_waits_for_a_word_gets_one() {
+async fn rejects_a_large_request_before_100_continue() {
     let receiver = Receiver::start().await;
     let mut stream = TcpStream::connect(receiver.address).await.unwrap();
     let head = "POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
@@ -51,50 +49,54 @@ async fn who_waits_for_a_word_gets_one() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_not_unpacked() {
+async fn rejects_decompression_bombs() {
     let receiver = Receiver::start().await;
-    // A file of many parts is one file, as everybody reads it.
+    // Concatenated gzip members are one stream.
     let bomb = gzip(&vec![0; 1 << 20]).repeat(1024);
     assert!(bomb.len() < 16 << 20, "a gigabyte in {} bytes", bomb.len());
     for media_type in [PROTOBUF, JSON] {
-        let answer = receiver.send_packed(media_type, "gzip", bomb.clone()).await;
-        assert_eq!((answer.status, answer.media_type.as_str()), (413, media_type));
+        let response = receiver.send_compressed(media_type, "gzip", bomb.clone()).await;
+        assert_eq!((response.status, response.media_type.as_str()), (413, media_type));
     }
     assert_eq!(receiver.send("/v1/traces", JSON, "{}").await.status, 200);
 }
 
 async fn first_line(stream: &mut TcpStream) -> String {
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     let mut buffer = [0; 1024];
-    while !said.contains(&b'\n') {
+    while !received.contains(&b'\n') {
         match stream.read(&mut buffer).await {
             Ok(0) | Err(_) => break,
-            Ok(read) => said.extend_from_slice(&buffer[..read]),
+            Ok(read) => received.extend_from_slice(&buffer[..read]),
         }
     }
-    String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(&received).lines().next().unwrap_or_default().to_owned()
 }
 
-/// Those who begin and do not go on hold nobody up, and are told when their time is over.
+/// Stalled requests do not block others and get a timeout response.
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_senders_hold_nobody_up() {
-    let limits = Limits { pause: Duration::from_millis(700), arrival: Duration::from_secs(2), ..Limits::default() };
-    let receiver = Receiver::with(Memory::default(), limits).await;
-    let mut silent = Vec::new();
+async fn slow_clients_do_not_block_others() {
+    let limits = Limits {
+        idle_timeout: Duration::from_millis(700),
+        request_timeout: Duration::from_secs(2),
+        ..Limits::default()
+    };
+    let receiver = Receiver::with(MemorySink::default(), limits).await;
+    let mut stalled = Vec::new();
     let head = b"POST /v1/traces HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     for _ in 0..100 {
         let mut stream = TcpStream::connect(receiver.address).await.unwrap();
         stream.write_all(head).await.unwrap();
-        silent.push(stream);
+        stalled.push(stream);
     }
     let started = Instant::now();
-    let answer = receiver.send("/v1/traces", PROTOBUF, spans(vec![span(1, 1)]).encode_to_vec()).await;
-    assert_eq!(answer.status, 200);
+    let response = receiver.send("/v1/traces", PROTOBUF, spans(vec![span(1, 1)]).encode_to_vec()).await;
+    assert_eq!(response.status, 200);
     assert!(started.elapsed() < Duration::from_millis(700));
-    for stream in &mut silent {
+    for stream in &mut stalled {
         assert!(first_line(stream).await.starts_with("HTTP/1.1 408 "));
     }
-    // A byte now and then is too slow as well.
+    // A byte now and then exceeds the request timeout.
     let mut dripping = TcpStream::connect(receiver.address).await.unwrap();
     dripping.write_all(head).await.unwrap();
     let (mut reader, mut writer) = dripping.into_split();
@@ -103,18 +105,17 @@ async fn slow_senders_hold_nobody_up() {
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
     });
-    let mut said = vec![0; 12];
-    reader.read_exact(&mut said).await.unwrap();
-    assert_eq!(said, b"HTTP/1.1 408");
+    let mut status = vec![0; 12];
+    reader.read_exact(&mut status).await.unwrap();
+    assert_eq!(status, b"HTTP/1.1 408");
     drop(reader);
     drip.abort();
 }
 
-/// Who hangs up leaves nothing behind.
 #[tokio::test]
-async fn half_a_request_is_none() {
-    let limits = Limits { total_bytes: 64 << 10, ..Limits::default() };
-    let receiver = Receiver::with(Memory::default(), limits).await;
+async fn an_incomplete_request_stores_nothing_and_releases_its_memory() {
+    let limits = Limits { max_total_bytes: 64 << 10, ..Limits::default() };
+    let receiver = Receiver::with(MemorySink::default(), limits).await;
     let body = spans(vec![span(1, 1)]).encode_to_vec();
     for _ in 0..20 {
         let mut stream = TcpStream::connect(receiver.address).await.unwrap();
@@ -123,24 +124,24 @@ async fn half_a_request_is_none() {
         stream.write_all(&body).await.unwrap();
         stream.write_all(&vec![0; 40_000]).await.unwrap();
         stream.shutdown().await.unwrap();
-        // What is left of it is the room that it took, until its end is seen.
+        // Its memory is released when the server sees the end.
         let _ = first_line(&mut stream).await;
     }
     assert!(receiver.sink.traces().is_empty());
-    let answer = receiver.send("/v1/traces", PROTOBUF, body).await;
-    assert_eq!(answer.status, 200);
+    let response = receiver.send("/v1/traces", PROTOBUF, body).await;
+    assert_eq!(response.status, 200);
 }
 
-/// Numbers that look random and are the same every time.
-struct Numbers(u64);
+/// A deterministic random number generator.
+struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap_or_default() % bound
     }
 
-    /// Changes, removes, repeats or inserts some bytes.
+    /// Changes, removes or repeats some bytes.
     fn mutate(&mut self, bytes: &mut Vec<u8>) {
         for _ in 0..=self.below(4) {
             let at = self.below(bytes.len().max(1)).min(bytes.len().saturating_sub(1));
@@ -163,9 +164,9 @@ impl Numbers {
     }
 }
 
-/// Whatever is sent is taken or refused as the sender's fault.
+/// Mutated requests are accepted or rejected as client errors.
 #[tokio::test(flavor = "multi_thread")]
-async fn nonsense_is_the_senders_fault() {
+async fn invalid_requests_are_client_errors() {
     let receiver = Receiver::start().await;
     let traces = spans((0..5).map(|id| span(1, id)).collect());
     let logs = logs((0..5).map(|id| log(1, id, "{\"role\": \"user\"}")).collect());
@@ -175,21 +176,21 @@ async fn nonsense_is_the_senders_fault() {
         ("/v1/logs", PROTOBUF, logs.encode_to_vec()),
         ("/v1/logs", JSON, serde_json::to_vec(&logs).unwrap()),
     ];
-    let mut numbers = Numbers(7);
+    let mut rng = Rng(7);
     let mut statuses = std::collections::BTreeMap::new();
     for round in 0..1000 {
         let (path, media_type, seed) = &seeds[round % seeds.len()];
         let mut body = seed.clone();
-        numbers.mutate(&mut body);
-        let packed = round % 8 >= 4;
-        if packed {
+        rng.mutate(&mut body);
+        let is_compressed = round % 8 >= 4;
+        if is_compressed {
             body = gzip(&body);
-            if numbers.below(4) == 0 {
-                numbers.mutate(&mut body);
+            if rng.below(4) == 0 {
+                rng.mutate(&mut body);
             }
         }
         let mut request = receiver.client.post(receiver.url(path)).header("content-type", *media_type);
-        if packed {
+        if is_compressed {
             request = request.header("content-encoding", "gzip");
         }
         let status = request.body(body.clone()).send().await.unwrap().status().as_u16();
@@ -197,7 +198,7 @@ async fn nonsense_is_the_senders_fault() {
         assert!(matches!(status, 200 | 400 | 413), "{status} for {path} {media_type}: {body:?}");
     }
     assert!(statuses[&200] > 100 && statuses[&400] > 100, "{statuses:?}");
-    let answer = receiver.send("/v1/traces", PROTOBUF, spans(vec![span(9, 1)]).encode_to_vec()).await;
-    assert_eq!(answer.status, 200);
-    assert!(receiver.sink.traces().contains_key(&trace_name(9)));
+    let response = receiver.send("/v1/traces", PROTOBUF, spans(vec![span(9, 1)]).encode_to_vec()).await;
+    assert_eq!(response.status, 200);
+    assert!(receiver.sink.traces().contains_key(&hex_trace_id(9)));
 }

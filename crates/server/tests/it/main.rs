@@ -1,7 +1,7 @@
-//! The receiver over real sockets.
+//! Tests the receiver over real sockets.
 
 mod hostile;
 mod load;
 mod otlp;
-mod stopping;
+mod shutdown;
 mod support;

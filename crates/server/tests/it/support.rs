@@ -1,4 +1,4 @@
-//! A receiver on a port of its own, a sink that only remembers, and requests.
+//! A receiver on its own port, a sink in memory, and requests.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use karat_core::port::{Pending, StoreError};
-use karat_server::{Ending, Limits, TraceSink, otlp_router, serve};
+use karat_core::port::{BoxFuture, StoreError};
+use karat_server::{Limits, Shutdown, TraceSink, otlp_router, serve};
 use karat_traces::TraceParts;
 use karat_workflows::receive_traces::{RefusedRequest, RefusedTrace};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -23,20 +23,20 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Remembers what it was given.
+/// Stores traces in memory.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct MemorySink {
     pub(crate) traces: Mutex<BTreeMap<String, TraceParts>>,
     pub(crate) refusals: Mutex<Vec<RefusedRequest>>,
-    /// How often it was asked to store something.
+    /// Number of calls of `store`.
     pub(crate) writes: AtomicUsize,
-    /// How long it takes.
+    /// Delay of `store`.
     pub(crate) delay: Duration,
-    /// What it does with a trace by its id: a text that begins with `full` fails everything, another refuses it.
-    pub(crate) refuses: BTreeMap<String, &'static str>,
+    /// Reasons for refusal by trace id: `panic` panics, a text that starts with `full` fails the whole call.
+    pub(crate) refused_traces: BTreeMap<String, &'static str>,
 }
 
-impl Memory {
+impl MemorySink {
     pub(crate) fn traces(&self) -> BTreeMap<String, TraceParts> {
         self.traces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -46,84 +46,85 @@ impl Memory {
     }
 }
 
-impl TraceSink for Memory {
-    fn store(&self, parts: Vec<TraceParts>) -> Pending<'_, Result<Vec<RefusedTrace>, StoreError>> {
+impl TraceSink for MemorySink {
+    fn store(&self, parts: Vec<TraceParts>) -> BoxFuture<'_, Result<Vec<RefusedTrace>, StoreError>> {
         Box::pin(async move {
             self.writes.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(self.delay).await;
             let mut refused = Vec::new();
             let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut now = traces.clone();
+            let mut updated = traces.clone();
             for part in parts {
-                match self.refuses.get(&part.trace_id) {
-                    Some(&"panic") => panic!("a sink that panics"),
-                    Some(why) if why.starts_with("full") => {
-                        return Err(StoreError { message: (*why).to_owned(), hint: None });
+                match self.refused_traces.get(&part.trace_id) {
+                    Some(&"panic") => panic!("the sink panics"),
+                    Some(reason) if reason.starts_with("full") => {
+                        return Err(StoreError { message: (*reason).to_owned(), hint: None });
                     }
-                    Some(why) => refused.push(RefusedTrace { trace_id: part.trace_id, message: (*why).to_owned() }),
-                    None => match now.get_mut(&part.trace_id) {
-                        Some(known) => known.merge(part),
+                    Some(reason) => {
+                        refused.push(RefusedTrace { trace_id: part.trace_id, message: (*reason).to_owned() });
+                    },
+                    None => match updated.get_mut(&part.trace_id) {
+                        Some(existing) => existing.merge(part),
                         None => {
-                            now.insert(part.trace_id.clone(), part);
+                            updated.insert(part.trace_id.clone(), part);
                         }
                     },
                 }
             }
-            *traces = now;
+            *traces = updated;
             Ok(refused)
         })
     }
 
-    fn refused(&self, refusal: &RefusedRequest) {
+    fn on_refused(&self, refusal: &RefusedRequest) {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal.clone());
     }
 }
 
-/// A receiver that listens.
+/// A running receiver.
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
-    pub(crate) sink: Arc<Memory>,
+    pub(crate) sink: Arc<MemorySink>,
     pub(crate) client: Client,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<Ending>>,
+    server: JoinHandle<std::io::Result<Shutdown>>,
 }
 
 impl Receiver {
     pub(crate) async fn start() -> Self {
-        Self::with(Memory::default(), Limits::default()).await
+        Self::with(MemorySink::default(), Limits::default()).await
     }
 
-    pub(crate) async fn with(sink: Memory, limits: Limits) -> Self {
+    pub(crate) async fn with(sink: MemorySink, limits: Limits) -> Self {
         let sink = Arc::new(sink);
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("cannot bind a port");
+        let address = listener.local_addr().expect("the listener is bound");
         let (stop, stopped) = oneshot::channel::<()>();
         let router = otlp_router(Arc::clone(&sink) as Arc<dyn TraceSink>, limits);
-        let until = async { stopped.await.unwrap_or_default() };
-        let served = tokio::spawn(serve(listener, router, until, Duration::from_secs(2)));
-        Self { address, sink, client: client(), stop, served }
+        let stop_signal = async { stopped.await.unwrap_or_default() };
+        let server = tokio::spawn(serve(listener, router, stop_signal, Duration::from_secs(2)));
+        Self { address, sink, client: client(), stop, server }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Asks it to stop, and returns who says how it ended.
-    pub(crate) fn stop(self) -> JoinHandle<std::io::Result<Ending>> {
+    /// Starts the shutdown and returns the server's task.
+    pub(crate) fn stop(self) -> JoinHandle<std::io::Result<Shutdown>> {
         let _ = self.stop.send(());
-        self.served
+        self.server
     }
 
-    /// Sends a body of this type.
-    pub(crate) async fn send(&self, path: &str, media_type: &str, body: impl Into<reqwest::Body>) -> Answer {
+    pub(crate) async fn send(&self, path: &str, media_type: &str, body: impl Into<reqwest::Body>) -> Response {
         let request = self.client.post(self.url(path)).header("content-type", media_type).body(body);
-        Answer::of(request.send().await.expect("an answer comes")).await
+        Response::read(request.send().await.expect("no response")).await
     }
 
-    pub(crate) async fn send_packed(&self, media_type: &str, packing: &str, body: Vec<u8>) -> Answer {
+    pub(crate) async fn send_compressed(&self, media_type: &str, compression: &str, body: Vec<u8>) -> Response {
         let request = self.client.post(self.url("/v1/traces"));
-        let request = request.header("content-type", media_type).header("content-encoding", packing).body(body);
-        Answer::of(request.send().await.expect("an answer comes")).await
+        let request = request.header("content-type", media_type).header("content-encoding", compression).body(body);
+        Response::read(request.send().await.expect("no response")).await
     }
 }
 
@@ -131,14 +132,13 @@ pub(crate) const PROTOBUF: &str = "application/x-protobuf";
 pub(crate) const JSON: &str = "application/json";
 
 fn client() -> Client {
-    // Nothing here is encrypted, but the client wants to know who would do it; a second word about it is refused.
+    // The client requires a TLS provider even for plain HTTP; it can be installed only once.
     rustls::crypto::ring::default_provider().install_default().ok();
-    Client::builder().no_proxy().build().expect("a client needs nothing")
+    Client::builder().no_proxy().build().expect("cannot build the client")
 }
 
-/// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) media_type: String,
     pub(crate) retry_after: Option<String>,
@@ -146,15 +146,15 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
-    pub(crate) async fn of(response: reqwest::Response) -> Self {
+impl Response {
+    pub(crate) async fn read(response: reqwest::Response) -> Self {
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         Self {
             status: response.status().as_u16(),
             media_type: header("content-type").unwrap_or_default(),
             retry_after: header("retry-after"),
             allow: header("allow"),
-            body: response.bytes().await.expect("the answer is whole").to_vec(),
+            body: response.bytes().await.expect("cannot read the response").to_vec(),
         }
     }
 
@@ -169,7 +169,7 @@ pub(crate) fn trace_id(number: u32) -> Vec<u8> {
     id
 }
 
-pub(crate) fn trace_name(number: u32) -> String {
+pub(crate) fn hex_trace_id(number: u32) -> String {
     format!("{}{number:08x}", "ab".repeat(12))
 }
 
@@ -208,6 +208,6 @@ pub(crate) fn logs(log_records: Vec<LogRecord>) -> ExportLogsServiceRequest {
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).expect("memory can be written");
-    encoder.finish().expect("memory can be written")
+    encoder.write_all(bytes).expect("writing to memory cannot fail");
+    encoder.finish().expect("writing to memory cannot fail")
 }

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the comparison is what a recomputation from the history gives.
+//! After any sequence of actions, the comparison equals a recomputation from the history.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,24 @@ use karat_store::Store;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::support::{Kind, Place, at, document, execution, says, trace_of, version};
+use crate::support::{Kind, TestDatabase, at, document, execution, feedback_by, trace_of, version};
 
 const TRACES: usize = 4;
 const EVALS: usize = 2;
 
-/// Something that somebody does.
 #[derive(Debug, Clone)]
-enum Act {
-    /// The trace is imported, with this text and on this day.
+enum Action {
+    /// Imports the trace with this message on this day.
     Import {
         trace: usize,
-        said: u8,
+        message: u8,
         day: i64,
     },
     AddVersion {
         eval: usize,
         code: u8,
     },
-    /// The version that is this many before the newest one judges.
+    /// Judges with the version this many before the newest.
     Judge {
         eval: usize,
         back: u64,
@@ -42,7 +41,7 @@ enum Act {
     Rate {
         trace: usize,
         author: usize,
-        /// None: takes back what was said.
+        /// `None` withdraws the rating.
         rating: Option<Rating>,
         seconds: i64,
     },
@@ -52,39 +51,39 @@ enum Act {
     },
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn action() -> impl Strategy<Value = Action> {
     let rating = prop::option::of(prop::sample::select(Rating::ALL.to_vec()));
     prop_oneof![
-        1 => (0..TRACES, 0..3_u8, 0..3_i64).prop_map(|(trace, said, day)| Act::Import { trace, said, day }),
-        1 => (0..EVALS, 0..3_u8).prop_map(|(eval, code)| Act::AddVersion { eval, code }),
+        1 => (0..TRACES, 0..3_u8, 0..3_i64).prop_map(|(trace, message, day)| Action::Import { trace, message, day }),
+        1 => (0..EVALS, 0..3_u8).prop_map(|(eval, code)| Action::AddVersion { eval, code }),
         4 => (0..EVALS, 0..3_u64, 0..TRACES, any::<Option<bool>>())
-            .prop_map(|(eval, back, trace, result)| Act::Judge { eval, back, trace, result }),
+            .prop_map(|(eval, back, trace, result)| Action::Judge { eval, back, trace, result }),
         4 => (0..TRACES, 0..3_usize, rating, 0..4_i64)
-            .prop_map(|(trace, author, rating, seconds)| Act::Rate { trace, author, rating, seconds }),
-        2 => (0..EVALS, 0..TRACES).prop_map(|(eval, trace)| Act::Resolve { eval, trace }),
+            .prop_map(|(trace, author, rating, seconds)| Action::Rate { trace, author, rating, seconds }),
+        2 => (0..EVALS, 0..TRACES).prop_map(|(eval, trace)| Action::Resolve { eval, trace }),
     ]
 }
 
-/// What a trace says, and its day.
-type Said = (u8, i64);
+/// The message and day of a trace.
+type Content = (u8, i64);
 
-/// All that was done, kept as plainly as can be.
+/// The history of all actions.
 #[derive(Default)]
 struct Model {
-    /// What each trace says now, and on which day.
-    traces: BTreeMap<usize, Said>,
+    /// The current content of each trace.
+    traces: BTreeMap<usize, Content>,
     newest: BTreeMap<usize, (u64, u8)>,
-    /// Each verdict, with what the trace said when it was judged.
-    verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, Said)>,
-    said: Vec<(usize, Feedback)>,
-    resolved: Vec<(usize, usize, Said, bool, Rating)>,
+    /// Each verdict, with the content of the trace when it was judged.
+    verdicts: BTreeMap<(usize, u64, usize), (Option<bool>, Content)>,
+    feedback: Vec<(usize, Feedback)>,
+    resolved: Vec<(usize, usize, Content, bool, Rating)>,
 }
 
 impl Model {
-    /// Returns what each author says of a trace now.
-    fn opinions(&self, trace: usize) -> BTreeMap<String, Rating> {
+    /// Returns the current rating of each author of a trace.
+    fn ratings(&self, trace: usize) -> BTreeMap<String, Rating> {
         let mut newest: BTreeMap<&str, &Feedback> = BTreeMap::new();
-        for (_, one) in self.said.iter().filter(|(about, _)| *about == trace) {
+        for (_, one) in self.feedback.iter().filter(|(about, _)| *about == trace) {
             let before = newest.entry(&one.author).or_insert(one);
             if one.created_at >= before.created_at {
                 *before = one;
@@ -94,19 +93,19 @@ impl Model {
     }
 
     fn rating(&self, trace: usize) -> Option<Rating> {
-        consensus(self.opinions(trace).into_values())
+        consensus(self.ratings(trace).into_values())
     }
 
-    /// Counts the traces of which several people say the same.
+    /// Counts the traces for each combination of several authors and ratings.
     fn patterns(&self) -> BTreeMap<Vec<(String, Rating)>, u64> {
         let mut counts = BTreeMap::new();
-        for opinions in self.traces.keys().map(|trace| self.opinions(*trace)).filter(|opinions| opinions.len() > 1) {
-            *counts.entry(opinions.into_iter().collect()).or_default() += 1;
+        for ratings in self.traces.keys().map(|trace| self.ratings(*trace)).filter(|ratings| ratings.len() > 1) {
+            *counts.entry(ratings.into_iter().collect()).or_default() += 1;
         }
         counts
     }
 
-    /// Returns what a version says of the traces as they are now.
+    /// Returns the verdicts of a version on the current content of traces.
     fn current(&self, eval: usize, version: u64) -> impl Iterator<Item = (usize, Option<bool>)> {
         let of_version = self.verdicts.iter().filter(move |((e, v, _), _)| (*e, *v) == (eval, version));
         let current = of_version.filter(move |((_, _, trace), (_, judged))| self.traces[trace] == *judged);
@@ -130,7 +129,7 @@ impl Model {
         days
     }
 
-    /// Returns the contradictions of the newest versions, and whether somebody decided about them.
+    /// Returns the contradictions of the newest versions, and whether they are resolved.
     fn contradictions(&self) -> Vec<(String, String, bool)> {
         let mut found = Vec::new();
         for (eval, (version, _)) in &self.newest {
@@ -157,15 +156,15 @@ fn eval_id(eval: usize) -> String {
     format!("eval_{eval}")
 }
 
-async fn perform(store: &Store, model: &mut Model, act: Act) {
-    match act {
-        Act::Import { trace, said, day } => {
+async fn perform(store: &Store, model: &mut Model, action: Action) {
+    match action {
+        Action::Import { trace, message, day } => {
             let id = trace_id(trace);
-            let new = trace_of(&id, &document(&id, &said.to_string(), day * 86_400));
+            let new = trace_of(&id, &document(&id, &message.to_string(), day * 86_400));
             store.put_traces(&[new], at(0)).await.expect("stored");
-            model.traces.insert(trace, (said, day));
+            model.traces.insert(trace, (message, day));
         }
-        Act::AddVersion { eval, code } => {
+        Action::AddVersion { eval, code } => {
             let added = store.add_version(&version(&eval_id(eval), &code.to_string())).await.expect("added");
             let expected = match model.newest.get(&eval) {
                 Some((newest, before)) if *before == code => AddedVersion::Unchanged(*newest),
@@ -177,39 +176,39 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
                 model.newest.insert(eval, (version, code));
             }
         }
-        Act::Judge { eval, back, trace, result } => {
+        Action::Judge { eval, back, trace, result } => {
             let Some((newest, _)) = model.newest.get(&eval) else { return };
             let version = newest.saturating_sub(back).max(1);
             let id = trace_id(trace);
-            let (said, day) = model.traces.get(&trace).copied().unwrap_or_default();
-            let about = trace_of(&id, &document(&id, &said.to_string(), day * 86_400));
-            let put = store.put_executions(&[execution(&eval_id(eval), version, &about, result)]).await;
+            let (message, day) = model.traces.get(&trace).copied().unwrap_or_default();
+            let judged = trace_of(&id, &document(&id, &message.to_string(), day * 86_400));
+            let put = store.put_executions(&[execution(&eval_id(eval), version, &judged, result)]).await;
             assert_eq!(put.is_ok(), model.traces.contains_key(&trace));
             if put.is_ok() {
-                model.verdicts.insert((eval, version, trace), (result, (said, day)));
+                model.verdicts.insert((eval, version, trace), (result, (message, day)));
             }
         }
-        Act::Rate { trace, author, rating, seconds } => {
-            let said =
-                says(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
-            let one = Feedback { rating, ..said };
+        Action::Rate { trace, author, rating, seconds } => {
+            let feedback =
+                feedback_by(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
+            let one = Feedback { rating, ..feedback };
             let put = store.add_feedback(std::slice::from_ref(&one)).await;
             assert_eq!(put.is_ok(), model.traces.contains_key(&trace));
             if let Ok(is_new) = put {
-                assert_eq!(is_new[0], !model.said.contains(&(trace, one.clone())));
+                assert_eq!(is_new[0], !model.feedback.contains(&(trace, one.clone())));
                 if is_new[0] {
-                    model.said.push((trace, one));
+                    model.feedback.push((trace, one));
                 }
             }
         }
-        Act::Resolve { eval, trace } => {
+        Action::Resolve { eval, trace } => {
             let (eval_name, trace_name) = (eval_id(eval), trace_id(trace));
-            let there =
+            let exists =
                 model.contradictions().into_iter().any(|(e, t, _)| (e, t) == (eval_name.clone(), trace_name.clone()));
             let kind = ResolutionKind::Dismissed;
             let resolution = Resolution { kind, note: None, author: "ann".to_owned(), resolved_at: at(5) };
-            assert_eq!(store.resolve(&eval_name, &trace_name, &resolution).await.expect("asked"), there);
-            if there {
+            assert_eq!(store.resolve(&eval_name, &trace_name, &resolution).await.expect("a result"), exists);
+            if exists {
                 let version = model.newest[&eval].0;
                 let passed = model.verdicts[&(eval, version, trace)].0.expect("a verdict");
                 let rating = model.rating(trace).expect("a rating");
@@ -219,7 +218,7 @@ async fn perform(store: &Store, model: &mut Model, act: Act) {
     }
 }
 
-async fn compare(store: &Store, place: &Place, model: &Model) {
+async fn compare(store: &Store, database: &TestDatabase, model: &Model) {
     let patterns = store.rating_patterns().await.expect("patterns").into_iter();
     let patterns: BTreeMap<_, u64> = patterns.map(|one| (one.ratings.into_iter().collect(), one.traces)).collect();
     assert_eq!(patterns, model.patterns());
@@ -252,39 +251,39 @@ async fn compare(store: &Store, place: &Place, model: &Model) {
     let listed = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
     assert_eq!(listed.len() as u64, open);
     let view =
-        place.rows("select eval_id, trace_id from eval_comparison where is_contradiction = 1 order by 1, 2").await;
+        database.rows("select eval_id, trace_id from eval_comparison where is_contradiction = 1 order by 1, 2").await;
     let view: Vec<Vec<String>> =
         view.into_iter().map(|row| row.into_iter().map(Option::unwrap_or_default).collect()).collect();
     let expected: Vec<Vec<String>> = expected.into_iter().map(|(eval, trace, _)| vec![eval, trace]).collect();
     assert_eq!(view, expected);
 }
 
-fn hold(kind: Kind, cases: u32) {
+fn check_comparison(kind: Kind, cases: u32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let held = TestRunner::new(config).run(&prop::collection::vec(act(), 1..40), |acts| {
+    let result = TestRunner::new(config).run(&prop::collection::vec(action(), 1..40), |actions| {
         runtime.block_on(async {
-            let place = Place::new(kind).await;
-            let store = place.open().await;
+            let database = TestDatabase::new(kind).await;
+            let store = database.open().await;
             let mut model = Model::default();
-            for act in acts {
-                perform(&store, &mut model, act).await;
+            for action in actions {
+                perform(&store, &mut model, action).await;
             }
-            compare(&store, &place, &model).await;
-            place.remove(store).await;
+            compare(&store, &database, &model).await;
+            database.remove(store).await;
         });
         Ok(())
     });
-    held.expect("the comparison is live");
+    result.expect("the comparison matches the model");
 }
 
 #[test]
-fn the_comparison_is_live_in_sqlite() {
-    hold(Kind::Sqlite, 24);
+fn comparison_matches_the_model_in_sqlite() {
+    check_comparison(Kind::Sqlite, 24);
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn the_comparison_is_live_in_postgres() {
-    hold(Kind::Postgres, 24);
+fn comparison_matches_the_model_in_postgres() {
+    check_comparison(Kind::Postgres, 24);
 }

@@ -1,4 +1,4 @@
-//! What holds of the store, in both databases.
+//! Tests of the store with both databases.
 
 mod contract;
 mod kill;

@@ -1,15 +1,15 @@
-//! Migrations are never edited: a store that somebody has could not be opened any more.
+//! Released migrations must not change, or existing stores could not be opened any more.
 
 use std::path::Path;
 
 use karat_json::hash::short_hash;
 
-/// Every migration and its hash. A new migration adds a line; no line changes once it was released.
+/// Every migration and its hash. A new migration adds a line; released lines never change.
 const RELEASED: [(&str, &str); 2] =
     [("postgres/0001_store.sql", "f99d065be98f"), ("sqlite/0001_store.sql", "d9622df20dda")];
 
 #[test]
-fn what_was_released_is_as_it_was() {
+fn released_migrations_are_unchanged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let mut found = Vec::new();
     for database in ["postgres", "sqlite"] {
@@ -22,7 +22,7 @@ fn what_was_released_is_as_it_was() {
     }
     found.sort();
     let found: Vec<(&str, &str)> = found.iter().map(|(name, hash)| (name.as_str(), hash.as_str())).collect();
-    assert_eq!(found, RELEASED, "a migration was edited, or a new one is not listed here");
+    assert_eq!(found, RELEASED, "a migration was changed, or a new one is not listed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Stores for tests, and things to put into them.
+//! Test databases and data.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use karat_core::document::TraceDocument;
 use karat_core::judgement::ErrorKind;
 use karat_core::rating::Rating;
-use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
 use karat_evals::feedback::Feedback;
 use karat_evals::version::{NewVersion, StoredExecution};
 use karat_store::{Location, Store};
@@ -14,24 +14,24 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
 
-/// Which database a test is about.
+/// The kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Sqlite,
     Postgres,
 }
 
-/// A place for a store that nobody else uses, and that goes away.
-pub(crate) struct Place {
+/// A temporary database for one test.
+pub(crate) struct TestDatabase {
     pub(crate) location: Location,
-    #[expect(dead_code, reason = "it is deleted when this is dropped")]
+    #[expect(dead_code, reason = "deleted when dropped")]
     folder: TempDir,
     schema: Option<(String, String)>,
 }
 
-impl Place {
+impl TestDatabase {
     pub(crate) async fn new(kind: Kind) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a temporary directory");
         match kind {
             Kind::Sqlite => {
                 let location = Location::File(folder.path().join(".karat/karat.db"));
@@ -41,8 +41,8 @@ impl Place {
                 let url = postgres_url();
                 let schema = format!("karat_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
                 execute(&url, &format!("create schema {schema}")).await;
-                let between = if url.contains('?') { '&' } else { '?' };
-                let location = Location::Postgres(format!("{url}{between}options=-csearch_path%3D{schema}"));
+                let separator = if url.contains('?') { '&' } else { '?' };
+                let location = Location::Postgres(format!("{url}{separator}options=-csearch_path%3D{schema}"));
                 Self { location, folder, schema: Some((url, schema)) }
             }
         }
@@ -56,20 +56,20 @@ impl Place {
         Store::open(&self.location).await.expect("a store")
     }
 
-    /// Takes a schema away; a file goes with its folder.
+    /// Closes the store and drops the schema; a file is deleted with its folder.
     pub(crate) async fn remove(self, store: Store) {
         store.close().await;
-        self.take_away().await;
+        self.drop_schema().await;
     }
 
-    /// Takes away a place that nobody has open.
-    pub(crate) async fn take_away(self) {
+    /// Drops the schema of a closed store.
+    pub(crate) async fn drop_schema(self) {
         if let Some((url, schema)) = &self.schema {
             execute(url, &format!("drop schema {schema} cascade")).await;
         }
     }
 
-    /// Runs statements beside the store, as somebody with another program would.
+    /// Runs statements with another connection, as another program would.
     pub(crate) async fn execute(&self, statements: &str) -> Result<(), sqlx::Error> {
         match &self.location {
             Location::File(path) => {
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// Reads rows of texts beside the store; columns that are no texts are cast by the statement.
+    /// Reads rows with another connection. All columns must be texts.
     pub(crate) async fn rows(&self, statement: &str) -> Vec<Vec<Option<String>>> {
         use sqlx::Row as _;
         let statement = sqlx::AssertSqlSafe(statement);
@@ -113,7 +113,7 @@ async fn execute(url: &str, statement: &str) {
     sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("a schema");
 }
 
-/// Returns the URL of a PostgreSQL server in whose database schemas may be made.
+/// Returns the URL of a PostgreSQL database in which schemas can be created.
 pub(crate) fn postgres_url() -> String {
     std::env::var("KARAT_TEST_POSTGRES").expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL")
 }
@@ -122,12 +122,12 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_790_000_000 + seconds).expect("a time")
 }
 
-/// Makes a trace whose document says something.
-pub(crate) fn trace(id: &str, said: &str) -> NewTrace {
-    trace_of(id, &document(id, said, 0))
+/// Creates a trace with a message.
+pub(crate) fn trace(id: &str, message: &str) -> NewTrace {
+    trace_of(id, &document(id, message, 0))
 }
 
-pub(crate) fn document(id: &str, said: &str, seconds: i64) -> Value {
+pub(crate) fn document(id: &str, message: &str, seconds: i64) -> Value {
     json!({
         "trace_id": id,
         "name": "Support",
@@ -137,8 +137,8 @@ pub(crate) fn document(id: &str, said: &str, seconds: i64) -> Value {
         "model": "m-1",
         "usage": { "input_tokens": 12, "output_tokens": 3, "cost_usd": 0.25 },
         "steps": [{
-            "input": { "message": said },
-            "output": { "response": format!("You said: {said}") },
+            "input": { "message": message },
+            "output": { "response": format!("You said: {message}") },
             "tool_calls": [{ "name": "search", "arguments": {}, "result": null, "error": null }],
             "error": null
         }]
@@ -148,11 +148,11 @@ pub(crate) fn document(id: &str, said: &str, seconds: i64) -> Value {
 pub(crate) fn trace_of(id: &str, document: &Value) -> NewTrace {
     let text = document.to_string();
     NewTrace {
-        head: TraceHead::of(id, &TraceDocument::read(text.as_str()).expect("a trace")),
+        head: TraceHead::from_document(id, &TraceDocument::parse(text.as_str()).expect("a trace")),
         source: "karat".to_owned(),
         raw: format!("raw: {text}").into_bytes(),
         document: text,
-        expected: Expected::Anything,
+        expected: ExpectedState::Anything,
     }
 }
 
@@ -188,12 +188,12 @@ pub(crate) fn execution(eval_id: &str, eval_version: u64, trace: &NewTrace, resu
     }
 }
 
-pub(crate) fn says(author: &str, trace_id: &str, rating: Rating, seconds: i64) -> Feedback {
+pub(crate) fn feedback_by(author: &str, trace_id: &str, rating: Rating, seconds: i64) -> Feedback {
     Feedback {
         trace_id: trace_id.to_owned(),
         author: author.to_owned(),
         rating: Some(rating),
-        note: Some(format!("{author} finds it {rating}")),
+        note: Some(format!("{author} rates it {rating}")),
         source: "cli".to_owned(),
         created_at: at(seconds),
     }

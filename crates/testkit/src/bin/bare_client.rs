@@ -1,6 +1,6 @@
-//! The yardstick of the runner's benchmark: sends an eval file's messages and reads the answers, nothing more.
+//! The baseline of the runner benchmark: sends the messages of an eval file and reads the replies, nothing else.
 
-#![expect(clippy::print_stdout, reason = "the number of answers is what this tool is asked for")]
+#![expect(clippy::print_stdout, reason = "prints the number of replies")]
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use tokio::task::JoinSet;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Send the messages of an eval file's cases and count the answers.
+/// Send the messages of an eval file and count the replies.
 #[derive(Debug, Parser)]
 #[command(name = "karat-bare-client")]
 struct Arguments {
-    /// The eval file
+    /// Eval file
     file: PathBuf,
-    /// Where the agent is asked
+    /// URL of the agent
     #[arg(long)]
     url: Url,
-    /// How many requests may be under way at once
+    /// Number of requests to send in parallel
     #[arg(long, default_value_t = 1)]
     concurrency: usize,
 }
@@ -32,8 +32,8 @@ struct Arguments {
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::parse();
     let bodies = bodies(&serde_json::from_slice(&std::fs::read(&arguments.file)?)?)?;
-    rustls::crypto::ring::default_provider().install_default().map_err(|_| "there is a TLS provider already")?;
-    // No certificates: nothing here is encrypted, and reading the machine's takes longer than many requests.
+    rustls::crypto::ring::default_provider().install_default().map_err(|_| "a TLS provider is already installed")?;
+    // No certificates: nothing is encrypted, and loading the system's would take longer than many requests.
     let client = Client::builder().tls_certs_only([]).build()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let answered = runtime.block_on(send_all(client, arguments.url, bodies, arguments.concurrency))?;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Failure> {
 }
 
 fn bodies(file: &Value) -> Result<Vec<Vec<u8>>, Failure> {
-    let cases = file.get("cases").unwrap_or(file).as_array().ok_or("the file holds no cases")?;
+    let cases = file.get("cases").unwrap_or(file).as_array().ok_or("the file has no cases")?;
     let body = |case: &Value| {
         let message = case["input"]["message"].as_str().ok_or("a case has no message")?;
         Ok(json!({"message": message}).to_string().into_bytes())
@@ -50,7 +50,7 @@ fn bodies(file: &Value) -> Result<Vec<Vec<u8>>, Failure> {
     cases.iter().map(body).collect()
 }
 
-/// Lets as many workers as may send at once take one body after another.
+/// Sends the bodies with this number of parallel workers.
 async fn send_all(client: Client, url: Url, bodies: Vec<Vec<u8>>, workers: usize) -> Result<usize, Failure> {
     let bodies = Arc::new(bodies);
     let next = Arc::new(AtomicUsize::new(0));

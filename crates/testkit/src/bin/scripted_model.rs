@@ -1,4 +1,4 @@
-//! A model for benchmarks behind both APIs: its first turn calls the first tool that it is offered, its second answers.
+//! A mock model for benchmarks behind both APIs: its first turn calls the first tool, its second turn answers.
 //!
 //! The first line on standard output is the port. `OPENAI_BASE_URL` is then `http://127.0.0.1:PORT/v1`,
 //! `ANTHROPIC_BASE_URL` the same without `/v1`.
@@ -10,7 +10,7 @@ use clap::Parser;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Bytes, Incoming};
-use karat_testkit::partner::{Listening, serve};
+use karat_testkit::bench_server::{ListenArgs, serve};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,10 +21,10 @@ const ANSWER: &str = "It is 18 degrees in Paris.";
 #[command(name = "karat-test-model")]
 struct Arguments {
     #[command(flatten)]
-    listening: Listening,
+    listen: ListenArgs,
 }
 
-/// What must be known of a request, in either protocol.
+/// The needed fields of a request in either protocol.
 #[derive(Debug, Deserialize)]
 struct Conversation<'b> {
     #[serde(borrow)]
@@ -41,10 +41,10 @@ struct Message<'b> {
 
 #[derive(Debug, Deserialize)]
 struct Tool<'b> {
-    /// Anthropic's place.
+    /// Anthropic.
     #[serde(borrow)]
     name: Option<Cow<'b, str>>,
-    /// `OpenAI`'s place.
+    /// `OpenAI`.
     #[serde(borrow)]
     function: Option<Function<'b>>,
 }
@@ -62,32 +62,32 @@ struct Function<'b> {
 }
 
 fn main() -> io::Result<()> {
-    match serve(Arguments::parse().listening, answer)? {}
+    match serve(Arguments::parse().listen, answer)? {}
 }
 
 async fn answer(request: hyper::Request<Incoming>) -> (StatusCode, Bytes) {
-    let speaks: fn(Option<&str>) -> Value = match request.uri().path() {
+    let render: fn(Option<&str>) -> Value = match request.uri().path() {
         path if path.ends_with("/chat/completions") => completion,
         path if path.ends_with("/messages") => message,
-        _ => return refuse(StatusCode::NOT_FOUND, "no such path"),
+        _ => return refuse(StatusCode::NOT_FOUND, "unknown path"),
     };
     let Ok(body) = request.into_body().collect().await else {
-        return refuse(StatusCode::BAD_REQUEST, "no body");
+        return refuse(StatusCode::BAD_REQUEST, "cannot read the body");
     };
     let body = body.to_bytes();
     let Ok(conversation) = serde_json::from_slice::<Conversation>(&body) else {
-        return refuse(StatusCode::BAD_REQUEST, "no conversation");
+        return refuse(StatusCode::BAD_REQUEST, "not a conversation");
     };
     let is_first = !conversation.messages.iter().any(|message| message.role == "assistant");
     let called = conversation.tools.first().filter(|_| is_first).and_then(Tool::name);
-    (StatusCode::OK, Bytes::from(speaks(called).to_string()))
+    (StatusCode::OK, Bytes::from(render(called).to_string()))
 }
 
 fn refuse(status: StatusCode, reason: &str) -> (StatusCode, Bytes) {
     (status, Bytes::from(json!({"error": {"type": "invalid_request_error", "message": reason}}).to_string()))
 }
 
-/// Returns a turn as `OpenAI` gives it: the call of this tool, or the answer.
+/// Renders a turn for `OpenAI`: a call of this tool, or the answer.
 fn completion(called: Option<&str>) -> Value {
     let (message, finish_reason) = match called {
         Some(name) => {
@@ -106,7 +106,7 @@ fn completion(called: Option<&str>) -> Value {
     })
 }
 
-/// Returns a turn as Anthropic gives it: the call of this tool, or the answer.
+/// Renders a turn for Anthropic: a call of this tool, or the answer.
 fn message(called: Option<&str>) -> Value {
     let (content, stop_reason) = match called {
         Some(name) => (json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}), "tool_use"),

@@ -1,4 +1,4 @@
-//! An HTTP agent for benchmarks, as fast as can be: whatever is asked, one reply that was built beforehand.
+//! The fastest possible HTTP agent for benchmarks: always sends the same prebuilt reply.
 //!
 //! The first line on standard output is the port.
 
@@ -8,24 +8,24 @@ use clap::Parser;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Bytes, Incoming};
-use karat_testkit::partner::{Listening, serve};
+use karat_testkit::bench_server::{ListenArgs, serve};
 
 const REPLY: &[u8] = br#"{"response":"It is 18 degrees in Paris.","toolCalls":[{"name":"get_weather","success":true,"durationMs":1,"params":{"city":"Paris"}}]}"#;
 
-/// Answer every request at once with the same reply.
+/// Answer every request immediately with the same reply.
 #[derive(Debug, Parser)]
 #[command(name = "karat-test-agent")]
 struct Arguments {
     #[command(flatten)]
-    listening: Listening,
+    listen: ListenArgs,
 }
 
 fn main() -> io::Result<()> {
-    match serve(Arguments::parse().listening, answer)? {}
+    match serve(Arguments::parse().listen, answer)? {}
 }
 
 async fn answer(request: hyper::Request<Incoming>) -> (StatusCode, Bytes) {
-    // Reads the body to its end, since a connection with unread bytes is not used again.
+    // Read the whole body: a connection with unread bytes is not reused.
     let mut body = request.into_body();
     while let Some(Ok(_)) = body.frame().await {}
     (StatusCode::OK, Bytes::from_static(REPLY))

@@ -1,7 +1,7 @@
-//! Compares what is with what should be.
+//! Compares actual with expected values.
 //!
-//! Objects match as subsets, lists element by element, numbers by value whatever their notation. An object with one key
-//! that begins with `$` is an operator.
+//! Objects match as subsets, lists element by element, numbers by value regardless of notation. An object with a single
+//! key that starts with `$` is an operator.
 
 use std::cmp::Ordering;
 use std::io;
@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 
-/// How much of a value a problem shows.
-const SHOWN: usize = 300;
+/// How much of a value a message shows.
+const MAX_SHOWN_CHARS: usize = 300;
 
-/// Returns what does not fit, with the path to it that begins with `at`; nothing where all fits.
+/// Returns the first mismatch with its path, which starts with `at`, or `None` if the value matches.
 pub fn mismatch(want: &Value, got: &Value, at: &str) -> Option<String> {
     if let Some((operator, argument)) = as_operator(want) {
         return apply(operator, argument, got, at);
@@ -43,19 +43,19 @@ fn mismatch_in_object(want: &Map<String, Value>, got: &Map<String, Value>, at: &
     })
 }
 
-/// Tells whether a rule asks that there be nothing.
+/// Whether a rule expects the value to be absent.
 pub(super) fn is_absent(want: &Value) -> bool {
     matches!(as_operator(want), Some(("$absent", Value::Bool(true))))
 }
 
-/// Returns the operator and its argument where a rule is one.
+/// Returns the operator and its argument, if the rule is an operator.
 pub(super) fn as_operator(want: &Value) -> Option<(&str, &Value)> {
     let map = want.as_object().filter(|map| map.len() == 1)?;
     map.iter().next().map(|(key, argument)| (key.as_str(), argument)).filter(|(key, _)| key.starts_with('$'))
 }
 
 fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<String> {
-    let unless = |holds: bool, what: &str| (!holds).then(|| format!("{at}: {} {what} {argument}", shown(got)));
+    let unless = |is_match: bool, what: &str| (!is_match).then(|| format!("{at}: {} {what} {argument}", shown(got)));
     match operator {
         "$any" => None,
         "$prefix" => {
@@ -66,16 +66,16 @@ fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<Stri
             let text = as_text(got);
             let one = std::slice::from_ref(argument);
             let needed = argument.as_array().map_or(one, Vec::as_slice);
-            let lost: Vec<_> = needed.iter().filter(|part| !holds(&text, part)).map(ToString::to_string).collect();
-            (!lost.is_empty()).then(|| format!("{at}: {} lacks {}", shown(got), lost.join(", ")))
+            let missing: Vec<_> = needed.iter().filter(|part| !contains(&text, part)).map(ToString::to_string).collect();
+            (!missing.is_empty()).then(|| format!("{at}: {} lacks {}", shown(got), missing.join(", ")))
         }
-        "$lacks" => unless(!holds(&as_text(got), argument), "holds"),
+        "$lacks" => unless(!contains(&as_text(got), argument), "contains"),
         "$len" => {
-            unless(length(got).is_some_and(|length| argument.as_u64() == Some(length as u64)), "is not as long as")
+            unless(length(got).is_some_and(|length| argument.as_u64() == Some(length as u64)), "does not have length")
         }
         "$set" => unless(as_set(got) == as_set(argument), "is not the set"),
-        "$min" => unless(numbers(got, argument).is_some_and(|(got, least)| got >= least), "is below"),
-        "$max" => unless(numbers(got, argument).is_some_and(|(got, most)| got <= most), "is above"),
+        "$min" => unless(numbers(got, argument).is_some_and(|(got, min)| got >= min), "is below"),
+        "$max" => unless(numbers(got, argument).is_some_and(|(got, max)| got <= max), "is above"),
         "$near" => {
             let near = |(got, want): (f64, f64)| (got - want).abs() < 1e-9 + want.abs() * 1e-6;
             unless(numbers(got, argument).is_some_and(near), "is not near")
@@ -85,14 +85,14 @@ fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<Stri
                 argument.as_u64() == Some(text.len() as u64)
                     && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
             };
-            unless(got.as_str().is_some_and(is_hex), "is not hex of the length")
+            unless(got.as_str().is_some_and(is_hex), "is not hex of length")
         }
         "$either" => {
-            let ways = argument.as_array().map_or(&[][..], Vec::as_slice);
-            unless(ways.iter().any(|way| mismatch(way, got, at).is_none()), "fits none of")
+            let alternatives = argument.as_array().map_or(&[][..], Vec::as_slice);
+            unless(alternatives.iter().any(|rule| mismatch(rule, got, at).is_none()), "matches none of")
         }
-        "$absent" => unless(got.is_null(), "is present, which is not"),
-        _ => Some(format!("{at}: the operator '{operator}' is not known")),
+        "$absent" => unless(got.is_null(), "is not absent:"),
+        _ => Some(format!("{at}: unknown operator '{operator}'")),
     }
 }
 
@@ -104,7 +104,7 @@ fn numbers(left: &Value, right: &Value) -> Option<(f64, f64)> {
     left.as_f64().zip(right.as_f64())
 }
 
-fn holds(text: &str, part: &Value) -> bool {
+fn contains(text: &str, part: &Value) -> bool {
     part.as_str().is_some_and(|part| text.contains(part))
 }
 
@@ -117,7 +117,7 @@ fn length(value: &Value) -> Option<usize> {
     }
 }
 
-/// Returns the elements' texts in order, so that the order in which they came does not count; nothing is the empty set.
+/// Returns the sorted texts of the elements, for comparison regardless of order. Null is the empty set.
 fn as_set(value: &Value) -> Option<Vec<String>> {
     let items = match value {
         Value::Null => &[],
@@ -128,29 +128,29 @@ fn as_set(value: &Value) -> Option<Vec<String>> {
     Some(texts)
 }
 
-/// Returns a string as it is, and anything else as JSON with a space after each comma and colon.
+/// Returns a string unchanged, and anything else as JSON with a space after each comma and colon.
 fn as_text(value: &Value) -> String {
     if let Value::String(text) = value {
         return text.clone();
     }
     let mut out = Vec::new();
-    let written = value.serialize(&mut Serializer::with_formatter(&mut out, Spaced));
-    written.expect("JSON can be written to memory");
+    let written = value.serialize(&mut Serializer::with_formatter(&mut out, SpacedFormatter));
+    written.expect("serialise JSON");
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN_CHARS) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 
-/// Writes JSON on one line with room to read.
-struct Spaced;
+/// Writes JSON on one line with spaces.
+struct SpacedFormatter;
 
-impl Formatter for Spaced {
+impl Formatter for SpacedFormatter {
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { out.write_all(b", ") }
     }

@@ -1,28 +1,28 @@
-//! `{agent}`, `{base}`, `{dir}` and `{runId}` in a scenario's texts.
+//! The placeholders `{agent}`, `{base}`, `{dir}` and `{runId}` in scenarios.
 
 use serde_json::Value;
 
-/// What placeholders stand for at the moment.
+/// The current values of the placeholders.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
-    /// Where the HTTP agent is asked.
+pub(super) struct Placeholders {
+    /// The URL of the HTTP agent.
     pub(super) agent: String,
-    /// The server's root.
+    /// The base URL of the server.
     pub(super) base: String,
-    /// The project's folder.
+    /// The project folder.
     pub(super) dir: String,
-    /// The newest result's id; empty before there is one.
+    /// The run id of the newest result; empty before the first one.
     pub(super) run_id: String,
 }
 
-impl Names {
+impl Placeholders {
     pub(super) fn fill(&self, text: &str) -> String {
         [("{agent}", &self.agent), ("{base}", &self.base), ("{dir}", &self.dir), ("{runId}", &self.run_id)]
             .into_iter()
             .fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
     }
 
-    /// Fills all texts of a value, keys too.
+    /// Fills all strings of a value, including keys.
     pub(super) fn fill_all(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill(text)),

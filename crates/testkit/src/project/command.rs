@@ -1,4 +1,4 @@
-//! Runs a binary with nothing in its environment that the machine put there.
+//! Runs a binary with a clean environment.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -10,9 +10,8 @@ use tempfile::NamedTempFile;
 
 use super::{Filters, Output, TempProject};
 
-/// The variables that a process needs to run at all, the one that coverage tools set, and the one that names the Python
-/// of eval functions where none was built in.
-const KEPT_VARIABLES: [&str; 8] = [
+/// The variables that a process needs to run, that of coverage tools, and that of the Python guest if none is built in.
+const INHERITED_VARIABLES: [&str; 8] = [
     "PATH",
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
@@ -23,18 +22,17 @@ const KEPT_VARIABLES: [&str; 8] = [
     "KARAT_GUEST",
 ];
 
-/// How long a command may take where a test does not say.
-const PATIENCE: Duration = Duration::from_mins(1);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long the first look at a command's state is waited for; later ones are waited for longer.
-const FIRST_PAUSE: Duration = Duration::from_micros(500);
+/// The interval doubles with each poll.
+const FIRST_POLL_INTERVAL: Duration = Duration::from_micros(500);
 
-/// A command that was not started yet.
+/// A command that has not been started.
 #[derive(Debug)]
 pub struct Invocation {
     command: Command,
     input: Option<Vec<u8>>,
-    patience: Duration,
+    timeout: Duration,
     filters: Filters,
 }
 
@@ -42,11 +40,11 @@ impl Invocation {
     pub(super) fn new(project: &TempProject, binary: &Path, arguments: Vec<OsString>) -> Self {
         let mut command = Command::new(binary);
         command.args(arguments).current_dir(project.path()).env_clear();
-        command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-        // As people see it: without a terminal, notes and warnings would be one line each.
+        command.envs(INHERITED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        // Wrap notes and warnings as on a terminal.
         command.env("HOME", project.home()).env("NO_COLOR", "1").env("COLUMNS", "80");
         command.envs(project.variables().iter().map(|(name, value)| (name, value)));
-        Self { command, input: None, patience: PATIENCE, filters: project.filters() }
+        Self { command, input: None, timeout: DEFAULT_TIMEOUT, filters: project.filters() }
     }
 
     /// Sets a variable.
@@ -56,60 +54,60 @@ impl Invocation {
         self
     }
 
-    /// Writes this to the command's standard input, which is else empty.
+    /// Sets the standard input, which is empty by default.
     #[must_use]
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = Some(input.into());
         self
     }
 
-    /// Bounds how long the command may take.
+    /// Sets the timeout.
     #[must_use]
-    pub fn within(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Starts the command and does not wait for it.
-    pub fn start(mut self) -> Running {
-        // Files, since a pipe is held open by whatever the command leaves behind.
-        let collect = || NamedTempFile::new().expect("a test machine has a temporary folder that can be written");
-        let (stdout, stderr) = (collect(), collect());
-        let hand = |file: &NamedTempFile| Stdio::from(file.as_file().try_clone().expect("an open file can be shared"));
-        self.command.stdout(hand(&stdout)).stderr(hand(&stderr));
+    /// Starts the command without waiting for it.
+    pub fn start(mut self) -> RunningCommand {
+        // Files instead of pipes, which processes that the command leaves behind would hold open.
+        let create = || NamedTempFile::new().expect("create a temporary file");
+        let (stdout, stderr) = (create(), create());
+        let share = |file: &NamedTempFile| Stdio::from(file.as_file().try_clone().expect("clone a file handle"));
+        self.command.stdout(share(&stdout)).stderr(share(&stderr));
         self.command.stdin(self.input.take().map_or_else(Stdio::null, |input| {
-            let mut file = tempfile::tempfile().expect("a test machine has a temporary folder that can be written");
-            file.write_all(&input).expect("a temporary file can be written");
-            file.rewind().expect("a file can be rewound");
+            let mut file = tempfile::tempfile().expect("create a temporary file");
+            file.write_all(&input).expect("write a temporary file");
+            file.rewind().expect("rewind a file");
             Stdio::from(file)
         }));
         let child = self.spawn();
-        Running { child, stdout, stderr, deadline: Instant::now() + self.patience, filters: self.filters }
+        RunningCommand { child, stdout, stderr, deadline: Instant::now() + self.timeout, filters: self.filters }
     }
 
     fn spawn(&mut self) -> Child {
         loop {
             match self.command.spawn() {
                 Ok(child) => return child,
-                // A binary that was just written is still open in whatever process another thread is just starting.
-                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(FIRST_PAUSE),
-                Err(error) => panic!("could not start {}: {error}", self.command.get_program().to_string_lossy()),
+                // A new binary may still be open in a process that another thread is forking.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::sleep(FIRST_POLL_INTERVAL),
+                Err(error) => panic!("cannot start {}: {error}", self.command.get_program().to_string_lossy()),
             }
         }
     }
 
-    /// Runs the command to its end. Panics where it takes too long.
+    /// Runs the command to completion. Panics on timeout.
     pub fn run(self) -> Output {
-        let patience = self.patience;
-        self.start().wait().unwrap_or_else(|TooLong(output)| {
-            panic!("no end within {patience:?}\nstdout: {}\nstderr: {}", output.stdout, output.stderr);
+        let timeout = self.timeout;
+        self.start().wait().unwrap_or_else(|TimedOut(output)| {
+            panic!("timed out after {timeout:?}\nstdout: {}\nstderr: {}", output.stdout, output.stderr);
         })
     }
 }
 
-/// A command under way, which is killed when this is dropped.
+/// A running command, which is killed when dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningCommand {
     child: Child,
     stdout: NamedTempFile,
     stderr: NamedTempFile,
@@ -117,46 +115,46 @@ pub struct Running {
     filters: Filters,
 }
 
-/// What a command wrote that had to be killed.
+/// The output of a command that was killed after its timeout.
 #[derive(Debug)]
-pub struct TooLong(pub Output);
+pub struct TimedOut(pub Output);
 
-impl Running {
-    /// Interrupts the command as Ctrl-C does.
+impl RunningCommand {
+    /// Interrupts the command like Ctrl-C.
     #[cfg(unix)]
     pub fn interrupt(&self) {
         self.signal("INT");
     }
 
-    /// Sends a signal to the command, by its name without `SIG`.
+    /// Sends a signal, named without `SIG`.
     #[cfg(unix)]
     pub fn signal(&self, name: &str) {
-        let done = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
-        assert!(done.is_ok_and(|status| status.success()), "the command is still there to be interrupted");
+        let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "cannot send a signal to the command");
     }
 
-    /// Returns what the command wrote to standard output so far.
+    /// Returns the standard output so far.
     pub fn stdout_so_far(&self) -> String {
         read_all(&self.stdout)
     }
 
-    /// Returns what the command wrote to standard error so far.
+    /// Returns the standard error so far.
     pub fn stderr_so_far(&self) -> String {
         read_all(&self.stderr)
     }
 
-    /// Waits for the command's end, and kills it when it takes too long.
-    pub fn wait(mut self) -> Result<Output, TooLong> {
-        let mut pause = FIRST_PAUSE;
+    /// Waits for the command to exit, and kills it on timeout.
+    pub fn wait(mut self) -> Result<Output, TimedOut> {
+        let mut interval = FIRST_POLL_INTERVAL;
         let code = loop {
-            if let Some(status) = self.child.try_wait().expect("the state of a child can be asked for") {
+            if let Some(status) = self.child.try_wait().expect("query a child process") {
                 break Some(status.code());
             }
             if Instant::now() >= self.deadline {
                 break None;
             }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(10));
+            std::thread::sleep(interval);
+            interval = (interval * 2).min(Duration::from_millis(10));
         };
         if code.is_none() {
             self.kill();
@@ -167,25 +165,25 @@ impl Running {
             stderr: read_all(&self.stderr),
             filters: self.filters.clone(),
         };
-        if code.is_some() { Ok(output) } else { Err(TooLong(output)) }
+        if code.is_some() { Ok(output) } else { Err(TimedOut(output)) }
     }
 
     fn kill(&mut self) {
-        // It may have ended by itself in the meantime.
+        // It may have exited in the meantime.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// Reads what was written, through a handle of its own so that the writer's place in the file stays where it is.
+/// Reads through a separate handle, so that the writer's position does not change.
 fn read_all(file: &NamedTempFile) -> String {
     let mut bytes = Vec::new();
-    file.reopen().and_then(|mut file| file.read_to_end(&mut bytes)).expect("a temporary file can be read");
+    file.reopen().and_then(|mut file| file.read_to_end(&mut bytes)).expect("read a temporary file");
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -10,58 +10,58 @@ use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use tempfile::TempDir;
 
-pub use command::{Invocation, Running, TooLong};
+pub use command::{Invocation, RunningCommand, TimedOut};
 pub use output::{Filters, Output};
 
-/// A folder with files, which is removed when this is dropped.
+/// A temporary project folder, removed when dropped.
 #[derive(Debug)]
 pub struct TempProject {
     binary: PathBuf,
-    /// Holds the project's folder and, beside it, the home of whoever works there.
+    /// Contains the project folder and the home folder.
     folder: TempDir,
     variables: Vec<(OsString, OsString)>,
 }
 
 impl TempProject {
-    /// Makes an empty project whose commands run this binary.
+    /// Creates an empty project whose commands run this binary.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("karat-test-")
             .tempdir()
-            .expect("a test machine has a temporary folder that can be written");
+            .expect("create a temporary folder");
         let project = Self { binary: binary.into(), folder, variables: Vec::new() };
         for folder in [project.path(), project.home()] {
-            std::fs::create_dir(folder).expect("a new temporary folder can be written");
+            std::fs::create_dir(folder).expect("create a folder");
         }
         project
     }
 
-    /// Adds a file, and the folders on the way to it.
+    /// Adds a file and its parent folders.
     #[must_use]
     pub fn file(self, path: &str, content: impl Content) -> Self {
         self.write(path, content);
         self
     }
 
-    /// Sets a variable for all commands.
+    /// Sets an environment variable for all commands.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// Runs all commands as a build server would.
+    /// Runs all commands as on a CI server.
     #[must_use]
     pub fn in_ci(self) -> Self {
         self.env("CI", "true")
     }
 
-    /// Writes a file, and the folders on the way to it.
+    /// Writes a file and creates its parent folders.
     pub fn write(&self, path: &str, content: impl Content) {
         let path = self.path().join(path);
-        let folder = path.parent().expect("a file lies in a folder");
-        std::fs::create_dir_all(folder).expect("a temporary folder can be written");
-        std::fs::write(&path, content.into_bytes()).expect("a temporary folder can be written");
+        let folder = path.parent().expect("parent folder");
+        std::fs::create_dir_all(folder).expect("create a folder");
+        std::fs::write(&path, content.into_bytes()).expect("write a file");
     }
 
     /// Reads a file as text.
@@ -75,14 +75,14 @@ impl TempProject {
         serde_json::from_str(&self.read(path)).unwrap_or_else(|error| panic!("{path} is not JSON: {error}"))
     }
 
-    /// Returns the files of a folder whose names end so, the oldest first; none where there is no folder.
-    pub fn files_in(&self, folder: &str, ending: &str) -> Vec<PathBuf> {
+    /// Returns the files of a folder whose names end with `suffix`, oldest first. Empty if the folder does not exist.
+    pub fn files_in(&self, folder: &str, suffix: &str) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.path().join(folder)) else {
             return Vec::new();
         };
         let mut files: Vec<_> = entries
             .filter_map(Result::ok)
-            .filter(|entry| entry.file_name().to_string_lossy().ends_with(ending))
+            .filter(|entry| entry.file_name().to_string_lossy().ends_with(suffix))
             .map(|entry| (entry.metadata().and_then(|metadata| metadata.modified()).ok(), entry.path()))
             .collect();
         files.sort();
@@ -94,18 +94,18 @@ impl TempProject {
         self.folder.path().join("project")
     }
 
-    /// Returns the folder that `HOME` names.
+    /// Returns the folder in `HOME`.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    /// Prepares the binary's run with these arguments.
+    /// Prepares a command with these arguments.
     pub fn command<A: Into<OsString>>(&self, arguments: impl IntoIterator<Item = A>) -> Invocation {
         let arguments = arguments.into_iter().map(Into::into).collect();
         Invocation::new(self, &self.binary, arguments)
     }
 
-    /// Runs the binary with these arguments to its end.
+    /// Runs the binary with these arguments to completion.
     pub fn run<A: Into<OsString>>(&self, arguments: impl IntoIterator<Item = A>) -> Output {
         self.command(arguments).run()
     }
@@ -119,7 +119,7 @@ impl TempProject {
     }
 }
 
-/// What a file can be made of.
+/// Content of a file.
 pub trait Content {
     fn into_bytes(self) -> Vec<u8>;
 }
@@ -148,12 +148,12 @@ impl Content for Vec<u8> {
     }
 }
 
-/// JSON is laid out with one value on a line.
+/// JSON is written with one value per line.
 impl Content for &Value {
     fn into_bytes(self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut serializer = Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b" "));
-        serde::Serialize::serialize(self, &mut serializer).expect("JSON can be written to memory");
+        serde::Serialize::serialize(self, &mut serializer).expect("serialise JSON");
         out
     }
 }
@@ -164,7 +164,7 @@ impl Content for Value {
     }
 }
 
-/// Returns a path with what links in it stand for, or as it is where it cannot be looked up.
+/// Resolves symbolic links, or returns the path unchanged if that fails.
 fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

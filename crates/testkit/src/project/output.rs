@@ -1,4 +1,4 @@
-//! What a command wrote, and what of it is worth comparing.
+//! The output of a command, filtered for comparison.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use regex::{NoExpand, Regex};
 
 use super::real_path;
 
-/// What a command left behind.
+/// The exit code and output of a command.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// None where a signal ended the command.
+    /// `None` if the command was killed by a signal.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -17,7 +17,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Returns code, standard output and standard error as one text without what differs from run to run.
+    /// Returns exit code, standard output and standard error as one text, without values that differ between runs.
     pub fn filtered(&self) -> String {
         let code = self.code.map_or_else(|| "killed".to_owned(), |code| code.to_string());
         let (stdout, stderr) = (self.filtered_stdout(), self.filtered_stderr());
@@ -34,23 +34,23 @@ impl Output {
         self.filters.apply(&self.stderr)
     }
 
-    /// Returns standard error with those lines put together again that were broken to fit a terminal.
-    pub fn unbroken_stderr(&self) -> String {
+    /// Returns standard error with wrapped lines joined.
+    pub fn unwrapped_stderr(&self) -> String {
         self.stderr.replace("\n  ", " ")
     }
 
-    /// Returns both streams, standard output first.
+    /// Returns standard output followed by standard error.
     pub fn both(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-/// Replaces what differs from run to run: folders, ports, durations and ids.
+/// Replaces values that differ between runs: folders, ports, durations and ids.
 #[derive(Debug, Clone)]
 pub struct Filters(Vec<(Regex, &'static str)>);
 
 impl Filters {
-    /// Replaces a project's folder and its home, which both lie in `folder`, and all that [`Self::general`] does.
+    /// Replaces the project and home folders inside `folder`, and everything in [`Self::general`].
     pub(super) fn of(folder: &Path) -> Self {
         let mut filters = Vec::new();
         for folder in [real_path(folder), folder.to_owned()] {
@@ -62,7 +62,7 @@ impl Filters {
         Self(filters)
     }
 
-    /// Replaces loopback ports by `[PORT]`, durations by `[TIME]`, rates by `[RATE]` and ids of runs by `[RUN_ID]`.
+    /// Replaces loopback ports by `[PORT]`, durations by `[TIME]`, rates by `[RATE]` and run ids by `[RUN_ID]`.
     pub fn general() -> Self {
         Self(vec![
             (compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "[RUN_ID]"),
@@ -74,10 +74,12 @@ impl Filters {
     }
 
     pub fn apply(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (pattern, by)| pattern.replace_all(&text, NoExpand(by)).into_owned())
+        self.0.iter().fold(text.to_owned(), |text, (pattern, replacement)| {
+            pattern.replace_all(&text, NoExpand(replacement)).into_owned()
+        })
     }
 }
 
 fn compile(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("a filter is a regular expression")
+    Regex::new(pattern).expect("valid regular expression")
 }

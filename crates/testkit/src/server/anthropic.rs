@@ -1,14 +1,14 @@
-//! Anthropic's messages: what the API takes, and what it answers.
+//! The Anthropic messages API: request validation and responses.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::Request;
-use super::protocol::{Question, Refusal, count_from_one, given, is_tool_name, number_within, only_keys, text_of};
+use super::protocol::{Question, Refusal, positive_integer, non_null, is_tool_name, number_within, only_keys, text_of};
 use super::turn::{Arguments, Turn};
 
-/// What a request may say.
+/// The known request parameters.
 const PARAMETERS: [&str; 14] = [
     "max_tokens",
     "messages",
@@ -26,7 +26,7 @@ const PARAMETERS: [&str; 14] = [
     "top_p",
 ];
 
-/// Returns what is asked, or why the API would not answer it.
+/// Parses a request, or returns why the API would reject it.
 pub(super) fn read(request: &Request, needs_key: bool) -> Result<Question, Refusal> {
     if needs_key && request.headers.get("x-api-key").is_none_or(|key| key.trim().is_empty()) {
         return Err(Refusal { status: 401, reason: "x-api-key header is required".to_owned() });
@@ -35,21 +35,21 @@ pub(super) fn read(request: &Request, needs_key: bool) -> Result<Question, Refus
         return Err(Refusal::bad("anthropic-version: header is required"));
     }
     let body = &request.body;
-    only_keys(body.as_object().ok_or_else(|| Refusal::bad("the body is no object"))?, &PARAMETERS, "body")?;
+    only_keys(body.as_object().ok_or_else(|| Refusal::bad("the body is not an object"))?, &PARAMETERS, "body")?;
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err(Refusal::bad("model: field required"));
     }
-    if given(body, "max_tokens").is_none() {
+    if non_null(body, "max_tokens").is_none() {
         return Err(Refusal::bad("max_tokens: field required"));
     }
-    count_from_one(body, "max_tokens")?;
-    if given(body, "stream").is_some_and(|stream| stream != false) {
+    positive_integer(body, "max_tokens")?;
+    if non_null(body, "stream").is_some_and(|stream| stream != false) {
         return Err(Refusal::bad("stream: this server does not stream"));
     }
     number_within(body, "temperature", 0.0, 1.0)?;
     number_within(body, "top_p", 0.0, 1.0)?;
-    if given(body, "system").is_some_and(|system| !system.is_string() && !is_text_blocks(system)) {
-        return Err(Refusal::bad("system: neither a text nor text blocks"));
+    if non_null(body, "system").is_some_and(|system| !system.is_string() && !is_text_blocks(system)) {
+        return Err(Refusal::bad("system: neither a string nor text blocks"));
     }
     check_tools(body)?;
     let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
@@ -60,7 +60,7 @@ pub(super) fn read(request: &Request, needs_key: bool) -> Result<Question, Refus
 }
 
 fn check_tools(body: &Value) -> Result<(), Refusal> {
-    let tools = match given(body, "tools") {
+    let tools = match non_null(body, "tools") {
         None => &[][..],
         Some(Value::Array(tools)) => tools,
         Some(_) => return Err(Refusal::bad("tools: not a list")),
@@ -73,44 +73,44 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
             return Err(Refusal::bad(format!("{at}.name: tool names must be unique")));
         }
     }
-    let Some(choice) = given(body, "tool_choice") else { return Ok(()) };
-    let fine = match choice["type"].as_str() {
+    let Some(choice) = non_null(body, "tool_choice") else { return Ok(()) };
+    let is_valid = match choice["type"].as_str() {
         Some("auto" | "none") => true,
         Some("any") => !names.is_empty(),
         Some("tool") => choice["name"].as_str().is_some_and(|name| names.contains(name)),
         _ => false,
     };
-    if fine { Ok(()) } else { Err(Refusal::bad(format!("tool_choice: {choice} is no choice or names no tool"))) }
+    if is_valid { Ok(()) } else { Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool"))) }
 }
 
 fn check_tool<'v>(tool: &'v Value, at: &str) -> Result<&'v str, Refusal> {
-    let wrong = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
-    let Some(keys) = tool.as_object() else { return wrong(": not an object") };
+    let refuse = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
+    let Some(keys) = tool.as_object() else { return refuse(": not an object") };
     only_keys(keys, &["type", "name", "description", "input_schema", "cache_control", "strict"], at)?;
-    if given(tool, "type").is_some_and(|kind| kind != "custom") {
-        return wrong(".type: not 'custom'");
+    if non_null(tool, "type").is_some_and(|kind| kind != "custom") {
+        return refuse(".type: not 'custom'");
     }
     let Some(name) = tool["name"].as_str().filter(|name| is_tool_name(name)) else {
-        return wrong(".name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
+        return refuse(".name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
     };
     if keys.get("description").is_some_and(|description| !description.is_string()) {
-        return wrong(".description: not a text");
+        return refuse(".description: not a string");
     }
     if tool["input_schema"]["type"] != "object" {
-        return wrong(".input_schema.type: not 'object'");
+        return refuse(".input_schema.type: not 'object'");
     }
     Ok(name)
 }
 
 fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
-    // The calls of the message before, which this one must answer.
+    // The calls of the previous message, which this one must answer.
     let mut open = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages.{index}");
         let (role, other) = if index % 2 == 0 { ("user", "assistant") } else { ("assistant", "user") };
         if message["role"] != role {
-            let told = if message["role"] == other { "roles must alternate, user first" } else { "not known" };
-            return Err(Refusal::bad(format!("{at}.role: {told}")));
+            let problem = if message["role"] == other { "roles must alternate, user first" } else { "unknown" };
+            return Err(Refusal::bad(format!("{at}.role: {problem}")));
         }
         let blocks = match &message["content"] {
             Value::String(text) if !text.trim().is_empty() => vec![json!({"type": "text", "text": text})],
@@ -121,13 +121,13 @@ fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
             check_results(&blocks, open, &at)?;
             BTreeSet::new()
         } else {
-            calls_of(&blocks, &at)?
+            call_ids(&blocks, &at)?
         };
     }
-    unanswered(&open, "the last message")
+    check_all_answered(&open, "the last message")
 }
 
-fn unanswered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
+fn check_all_answered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
     if open.is_empty() {
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn unanswered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
     Err(Refusal::bad(format!("{at}: tool_use ids were found without tool_result blocks immediately after: {ids}")))
 }
 
-/// Checks a user's blocks: results for all open calls, before anything else.
+/// Checks that the blocks of a user message start with results for all open calls.
 fn check_results(blocks: &[Value], mut open: BTreeSet<String>, at: &str) -> Result<(), Refusal> {
     for (index, block) in blocks.iter().enumerate() {
         let at = format!("{at}.content.{index}");
@@ -145,20 +145,20 @@ fn check_results(blocks: &[Value], mut open: BTreeSet<String>, at: &str) -> Resu
                 let id = block["tool_use_id"].as_str().unwrap_or_default();
                 if !open.remove(id) {
                     return Err(Refusal::bad(format!(
-                        "{at}: tool_use_id '{id}' answers no tool_use of the message before"
+                        "{at}: tool_use_id '{id}' matches no tool_use of the previous message"
                     )));
                 }
                 check_result(block, &at)?;
             }
             Some("text") => {
-                unanswered(&open, &at)?;
+                check_all_answered(&open, &at)?;
                 check_text(block, &at)?;
             }
-            Some("image" | "document") => unanswered(&open, &at)?,
-            _ => return Err(Refusal::bad(format!("{at}.type: not known for a user"))),
+            Some("image" | "document") => check_all_answered(&open, &at)?,
+            _ => return Err(Refusal::bad(format!("{at}.type: unknown for a user"))),
         }
     }
-    unanswered(&open, at)
+    check_all_answered(&open, at)
 }
 
 fn check_result(block: &Value, at: &str) -> Result<(), Refusal> {
@@ -167,19 +167,19 @@ fn check_result(block: &Value, at: &str) -> Result<(), Refusal> {
     if let Some(key) = keys.into_iter().find(|key| !known.contains(key)) {
         return Err(Refusal::bad(format!("{at}: '{key}' is not permitted")));
     }
-    if given(block, "is_error").is_some_and(|flag| !flag.is_boolean()) {
-        return Err(Refusal::bad(format!("{at}.is_error: not true or false")));
+    if non_null(block, "is_error").is_some_and(|flag| !flag.is_boolean()) {
+        return Err(Refusal::bad(format!("{at}.is_error: not a boolean")));
     }
-    match given(block, "content") {
+    match non_null(block, "content") {
         Some(content) if !content.is_string() && !is_text_blocks(content) => {
-            Err(Refusal::bad(format!("{at}.content: neither a text nor text blocks")))
+            Err(Refusal::bad(format!("{at}.content: neither a string nor text blocks")))
         }
         _ => Ok(()),
     }
 }
 
-/// Returns the ids of an assistant's calls.
-fn calls_of(blocks: &[Value], at: &str) -> Result<BTreeSet<String>, Refusal> {
+/// Returns the ids of the calls of an assistant message.
+fn call_ids(blocks: &[Value], at: &str) -> Result<BTreeSet<String>, Refusal> {
     let mut ids = BTreeSet::new();
     for (index, block) in blocks.iter().enumerate() {
         let at = format!("{at}.content.{index}");
@@ -189,7 +189,7 @@ fn calls_of(blocks: &[Value], at: &str) -> Result<BTreeSet<String>, Refusal> {
                 let id = block["id"].as_str().unwrap_or_default();
                 let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
                 if id.is_empty() || !is_id(id) || !ids.insert(id.to_owned()) {
-                    return Err(Refusal::bad(format!("{at}.id: missing, not of letters, or not unique")));
+                    return Err(Refusal::bad(format!("{at}.id: missing, invalid, or not unique")));
                 }
                 if !block["name"].as_str().is_some_and(is_tool_name) {
                     return Err(Refusal::bad(format!("{at}.name: does not match '^[a-zA-Z0-9_-]{{1,64}}$'")));
@@ -199,7 +199,7 @@ fn calls_of(blocks: &[Value], at: &str) -> Result<BTreeSet<String>, Refusal> {
                 }
             }
             Some("thinking" | "redacted_thinking") => {}
-            _ => return Err(Refusal::bad(format!("{at}.type: not known for an assistant"))),
+            _ => return Err(Refusal::bad(format!("{at}.type: unknown for an assistant"))),
         }
     }
     Ok(ids)
@@ -218,18 +218,18 @@ fn is_text_blocks(content: &Value) -> bool {
     content.as_array().is_some_and(|blocks| blocks.iter().all(is_block))
 }
 
-/// Returns the tool that the model is told to call.
+/// Returns the tool that the model must call.
 pub(super) fn forced_tool(body: &Value) -> Option<&str> {
     let choice = body.get("tool_choice").filter(|choice| choice["type"] == "tool")?;
     choice["name"].as_str()
 }
 
-/// Returns a turn as the API answers it.
+/// Renders a turn as a response of the API.
 pub(super) fn message(turn: &Turn, request: &Value) -> Value {
     let mut content = Vec::new();
-    let said = turn.refusal.as_ref().unwrap_or(&turn.text);
-    if !said.is_empty() {
-        content.push(json!({"type": "text", "text": said}));
+    let text = turn.refusal.as_ref().unwrap_or(&turn.text);
+    if !text.is_empty() {
+        content.push(json!({"type": "text", "text": text}));
     }
     let calls = turn.calls.iter().map(|call| match &call.arguments {
         Arguments::Raw(raw) => (call.name.as_str(), json!(raw)),
@@ -238,7 +238,7 @@ pub(super) fn message(turn: &Turn, request: &Value) -> Value {
     let structured = turn.structured.as_ref().zip(forced_tool(request)).map(|(input, name)| (name, input.json()));
     let calls: Vec<_> = calls.chain(structured).collect();
     let stop_reason = match turn {
-        Turn { is_cut_off: true, .. } => "max_tokens",
+        Turn { is_truncated: true, .. } => "max_tokens",
         Turn { refusal: Some(_), .. } => "refusal",
         _ if calls.is_empty() => "end_turn",
         _ => "tool_use",
@@ -259,7 +259,7 @@ pub(super) fn message(turn: &Turn, request: &Value) -> Value {
     })
 }
 
-/// Returns an error as the API tells it.
+/// Renders an error of the API.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.status {
         401 => "authentication_error",

@@ -1,5 +1,5 @@
-//! Serves a connection: hyper reads every request and writes every proper reply; the other replies are written by hand
-//! on the socket that hyper gives back.
+//! Serves connections. hyper reads requests and writes normal replies; misbehaving replies are written directly to the
+//! socket.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -20,45 +20,45 @@ use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::reply::{Manners, Reply};
-use super::{Request, Round, Stage};
+use super::reply::{Delivery, Reply};
+use super::{Request, Session, ServerState};
 
-/// What fills large bodies.
-static FILLING: [u8; 64 * 1024] = [b'a'; 64 * 1024];
+/// Fills large bodies.
+static FILLER: [u8; 64 * 1024] = [b'a'; 64 * 1024];
 
-type Answer = Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, Rude>> + Send>>;
+type Answer = Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, ReleaseConnection>> + Send>>;
 
-/// Takes connections until it is dropped, and drops them with it.
-pub(super) async fn accept(listener: TcpListener, stage: Arc<Stage>) {
+/// Accepts connections until it is dropped, which also drops the connections.
+pub(super) async fn accept(listener: TcpListener, state: Arc<ServerState>) {
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((socket, _)) = accepted else { continue };
-                stage.connections.fetch_add(1, Ordering::Relaxed);
-                connections.spawn(serve(socket, Arc::clone(&stage)));
+                state.connections.fetch_add(1, Ordering::Relaxed);
+                connections.spawn(serve(socket, Arc::clone(&state)));
             }
             Some(ended) = connections.join_next(), if !connections.is_empty() => {
-                ended.expect("a connection's task does not panic");
+                ended.expect("connection tasks do not panic");
             }
         }
     }
 }
 
-async fn serve(socket: TcpStream, stage: Arc<Stage>) {
-    // A small reply must not wait for the client's acknowledgement of the one before.
+async fn serve(socket: TcpStream, state: Arc<ServerState>) {
+    // A small reply must not wait for the acknowledgement of the previous one.
     let _ = socket.set_nodelay(true);
-    let owed = Arc::new(Mutex::new(None));
-    let debt = Arc::clone(&owed);
+    let unsent_reply = Arc::new(Mutex::new(None));
+    let unsent = Arc::clone(&unsent_reply);
     let service = service_fn(move |request: hyper::Request<Incoming>| -> Answer {
-        let (stage, debt) = (Arc::clone(&stage), Arc::clone(&debt));
+        let (state, unsent) = (Arc::clone(&state), Arc::clone(&unsent));
         Box::pin(async move {
-            let reply = answer(&stage, request).await.map_err(|_| Rude)?;
-            if reply.manners == Manners::Proper {
-                return Ok(proper(reply));
+            let reply = answer(&state, request).await.map_err(|_| ReleaseConnection)?;
+            if reply.delivery == Delivery::Normal {
+                return Ok(normal_response(reply));
             }
-            *debt.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
-            Err(Rude)
+            *unsent.lock().unwrap_or_else(PoisonError::into_inner) = Some(reply);
+            Err(ReleaseConnection)
         })
     });
     let mut connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
@@ -66,30 +66,30 @@ async fn serve(socket: TcpStream, stage: Arc<Stage>) {
         return;
     }
     let socket = connection.into_parts().io.into_inner();
-    let owed = owed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(reply) = owed {
-        // The client may leave at any time.
-        let _ = behave_rudely(socket, reply).await;
+    let unsent_reply = unsent_reply.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(reply) = unsent_reply {
+        // The client may close the connection at any time.
+        let _ = write_misbehaving(socket, reply).await;
     }
 }
 
-/// Ends hyper's part, so that the reply is written by hand or not at all.
+/// Makes hyper release the connection, so the reply can be written directly to the socket.
 #[derive(Debug)]
-struct Rude;
+struct ReleaseConnection;
 
-impl fmt::Display for Rude {
+impl fmt::Display for ReleaseConnection {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("this reply is not given by the rules")
+        out.write_str("the reply is not sent by hyper")
     }
 }
 
-impl std::error::Error for Rude {}
+impl std::error::Error for ReleaseConnection {}
 
-async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Reply, hyper::Error> {
+async fn answer(state: &ServerState, request: hyper::Request<Incoming>) -> Result<Reply, hyper::Error> {
     let at = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let round = Arc::clone(&stage.lock());
+    let session = Arc::clone(&state.lock());
     let headers = head
         .headers
         .iter()
@@ -98,8 +98,8 @@ async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Repl
     let path = head.uri.path_and_query().map_or_else(|| head.uri.path().to_owned(), ToString::to_string);
     let mut request = Request { path, headers, body: Value::Null, at };
     if head.method == Method::GET {
-        let reply = round.script.get(&request.path);
-        round.tally().gets.push(request);
+        let reply = session.script.get(&request.path);
+        session.log().gets.push(request);
         tokio::time::sleep(reply.delay).await;
         return Ok(reply);
     }
@@ -110,34 +110,34 @@ async fn answer(stage: &Stage, request: hyper::Request<Incoming>) -> Result<Repl
             Err(_) => return Ok(Reply::bytes(400, b"not json".to_vec())),
         },
     };
-    let reply = round.answer(&request, stage.needs_key.load(Ordering::Relaxed));
-    let presence = Presence::of(&round, request);
+    let reply = session.answer(&request, state.needs_key.load(Ordering::Relaxed));
+    let in_flight = InFlightGuard::new(&session, request);
     tokio::time::sleep(reply.delay).await;
-    // Before the answer leaves: a quick client's next request is not counted beside this one.
-    drop(presence);
+    // Before the reply is sent, so that the next request of a fast client does not overlap with this one.
+    drop(in_flight);
     Ok(reply)
 }
 
-/// Counts a request as in flight until it is dropped, be it because the client left.
-struct Presence(Arc<Round>);
+/// Counts a request as in flight until dropped, even if the client disconnects.
+struct InFlightGuard(Arc<Session>);
 
-impl Presence {
-    fn of(round: &Arc<Round>, request: Request) -> Self {
-        let mut tally = round.tally();
-        tally.posts.push(request);
-        tally.in_flight += 1;
-        tally.peak = tally.peak.max(tally.in_flight);
-        Self(Arc::clone(round))
+impl InFlightGuard {
+    fn new(session: &Arc<Session>, request: Request) -> Self {
+        let mut log = session.log();
+        log.posts.push(request);
+        log.in_flight += 1;
+        log.peak = log.peak.max(log.in_flight);
+        Self(Arc::clone(session))
     }
 }
 
-impl Drop for Presence {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.0.tally().in_flight -= 1;
+        self.0.log().in_flight -= 1;
     }
 }
 
-fn proper(reply: Reply) -> Response<Full<Bytes>> {
+fn normal_response(reply: Reply) -> Response<Full<Bytes>> {
     let mut response = Response::builder().status(reply.status);
     for (name, value) in reply.headers {
         response = response.header(name, value);
@@ -145,22 +145,22 @@ fn proper(reply: Reply) -> Response<Full<Bytes>> {
     response
         .header("content-type", "application/json")
         .body(Full::new(Bytes::from(reply.body)))
-        .expect("a script's status and headers are valid")
+        .expect("the scripted status and headers are valid")
 }
 
-async fn behave_rudely(mut socket: TcpStream, reply: Reply) -> io::Result<()> {
-    match reply.manners {
-        Manners::Proper | Manners::HangUp => Ok(()),
-        Manners::Huge { size, at } => huge(&mut socket, size, reply.body.split_at(at)).await,
-        Manners::Endless { at } => match endless(&mut socket, &reply.body[..at]).await? {},
-        Manners::SlowHeaders(pause) => {
+async fn write_misbehaving(mut socket: TcpStream, reply: Reply) -> io::Result<()> {
+    match reply.delivery {
+        Delivery::Normal | Delivery::HangUp => Ok(()),
+        Delivery::Huge { size, at } => write_huge(&mut socket, size, reply.body.split_at(at)).await,
+        Delivery::Endless { at } => match write_endless(&mut socket, &reply.body[..at]).await? {},
+        Delivery::SlowHeaders(pause) => {
             socket.write_all(format!("HTTP/1.1 {}\r\nx-slow: ", reply.status).as_bytes()).await?;
             loop {
                 socket.write_all(b"z").await?;
                 tokio::time::sleep(pause).await;
             }
         }
-        Manners::Truncated => {
+        Delivery::Truncated => {
             socket.write_all(head(reply.status, Some(reply.body.len() + 100)).as_bytes()).await?;
             socket.write_all(&reply.body).await?;
             socket.shutdown().await
@@ -173,27 +173,27 @@ fn head(status: u16, length: Option<usize>) -> String {
     format!("HTTP/1.1 {status} \r\ncontent-type: application/json\r\nconnection: close\r\n{length}\r\n")
 }
 
-async fn huge(socket: &mut TcpStream, size: usize, (start, end): (&[u8], &[u8])) -> io::Result<()> {
+async fn write_huge(socket: &mut TcpStream, size: usize, (start, end): (&[u8], &[u8])) -> io::Result<()> {
     socket.write_all(head(200, Some(size)).as_bytes()).await?;
-    let Some(mut left) = size.checked_sub(start.len() + end.len()) else {
-        return socket.write_all(&FILLING[..size]).await;
+    let Some(mut remaining) = size.checked_sub(start.len() + end.len()) else {
+        return socket.write_all(&FILLER[..size]).await;
     };
     socket.write_all(start).await?;
-    while left > 0 {
-        let part = left.min(FILLING.len());
-        socket.write_all(&FILLING[..part]).await?;
-        left -= part;
+    while remaining > 0 {
+        let part = remaining.min(FILLER.len());
+        socket.write_all(&FILLER[..part]).await?;
+        remaining -= part;
     }
     socket.write_all(end).await?;
     socket.shutdown().await
 }
 
-async fn endless(socket: &mut TcpStream, start: &[u8]) -> io::Result<Infallible> {
+async fn write_endless(socket: &mut TcpStream, start: &[u8]) -> io::Result<Infallible> {
     socket.write_all(head(200, None).as_bytes()).await?;
     socket.write_all(start).await?;
     loop {
-        socket.write_all(&FILLING).await?;
-        // Lets the other connections of this thread have their turn.
+        socket.write_all(&FILLER).await?;
+        // Let other connections of this thread proceed.
         tokio::task::yield_now().await;
     }
 }

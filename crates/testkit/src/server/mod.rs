@@ -1,41 +1,41 @@
-//! An agent that plays a script: over HTTP, or as a model behind `OpenAI`'s or Anthropic's API.
+//! A scripted server: an HTTP agent, or a model behind the `OpenAI` or Anthropic API.
 //!
-//! The script is a JSON object. A POST is answered by the entry whose key is the request's message, else by `*`; a
-//! GET by the entry `GET /path`. The message is the body's `message`; for a path that ends in `/chat/completions`
-//! (`OpenAI`) or `/messages` (Anthropic) it is the first user message's text. An entry is one of:
+//! The script is a JSON object. A POST request gets the entry whose key is its message, else the entry `*`; a GET
+//! request gets the entry `GET /path`. The message is `message` in the body, or the text of the first user message if
+//! the path ends in `/chat/completions` (`OpenAI`) or `/messages` (Anthropic). An entry is one of:
 //!
 //! | entry | reply |
 //! |---|---|
-//! | `{response, toolCalls, …, delayMs}` | an agent's: these fields as JSON, after a while |
-//! | `{text, calls: [{name, args \| rawArgs}], usage: [in, out], structured, delayMs}` | a model's, in the shape of its API |
-//! | `{refusal}` | a model's that will not, as its API says so |
-//! | `{cutOff: true}` beside a model's | its answer ends where it may not be longer |
-//! | `{turns: [entry, …]}` | a model's, by the number of turns that the request holds already; the last one stays |
-//! | `{status, text, headers}` with a status other than 200 | a model API's error |
+//! | `{response, toolCalls, …, delayMs}` | an agent's reply: these fields as JSON, after a delay |
+//! | `{text, calls: [{name, args \| rawArgs}], usage: [in, out], structured, delayMs}` | a model's reply in the shape of its API |
+//! | `{refusal}` | a model's refusal |
+//! | `{cutOff: true}` with a model's reply | the answer reaches the token limit |
+//! | `{turns: [entry, …]}` | a model's reply by the number of turns in the request; the last one repeats |
+//! | `{status, text, headers}` with a status other than 200 | an error of the model API |
 //! | `{json}`, `{raw}`, `{rawBytes: [255, …]}` with `status`, `headers`, `delayMs` | this body |
-//! | `{sequence: [entry, …]}` | one after another for each request of the message; the last one stays |
-//! | `{queue: [entry, …]}` for `*` | one after another, whatever the message; the last one stays |
-//! | `{hangup: true}` | none: the connection is closed |
+//! | `{sequence: [entry, …]}` | one entry per request with this message; the last one repeats |
+//! | `{queue: [entry, …]}` for `*` | one entry per request, whatever the message; the last one repeats |
+//! | `{hangup: true}` | no reply: the connection is closed |
 //! | `{huge: N}` | a valid reply of N bytes |
 //! | `{endless: true}` | a body that never ends |
-//! | `{slowHeaders: MS}` | the status line, then a byte of a header every so many milliseconds, for ever |
-//! | `{truncated: true}` beside a body | a `content-length` that the body does not reach |
+//! | `{slowHeaders: MS}` | the status line, then one header byte every MS milliseconds, without end |
+//! | `{truncated: true}` with a body | a `content-length` larger than the body |
 //!
-//! `rawArgs` are arguments as a text that need not be JSON; Anthropic's API, which passes JSON, passes that text.
-//! `structured` is the answer to a request for JSON of a given shape: by `response_format` (`OpenAI`) or by a forced
-//! tool; `rawStructured` is such an answer as a text that need not be JSON. `{"*": {"storm": {every: N, …entry}, …}}` gives every N-th POST over all messages that entry, and the others
-//! what they would have got.
+//! `rawArgs` are arguments as a text that may be invalid JSON; the Anthropic API returns it as a JSON string.
+//! `structured` is the answer to a request for structured output, by `response_format` (`OpenAI`) or by a forced tool;
+//! `rawStructured` is such an answer as a text that may be invalid JSON. `{"*": {"storm": {every: N, …entry}, …}}` uses
+//! that entry for every N-th POST, whatever the message.
 //!
-//! What is not scripted gets a 404, from a model a 400. The model APIs are as strict as the real ones: a request that
-//! breaks their protocol is refused with their errors, and [`ScriptedServer::refusals`] tells why.
+//! A message without an entry gets status 404 from an agent, 400 from a model. The model APIs are as strict as the real
+//! ones: invalid requests get their error responses, and [`ScriptedServer::refusals`] returns the reasons.
 
 mod anthropic;
 mod connection;
+mod https;
 mod openai;
 mod protocol;
 mod reply;
 mod script;
-mod secure;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -50,130 +50,130 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-pub use secure::SecureServer;
+pub use https::HttpsServer;
 
 use protocol::{Protocol, Refusal};
 use reply::Reply;
 use script::Script;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub path: String,
-    /// By lower-case name; values that are no text are left out.
+    /// By lower-case name, without values that are not text.
     pub headers: BTreeMap<String, String>,
-    /// What the body's JSON says; null where there is no body.
+    /// The JSON body, or null if there is none.
     pub body: Value,
-    /// When it began to come in.
+    /// The time of arrival.
     pub at: Instant,
 }
 
-/// A server on loopback with a runtime of its own, so that tests need not be async. It ends when it is dropped.
+/// A server on loopback with its own runtime, so that tests need not be async. It stops when dropped.
 #[derive(Debug)]
 pub struct ScriptedServer {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    state: Arc<ServerState>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ScriptedServer {
-    /// Starts on a free port. Panics where the script is none.
+    /// Starts on a free port. Panics if the script is invalid.
     pub fn start(script: Value) -> Self {
-        let stage = Arc::new(Stage {
-            round: Mutex::new(Round::of(script)),
+        let state = Arc::new(ServerState {
+            session: Mutex::new(Session::new(script)),
             connections: AtomicUsize::new(0),
             needs_key: AtomicBool::new(true),
         });
         let (runtime, listener, address) = listen();
         let (stop, stopped) = oneshot::channel();
-        let staged = Arc::clone(&stage);
+        let shared = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = connection::accept(listener, staged) => {}
+                    () = connection::accept(listener, shared) => {}
                     _ = stopped => {}
                 }
             });
         });
-        Self { address, stage, stop: Some(stop), thread: Some(thread) }
+        Self { address, state, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Returns `http://127.0.0.1:PORT`.
-    pub fn base(&self) -> String {
+    pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Returns where an agent is asked.
+    /// Returns the URL of the agent.
     pub fn endpoint(&self) -> String {
-        format!("{}/chat", self.base())
+        format!("{}/chat", self.base_url())
     }
 
-    /// Answers as a model also who brings no key, as a server on one's own machine does.
+    /// Accepts model requests without an API key, like a local server.
     #[must_use]
     pub fn without_keys(self) -> Self {
-        self.stage.needs_key.store(false, Ordering::Relaxed);
+        self.state.needs_key.store(false, Ordering::Relaxed);
         self
     }
 
-    /// Plays another script from now on and forgets what was seen.
+    /// Replaces the script and clears the recorded requests.
     pub fn reset(&self, script: Value) {
-        *self.stage.lock() = Round::of(script);
+        *self.state.lock() = Session::new(script);
     }
 
-    /// Returns the POST requests with a JSON body, in the order in which they came.
+    /// Returns the POST requests with a JSON body in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
-        self.round().tally().posts.clone()
+        self.session().log().posts.clone()
     }
 
     /// Returns the bodies of [`Self::requests`].
     pub fn bodies(&self) -> Vec<Value> {
-        self.round().tally().posts.iter().map(|request| request.body.clone()).collect()
+        self.session().log().posts.iter().map(|request| request.body.clone()).collect()
     }
 
     pub fn request_count(&self) -> usize {
-        self.round().tally().posts.len()
+        self.session().log().posts.len()
     }
 
-    /// Returns the GET requests, in the order in which they came.
+    /// Returns the GET requests in order of arrival.
     pub fn gets(&self) -> Vec<Request> {
-        self.round().tally().gets.clone()
+        self.session().log().gets.clone()
     }
 
-    /// Returns how many requests were worked on at once at most.
+    /// Returns the maximum number of concurrent requests.
     pub fn peak(&self) -> usize {
-        self.round().tally().peak
+        self.session().log().peak
     }
 
-    /// Returns how many POST requests with a JSON body began within any time of this length at most.
-    pub fn busiest(&self, window: Duration) -> usize {
-        busiest(self.round().tally().posts.iter().map(|request| request.at).collect(), window)
+    /// Returns the maximum number of POST requests with a JSON body in any window of this length.
+    pub fn max_requests_within(&self, window: Duration) -> usize {
+        max_within(self.session().log().posts.iter().map(|request| request.at).collect(), window)
     }
 
-    /// Returns why requests were refused that broke a model API's protocol, in the order in which they came.
+    /// Returns why model requests were refused, in order of arrival.
     pub fn refusals(&self) -> Vec<String> {
-        self.round().tally().refusals.clone()
+        self.session().log().refusals.clone()
     }
 
-    /// Returns how many connections were made since the start.
+    /// Returns the number of connections since the start.
     pub fn connections(&self) -> usize {
-        self.stage.connections.load(Ordering::Relaxed)
+        self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// Returns how many requests are being worked on.
+    /// Returns the number of requests in progress.
     pub fn in_flight(&self) -> usize {
-        self.round().tally().in_flight
+        self.session().log().in_flight
     }
 
-    fn round(&self) -> Arc<Round> {
-        Arc::clone(&self.stage.lock())
+    fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.state.lock())
     }
 }
 
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            // The thread may have ended by a panic, which joining shows.
+            // The thread may have panicked; joining it reports that.
             let _ = stop.send(());
         }
         if let Some(thread) = self.thread.take()
@@ -185,93 +185,93 @@ impl Drop for ScriptedServer {
     }
 }
 
-/// Binds a free port on loopback, on a runtime for a thread of its own.
+/// Creates a runtime and binds a free port on loopback.
 fn listen() -> (Runtime, TcpListener, SocketAddr) {
     let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a test machine can start a runtime");
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("start a runtime");
     let listener = runtime
         .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .expect("a test machine has a free port on loopback");
-    let address = listener.local_addr().expect("a bound listener has an address");
+        .expect("bind a free port");
+    let address = listener.local_addr().expect("local address");
     (runtime, listener, address)
 }
 
-/// What is played at the moment.
+/// The shared state of the server.
 #[derive(Debug)]
-struct Stage {
-    round: Mutex<Arc<Round>>,
-    /// How many connections were taken since the start.
+struct ServerState {
+    session: Mutex<Arc<Session>>,
+    /// The number of accepted connections.
     connections: AtomicUsize,
-    /// Whether a model is only asked with a key.
+    /// Whether model requests need an API key.
     needs_key: AtomicBool,
 }
 
-impl Stage {
-    fn lock(&self) -> MutexGuard<'_, Arc<Round>> {
-        self.round.lock().unwrap_or_else(PoisonError::into_inner)
+impl ServerState {
+    fn lock(&self) -> MutexGuard<'_, Arc<Session>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One script and what was seen while it was played. A request that outlives a reset ends in the round it began in.
+/// A script and the requests received for it. A request that outlives a reset stays in its session.
 #[derive(Debug)]
-struct Round {
+struct Session {
     script: Script,
-    tally: Mutex<Tally>,
+    log: Mutex<RequestLog>,
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct RequestLog {
     posts: Vec<Request>,
     gets: Vec<Request>,
     refusals: Vec<String>,
-    /// How many questions came that could be answered.
+    /// The number of valid requests.
     questions: u64,
-    /// How often each message came.
-    asked: BTreeMap<String, usize>,
-    /// How many answers were taken from the queue.
+    /// The number of requests per message.
+    message_counts: BTreeMap<String, usize>,
+    /// The number of entries taken from the queue.
     queued: usize,
     in_flight: usize,
     peak: usize,
 }
 
-impl Round {
-    fn of(script: Value) -> Arc<Self> {
-        Arc::new(Self { script: Script::read(script), tally: Mutex::default() })
+impl Session {
+    fn new(script: Value) -> Arc<Self> {
+        Arc::new(Self { script: Script::read(script), log: Mutex::default() })
     }
 
-    fn tally(&self) -> MutexGuard<'_, Tally> {
-        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    fn log(&self) -> MutexGuard<'_, RequestLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the answer to a POST.
+    /// Returns the reply to a POST request.
     fn answer(&self, request: &Request, needs_key: bool) -> Reply {
         let protocol = Protocol::of(&request.path);
         self.find(protocol, request, needs_key).unwrap_or_else(|refusal| {
-            self.tally().refusals.push(refusal.reason.clone());
+            self.log().refusals.push(refusal.reason.clone());
             protocol.refuse(&refusal)
         })
     }
 
     fn find(&self, protocol: Protocol, request: &Request, needs_key: bool) -> Result<Reply, Refusal> {
         let question = protocol.read(request, needs_key)?;
-        let mut tally = self.tally();
-        tally.questions += 1;
-        let entry = self.script.storm(tally.questions).or_else(|| {
-            if let Some(entry) = self.script.queued(&question.message, tally.queued) {
-                tally.queued += 1;
+        let mut log = self.log();
+        log.questions += 1;
+        let entry = self.script.storm(log.questions).or_else(|| {
+            if let Some(entry) = self.script.queued(&question.message, log.queued) {
+                log.queued += 1;
                 return Some(entry);
             }
-            let asked = tally.asked.entry(question.message.clone()).or_default();
-            let before = *asked;
-            *asked += 1;
-            self.script.entry(&question.message, before)
+            let count = log.message_counts.entry(question.message.clone()).or_default();
+            let previous = *count;
+            *count += 1;
+            self.script.entry(&question.message, previous)
         });
         entry.map_or_else(|| Ok(protocol.not_scripted()), |entry| protocol.answer(entry, request, &question))
     }
 }
 
-/// Counts the moments in the fullest half-open window.
-fn busiest(mut moments: Vec<Instant>, window: Duration) -> usize {
+/// Returns the maximum number of moments in a half-open window.
+fn max_within(mut moments: Vec<Instant>, window: Duration) -> usize {
     moments.sort_unstable();
     let within = |start: usize| moments[start..].partition_point(|moment| *moment - moments[start] < window);
     (0..moments.len()).map(within).max().unwrap_or(0)
@@ -291,9 +291,9 @@ mod tests {
     #[case(&[30, 0, 31, 1, 32], 3, 3)]
     #[case(&[4, 4, 4], 1, 3)]
     #[case(&[4, 4, 4], 0, 0)]
-    fn the_fullest_window_is_found(#[case] moments: &[u64], #[case] window: u64, #[case] most: usize) {
+    fn finds_the_fullest_window(#[case] moments: &[u64], #[case] window: u64, #[case] expected: usize) {
         let start = Instant::now();
         let moments = moments.iter().map(|after| start + Duration::from_millis(*after)).collect();
-        assert_eq!(busiest(moments, Duration::from_millis(window)), most);
+        assert_eq!(max_within(moments, Duration::from_millis(window)), expected);
     }
 }

@@ -1,14 +1,14 @@
-//! `OpenAI`'s chat completions: what the API takes, and what it answers.
+//! The `OpenAI` chat completions API: request validation and responses.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::Request;
-use super::protocol::{Question, Refusal, count_from_one, given, is_tool_name, number_within, only_keys, text_of};
+use super::protocol::{Question, Refusal, positive_integer, non_null, is_tool_name, number_within, only_keys, text_of};
 use super::turn::{Arguments, Turn};
 
-/// What a request may say.
+/// The known request parameters.
 const PARAMETERS: [&str; 31] = [
     "audio",
     "frequency_penalty",
@@ -43,34 +43,34 @@ const PARAMETERS: [&str; 31] = [
     "web_search_options",
 ];
 
-/// Returns what is asked, or why the API would not answer it.
+/// Parses a request, or returns why the API would reject it.
 pub(super) fn read(request: &Request, needs_key: bool) -> Result<Question, Refusal> {
     let key = request.headers.get("authorization").and_then(|header| header.strip_prefix("Bearer "));
     if needs_key && key.is_none_or(|key| key.trim().is_empty()) {
         return Err(Refusal { status: 401, reason: "you did not provide an API key".to_owned() });
     }
     let body = &request.body;
-    only_keys(body.as_object().ok_or_else(|| Refusal::bad("the body is no object"))?, &PARAMETERS, "body")?;
+    only_keys(body.as_object().ok_or_else(|| Refusal::bad("the body is not an object"))?, &PARAMETERS, "body")?;
     if body["model"].as_str().is_none_or(str::is_empty) {
         return Err(Refusal::bad("you must provide a model parameter"));
     }
-    if given(body, "stream").is_some_and(|stream| stream != false) {
+    if non_null(body, "stream").is_some_and(|stream| stream != false) {
         return Err(Refusal::bad("stream: this server does not stream"));
     }
     number_within(body, "temperature", 0.0, 2.0)?;
     number_within(body, "top_p", 0.0, 1.0)?;
-    count_from_one(body, "max_tokens")?;
-    count_from_one(body, "max_completion_tokens")?;
-    if given(body, "max_tokens").is_some() && given(body, "max_completion_tokens").is_some() {
+    positive_integer(body, "max_tokens")?;
+    positive_integer(body, "max_completion_tokens")?;
+    if non_null(body, "max_tokens").is_some() && non_null(body, "max_completion_tokens").is_some() {
         return Err(Refusal::bad("max_tokens and max_completion_tokens cannot both be set"));
     }
-    if given(body, "seed").is_some_and(|seed| !seed.is_i64() && !seed.is_u64()) {
-        return Err(Refusal::bad("seed: not a whole number"));
+    if non_null(body, "seed").is_some_and(|seed| !seed.is_i64() && !seed.is_u64()) {
+        return Err(Refusal::bad("seed: not an integer"));
     }
     check_tools(body)?;
     check_response_format(body)?;
     let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
-    let messages = messages.ok_or_else(|| Refusal::bad("messages: a list with at least one message is needed"))?;
+    let messages = messages.ok_or_else(|| Refusal::bad("messages: at least one message is required"))?;
     check_messages(messages)?;
     let of = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
     let message = of("user").next().map(|message| text_of(&message["content"])).unwrap_or_default();
@@ -78,54 +78,54 @@ pub(super) fn read(request: &Request, needs_key: bool) -> Result<Question, Refus
 }
 
 fn check_tools(body: &Value) -> Result<(), Refusal> {
-    let Some(tools) = given(body, "tools") else {
-        let orphan = ["tool_choice", "parallel_tool_calls"].into_iter().find(|key| given(body, key).is_some());
+    let Some(tools) = non_null(body, "tools") else {
+        let orphan = ["tool_choice", "parallel_tool_calls"].into_iter().find(|key| non_null(body, key).is_some());
         return match orphan {
             Some(key) => Err(Refusal::bad(format!("{key}: only allowed when tools are specified"))),
             None => Ok(()),
         };
     };
     let tools = tools.as_array().filter(|tools| !tools.is_empty());
-    let tools = tools.ok_or_else(|| Refusal::bad("tools: a list with at least one tool is needed"))?;
+    let tools = tools.ok_or_else(|| Refusal::bad("tools: at least one tool is required"))?;
     for (index, tool) in tools.iter().enumerate() {
         check_tool(tool, &format!("tools[{index}]"))?;
     }
     let name_of = |tool: &Value| tool["function"]["name"].clone();
-    match given(body, "tool_choice") {
+    match non_null(body, "tool_choice") {
         None => Ok(()),
         Some(Value::String(choice)) if ["auto", "none", "required"].contains(&choice.as_str()) => Ok(()),
         Some(choice) if choice["type"] == "function" && tools.iter().any(|tool| name_of(tool) == name_of(choice)) => {
             Ok(())
         }
-        Some(choice) => Err(Refusal::bad(format!("tool_choice: {choice} is no choice or names no tool"))),
+        Some(choice) => Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool"))),
     }
 }
 
 fn check_tool(tool: &Value, at: &str) -> Result<(), Refusal> {
-    let wrong = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
+    let refuse = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
     let Some((outer, function)) = tool.as_object().zip(tool["function"].as_object()) else {
-        return wrong(".function: missing");
+        return refuse(".function: missing");
     };
     only_keys(outer, &["type", "function"], at)?;
     only_keys(function, &["name", "description", "parameters", "strict"], at)?;
     if tool["type"] != "function" {
-        return wrong(".type: not 'function'");
+        return refuse(".type: not 'function'");
     }
     if !tool["function"]["name"].as_str().is_some_and(is_tool_name) {
-        return wrong(".function.name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
+        return refuse(".function.name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
     }
     if function.get("description").is_some_and(|description| !description.is_string()) {
-        return wrong(".function.description: not a text");
+        return refuse(".function.description: not a string");
     }
     if function.get("parameters").is_some_and(|parameters| parameters["type"] != "object") {
-        return wrong(".function.parameters: no JSON Schema of type 'object'");
+        return refuse(".function.parameters: not a JSON Schema of type 'object'");
     }
     Ok(())
 }
 
 fn check_response_format(body: &Value) -> Result<(), Refusal> {
-    let Some(format) = given(body, "response_format") else { return Ok(()) };
-    let fine = match format["type"].as_str() {
+    let Some(format) = non_null(body, "response_format") else { return Ok(()) };
+    let is_valid = match format["type"].as_str() {
         Some("text" | "json_object") => true,
         Some("json_schema") => {
             let schema = &format["json_schema"];
@@ -136,29 +136,29 @@ fn check_response_format(body: &Value) -> Result<(), Refusal> {
         }
         _ => false,
     };
-    if fine {
+    if is_valid {
         Ok(())
     } else {
-        Err(Refusal::bad("response_format: no known type, or no json_schema with name and schema"))
+        Err(Refusal::bad("response_format: unknown type, or json_schema without name and schema"))
     }
 }
 
-/// Refuses a schema that a model could not be held to: every key of an object is required and there are no others, and
-/// whatever there is has a type.
+/// Checks a strict schema: every key of an object must be required, other keys must be forbidden, and every value must
+/// have a type.
 fn check_strict(schema: &Value, at: &str) -> Result<(), Refusal> {
-    let wrong = |what: &str| Err(Refusal::bad(format!("{at}: {what}")));
+    let refuse = |what: &str| Err(Refusal::bad(format!("{at}: {what}")));
     if !["type", "$ref", "anyOf"].iter().any(|key| schema.get(key).is_some()) {
-        return wrong("schema must have a 'type' key");
+        return refuse("schema must have a 'type' key");
     }
     if schema["type"] == "object" {
         if schema["additionalProperties"] != false {
-            return wrong("'additionalProperties' is required to be supplied and to be false");
+            return refuse("'additionalProperties' is required to be supplied and to be false");
         }
         let keys: BTreeSet<&str> =
             schema["properties"].as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if keys != required {
-            return wrong("'required' is required to be an array including every key in properties");
+            return refuse("'required' is required to be an array including every key in properties");
         }
     }
     let members = |key: &str| schema[key].as_object().into_iter().flatten().map(|(_, inner)| inner);
@@ -168,7 +168,7 @@ fn check_strict(schema: &Value, at: &str) -> Result<(), Refusal> {
 }
 
 fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
-    // The calls of the assistant's last message that have no answer yet.
+    // The unanswered calls of the last assistant message.
     let mut open = BTreeSet::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
@@ -176,27 +176,27 @@ fn check_messages(messages: &[Value]) -> Result<(), Refusal> {
         if role == "tool" {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
             if !open.remove(id) {
-                return Err(Refusal::bad(format!("{at}: tool_call_id '{id}' answers no open call before it")));
+                return Err(Refusal::bad(format!("{at}: tool_call_id '{id}' matches no open call")));
             }
             if !is_text(&message["content"]) {
-                return Err(Refusal::bad(format!("{at}.content: not a text")));
+                return Err(Refusal::bad(format!("{at}.content: not a string")));
             }
             continue;
         }
-        unanswered(&open, &at)?;
+        check_all_answered(&open, &at)?;
         match role {
             "system" | "developer" | "user" if is_content(&message["content"]) => {}
-            "assistant" => open = calls_of(message, &at)?,
+            "assistant" => open = call_ids(message, &at)?,
             "system" | "developer" | "user" => {
-                return Err(Refusal::bad(format!("{at}.content: missing or no content")));
+                return Err(Refusal::bad(format!("{at}.content: missing or invalid")));
             }
-            role => return Err(Refusal::bad(format!("{at}.role: '{role}' is not known"))),
+            role => return Err(Refusal::bad(format!("{at}.role: unknown role '{role}'"))),
         }
     }
-    unanswered(&open, "the last message")
+    check_all_answered(&open, "the last message")
 }
 
-fn unanswered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
+fn check_all_answered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
     if open.is_empty() {
         return Ok(());
     }
@@ -205,58 +205,58 @@ fn unanswered(open: &BTreeSet<String>, at: &str) -> Result<(), Refusal> {
     Err(Refusal::bad(format!("{at}: these tool_call_ids did not have response messages: {ids}")))
 }
 
-/// Returns the ids of an assistant's calls.
-fn calls_of(message: &Value, at: &str) -> Result<BTreeSet<String>, Refusal> {
-    let content = given(message, "content");
+/// Returns the ids of the calls of an assistant message.
+fn call_ids(message: &Value, at: &str) -> Result<BTreeSet<String>, Refusal> {
+    let content = non_null(message, "content");
     if content.is_some_and(|content| !is_text(content)) {
-        return Err(Refusal::bad(format!("{at}.content: not a text")));
+        return Err(Refusal::bad(format!("{at}.content: not a string")));
     }
-    let Some(calls) = given(message, "tool_calls") else {
+    let Some(calls) = non_null(message, "tool_calls") else {
         return match content {
             Some(_) => Ok(BTreeSet::new()),
             None => Err(Refusal::bad(format!("{at}: neither content nor tool_calls"))),
         };
     };
     let calls = calls.as_array().filter(|calls| !calls.is_empty());
-    let calls = calls.ok_or_else(|| Refusal::bad(format!("{at}.tool_calls: a list with at least one is needed")))?;
+    let calls = calls.ok_or_else(|| Refusal::bad(format!("{at}.tool_calls: at least one is required")))?;
     let mut ids = BTreeSet::new();
     for (index, call) in calls.iter().enumerate() {
-        let wrong = |what: &str| Err(Refusal::bad(format!("{at}.tool_calls[{index}].{what}")));
+        let refuse = |what: &str| Err(Refusal::bad(format!("{at}.tool_calls[{index}].{what}")));
         let id = call["id"].as_str().unwrap_or_default();
         if id.is_empty() || !ids.insert(id.to_owned()) {
-            return wrong("id: missing or not unique");
+            return refuse("id: missing or not unique");
         }
         if call["type"] != "function" {
-            return wrong("type: not 'function'");
+            return refuse("type: not 'function'");
         }
         if !call["function"]["name"].as_str().is_some_and(is_tool_name) {
-            return wrong("function.name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
+            return refuse("function.name: does not match '^[a-zA-Z0-9_-]{1,64}$'");
         }
         if !call["function"]["arguments"].is_string() {
-            return wrong("function.arguments: not a text");
+            return refuse("function.arguments: not a string");
         }
     }
     Ok(ids)
 }
 
-/// Tells whether a content is a text, be it in parts.
+/// Whether content is a string or a list of text parts.
 fn is_text(content: &Value) -> bool {
     let is_part = |part: &Value| part["type"] == "text" && part["text"].is_string();
     content.is_string() || content.as_array().is_some_and(|parts| !parts.is_empty() && parts.iter().all(is_part))
 }
 
-/// Tells whether a content is a text, or parts of any kind.
+/// Whether content is a string or a list of any parts.
 fn is_content(content: &Value) -> bool {
     let is_part = |part: &Value| part["type"].is_string();
     content.is_string() || content.as_array().is_some_and(|parts| !parts.is_empty() && parts.iter().all(is_part))
 }
 
-/// Tells whether JSON of a given shape is asked for.
-pub(super) fn asks_for_structure(body: &Value) -> bool {
+/// Whether the request asks for structured output.
+pub(super) fn requests_structure(body: &Value) -> bool {
     body["response_format"]["type"] == "json_schema" || body["tool_choice"]["type"] == "function"
 }
 
-/// Returns a turn as the API answers it.
+/// Renders a turn as a response of the API.
 pub(super) fn completion(turn: &Turn, request: &Value) -> Value {
     let mut text = turn.text.clone();
     let mut calls: Vec<(&str, String)> = turn
@@ -281,7 +281,7 @@ pub(super) fn completion(turn: &Turn, request: &Value) -> Value {
             json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
         })
         .collect();
-    let finish_reason = match (turn.is_cut_off, calls.is_empty()) {
+    let finish_reason = match (turn.is_truncated, calls.is_empty()) {
         (true, _) => "length",
         (false, true) => "stop",
         (false, false) => "tool_calls",
@@ -304,7 +304,7 @@ pub(super) fn completion(turn: &Turn, request: &Value) -> Value {
     })
 }
 
-/// Returns an error as the API tells it.
+/// Renders an error of the API.
 pub(super) fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.status {
         401 => ("invalid_request_error", Some("invalid_api_key")),

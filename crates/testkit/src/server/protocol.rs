@@ -1,4 +1,4 @@
-//! What is asked, and in whose language the answer is given.
+//! Parses requests and builds replies for each protocol.
 
 use serde_json::{Map, Value, json};
 
@@ -7,22 +7,22 @@ use super::reply::{self, Reply};
 use super::turn::Turn;
 use super::{anthropic, openai};
 
-/// The languages that the server speaks.
+/// The protocols of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// An agent of one's own: a message in, an answer out.
+    /// A custom HTTP agent: one message in, one answer out.
     Agent,
-    /// `OpenAI`'s chat completions.
+    /// `OpenAI` chat completions.
     OpenAi,
-    /// Anthropic's messages.
+    /// Anthropic messages.
     Anthropic,
 }
 
-/// What a request asks.
+/// The user message of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) message: String,
-    /// How many turns were answered already.
+    /// The number of turns already in the conversation.
     pub(super) turn: usize,
 }
 
@@ -51,7 +51,7 @@ impl Protocol {
         }
     }
 
-    /// Returns what is asked, or why a real API would not answer it.
+    /// Parses a request, or returns why a real API would reject it.
     pub(super) fn read(self, request: &Request, needs_key: bool) -> Result<Question, Refusal> {
         match self {
             Self::Agent => {
@@ -63,7 +63,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the answer that an entry says, in this language, or why it does not fit what was asked.
+    /// Builds the reply of an entry, or returns why it does not fit the request.
     pub(super) fn answer(
         self,
         entry: &Map<String, Value>,
@@ -74,15 +74,15 @@ impl Protocol {
             return Ok(agent_answer(entry));
         }
         let entry = turn_of(entry, question.turn);
-        let status = reply::whole(entry, "status").unwrap_or(200);
-        if status != 200 && !reply::speaks_for_itself(entry) {
+        let status = reply::integer(entry, "status").unwrap_or(200);
+        if status != 200 && !reply::has_own_body(entry) {
             let reason = entry.get("text").and_then(Value::as_str).unwrap_or("error").to_owned();
-            let status = u16::try_from(status).expect("'status' is an HTTP status");
+            let status = u16::try_from(status).expect("'status' must be an HTTP status");
             return Ok(reply::read(entry, |_| self.error(&Refusal { status, reason })));
         }
         let mut turn = Turn::read(entry);
-        if turn.structured.is_some() && !self.asks_for_structure(&request.body) {
-            return Err(Refusal::bad("a structured answer is scripted but was not asked for"));
+        if turn.structured.is_some() && !self.requests_structure(&request.body) {
+            return Err(Refusal::bad("a structured answer is scripted but was not requested"));
         }
         Ok(reply::read(entry, |text| {
             if let Some(text) = text {
@@ -95,7 +95,7 @@ impl Protocol {
         }))
     }
 
-    /// Returns the answer to what is not in the script.
+    /// Returns the reply to a message that is not in the script.
     pub(super) fn not_scripted(self) -> Reply {
         match self {
             Self::Agent => Reply::json(404, &json!({"error": "message not scripted"})),
@@ -115,27 +115,27 @@ impl Protocol {
         }
     }
 
-    fn asks_for_structure(self, body: &Value) -> bool {
+    fn requests_structure(self, body: &Value) -> bool {
         match self {
             Self::Agent => false,
-            Self::OpenAi => openai::asks_for_structure(body),
+            Self::OpenAi => openai::requests_structure(body),
             Self::Anthropic => anthropic::forced_tool(body).is_some(),
         }
     }
 }
 
-/// Tells whether both providers take this as a tool's name.
+/// Whether both providers accept this tool name.
 pub(super) fn is_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Returns a key of a request, where null is as good as nothing.
-pub(super) fn given<'v>(body: &'v Value, key: &str) -> Option<&'v Value> {
+/// Returns the value of a key, or `None` if it is null.
+pub(super) fn non_null<'v>(body: &'v Value, key: &str) -> Option<&'v Value> {
     body.get(key).filter(|value| !value.is_null())
 }
 
-/// Refuses the keys that a part of a request must not have.
+/// Rejects unknown keys.
 pub(super) fn only_keys(part: &Map<String, Value>, known: &[&str], at: &str) -> Result<(), Refusal> {
     match part.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(Refusal::bad(format!("{at}: '{key}' is not permitted"))),
@@ -143,27 +143,27 @@ pub(super) fn only_keys(part: &Map<String, Value>, known: &[&str], at: &str) -> 
     }
 }
 
-/// Refuses a number that is none, or not within these bounds.
-pub(super) fn number_within(body: &Value, key: &str, least: f64, most: f64) -> Result<(), Refusal> {
-    match given(body, key) {
-        Some(number) if !number.as_f64().is_some_and(|number| (least..=most).contains(&number)) => {
-            Err(Refusal::bad(format!("{key}: {number} is no number from {least} to {most}")))
+/// Rejects a value that is not a number within these bounds.
+pub(super) fn number_within(body: &Value, key: &str, min: f64, max: f64) -> Result<(), Refusal> {
+    match non_null(body, key) {
+        Some(number) if !number.as_f64().is_some_and(|number| (min..=max).contains(&number)) => {
+            Err(Refusal::bad(format!("{key}: {number} is not a number from {min} to {max}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Refuses a count that is no whole number from 1.
-pub(super) fn count_from_one(body: &Value, key: &str) -> Result<(), Refusal> {
-    match given(body, key) {
+/// Rejects a value that is not a positive integer.
+pub(super) fn positive_integer(body: &Value, key: &str) -> Result<(), Refusal> {
+    match non_null(body, key) {
         Some(count) if count.as_u64().is_none_or(|count| count == 0) => {
-            Err(Refusal::bad(format!("{key}: {count} is no whole number from 1")))
+            Err(Refusal::bad(format!("{key}: {count} is not a positive integer")))
         }
         _ => Ok(()),
     }
 }
 
-/// Returns a content's text: it is one, or a list of parts of which some are.
+/// Returns the text of content: a string, or the text parts of a list.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -172,13 +172,13 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
-/// Returns the turn of this number; the last one stays, and an entry without turns is its only one.
+/// Returns the turn at an index, else the last one. An entry without turns is its own turn.
 fn turn_of(entry: &Map<String, Value>, number: usize) -> &Map<String, Value> {
     let turns = entry.get("turns").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     turns.get(number).or_else(|| turns.last()).and_then(Value::as_object).unwrap_or(entry)
 }
 
-/// Returns the entry as an agent's answer, with what an agent always says.
+/// Builds an agent's reply, with defaults for missing fields.
 fn agent_answer(entry: &Map<String, Value>) -> Reply {
     reply::read(entry, |text| {
         if let Some(text) = text {

@@ -1,39 +1,39 @@
-//! What goes over the wire for an entry.
+//! Builds the reply of an entry.
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// Stands in a body for the text of any length.
-const FILLING_STAND_IN: &str = "any length";
+/// Marks the position of the filler in a body.
+const FILLER_PLACEHOLDER: &str = "any length";
 
-/// A reply and the manners in which it is given.
+/// A reply and how it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
     pub(super) delay: Duration,
-    pub(super) manners: Manners,
+    pub(super) delivery: Delivery,
 }
 
-/// How a reply is given; all but the first break what HTTP or patience asks for.
+/// How a reply is sent. All variants but the first misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manners {
-    Proper,
+pub(super) enum Delivery {
+    Normal,
     HangUp,
-    /// A valid answer of this many bytes, by a text of any length at this place of the body.
+    /// A valid reply of this many bytes, with filler at this offset of the body.
     Huge {
         size: usize,
         at: usize,
     },
-    /// The same text without end.
+    /// Filler without end at this offset of the body.
     Endless {
         at: usize,
     },
-    /// A byte of a header, then this pause, for ever.
+    /// One byte of a header per pause, without end.
     SlowHeaders(Duration),
-    /// The connection closes before the promised length.
+    /// The connection is closed before `content-length` is reached.
     Truncated,
 }
 
@@ -43,62 +43,62 @@ impl Reply {
     }
 
     pub(super) fn bytes(status: u16, body: Vec<u8>) -> Self {
-        Self { status, headers: Vec::new(), body, delay: Duration::ZERO, manners: Manners::Proper }
+        Self { status, headers: Vec::new(), body, delay: Duration::ZERO, delivery: Delivery::Normal }
     }
 }
 
-/// Tells whether an entry says its reply itself: the body's bytes, or that there is no proper one.
-pub(super) fn speaks_for_itself(entry: &Map<String, Value>) -> bool {
+/// Whether an entry specifies the body or a misbehaving reply.
+pub(super) fn has_own_body(entry: &Map<String, Value>) -> bool {
     ["raw", "rawBytes", "json", "hangup", "huge", "endless", "slowHeaders"].iter().any(|key| entry.contains_key(*key))
 }
 
-/// Reads how an entry is answered. `usual` makes the body where the entry does not say it, and of the text that it is
-/// given where that text is to be of any length. Panics where a value is of the wrong type.
-pub(super) fn read(entry: &Map<String, Value>, usual: impl FnOnce(Option<&str>) -> Value) -> Reply {
-    let status = whole(entry, "status").unwrap_or(200);
-    let mut manners = read_manners(entry);
-    let body = match (&mut manners, entry.get("raw"), entry.get("rawBytes"), entry.get("json")) {
-        (Manners::Huge { at, .. } | Manners::Endless { at }, ..) => {
-            let body = usual(Some(FILLING_STAND_IN)).to_string();
-            let (start, end) = body.split_once(FILLING_STAND_IN).expect("a usual answer holds its text");
+/// Builds the reply of an entry. `default_body` creates the body if the entry has none, with the given text if the
+/// reply needs filler. Panics if a value has the wrong type.
+pub(super) fn read(entry: &Map<String, Value>, default_body: impl FnOnce(Option<&str>) -> Value) -> Reply {
+    let status = integer(entry, "status").unwrap_or(200);
+    let mut delivery = read_delivery(entry);
+    let body = match (&mut delivery, entry.get("raw"), entry.get("rawBytes"), entry.get("json")) {
+        (Delivery::Huge { at, .. } | Delivery::Endless { at }, ..) => {
+            let body = default_body(Some(FILLER_PLACEHOLDER)).to_string();
+            let (start, end) = body.split_once(FILLER_PLACEHOLDER).expect("the default body contains its text");
             *at = start.len();
             format!("{start}{end}").into_bytes()
         }
-        (_, Some(raw), ..) => raw.as_str().expect("'raw' is a text").as_bytes().to_vec(),
-        (_, None, Some(bytes), _) => serde_json::from_value(bytes.clone()).expect("'rawBytes' is a list of bytes"),
+        (_, Some(raw), ..) => raw.as_str().expect("'raw' must be a string").as_bytes().to_vec(),
+        (_, None, Some(bytes), _) => serde_json::from_value(bytes.clone()).expect("'rawBytes' must be a list of bytes"),
         (_, None, None, Some(json)) => json.to_string().into_bytes(),
-        (_, None, None, None) => usual(None).to_string().into_bytes(),
+        (_, None, None, None) => default_body(None).to_string().into_bytes(),
     };
     let headers = entry.get("headers").and_then(Value::as_object).into_iter().flatten();
     Reply {
-        status: u16::try_from(status).expect("'status' is an HTTP status"),
+        status: u16::try_from(status).expect("'status' must be an HTTP status"),
         headers: headers
-            .map(|(name, value)| (name.clone(), value.as_str().expect("a header's value is a text").to_owned()))
+            .map(|(name, value)| (name.clone(), value.as_str().expect("a header value must be a string").to_owned()))
             .collect(),
         body,
-        delay: Duration::from_millis(whole(entry, "delayMs").unwrap_or(0)),
-        manners,
+        delay: Duration::from_millis(integer(entry, "delayMs").unwrap_or(0)),
+        delivery,
     }
 }
 
-fn read_manners(entry: &Map<String, Value>) -> Manners {
+fn read_delivery(entry: &Map<String, Value>) -> Delivery {
     let flag = |key| entry.get(key).and_then(Value::as_bool).unwrap_or(false);
     if flag("hangup") {
-        Manners::HangUp
-    } else if let Some(size) = whole(entry, "huge") {
-        Manners::Huge { size: usize::try_from(size).expect("'huge' fits the machine"), at: 0 }
+        Delivery::HangUp
+    } else if let Some(size) = integer(entry, "huge") {
+        Delivery::Huge { size: usize::try_from(size).expect("'huge' must fit usize"), at: 0 }
     } else if flag("endless") {
-        Manners::Endless { at: 0 }
-    } else if let Some(pause) = whole(entry, "slowHeaders") {
-        Manners::SlowHeaders(Duration::from_millis(pause))
+        Delivery::Endless { at: 0 }
+    } else if let Some(pause) = integer(entry, "slowHeaders") {
+        Delivery::SlowHeaders(Duration::from_millis(pause))
     } else if flag("truncated") {
-        Manners::Truncated
+        Delivery::Truncated
     } else {
-        Manners::Proper
+        Delivery::Normal
     }
 }
 
-/// Returns a whole number of an entry. Panics where it is none.
-pub(super) fn whole(entry: &Map<String, Value>, key: &str) -> Option<u64> {
-    entry.get(key).map(|value| value.as_u64().unwrap_or_else(|| panic!("'{key}' is a whole number, not {value}")))
+/// Returns an integer of an entry. Panics if it has another type.
+pub(super) fn integer(entry: &Map<String, Value>, key: &str) -> Option<u64> {
+    entry.get(key).map(|value| value.as_u64().unwrap_or_else(|| panic!("'{key}' must be an integer, found {value}")))
 }

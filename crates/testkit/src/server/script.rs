@@ -1,4 +1,4 @@
-//! Finds a request's reply in the script.
+//! Looks up the reply to a request in the script.
 
 use serde_json::{Map, Value, json};
 
@@ -6,14 +6,14 @@ use super::reply::{self, Reply};
 
 const ANY_MESSAGE: &str = "*";
 
-/// A script that was found to be one.
+/// A validated script.
 #[derive(Debug)]
 pub(super) struct Script {
     entries: Map<String, Value>,
     storm: Option<Storm>,
 }
 
-/// Bad weather over all messages: every so many requests get this entry.
+/// An entry for every n-th request, whatever the message.
 #[derive(Debug)]
 struct Storm {
     every: u64,
@@ -23,7 +23,7 @@ struct Storm {
 impl Script {
     pub(super) fn read(script: Value) -> Self {
         let Value::Object(mut entries) = script else {
-            panic!("a script is an object of entries by message, not {script}");
+            panic!("a script must be an object of entries by message, found {script}");
         };
         let storm = take_storm(&mut entries);
         for (message, entry) in &entries {
@@ -31,59 +31,59 @@ impl Script {
             let steps = entry.get(if is_queue { "queue" } else { "sequence" }).and_then(Value::as_array);
             let one = std::slice::from_ref(entry);
             let steps = steps.map_or(one, Vec::as_slice);
-            assert!(!steps.is_empty(), "the sequence of '{message}' has no entry");
-            let answers = !message.starts_with("GET ");
-            assert!(!answers || steps.iter().all(Value::is_object), "the entry of '{message}' is not an object");
+            assert!(!steps.is_empty(), "the sequence of '{message}' is empty");
+            let is_post = !message.starts_with("GET ");
+            assert!(!is_post || steps.iter().all(Value::is_object), "the entry of '{message}' is not an object");
             for turns in steps.iter().filter_map(|step| step.get("turns")) {
                 let turns = turns.as_array().filter(|turns| !turns.is_empty() && turns.iter().all(Value::is_object));
-                assert!(turns.is_some(), "the turns of '{message}' are no list of objects");
+                assert!(turns.is_some(), "the turns of '{message}' are not a list of objects");
             }
         }
         Self { entries, storm }
     }
 
-    /// Returns the reply to a path that is fetched.
+    /// Returns the reply to a GET request.
     pub(super) fn get(&self, path: &str) -> Reply {
         match self.entries.get(&format!("GET {path}")) {
             None => Reply::json(404, &json!({"error": "no such path"})),
-            Some(Value::Object(entry)) if reply::speaks_for_itself(entry) || entry.contains_key("status") => {
+            Some(Value::Object(entry)) if reply::has_own_body(entry) || entry.contains_key("status") => {
                 reply::read(entry, |text| text.map_or_else(|| json!({}), |text| json!({"content": text})))
             }
             Some(content) => Reply::json(200, content),
         }
     }
 
-    /// Returns the entry for the request of this number, counted from 1, where the storm takes it.
+    /// Returns the storm entry if it applies to this request number, counted from 1.
     pub(super) fn storm(&self, number: u64) -> Option<&Map<String, Value>> {
         self.storm.as_ref().filter(|storm| number.is_multiple_of(storm.every)).map(|storm| &storm.entry)
     }
 
-    /// Returns the entry of the queue for a message without an entry of its own, after so many others.
-    pub(super) fn queued(&self, message: &str, before: usize) -> Option<&Map<String, Value>> {
+    /// Returns the queue entry at an index for a message without its own entry.
+    pub(super) fn queued(&self, message: &str, index: usize) -> Option<&Map<String, Value>> {
         let any = self.entries.get(ANY_MESSAGE).filter(|_| !self.entries.contains_key(message))?;
         let queue = any.get("queue")?.as_array()?;
-        queue.get(before).or_else(|| queue.last())?.as_object()
+        queue.get(index).or_else(|| queue.last())?.as_object()
     }
 
-    /// Returns the entry for a message that came `before` times already.
-    pub(super) fn entry(&self, message: &str, before: usize) -> Option<&Map<String, Value>> {
+    /// Returns the entry for a message that was received `count` times before.
+    pub(super) fn entry(&self, message: &str, count: usize) -> Option<&Map<String, Value>> {
         let entry = self.entries.get(message).or_else(|| self.entries.get(ANY_MESSAGE))?;
         let entry = match entry.get("sequence").and_then(Value::as_array) {
-            Some(steps) => steps.get(before).or_else(|| steps.last())?,
+            Some(steps) => steps.get(count).or_else(|| steps.last())?,
             None => entry,
         };
         entry.as_object()
     }
 }
 
-/// Takes the storm out of the entry for any message, which is none where it says nothing else.
+/// Removes the storm from the entry for any message, and the entry if nothing else is left.
 fn take_storm(entries: &mut Map<String, Value>) -> Option<Storm> {
     let any = entries.get_mut(ANY_MESSAGE)?.as_object_mut()?;
     let storm = any.shift_remove("storm")?;
     if any.is_empty() {
         entries.shift_remove(ANY_MESSAGE);
     }
-    let entry = storm.as_object().expect("'storm' is an object").clone();
-    let every = reply::whole(&entry, "every").filter(|every| *every > 0).expect("'every' is a number from 1");
+    let entry = storm.as_object().expect("'storm' must be an object").clone();
+    let every = reply::integer(&entry, "every").filter(|every| *every > 0).expect("'every' must be a number from 1");
     Some(Storm { every, entry })
 }

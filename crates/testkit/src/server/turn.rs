@@ -1,32 +1,31 @@
-//! A model's turn as a script says it.
+//! A scripted turn of a model.
 
 use serde_json::{Map, Value, json};
 
-/// What a model says and calls in one turn.
+/// The text and calls of one turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Turn {
     pub(super) text: String,
     pub(super) calls: Vec<Call>,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub(super) usage: Option<(u64, u64)>,
-    /// The answer to a request for JSON of a given shape.
+    /// The answer to a request with a JSON schema.
     pub(super) structured: Option<Structured>,
-    /// Why the model will not.
+    /// The refusal message.
     pub(super) refusal: Option<String>,
-    /// The answer ends where it may not be longer.
-    pub(super) is_cut_off: bool,
+    /// The answer reached the token limit.
+    pub(super) is_truncated: bool,
 }
 
-/// An answer of a given shape.
+/// An answer that follows a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Structured {
     Json(Value),
-    /// A text that need not be JSON.
+    /// A text that may be invalid JSON.
     Raw(String),
 }
 
 impl Structured {
-    /// Returns it as a text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Json(value) => value.to_string(),
@@ -34,7 +33,7 @@ impl Structured {
         }
     }
 
-    /// Returns it as JSON, which a text is too.
+    /// Returns a raw text as a JSON string.
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Json(value) => value.clone(),
@@ -43,7 +42,7 @@ impl Structured {
     }
 }
 
-/// A tool that the model calls.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
@@ -53,30 +52,30 @@ pub(super) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arguments {
     Json(Value),
-    /// A text that need not be JSON.
+    /// A text that may be invalid JSON.
     Raw(String),
 }
 
 impl Turn {
-    /// Panics where a value is of the wrong type.
+    /// Panics if a value has the wrong type.
     pub(super) fn read(entry: &Map<String, Value>) -> Self {
-        let calls = entry.get("calls").map_or(&[][..], |calls| calls.as_array().expect("'calls' is a list"));
+        let calls = entry.get("calls").map_or(&[][..], |calls| calls.as_array().expect("'calls' must be a list"));
         Self {
             text: entry.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
             calls: calls.iter().map(Call::read).collect(),
             usage: entry
                 .get("usage")
-                .map(|usage| serde_json::from_value(usage.clone()).expect("'usage' is two numbers: in and out")),
+                .map(|usage| serde_json::from_value(usage.clone()).expect("'usage' must be two numbers: input and output")),
             structured: match entry.get("rawStructured") {
-                Some(raw) => Some(Structured::Raw(raw.as_str().expect("'rawStructured' is a text").to_owned())),
+                Some(raw) => Some(Structured::Raw(raw.as_str().expect("'rawStructured' must be a string").to_owned())),
                 None => entry.get("structured").cloned().map(Structured::Json),
             },
-            refusal: entry.get("refusal").map(|text| text.as_str().expect("'refusal' is a text").to_owned()),
-            is_cut_off: entry.get("cutOff").and_then(Value::as_bool).unwrap_or_default(),
+            refusal: entry.get("refusal").map(|text| text.as_str().expect("'refusal' must be a string").to_owned()),
+            is_truncated: entry.get("cutOff").and_then(Value::as_bool).unwrap_or_default(),
         }
     }
 
-    /// Returns the tokens in and out, which a turn need not say.
+    /// Returns input and output tokens, with a default.
     pub(super) fn tokens(&self) -> (u64, u64) {
         self.usage.unwrap_or((7, 3))
     }
@@ -85,9 +84,9 @@ impl Turn {
 impl Call {
     fn read(call: &Value) -> Self {
         let arguments = match call.get("rawArgs") {
-            Some(raw) => Arguments::Raw(raw.as_str().expect("'rawArgs' is a text").to_owned()),
+            Some(raw) => Arguments::Raw(raw.as_str().expect("'rawArgs' must be a string").to_owned()),
             None => Arguments::Json(call.get("args").cloned().unwrap_or_else(|| json!({}))),
         };
-        Self { name: call["name"].as_str().expect("a call has a name").to_owned(), arguments }
+        Self { name: call["name"].as_str().expect("a call must have a name").to_owned(), arguments }
     }
 }

@@ -1,15 +1,15 @@
-//! Plays small documents against shell scripts that stand for the binary, right ones and wrong ones.
+//! Runs small documents against shell scripts in place of the binary.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use karat_testkit::conformance::{Played, play_document};
+use karat_testkit::conformance::{RunSummary, run_document};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Makes a binary of a shell script; it lives as long as the folder.
+/// Writes a shell script as the binary. It exists as long as the folder.
 fn binary(script: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fake");
@@ -18,16 +18,16 @@ fn binary(script: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn play(document: &Value, script: &str) -> Played {
+fn run(document: &Value, script: &str) -> RunSummary {
     let (_folder, path) = binary(script);
-    play_document(document, &path)
+    run_document(document, &path)
 }
 
-fn play_step(step: &Value, script: &str) -> Vec<String> {
-    play(&json!({"scenarios": [{"name": "s", "files": {"f.txt": "{base}"}, "steps": [step]}]}), script).problems
+fn run_step(step: &Value, script: &str) -> Vec<String> {
+    run(&json!({"scenarios": [{"name": "s", "files": {"f.txt": "{base}"}, "steps": [step]}]}), script).problems
 }
 
-/// Writes a result file, says something and fails.
+/// Writes a result file, prints to both streams and fails.
 const FAILING_RUN: &str = r#"mkdir -p results
 echo '{"runId": "r-1", "cases": [{"id": "a", "passed": false, "n": 2}]}' > results/x.json
 echo "out: $1 $NO_COLOR$CI"; echo "err" >&2; exit 1"#;
@@ -38,14 +38,14 @@ echo "out: $1 $NO_COLOR$CI"; echo "err" >&2; exit 1"#;
 #[case(json!({"args": [], "result": {"cases": [{"passed": false, "n": 2.0}]}, "results": {"$len": 1}}))]
 #[case(json!({"args": [], "fileHolds": {
     "results/x.json": {"runId": "r-1"}, "f.txt": {"$prefix": "http://127.0.0.1:"}, "none": {"$absent": true}}}))]
-fn what_holds_is_no_problem(#[case] step: Value) {
-    assert_eq!(play_step(&step, FAILING_RUN), Vec::<String>::new());
+fn met_expectations_are_not_problems(#[case] step: Value) {
+    assert_eq!(run_step(&step, FAILING_RUN), Vec::<String>::new());
 }
 
 #[rstest]
-#[case(json!({"args": [], "exit": 0}), "s: step 1: not exit 0 but exit 1: err")]
+#[case(json!({"args": [], "exit": 0}), "s: step 1: expected exit 0, found exit 1: err")]
 #[case(json!({"args": [], "stdout": ["other"]}), "stdout: \"out")]
-#[case(json!({"args": [], "stderr": [{"$lacks": "err"}]}), "holds \"err\"")]
+#[case(json!({"args": [], "stderr": [{"$lacks": "err"}]}), "contains \"err\"")]
 #[case(json!({"args": [], "result": {"cases": [{"passed": true}]}}), "result.cases[0].passed: false is not true")]
 #[case(json!({"args": [], "results": {"$len": 2}}), "results:")]
 #[case(json!({"args": [], "resultsDir": "other", "keep": true}), "no result file in other/")]
@@ -54,19 +54,19 @@ fn what_holds_is_no_problem(#[case] step: Value) {
 #[case(json!({"args": [], "requestCount": 1}), "requestCount: 0 is not 1")]
 #[case(json!({"args": [], "peak": {"$min": 1}}), "peak: 0 is below 1")]
 #[case(json!({"args": [], "requests": [{}]}), "requests: [] is not [{}]")]
-#[case(json!({"args": [], "fileHolds": {"none": {"$has": "x"}}}), "none cannot be read")]
+#[case(json!({"args": [], "fileHolds": {"none": {"$has": "x"}}}), "cannot read none")]
 #[case(json!({"args": [], "fileHolds": {"f.txt": {"$absent": true}}}), "f.txt was written")]
 #[case(json!({"args": [], "fileHolds": {"f.txt": {"a": 1}}}), "f.txt is not JSON")]
-#[case(json!({"args": [], "sql": []}), "'sql' needs a store, which this player does not read")]
-#[case(json!({"args": [], "exitt": 1}), "the key 'exitt' is not known to this player")]
-#[case(json!({"exit": 1}), "there are no 'args'")]
-fn what_does_not_hold_is_told(#[case] step: Value, #[case] problem: &str) {
-    let problems = play_step(&step, FAILING_RUN);
+#[case(json!({"args": [], "sql": []}), "'sql' is not supported")]
+#[case(json!({"args": [], "exitt": 1}), "unknown key 'exitt'")]
+#[case(json!({"exit": 1}), "missing 'args'")]
+fn reports_failed_expectations(#[case] step: Value, #[case] problem: &str) {
+    let problems = run_step(&step, FAILING_RUN);
     assert!(problems.len() == 1 && problems[0].contains(problem), "{problems:?}");
 }
 
 #[test]
-fn steps_share_a_folder_and_know_the_newest_run() {
+fn steps_share_a_folder_and_the_newest_run_id() {
     let script = r#"case "$1" in
 make) mkdir -p results; echo "{\"runId\": \"$2\"}" > "results/$2.json";;
 say) echo "$2 $V"; cat;;
@@ -77,24 +77,24 @@ esac"#;
         {"args": ["say", "{runId}"], "env": {"V": "{dir}"}, "stdin": "in", "stdout": ["r-2 /", "in"]},
         {"files": {"g.json": "[\"{runId}\"]"}, "args": [], "fileHolds": {"g.json": ["r-2"]}},
         {"args": ["say", "late"], "stdout": ["never"]},
-        {"args": ["say", "not played"], "exit": 99},
+        {"args": ["say", "not run"], "exit": 99},
     ]}]});
-    let played = play(&document, script);
-    assert_eq!(played.scenarios, 1);
-    assert!(played.problems.len() == 1 && played.problems[0].starts_with("s: step 5: stdout"), "{:?}", played.problems);
+    let summary = run(&document, script);
+    assert_eq!(summary.scenarios, 1);
+    assert!(summary.problems.len() == 1 && summary.problems[0].starts_with("s: step 5: stdout"), "{:?}", summary.problems);
 }
 
 #[test]
-fn standard_output_is_read_as_json() {
+fn parses_standard_output_as_json() {
     let script = r#"printf '{"a": 1}\n\n[2]\n'"#;
-    assert_eq!(play_step(&json!({"args": [], "jsonl": [{"a": 1}, [2]]}), script), Vec::<String>::new());
-    assert_eq!(play_step(&json!({"args": [], "json": {"a": 1}}), r#"printf '{"a": 1, "b": 2}'"#), Vec::<String>::new());
+    assert_eq!(run_step(&json!({"args": [], "jsonl": [{"a": 1}, [2]]}), script), Vec::<String>::new());
+    assert_eq!(run_step(&json!({"args": [], "json": {"a": 1}}), r#"printf '{"a": 1, "b": 2}'"#), Vec::<String>::new());
 }
 
 #[test]
-fn what_takes_too_long_is_ended() {
-    let problems = play_step(&json!({"args": [], "withinS": 0.2}), "sleep 60");
-    assert!(problems[0].contains("no end within 0.2 s"), "{problems:?}");
+fn kills_a_command_after_its_timeout() {
+    let problems = run_step(&json!({"args": [], "withinS": 0.2}), "sleep 60");
+    assert!(problems[0].contains("timed out after 0.2 s"), "{problems:?}");
 }
 
 fn vector(name: &str, passed: bool) -> Value {
@@ -102,7 +102,7 @@ fn vector(name: &str, passed: bool) -> Value {
     json!({"name": name, "expect": {"responseNonEmpty": true}, "reply": {"response": "x"}, "want": want})
 }
 
-/// Answers the question which cases pass by their names, as the real judge would by their expectations.
+/// Passes the cases whose name contains `good`.
 const JUDGE: &str = r#"mkdir -p results
 { printf '{"runId": "r", "cases": ['
   sep=; id=0; status=0
@@ -113,18 +113,18 @@ const JUDGE: &str = r#"mkdir -p results
 if grep -q '"description": "bad' "$2"; then exit 1; fi"#;
 
 #[test]
-fn vectors_are_judged_together_and_named_alone() {
+fn runs_vectors_together_and_names_failing_ones() {
     let vectors = json!([vector("good one", true), vector("bad one", false), vector("bad two", true)]);
-    let played = play(&json!({"vectors": vectors}), JUDGE);
-    assert_eq!((played.vectors, played.scenarios), (3, 0));
-    let about = |name: &str| played.problems.iter().filter(|problem| problem.starts_with(name)).count();
-    assert_eq!((about("good one"), about("bad one")), (0, 0), "{:?}", played.problems);
-    assert!(about("bad two") > 0);
+    let summary = run(&json!({"vectors": vectors}), JUDGE);
+    assert_eq!((summary.vectors, summary.scenarios), (3, 0));
+    let problem_count = |name: &str| summary.problems.iter().filter(|problem| problem.starts_with(name)).count();
+    assert_eq!((problem_count("good one"), problem_count("bad one")), (0, 0), "{:?}", summary.problems);
+    assert!(problem_count("bad two") > 0);
     let right = json!([vector("good one", true), vector("bad one", false)]);
-    assert_eq!(play(&json!({"vectors": right}), JUDGE), Played { vectors: 2, ..Played::default() });
+    assert_eq!(run(&json!({"vectors": right}), JUDGE), RunSummary { vectors: 2, ..RunSummary::default() });
 }
 
-/// Passes where it is told to ask this model, with the tools and what it takes to reach both APIs.
+/// Succeeds if called with this model, the tools and the environment of both APIs.
 const ASKS_MODEL: &str = r#"case "$*" in
 *"--agent-endpoint MODE:test-model --output-dir results --tool-registry-path tools.json"*) ;; *) exit 9;; esac
 [ "$OPENAI_BASE_URL" = "$ANTHROPIC_BASE_URL/v1" ] && [ "$OPENAI_API_KEY$ANTHROPIC_API_KEY" = test-keytest-key ] || exit 8
@@ -135,36 +135,36 @@ echo '{"cases": [{"id": "gs-vector-001", "passed": true, "assertionsRun": 1}]}' 
 #[rstest]
 #[case("openai")]
 #[case("anthropic")]
-fn models_are_asked_with_the_documents_tools(#[case] mode: &str) {
+fn passes_the_tools_of_the_document_to_models(#[case] mode: &str) {
     let document = json!({"mode": mode, "tools": [{"name": "look"}], "vectors": [vector("good", true)]});
-    let played = play(&document, &ASKS_MODEL.replace("MODE", mode));
-    assert_eq!(played, Played { vectors: 1, ..Played::default() });
+    let summary = run(&document, &ASKS_MODEL.replace("MODE", mode));
+    assert_eq!(summary, RunSummary { vectors: 1, ..RunSummary::default() });
     let mut own = vector("good", true);
     own["mode"] = json!(mode);
     let document = json!({"mode": "endpoint", "tools": [{"name": "look"}], "vectors": [own]});
-    let played = play(&document, &ASKS_MODEL.replace("MODE", mode));
-    assert_eq!(played.problems, Vec::<String>::new(), "a vector's own mode stands above the document's");
+    let summary = run(&document, &ASKS_MODEL.replace("MODE", mode));
+    assert_eq!(summary.problems, Vec::<String>::new(), "the mode of a vector takes precedence");
 }
 
 #[rstest]
 #[case("$OPENAI_BASE_URL/chat/completions", "you did not provide an API key")]
 #[case("$ANTHROPIC_BASE_URL/v1/messages", "x-api-key header is required")]
-fn what_a_model_api_would_refuse_is_a_problem(#[case] url: &str, #[case] reason: &str) {
+fn refused_model_requests_are_problems(#[case] url: &str, #[case] reason: &str) {
     let client = env!("CARGO_BIN_EXE_karat-bare-client");
     let script =
         format!("echo '[{{\"input\": {{\"message\": \"m\"}}}}]' > f.json; '{client}' f.json --url \"{url}\"; true");
-    let problems = play_step(&json!({"args": [], "exit": 0, "requestCount": 1}), &script);
-    assert_eq!(problems, [format!("s: step 1: a model API would have refused what was sent: {reason}")]);
+    let problems = run_step(&json!({"args": [], "exit": 0, "requestCount": 1}), &script);
+    assert_eq!(problems, [format!("s: step 1: a model API would refuse the request: {reason}")]);
 }
 
 #[rstest]
-#[case(json!({"mode": "gemini", "vectors": [vector("v", true)]}), "the mode 'gemini' is not known to this player")]
+#[case(json!({"mode": "gemini", "vectors": [vector("v", true)]}), "unknown mode 'gemini'")]
 #[case(json!({"vectors": [vector("good", true), vector("good", true)]}), "two vectors have the name")]
 #[case(json!({"vectors": [{"name": "v", "expect": {}, "reply": {}, "want": {"passed": true, "odd": 1}}]}), "'odd'")]
 #[case(json!({"scenarios": [{"name": "s", "steps": []}]}), "the scenario has no steps")]
-#[case(json!({"scenarios": [{"name": "s", "setup": {}, "steps": [{"args": []}]}]}), "the scenario's key 'setup'")]
-#[case(json!({"vektors": []}), "there is nothing to play")]
-fn what_cannot_be_played_is_told(#[case] document: Value, #[case] problem: &str) {
-    let problems = play(&document, JUDGE).problems;
-    assert!(!problems.is_empty() && problems.iter().any(|told| told.contains(problem)), "{problems:?}");
+#[case(json!({"scenarios": [{"name": "s", "setup": {}, "steps": [{"args": []}]}]}), "unknown key 'setup' in the scenario")]
+#[case(json!({"vektors": []}), "no vectors or scenarios")]
+fn reports_invalid_documents(#[case] document: Value, #[case] problem: &str) {
+    let problems = run(&document, JUDGE).problems;
+    assert!(!problems.is_empty() && problems.iter().any(|found| found.contains(problem)), "{problems:?}");
 }

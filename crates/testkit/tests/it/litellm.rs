@@ -6,7 +6,7 @@ fn tools() -> Value {
     json!([{"type": "function", "function": {"name": "echo", "parameters": {"type": "object"}}}])
 }
 
-/// Asks over a connection of the test's own.
+/// Sends a request over a new connection.
 fn ask(path: &str, body: &Value) -> (StatusCode, Value) {
     let proxy = Litellm::shared();
     rustls::crypto::ring::default_provider().install_default().ok();
@@ -29,7 +29,7 @@ fn user(text: &str) -> Value {
 
 #[test]
 #[ignore = "needs litellm"]
-fn it_answers_with_a_text() {
+fn returns_a_text() {
     let (status, reply) = complete("says-hello", &user("hi"));
     assert_eq!(status, 200, "{reply}");
     assert_eq!(reply["choices"][0]["message"]["content"], "Hello from litellm.");
@@ -38,7 +38,7 @@ fn it_answers_with_a_text() {
 
 #[test]
 #[ignore = "needs litellm"]
-fn it_answers_with_calls() {
+fn returns_calls() {
     let (status, reply) = complete("calls-two", &user("hi"));
     assert_eq!(status, 200, "{reply}");
     let calls = &reply["choices"][0]["message"]["tool_calls"];
@@ -48,7 +48,7 @@ fn it_answers_with_calls() {
 
 #[test]
 #[ignore = "needs litellm"]
-fn it_obeys_and_tells_what_the_tool_said() {
+fn calls_the_requested_tool_and_repeats_its_result() {
     let (status, reply) = complete("obeys", &user(r#"echo {"message": "x"}"#));
     assert_eq!(status, 200, "{reply}");
     let message = &reply["choices"][0]["message"];
@@ -63,7 +63,7 @@ fn it_obeys_and_tells_what_the_tool_said() {
 
 #[test]
 #[ignore = "needs litellm"]
-fn it_refuses_time_and_again() {
+fn returns_errors_repeatedly() {
     for _ in 0..4 {
         let (status, reply) = complete("is-limited", &user("hi"));
         assert_eq!(status, 429, "{reply}");
@@ -74,7 +74,7 @@ fn it_refuses_time_and_again() {
 
 #[test]
 #[ignore = "needs litellm"]
-fn it_speaks_the_other_protocol_too() {
+fn supports_the_anthropic_protocol() {
     let body = json!({"model": "says-hello", "max_tokens": 9, "messages": user("hi")});
     let (status, reply) = ask("/messages", &body);
     assert_eq!(status, 200, "{reply}");

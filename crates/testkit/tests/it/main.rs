@@ -1,7 +1,7 @@
-//! The test tools' own tests: a player that sees no fault, or a server that is kinder than it should be, would make
-//! every other test worthless.
+//! Tests of the test utilities: a runner that misses failures or a server that is too lenient would make other tests
+//! worthless.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails the test")]
 
 #[cfg(unix)]
 mod conformance;

@@ -1,4 +1,4 @@
-//! The model APIs: what they answer, what they refuse, and how rude they can be.
+//! The model APIs: responses, refused requests and misbehaving replies.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ impl Api {
         }
     }
 
-    /// A request that is as it should be, with these messages after the user's.
+    /// Returns a valid request with these messages after the user's.
     fn request(self, message: &str, further: &[Value]) -> Value {
         let mut messages = vec![json!({"role": "user", "content": message})];
         messages.extend_from_slice(further);
@@ -44,7 +44,7 @@ impl Api {
         }
     }
 
-    /// The messages of a turn that called `look`, and of its result.
+    /// Returns the messages of a call of `look` and its result.
     fn round(self) -> [Value; 2] {
         match self {
             OpenAi => [
@@ -68,7 +68,7 @@ impl Api {
         split(exchange(server, &post(self.path(), self.headers(), body), usize::MAX).0)
     }
 
-    /// The text of an answer.
+    /// Returns the text of an answer.
     fn text(self, answer: &Value) -> Value {
         match self {
             OpenAi => answer["choices"][0]["message"]["content"].clone(),
@@ -122,10 +122,10 @@ fn openai_gets_a_chat_completion() {
             })
         )
     );
-    let (_, said) = OpenAi.ask(&server, &OpenAi.request("say", &[]));
+    let (_, answer) = OpenAi.ask(&server, &OpenAi.request("say", &[]));
     let wanted = json!([{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}]);
-    assert_eq!(said["choices"], wanted);
-    assert_eq!(said["usage"], json!({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}));
+    assert_eq!(answer["choices"], wanted);
+    assert_eq!(answer["usage"], json!({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}));
     let (_, silent) = OpenAi.ask(&server, &OpenAi.request("nothing", &[]));
     assert_eq!(silent["choices"][0]["message"], json!({"role": "assistant", "content": null}));
     assert_eq!(server.refusals(), Vec::<String>::new());
@@ -155,15 +155,15 @@ fn anthropic_gets_a_message() {
             })
         )
     );
-    let (_, said) = Anthropic.ask(&server, &Anthropic.request("say", &[]));
-    assert_eq!(said["content"], json!([{"type": "text", "text": "hello"}]));
-    assert_eq!((&said["stop_reason"], &said["usage"]["input_tokens"]), (&json!("end_turn"), &json!(7)));
+    let (_, answer) = Anthropic.ask(&server, &Anthropic.request("say", &[]));
+    assert_eq!(answer["content"], json!([{"type": "text", "text": "hello"}]));
+    assert_eq!((&answer["stop_reason"], &answer["usage"]["input_tokens"]), (&json!("end_turn"), &json!(7)));
     assert_eq!(Anthropic.ask(&server, &Anthropic.request("nothing", &[])).1["content"], json!([]));
     assert_eq!(server.refusals(), Vec::<String>::new());
 }
 
 #[rstest]
-fn turns_follow_the_conversation_and_sequences_the_requests(#[values(OpenAi, Anthropic)] api: Api) {
+fn turns_depend_on_the_conversation_and_sequences_on_requests(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "m": {"turns": [{"text": "first"}, {"text": "second"}]},
         "again": {"sequence": [{"status": 503, "text": "busy"}, {"turns": [{"text": "a"}, {"text": "b"}]}]},
@@ -172,16 +172,16 @@ fn turns_follow_the_conversation_and_sequences_the_requests(#[values(OpenAi, Ant
     let twice = [called.clone(), answered.clone(), called.clone(), answered.clone()];
     let text = |message: &str, further: &[Value]| api.text(&api.ask(&server, &api.request(message, further)).1);
     assert_eq!(text("m", &[]), "first");
-    assert_eq!(text("m", &[]), "first", "asking again does not go on");
+    assert_eq!(text("m", &[]), "first", "repeating a request does not advance");
     assert_eq!(text("m", &twice[..2]), "second");
-    assert_eq!(text("m", &twice), "second", "the last turn stays");
+    assert_eq!(text("m", &twice), "second", "the last turn repeats");
     assert_eq!(api.ask(&server, &api.request("again", &[])), (503, api.error(503, "busy")));
     assert_eq!((text("again", &[]), text("again", &twice[..2])), (json!("a"), json!("b")));
     assert_eq!(api.ask(&server, &api.request("who?", &[])), (400, api.error(400, "message not scripted")));
 }
 
 #[rstest]
-fn the_message_may_come_in_parts_and_after_a_system_prompt(#[values(OpenAi, Anthropic)] api: Api) {
+fn finds_the_message_in_parts_and_after_a_system_prompt(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({"one two": {"text": "found"}}));
     let mut request = api.request("", &[]);
     let parts = json!([{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]);
@@ -201,7 +201,7 @@ fn the_message_may_come_in_parts_and_after_a_system_prompt(#[values(OpenAi, Anth
 #[case(500)]
 #[case(529)]
 #[case(400)]
-fn errors_come_in_the_providers_shape_with_headers(#[values(OpenAi, Anthropic)] api: Api, #[case] status: u16) {
+fn errors_have_the_shape_of_the_provider(#[values(OpenAi, Anthropic)] api: Api, #[case] status: u16) {
     let server = ScriptedServer::start(json!({
         "m": {"status": status, "text": "slow down", "headers": {"retry-after": "7"}, "delayMs": 30},
         "bare": {"status": status},
@@ -213,11 +213,11 @@ fn errors_come_in_the_providers_shape_with_headers(#[values(OpenAi, Anthropic)] 
     assert!(head.contains("retry-after: 7"), "{head}");
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), api.error(status, "slow down"));
     assert_eq!(api.ask(&server, &api.request("bare", &[])), (status, api.error(status, "error")));
-    assert_eq!(server.refusals(), Vec::<String>::new(), "a scripted error is no refusal");
+    assert_eq!(server.refusals(), Vec::<String>::new(), "a scripted error is not a refusal");
 }
 
 #[rstest]
-fn a_turn_can_be_rude(#[values(OpenAi, Anthropic)] api: Api) {
+fn turns_can_misbehave(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "raw": {"raw": "<html>", "status": 502},
         "bytes": {"turns": [{"rawBytes": [255, 0]}]},
@@ -240,12 +240,12 @@ fn a_turn_can_be_rude(#[values(OpenAi, Anthropic)] api: Api) {
     let huge = ask("huge").2;
     assert_eq!(huge.len(), 100_000);
     let text = api.text(&serde_json::from_str(&huge).unwrap());
-    assert!(text.as_str().unwrap().len() > 99_000, "a huge answer is a valid one");
+    assert!(text.as_str().unwrap().len() > 99_000, "a huge answer is valid");
     assert_eq!(ask("tiny").2, "aaaaa");
     let (_, head, body) = ask("cut");
-    let said: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+    let content_length: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
     assert_eq!(api.text(&serde_json::from_str(&body).unwrap()), "half");
-    assert!(said > body.len());
+    assert!(content_length > body.len());
     let (endless, closed) = bytes("endless", 3_000_000);
     assert!(endless.len() >= 3_000_000 && !closed);
     let (slow, closed) = bytes("slow", 40);
@@ -255,7 +255,7 @@ fn a_turn_can_be_rude(#[values(OpenAi, Anthropic)] api: Api) {
     assert!(start.elapsed() >= Duration::from_millis(60));
 }
 
-/// Changes a value at a JSON pointer; the last part is added where it is missing, null takes it away.
+/// Sets the value at a JSON pointer. Null removes it.
 fn with(mut request: Value, pointer: &str, value: Value) -> Value {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match request.pointer_mut(parent).unwrap() {
@@ -284,18 +284,18 @@ fn refused(api: Api, request: &Value) -> Option<String> {
 #[rstest]
 #[case::no_model("/model", Value::Null, "model")]
 #[case::no_messages("/messages", json!([]), "messages")]
-#[case::strange_parameter("/max_turns", json!(1), "max_turns")]
+#[case::unknown_parameter("/max_turns", json!(1), "max_turns")]
 #[case::wrong_temperature("/temperature", json!("0"), "temperature")]
 #[case::high_temperature("/temperature", json!(2.5), "temperature")]
 #[case::no_tokens("/max_tokens", json!(0), "max_tokens")]
 #[case::streams("/stream", json!(true), "stream")]
-#[case::strange_role("/messages/0/role", json!("human"), "role")]
+#[case::unknown_role("/messages/0/role", json!("human"), "role")]
 #[case::no_content("/messages/0/content", Value::Null, "content")]
 #[case::wrong_content("/messages/0/content", json!({"text": "x"}), "content")]
 #[case::no_tool_list("/tools", json!({}), "tools")]
-#[case::tool_of_nothing("/tools/0", json!({}), "tools")]
-#[case::tool_of_text("/tools/0", json!("look"), "tools")]
-fn both_refuse(
+#[case::empty_tool("/tools/0", json!({}), "tools")]
+#[case::tool_as_string("/tools/0", json!("look"), "tools")]
+fn both_apis_refuse(
     #[values(OpenAi, Anthropic)] api: Api,
     #[case] pointer: &str,
     #[case] value: Value,
@@ -303,8 +303,8 @@ fn both_refuse(
 ) {
     assert_eq!(refused(api, &api.request("m", &[])), None);
     assert_eq!(refused(api, &api.request("m", &api.round())), None);
-    let told = refused(api, &with(api.request("m", &[]), pointer, value));
-    assert!(told.as_ref().is_some_and(|told| told.contains(reason)), "{told:?}");
+    let reason_given = refused(api, &with(api.request("m", &[]), pointer, value));
+    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
 }
 
 #[rstest]
@@ -313,14 +313,14 @@ fn both_refuse(
 #[case("dotted.name")]
 #[case("größe")]
 #[case(&"a".repeat(65))]
-fn both_refuse_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[case] name: &str) {
+fn both_apis_refuse_invalid_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[case] name: &str) {
     let pointer = match api {
         OpenAi => "/tools/0/function/name",
         Anthropic => "/tools/0/name",
     };
     assert_eq!(refused(api, &with(api.request("m", &[]), pointer, json!("A-z_0".repeat(12)))), None);
-    let told = refused(api, &with(api.request("m", &[]), pointer, json!(name))).unwrap();
-    assert!(told.contains("does not match"), "{told}");
+    let reason_given = refused(api, &with(api.request("m", &[]), pointer, json!(name))).unwrap();
+    assert!(reason_given.contains("does not match"), "{reason_given}");
 }
 
 #[rstest]
@@ -329,7 +329,7 @@ fn both_refuse_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[case] name: &
 #[case("/tools/0/type", Value::Null, "tools[0].type")]
 #[case("/tools/0/function/inputSchema", json!({}), "'inputSchema' is not permitted")]
 #[case("/tools/0/function/parameters", json!({}), "of type 'object'")]
-#[case("/tools/0/function/description", json!(1), "not a text")]
+#[case("/tools/0/function/description", json!(1), "not a string")]
 #[case("/tools", json!([]), "at least one tool")]
 #[case("/tool_choice", json!("any"), "tool_choice")]
 #[case("/tool_choice", json!({"type": "function", "function": {"name": "other"}}), "names no tool")]
@@ -337,21 +337,21 @@ fn both_refuse_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[case] name: &
 #[case("/system", json!("be brief"), "'system' is not permitted")]
 #[case("/response_format", json!({"type": "json_schema", "json_schema": {"schema": {}}}), "response_format")]
 #[case("/response_format", json!({"type": "json"}), "response_format")]
-#[case("/messages/2/tool_call_id", json!("b"), "tool_call_id 'b' answers no open call")]
-#[case("/messages/2/content", json!({"t": 1}), "not a text")]
-#[case("/messages/2/content", Value::Null, "not a text")]
+#[case("/messages/2/tool_call_id", json!("b"), "tool_call_id 'b' matches no open call")]
+#[case("/messages/2/content", json!({"t": 1}), "not a string")]
+#[case("/messages/2/content", Value::Null, "not a string")]
 #[case("/messages/2", json!({"role": "user", "content": "x"}), "did not have response messages: a")]
-#[case("/messages/-", json!({"role": "tool", "tool_call_id": "a", "content": "1"}), "answers no open call")]
-#[case("/messages/1/content", json!(1), "not a text")]
+#[case("/messages/-", json!({"role": "tool", "tool_call_id": "a", "content": "1"}), "matches no open call")]
+#[case("/messages/1/content", json!(1), "not a string")]
 #[case("/messages/1/tool_calls", json!([]), "at least one")]
 #[case("/messages/1/tool_calls/0/id", Value::Null, "id: missing")]
 #[case("/messages/1/tool_calls/0/type", Value::Null, "type: not 'function'")]
 #[case("/messages/1/tool_calls/0/function/name", json!(""), "does not match")]
-#[case("/messages/1/tool_calls/0/function/arguments", json!({}), "arguments: not a text")]
+#[case("/messages/1/tool_calls/0/function/arguments", json!({}), "arguments: not a string")]
 #[case("/messages/-", json!({"role": "assistant", "content": null}), "neither content nor tool_calls")]
 fn openai_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &str) {
-    let told = refused(OpenAi, &with(OpenAi.request("m", &OpenAi.round()), pointer, value));
-    assert!(told.as_ref().is_some_and(|told| told.contains(reason)), "{told:?}");
+    let reason_given = refused(OpenAi, &with(OpenAi.request("m", &OpenAi.round()), pointer, value));
+    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
 }
 
 #[rstest]
@@ -365,7 +365,7 @@ fn openai_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &
 #[case("/tool_choice", json!("auto"), "tool_choice")]
 #[case("/tool_choice", json!({"type": "tool", "name": "other"}), "names no tool")]
 #[case("/system", json!({"text": "x"}), "system")]
-#[case("/messages/0/role", json!("system"), "not known")]
+#[case("/messages/0/role", json!("system"), "unknown")]
 #[case("/messages/0/role", json!("assistant"), "alternate")]
 #[case("/messages/0/content", json!(""), "non-empty content")]
 #[case("/messages/0/content", json!([{"type": "text", "text": " "}]), "non-whitespace")]
@@ -375,21 +375,21 @@ fn openai_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &
 #[case("/messages/1/content/0/id", Value::Null, "id: missing")]
 #[case("/messages/1/content/0/name", json!("a b"), "does not match")]
 #[case("/messages/1/content/-", json!({"type": "text", "text": ""}), "non-whitespace")]
-#[case("/messages/1/content/-", json!({"type": "tool_result", "tool_use_id": "a"}), "not known for an assistant")]
-#[case("/messages/1/content", json!("x"), "answers no tool_use of the message before")]
+#[case("/messages/1/content/-", json!({"type": "tool_result", "tool_use_id": "a"}), "unknown for an assistant")]
+#[case("/messages/1/content", json!("x"), "matches no tool_use of the previous message")]
 #[case("/messages/2/content", json!("x"), "without tool_result blocks immediately after: a")]
 #[case("/messages/2/content/0", json!({"type": "text", "text": "x"}), "without tool_result blocks")]
-#[case("/messages/2/content/0/tool_use_id", json!("b"), "tool_use_id 'b' answers no tool_use")]
-#[case("/messages/2/content/0/content", json!({"t": 1}), "neither a text nor text blocks")]
+#[case("/messages/2/content/0/tool_use_id", json!("b"), "tool_use_id 'b' matches no tool_use")]
+#[case("/messages/2/content/0/content", json!({"t": 1}), "neither a string nor text blocks")]
 #[case("/messages/2/content/0/is_error", json!("true"), "is_error")]
 #[case("/messages/2/content/0/tool_call_id", json!("a"), "'tool_call_id' is not permitted")]
 fn anthropic_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &str) {
-    let told = refused(Anthropic, &with(Anthropic.request("m", &Anthropic.round()), pointer, value));
-    assert!(told.as_ref().is_some_and(|told| told.contains(reason)), "{told:?}");
+    let reason_given = refused(Anthropic, &with(Anthropic.request("m", &Anthropic.round()), pointer, value));
+    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
 }
 
 #[test]
-fn every_call_wants_one_result_in_any_order() {
+fn every_call_needs_one_result_in_any_order() {
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}});
     let result = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "1"});
     let called = json!({"role": "assistant", "tool_calls": [call("a"), call("b")]});
@@ -400,7 +400,7 @@ fn every_call_wants_one_result_in_any_order() {
     assert_eq!(openai(&[result("a"), result("b")]), None);
     assert_eq!(openai(&[result("b"), result("a")]), None);
     assert!(openai(&[result("a")]).unwrap().ends_with("did not have response messages: b"));
-    assert!(openai(&[result("a"), result("a")]).unwrap().contains("'a' answers no open call"));
+    assert!(openai(&[result("a"), result("a")]).unwrap().contains("'a' matches no open call"));
     assert!(openai(&[]).unwrap().ends_with("a, b"));
 
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "look", "input": {}});
@@ -413,13 +413,13 @@ fn every_call_wants_one_result_in_any_order() {
     assert_eq!(anthropic(&[result("a"), result("b")]), None);
     assert_eq!(anthropic(&[result("b"), result("a"), json!({"type": "text", "text": "x"})]), None);
     assert!(anthropic(&[result("a")]).unwrap().ends_with("immediately after: b"));
-    assert!(anthropic(&[result("a"), result("a")]).unwrap().contains("'a' answers no tool_use"));
+    assert!(anthropic(&[result("a"), result("a")]).unwrap().contains("'a' matches no tool_use"));
     let twice = json!({"role": "assistant", "content": [call("a"), call("a")]});
     assert!(refused(Anthropic, &Anthropic.request("m", &[twice])).unwrap().contains("not unique"));
 }
 
 #[test]
-fn only_with_tools_is_there_a_choice_of_tools() {
+fn tool_choice_requires_tools() {
     let bare = with(OpenAi.request("m", &[]), "/tools", Value::Null);
     assert_eq!(refused(OpenAi, &bare), None);
     for (key, value) in [("/tool_choice", json!("auto")), ("/parallel_tool_calls", json!(true))] {
@@ -440,7 +440,7 @@ fn only_with_tools_is_there_a_choice_of_tools() {
 #[case(Anthropic, &[("anthropic-version", "2023-06-01"), ("authorization", "Bearer k")], 401)]
 #[case(Anthropic, &[("x-api-key", "k")], 400)]
 #[case(Anthropic, &[("anthropic-version", "2023-06-01"), ("x-api-key", "k")], 200)]
-fn a_key_is_needed(#[case] api: Api, #[case] headers: &[(&str, &str)], #[case] wanted: u16) {
+fn requires_an_api_key(#[case] api: Api, #[case] headers: &[(&str, &str)], #[case] wanted: u16) {
     let server = ScriptedServer::start(json!({"*": {"text": "fine"}}));
     let request = post(api.path(), headers, &api.request("m", &[]));
     let (status, _, body) = split(exchange(&server, &request, usize::MAX).0);
@@ -448,14 +448,14 @@ fn a_key_is_needed(#[case] api: Api, #[case] headers: &[(&str, &str)], #[case] w
     if let [reason] = &server.refusals()[..] {
         assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), api.error(wanted, reason));
     }
-    assert_eq!(server.requests()[0].path, api.path(), "what is refused is seen all the same");
+    assert_eq!(server.requests()[0].path, api.path(), "refused requests are recorded too");
     let server = ScriptedServer::start(json!({"*": {"text": "fine"}})).without_keys();
     let status = split(exchange(&server, &request, usize::MAX).0).0;
     assert_eq!(status, if wanted == 401 { 200 } else { wanted });
 }
 
 #[rstest]
-fn a_refused_request_uses_up_nothing(#[values(OpenAi, Anthropic)] api: Api) {
+fn a_refused_request_does_not_advance_the_script(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "*": {"storm": {"every": 2, "status": 429}},
         "m": {"sequence": [{"text": "first"}, {"text": "second"}]},
@@ -471,7 +471,7 @@ fn a_refused_request_uses_up_nothing(#[values(OpenAi, Anthropic)] api: Api) {
 }
 
 #[rstest]
-fn a_storm_takes_every_so_many_requests_over_all_messages(#[values(OpenAi, Anthropic)] api: Api) {
+fn a_storm_applies_to_every_nth_request(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "*": {"storm": {"every": 3, "status": 429, "text": "wait", "headers": {"retry-after": "1"}}, "text": "any"},
         "m": {"text": "mine"},
@@ -488,23 +488,23 @@ fn a_storm_takes_every_so_many_requests_over_all_messages(#[values(OpenAi, Anthr
     assert_eq!(ask("m").0, 200);
     let gone = exchange(&server, &post(api.path(), api.headers(), &api.request("m", &[])), usize::MAX);
     assert_eq!(gone, (Vec::new(), true));
-    assert_eq!(ask("z").0, 400, "a storm alone scripts no message");
+    assert_eq!(ask("z").0, 400, "a storm alone is not an entry for messages");
 }
 
 #[test]
-#[should_panic(expected = "'every' is a number from 1")]
-fn a_storm_without_number_is_refused() {
+#[should_panic(expected = "'every' must be a number from 1")]
+fn rejects_a_storm_without_interval() {
     ScriptedServer::start(json!({"*": {"storm": {"status": 429}}}));
 }
 
 #[test]
-#[should_panic(expected = "the turns of 'm' are no list of objects")]
-fn a_script_without_turns_is_refused() {
+#[should_panic(expected = "the turns of 'm' are not a list of objects")]
+fn rejects_empty_turns() {
     ScriptedServer::start(json!({"m": {"sequence": [{"turns": []}]}}));
 }
 
 #[test]
-fn structured_answers_come_as_they_were_asked_for() {
+fn structured_answers_follow_the_request() {
     let server = ScriptedServer::start(json!({"*": {"structured": {"score": 4}}}));
     let schema = json!({"type": "json_schema", "json_schema": {"name": "score", "schema": {"type": "object"}}});
     let (_, answer) = OpenAi.ask(&server, &with(OpenAi.request("m", &[]), "/response_format", schema));
@@ -520,13 +520,13 @@ fn structured_answers_come_as_they_were_asked_for() {
     assert_eq!((&answer["content"], &answer["stop_reason"]), (&wanted, &json!("tool_use")));
     for api in [OpenAi, Anthropic] {
         let (status, answer) = api.ask(&server, &api.request("m", &[]));
-        assert_eq!((status, answer), (400, api.error(400, "a structured answer is scripted but was not asked for")));
+        assert_eq!((status, answer), (400, api.error(400, "a structured answer is scripted but was not requested")));
     }
     assert_eq!(server.refusals().len(), 2);
 }
 
 #[test]
-fn arrivals_are_recorded() {
+fn records_arrival_times() {
     let server = ScriptedServer::start(json!({"*": {"text": "x"}}));
     let ask = || OpenAi.ask(&server, &OpenAi.request("m", &[])).0;
     let before = Instant::now();
@@ -538,15 +538,15 @@ fn arrivals_are_recorded() {
     assert!(requests.is_sorted_by_key(|request| request.at));
     assert!(before <= requests[0].at && requests[2].at <= Instant::now());
     assert_eq!(requests[0].headers["authorization"], "Bearer test-key");
-    assert_eq!(server.busiest(Duration::from_mins(1)), 3);
-    assert_eq!(server.busiest(requests[2].at - requests[0].at), 2);
-    assert_eq!(server.busiest(Duration::from_nanos(1)), 1);
+    assert_eq!(server.max_requests_within(Duration::from_mins(1)), 3);
+    assert_eq!(server.max_requests_within(requests[2].at - requests[0].at), 2);
+    assert_eq!(server.max_requests_within(Duration::from_nanos(1)), 1);
     server.reset(json!({}));
-    assert_eq!(server.busiest(Duration::from_mins(1)), 0);
+    assert_eq!(server.max_requests_within(Duration::from_mins(1)), 0);
 }
 
 #[test]
-fn one_server_speaks_all_languages() {
+fn one_server_supports_all_protocols() {
     let server = ScriptedServer::start(json!({"m": {"text": "x", "response": "y"}}));
     assert_eq!(OpenAi.text(&OpenAi.ask(&server, &OpenAi.request("m", &[])).1), "x");
     assert_eq!(Anthropic.text(&Anthropic.ask(&server, &Anthropic.request("m", &[])).1), "x");
@@ -567,7 +567,7 @@ fn one_server_speaks_all_languages() {
 #[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}, {"role": "assistant",
     "content": [{"type": "tool_use"}], "tool_calls": [5]}]}))]
 #[case(json!({"model": "m", "max_tokens": 9, "messages": [{"role": "tool", "tool_call_id": 1, "content": [[]]}]}))]
-fn whatever_is_sent_the_server_goes_on(#[values(OpenAi, Anthropic)] api: Api, #[case] body: Value) {
+fn survives_malformed_requests(#[values(OpenAi, Anthropic)] api: Api, #[case] body: Value) {
     let server = ScriptedServer::start(json!({"*": {"text": "fine"}}));
     let (status, answer) = api.ask(&server, &body);
     assert_eq!((status, &answer), (400, &api.error(400, &server.refusals()[0])));
@@ -598,12 +598,12 @@ fn a_strict_schema_requires_every_key_and_no_others() {
 #[rstest]
 #[case(OpenAi)]
 #[case(Anthropic)]
-fn a_queue_is_taken_in_order_whatever_is_asked(#[case] api: Api) {
+fn a_queue_is_used_in_order_for_any_message(#[case] api: Api) {
     let queue = json!([{"text": "one"}, {"status": 429, "text": "slow down", "headers": {"retry-after": "0"}}, {"text": "two"}]);
     let server = ScriptedServer::start(json!({"*": {"queue": queue}, "own": {"text": "mine"}}));
     let text = |message: &str| api.text(&api.ask(&server, &api.request(message, &[])).1);
     assert_eq!(text("a"), "one");
-    assert_eq!(text("own"), "mine", "an entry of its own comes first, and takes nothing from the queue");
+    assert_eq!(text("own"), "mine", "an entry for the message takes precedence over the queue");
     let (status, head, _) = api.ask_raw(&server, &api.request("b", &[]));
     assert_eq!(status, 429);
     assert!(head.contains("retry-after: 0"), "{head}");
@@ -611,7 +611,7 @@ fn a_queue_is_taken_in_order_whatever_is_asked(#[case] api: Api) {
 }
 
 #[test]
-fn a_refusal_and_a_cut_off_answer_are_told_as_the_apis_tell_them() {
+fn refusals_and_truncated_answers_have_the_shape_of_the_api() {
     let ask = |api: Api, entry: Value| {
         let server = ScriptedServer::start(json!({"*": entry}));
         api.ask(&server, &api.request("m", &[])).1
@@ -628,7 +628,7 @@ fn a_refusal_and_a_cut_off_answer_are_told_as_the_apis_tell_them() {
 }
 
 #[test]
-fn a_structured_answer_need_not_be_json() {
+fn a_structured_answer_may_be_invalid_json() {
     let server = ScriptedServer::start(json!({"*": {"rawStructured": "{\"cases\": ["}}));
     let schema = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}});
     let (_, answer) = OpenAi.ask(&server, &with(OpenAi.request("m", &[]), "/response_format", schema));

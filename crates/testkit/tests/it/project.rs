@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use karat_testkit::project::{Filters, TempProject, TooLong};
+use karat_testkit::project::{Filters, TempProject, TimedOut};
 use serde_json::json;
 
 fn shell() -> TempProject {
@@ -8,7 +8,7 @@ fn shell() -> TempProject {
 }
 
 #[test]
-fn files_are_there_and_go_with_the_project() {
+fn files_are_removed_with_the_project() {
     let project = shell().file("a/b.txt", "text").file("c.json", json!({"k": [1]})).file("d", vec![0xff]);
     let path = project.path();
     assert_eq!(project.read("a/b.txt"), "text");
@@ -30,7 +30,7 @@ fn the_environment_is_clean() {
     for name in &names {
         assert!(
             !["CI", "USER", "RUST_LOG", "HTTP_PROXY"].contains(name) && !name.starts_with("CARGO"),
-            "{name} is left"
+            "{name} was inherited"
         );
     }
     assert!(output.stdout.contains(&format!("HOME={}", project.home().display())));
@@ -39,7 +39,7 @@ fn the_environment_is_clean() {
 }
 
 #[test]
-fn what_differs_from_run_to_run_is_filtered() {
+fn filters_values_that_differ_between_runs() {
     let project = shell();
     let script = "echo $PWD/evals; echo ran in 12ms and 1.5s at http://127.0.0.1:4711/chat; \
                   printf 'run 0190d3b2-7b1c-7abc-8def-0123456789ab\\nno end' >&2; exit 3";
@@ -50,18 +50,18 @@ fn what_differs_from_run_to_run_is_filtered() {
 }
 
 #[test]
-fn reads_standard_input_and_ends_what_takes_too_long() {
+fn passes_standard_input_and_kills_on_timeout() {
     assert_eq!(shell().command(["-c", "cat"]).stdin("given").run().stdout, "given");
-    assert_eq!(shell().run(["-c", "cat"]).stdout, "", "standard input is empty, not the test's own");
-    let late = shell().command(["-c", "echo begun; sleep 60"]).within(Duration::from_millis(200)).start().wait();
-    let Err(TooLong(output)) = late else { panic!("it should have been killed") };
-    assert_eq!((output.code, output.stdout.as_str()), (None, "begun\n"));
+    assert_eq!(shell().run(["-c", "cat"]).stdout, "", "standard input is not inherited");
+    let result = shell().command(["-c", "echo started; sleep 60"]).timeout(Duration::from_millis(200)).start().wait();
+    let Err(TimedOut(output)) = result else { panic!("expected a timeout") };
+    assert_eq!((output.code, output.stdout.as_str()), (None, "started\n"));
 }
 
 #[test]
-fn a_command_can_be_interrupted() {
+fn interrupts_a_command() {
     let project = shell();
-    // Not a trap of the shell's, which has no effect where the tests were started with SIGINT ignored.
+    // A shell trap would have no effect if SIGINT is ignored in the test process.
     let python = "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: sys.exit(130)); \
                   print('ready', flush=True); time.sleep(60)";
     let running = project.command(["-c", "exec python3 -c \"$0\"", python]).start();

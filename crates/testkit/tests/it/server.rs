@@ -14,13 +14,13 @@ fn post_text(path: &str, body: &str) -> String {
     )
 }
 
-/// Asks with a message; returns the status line, the head and the body.
+/// Sends a message and returns status, head and body.
 fn ask(server: &ScriptedServer, message: &str) -> (u16, String, String) {
     split(exchange(server, &post_text("/chat", &json!({"message": message}).to_string()), usize::MAX).0)
 }
 
 #[test]
-fn answers_by_message_with_what_an_agent_always_says() {
+fn replies_by_message_with_default_fields() {
     let server = ScriptedServer::start(json!({
         "hi": {"response": "hello", "usage": {"inputTokens": 3}},
         "bare": {},
@@ -43,7 +43,7 @@ fn answers_by_message_with_what_an_agent_always_says() {
 }
 
 #[test]
-fn counts_what_came_and_forgets_it_on_reset() {
+fn records_requests_until_reset() {
     let server = ScriptedServer::start(json!({"*": {"sequence": [{"response": "1"}, {"status": 500}]}}));
     let statuses = ["a", "a", "a", "b"].map(|message| ask(&server, message).0);
     assert_eq!(statuses, [200, 500, 500, 200]);
@@ -52,14 +52,14 @@ fn counts_what_came_and_forgets_it_on_reset() {
     let request = &server.requests()[0];
     assert_eq!((request.path.as_str(), request.headers["x-tenant"].as_str()), ("/chat", "a"));
     assert_eq!(split(exchange(&server, &post_text("/chat", "{"), usize::MAX).0).2, "not json");
-    assert_eq!(server.request_count(), 4, "what is not JSON is not counted");
+    assert_eq!(server.request_count(), 4, "invalid JSON is not counted");
     server.reset(json!({}));
     assert_eq!((server.request_count(), server.peak()), (0, 0));
     assert_eq!(ask(&server, "a").0, 404);
 }
 
 #[test]
-fn serves_paths() {
+fn serves_get_requests() {
     let server = ScriptedServer::start(json!({
         "GET /snapshot?x=1": {"price": 5},
         "GET /broken": {"status": 500, "raw": "no"},
@@ -79,7 +79,7 @@ fn serves_paths() {
 }
 
 #[test]
-fn counts_the_requests_at_once() {
+fn counts_concurrent_requests() {
     let server = ScriptedServer::start(json!({"*": {"delayMs": 200}}));
     let start = Barrier::new(3);
     std::thread::scope(|scope| {
@@ -95,11 +95,11 @@ fn counts_the_requests_at_once() {
     for _ in 0..20 {
         ask(&server, "m");
     }
-    assert_eq!(server.peak(), 1, "a request is over before its answer leaves");
+    assert_eq!(server.peak(), 1, "a request ends before its reply is sent");
 }
 
 #[test]
-fn a_client_that_leaves_is_no_longer_in_flight() {
+fn a_disconnected_client_is_not_in_flight() {
     let server = ScriptedServer::start(json!({"*": {"delayMs": 60_000}}));
     let (reply, closed) = exchange(&server, &post_text("/chat", "{}"), 1);
     assert!(reply.is_empty() && !closed);
@@ -115,7 +115,7 @@ fn a_client_that_leaves_is_no_longer_in_flight() {
 #[case(json!({"raw": "{\"resp", "truncated": true}), "{\"resp", true)]
 #[case(json!({"huge": 30}), r#"{"response":"","toolCalls":[]}"#, true)]
 #[case(json!({"huge": 33}), r#"{"response":"aaa","toolCalls":[]}"#, true)]
-fn ends_rudely(#[case] entry: Value, #[case] body: &str, #[case] closed: bool) {
+fn sends_misbehaving_replies(#[case] entry: Value, #[case] body: &str, #[case] closed: bool) {
     let server = ScriptedServer::start(json!({"*": entry}));
     let (reply, ended) = exchange(&server, &post_text("/chat", "{}"), usize::MAX);
     assert_eq!(ended, closed);
@@ -124,23 +124,23 @@ fn ends_rudely(#[case] entry: Value, #[case] body: &str, #[case] closed: bool) {
 }
 
 #[test]
-fn a_truncated_answer_is_shorter_than_it_says() {
+fn a_truncated_reply_is_shorter_than_its_content_length() {
     let server = ScriptedServer::start(json!({"*": {"response": "x", "truncated": true}}));
     let (_, head, body) = ask(&server, "m");
-    let said: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+    let content_length: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
     assert_eq!(body, r#"{"response":"x","toolCalls":[]}"#);
-    assert!(said > body.len());
+    assert!(content_length > body.len());
 }
 
 #[test]
-fn bytes_need_not_be_text() {
+fn sends_raw_bytes() {
     let server = ScriptedServer::start(json!({"*": {"rawBytes": [255, 254, 0]}}));
     let (reply, _) = exchange(&server, &post_text("/chat", "{}"), usize::MAX);
     assert!(reply.ends_with(b"\r\n\r\n\xff\xfe\0"));
 }
 
 #[test]
-fn a_body_can_be_without_end_and_headers_too() {
+fn sends_endless_bodies_and_slow_headers() {
     let server = ScriptedServer::start(json!({
         "body": {"endless": true},
         "head": {"slowHeaders": 5},
@@ -155,6 +155,6 @@ fn a_body_can_be_without_end_and_headers_too() {
 
 #[test]
 #[should_panic(expected = "the entry of 'm' is not an object")]
-fn a_script_that_is_none_is_refused() {
+fn rejects_an_invalid_script() {
     ScriptedServer::start(json!({"m": "text"}));
 }

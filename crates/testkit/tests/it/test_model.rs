@@ -1,4 +1,4 @@
-//! The benchmark's model, as the program that it is.
+//! The mock model of the benchmarks, run as a process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use reqwest::Client;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// A model under way, which ends with the test.
+/// A running model, stopped when dropped.
 struct Model {
     child: Child,
     base: String,
@@ -24,7 +24,7 @@ impl Model {
     }
 
     async fn ask(&self, path: &str, body: &Value) -> (u16, Value) {
-        // Another test of this process may have installed it before.
+        // Another test may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().tls_certs_only([]).build().unwrap();
         let reply = client.post(format!("{}{path}", self.base)).json(body).send().await.unwrap();
@@ -40,7 +40,7 @@ impl Drop for Model {
 }
 
 #[tokio::test]
-async fn openai_is_called_then_answered() {
+async fn openai_gets_a_call_then_an_answer() {
     let model = Model::start(&["--port", "0"]);
     let user = json!({"role": "user", "content": "m"});
     let tools =
@@ -57,11 +57,11 @@ async fn openai_is_called_then_answered() {
     assert_eq!(answer["choices"][0]["message"]["content"], "It is 18 degrees in Paris.");
     assert_eq!(answer["usage"]["total_tokens"], 10);
     let (_, answer) = model.ask("/v1/chat/completions", &json!({"messages": [user]})).await;
-    assert_eq!(answer["choices"][0]["finish_reason"], "stop", "without tools there is nothing to call");
+    assert_eq!(answer["choices"][0]["finish_reason"], "stop", "no call without tools");
 }
 
 #[tokio::test]
-async fn anthropic_is_called_then_answered() {
+async fn anthropic_gets_a_call_then_an_answer() {
     let model = Model::start(&[]);
     let user = json!({"role": "user", "content": "m"});
     let tools = json!([{"name": "fir\u{73}t", "input_schema": {"type": "object"}}]);
@@ -81,12 +81,12 @@ async fn anthropic_is_called_then_answered() {
 #[case("/v1/messages", json!([]), 400)]
 #[case("/v1/models", json!({"messages": []}), 404)]
 #[tokio::test]
-async fn what_is_no_conversation_is_refused(#[case] path: &str, #[case] body: Value, #[case] status: u16) {
+async fn refuses_invalid_requests(#[case] path: &str, #[case] body: Value, #[case] status: u16) {
     assert_eq!(Model::start(&[]).ask(path, &body).await.0, status);
 }
 
 #[tokio::test]
-async fn answers_take_as_long_as_told_and_side_by_side() {
+async fn delays_replies_in_parallel() {
     let model = Model::start(&["--delay-ms", "150"]);
     let body = json!({"messages": [{"role": "user", "content": "m"}]});
     let start = Instant::now();

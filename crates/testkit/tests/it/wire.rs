@@ -1,4 +1,4 @@
-//! Requests and replies by hand, byte for byte.
+//! Raw requests and replies.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,27 +7,28 @@ use std::time::Duration;
 use karat_testkit::server::ScriptedServer;
 use serde_json::Value;
 
-/// Sends a request by hand and reads up to `limit` bytes, until the end or a pause of a second.
+/// Sends a raw request and reads up to `limit` bytes, until the end or a pause of one second. Returns whether the
+/// connection was closed.
 pub(crate) fn exchange(server: &ScriptedServer, request: &str, limit: usize) -> (Vec<u8>, bool) {
-    let mut socket = TcpStream::connect(server.base().trim_start_matches("http://")).unwrap();
+    let mut socket = TcpStream::connect(server.base_url().trim_start_matches("http://")).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     socket.write_all(request.as_bytes()).unwrap();
-    let mut seen = Vec::new();
+    let mut received = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match socket.read(&mut buffer) {
-            Ok(0) => return (seen, true),
-            Ok(count) => seen.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => return (seen, true),
-            Err(_) => return (seen, false),
+            Ok(0) => return (received, true),
+            Ok(count) => received.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return (received, true),
+            Err(_) => return (received, false),
         }
-        if seen.len() >= limit {
-            return (seen, false);
+        if received.len() >= limit {
+            return (received, false);
         }
     }
 }
 
-/// Writes a POST with these headers beside the usual ones.
+/// Builds a POST request with these additional headers.
 pub(crate) fn post(path: &str, headers: &[(&str, &str)], body: &Value) -> String {
     let body = body.to_string();
     let headers = headers.iter().fold(String::new(), |head, (name, value)| head + name + ": " + value + "\r\n");

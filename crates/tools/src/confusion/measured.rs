@@ -1,4 +1,4 @@
-//! A confusion that was measured: from which answers, and what could not be counted.
+//! Confusion measured from stored results.
 
 use std::collections::BTreeSet;
 
@@ -7,38 +7,38 @@ use serde::Serialize;
 
 use super::Confusion;
 
-/// What stored results say of the choice of tools.
+/// Tool confusion in stored results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeasuredConfusion {
     pub confusion: Confusion,
-    /// How many result files the answers are from.
+    /// Number of result files counted.
     pub results: usize,
     pub run_ids: BTreeSet<String>,
-    /// Who answered.
+    /// Agents that answered.
     pub agents: BTreeSet<String>,
     pub left_out: LeftOut,
 }
 
-/// What stored results hold that could not be counted.
+/// Results and answers that could not be counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeftOut {
-    /// Results made with another version of their eval file, so that nobody knows what they were to do.
+    /// Results of another version of their eval file, whose expectations are unknown.
     pub changed_results: usize,
-    /// Results that do not say which version of an eval file they were made with.
+    /// Results that do not record the version of their eval file.
     pub unhashed_results: usize,
-    /// Results of eval files that are not there or not looked at.
+    /// Results of eval files that do not exist or are not selected.
     pub other_results: usize,
-    /// Files that are no results, or cannot be read.
+    /// Files that are not results, or cannot be read.
     pub unreadable_results: usize,
-    /// Answers that never came: the agent failed or took too long.
+    /// Missing answers: the agent failed or timed out.
     pub without_answer: usize,
     /// Answers to cases that expect nothing of the tools.
     pub without_expectation: usize,
 }
 
 impl LeftOut {
-    /// Tells whether nothing was left out.
+    /// Whether nothing was excluded.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

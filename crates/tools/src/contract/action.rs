@@ -1,19 +1,19 @@
-//! The first sentence says what the tool does: it begins with a verb, and not with what comes back.
+//! Checks that the first sentence says what the tool does: it starts with a verb, and not with the return value.
 //!
-//! No list holds all verbs, so a word that nobody knows passes; only beginnings that are plainly no verb are found.
+//! No list of verbs is complete, so unknown words pass; only starts that are clearly not verbs are reported.
 
 use super::prose::{Prose, Word};
 use super::{ContractFinding, ContractRule, Words};
 use crate::similarity;
 use karat_core::registry::{Tool, same_name};
 
-/// Words that begin a sentence about something, not one that says what is done.
+/// Words that start a sentence with a subject instead of a verb.
 const SUBJECTS: [&str; 26] = [
     "a", "an", "another", "any", "each", "every", "he", "i", "it", "its", "my", "one", "our", "she", "some", "that",
     "the", "their", "there", "these", "they", "this", "those", "we", "you", "your",
 ];
 
-/// What tools are called, and words that praise them; none of them is a verb.
+/// Nouns for tools, and adjectives that praise them; none is a verb.
 const NOUNS: [&str; 57] = [
     "adapter",
     "analyzer",
@@ -74,10 +74,10 @@ const NOUNS: [&str; 57] = [
     "writer",
 ];
 
-/// Endings of nouns, which count only before a word of [`AFTER_NOUNS`].
+/// Noun endings, which count only before a word of [`AFTER_NOUNS`].
 const NOUN_ENDINGS: [&str; 9] = ["tion", "tions", "sion", "sions", "ment", "ments", "ness", "ity", "ities"];
 
-/// Verbs that look like nouns by their ending.
+/// Verbs with a noun ending.
 const VERBS_LIKE_NOUNS: [&str; 24] = [
     "augment",
     "auction",
@@ -105,23 +105,23 @@ const VERBS_LIKE_NOUNS: [&str; 24] = [
     "transition",
 ];
 
-/// What stands behind a noun, and seldom behind a verb that takes an object.
+/// Words that follow a noun, and rarely a transitive verb.
 const AFTER_NOUNS: [&str; 4] = ["about", "for", "of", "which"];
 
-/// Verbs that are followed by "of".
+/// Verbs that can be followed by "of".
 const VERBS_WITH_OF: [&str; 4] = ["approve", "dispose", "inform", "think"];
 
-/// What a tool is called at the end of a sentence that has no verb: "Web search tool."
+/// Nouns that end a phrase without a verb: "Web search tool."
 const TOOL_WORDS: [&str; 7] = ["api", "endpoint", "function", "helper", "tool", "utility", "wrapper"];
 
-/// What may stand behind such a word.
+/// Words that may follow such a noun.
 const AFTER_TOOL_WORDS: [&str; 4] = ["for", "that", "to", "which"];
 
-/// Words that only stand in a phrase with a verb before them: "Run the tool".
-const OBJECT_MARKS: [&str; 14] =
+/// Words that occur only after a verb: "Run the tool".
+const OBJECT_MARKERS: [&str; 14] =
     ["a", "all", "an", "and", "by", "from", "in", "it", "of", "on", "or", "the", "this", "with"];
 
-/// Verbs that are also nouns, with which a short phrase can begin: "Delete tool."
+/// Verbs that are also nouns and can start a short phrase: "Delete tool."
 const SHORT_VERBS: [&str; 32] = [
     "add", "approve", "call", "cancel", "change", "check", "create", "delete", "describe", "disable", "edit", "enable",
     "execute", "find", "get", "install", "invoke", "list", "load", "make", "open", "read", "register", "remove", "run",
@@ -129,26 +129,26 @@ const SHORT_VERBS: [&str; 32] = [
 ];
 
 pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
-    let sentence = behind_labels(prose.first_sentence(), tool, prose.text);
+    let sentence = skip_labels(prose.first_sentence(), tool, prose.text);
     let first = sentence.first()?;
     // "Recursively search …": a verb follows.
     let head = if first.is_adverb() { &sentence[1.min(sentence.len())..] } else { sentence };
     if let Some(words) = return_words(head, tool) {
-        let message = format!("the first sentence is about what comes back ('{}'), not about what is done", {
+        let message = format!("the first sentence describes the return value ('{}') instead of the action", {
             &prose.text[words.clone()]
         });
-        let suggestion = "begin with what the tool does, as in 'Looks up …', 'Calculates …', 'Fetches …'".to_owned();
+        let suggestion = "start with the action, for example 'Looks up …', 'Calculates …', 'Fetches …'".to_owned();
         return Some(Words::at(prose, words).finding(ContractRule::DescriptionReturns, tool, message, suggestion));
     }
     let words = words_without_action(head)?;
     let quoted = &prose.text[words.clone()];
-    let message = format!("the first sentence does not begin with what the tool does, but with '{quoted}'");
-    let suggestion = "begin with a verb, as in 'Fetches …', 'Creates …', 'Searches …'".to_owned();
+    let message = format!("the first sentence starts with '{quoted}' instead of the action");
+    let suggestion = "start with a verb, for example 'Fetches …', 'Creates …', 'Searches …'".to_owned();
     Some(Words::at(prose, words).finding(ContractRule::DescriptionAction, tool, message, suggestion))
 }
 
-/// Leaves out what stands before the sentence itself: a `[tag]`, a `Label:`, the tool's own name.
-fn behind_labels<'w>(mut sentence: &'w [Word], tool: &Tool, text: &str) -> &'w [Word] {
+/// Skips prefixes of the sentence: a `[tag]`, a `Label:`, the tool's own name.
+fn skip_labels<'w>(mut sentence: &'w [Word], tool: &Tool, text: &str) -> &'w [Word] {
     while let [first, rest @ ..] = sentence {
         let behind = text[first.span.end..].trim_start_matches(['*', '`', '"']);
         let is_name = same_name(&first.text, &tool.name.to_lowercase());
@@ -162,13 +162,13 @@ fn behind_labels<'w>(mut sentence: &'w [Word], tool: &Tool, text: &str) -> &'w [
     sentence
 }
 
-/// Returns the words that tell of the return value.
+/// Returns the words that describe the return value.
 fn return_words(sentence: &[Word], tool: &Tool) -> Option<std::ops::Range<usize>> {
     let [first, rest @ ..] = sentence else {
         return None;
     };
     let second = rest.first();
-    // A tool that returns parcels does just that.
+    // "Return" is the action of a tool that returns parcels.
     let own_words = similarity::words(&tool.name);
     let is_own = |word: &str| own_words.contains(word) || tool.name.to_lowercase().contains(word);
     match first.text.as_str() {
@@ -187,7 +187,7 @@ fn through(first: &Word, last: Option<&Word>) -> std::ops::Range<usize> {
     first.span.start..last.unwrap_or(first).span.end
 }
 
-/// Returns the beginning of a sentence that plainly does not say what is done.
+/// Returns the start of a sentence that clearly does not name an action.
 fn words_without_action(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
     let [first, rest @ ..] = sentence else {
         return None;
@@ -206,15 +206,15 @@ fn words_without_action(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
     if SUBJECTS.contains(&word) || NOUNS.contains(&word) {
         return Some(through(first, second));
     }
-    phrase_of_a_tool(sentence)
+    tool_noun_phrase(sentence)
 }
 
-/// Finds a few words that only name the tool: "Web search tool for news".
-fn phrase_of_a_tool(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
-    const LONGEST: usize = 6;
-    let last = sentence.iter().take(LONGEST).position(|word| TOOL_WORDS.contains(&word.text.as_str()))?;
+/// Finds a phrase that only names the tool: "Web search tool for news".
+fn tool_noun_phrase(sentence: &[Word]) -> Option<std::ops::Range<usize>> {
+    const MAX_WORDS: usize = 6;
+    let last = sentence.iter().take(MAX_WORDS).position(|word| TOOL_WORDS.contains(&word.text.as_str()))?;
     let is_end = sentence.get(last + 1).is_none_or(|word| AFTER_TOOL_WORDS.contains(&word.text.as_str()));
-    let has_verb = sentence[..last].iter().any(|word| OBJECT_MARKS.contains(&word.text.as_str()))
+    let has_verb = sentence[..last].iter().any(|word| OBJECT_MARKERS.contains(&word.text.as_str()))
         || sentence.first().is_some_and(|word| {
             SHORT_VERBS.iter().any(|verb| word.text.strip_prefix(verb).is_some_and(|end| end.len() <= 2))
         });
@@ -228,8 +228,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_words_are_in_order() {
-        assert!(SUBJECTS.is_sorted() && NOUNS.is_sorted() && OBJECT_MARKS.is_sorted() && SHORT_VERBS.is_sorted());
+    fn word_lists_are_sorted() {
+        assert!(SUBJECTS.is_sorted() && NOUNS.is_sorted() && OBJECT_MARKERS.is_sorted() && SHORT_VERBS.is_sorted());
     }
 
     fn found(name: &str, description: &str) -> Option<(ContractRule, String)> {
@@ -259,7 +259,7 @@ mod tests {
     #[case("Provides the score of a match.")]
     #[case("Thinks of a number.")]
     #[case("Outputs of a run are compared.")]
-    fn an_action_passes(#[case] description: &str) {
+    fn accepts_an_action(#[case] description: &str) {
         let found = found("get_weather", description);
         let expected =
             description.starts_with("Outputs").then(|| (ContractRule::DescriptionReturns, "Outputs of".to_owned()));
@@ -281,7 +281,7 @@ mod tests {
     #[case("When the user asks for weather.", "When the")]
     #[case("Weather API", "Weather API")]
     #[case("Currency converter.", "")]
-    fn no_action_is_found(#[case] description: &str, #[case] words: &str) {
+    fn reports_a_missing_action(#[case] description: &str, #[case] words: &str) {
         let expected = (!words.is_empty()).then(|| (ContractRule::DescriptionAction, words.to_owned()));
         assert_eq!(found("get_weather", description), expected);
     }
@@ -293,7 +293,7 @@ mod tests {
     #[case("get_sum", "Gives a bonus to the player.", None)]
     #[case("return_delivered_order_items", "Return some items of a delivered order.", None)]
     #[case("get_sum", "Calculates a sum. Returns a number.", None)]
-    fn what_comes_back_is_no_action(#[case] name: &str, #[case] description: &str, #[case] words: Option<&str>) {
+    fn reports_a_return_value_instead_of_an_action(#[case] name: &str, #[case] description: &str, #[case] words: Option<&str>) {
         let expected = words.map(|words| (ContractRule::DescriptionReturns, words.to_owned()));
         assert_eq!(found(name, description), expected);
     }

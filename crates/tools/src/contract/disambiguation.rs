@@ -1,12 +1,12 @@
-//! Where another tool is easily taken for this one, the description says which one is meant when.
+//! Checks that a description says when an overlapping tool should be used instead.
 
 use super::prose::Prose;
 use super::{ContractFinding, ContractRule, Words, trigger};
 use crate::overlap::OverlapMap;
 use karat_core::registry::{Registry, Tool};
 
-/// Words that set a tool apart from another one, whichever that is.
-const APART: [&[&str]; 12] = [
+/// Phrases that distinguish a tool from any other.
+const CONTRAST_PHRASES: [&[&str]; 12] = [
     &["instead"],
     &["not", "for"],
     &["not", "to"],
@@ -21,11 +21,11 @@ const APART: [&[&str]; 12] = [
     &["differs", "from"],
 ];
 
-/// How many neighbours a suggestion has a sentence for.
-const MOST_SENTENCES: usize = 3;
+/// Maximum number of neighbours with a sentence in a suggestion.
+const MAX_SENTENCES: usize = 3;
 
-/// How long a neighbour's own condition may be to stand in a suggestion.
-const LONGEST_CONDITION: usize = 80;
+/// Maximum length of a neighbour's condition quoted in a suggestion.
+const MAX_CONDITION_LENGTH: usize = 80;
 
 pub(super) fn check(
     tool: &Tool,
@@ -33,20 +33,20 @@ pub(super) fn check(
     registry: &Registry,
     overlaps: &OverlapMap,
 ) -> Option<ContractFinding> {
-    // A name that the registry lacks is the overlap map's mistake, and no reason to write it into a description.
+    // An unknown name is a mistake in the overlap map, not in the description.
     let neighbours: Vec<&Tool> = overlaps.neighbours(&tool.name).filter_map(|name| registry.tool(name)).collect();
-    let folded = folded(prose.text);
+    let normalized = normalized(prose.text);
     let (named, unnamed): (Vec<&Tool>, Vec<&Tool>) =
-        neighbours.into_iter().partition(|other| names(&folded, &other.name));
-    // Words without a name may mean any neighbour, unless another one is named and they belong to that.
-    if unnamed.is_empty() || named.is_empty() && sets_apart(prose) {
+        neighbours.into_iter().partition(|other| names(&normalized, &other.name));
+    // A contrast without a name may refer to any neighbour, unless a neighbour is named.
+    if unnamed.is_empty() || named.is_empty() && has_contrast(prose) {
         return None;
     }
     let list: Vec<String> = unnamed.iter().map(|other| format!("'{}'", other.name)).collect();
     let message =
-        format!("the overlap map declares {} as alike, but the description does not tell them apart", list.join(", "));
-    let mut sentences: Vec<String> = unnamed.iter().take(MOST_SENTENCES).map(|other| sentence(other)).collect();
-    if let Some(more) = unnamed.len().checked_sub(MOST_SENTENCES).filter(|more| *more > 0) {
+        format!("the overlap map declares an overlap with {}, but the description ignores it", list.join(", "));
+    let mut sentences: Vec<String> = unnamed.iter().take(MAX_SENTENCES).map(|other| sentence(other)).collect();
+    if let Some(more) = unnamed.len().checked_sub(MAX_SENTENCES).filter(|more| *more > 0) {
         sentences.push(format!("(and {more} more)"));
     }
     let suggestion = format!("add: {}", sentences.join(" "));
@@ -55,41 +55,41 @@ pub(super) fn check(
     Some(finding)
 }
 
-/// Returns the sentence that sends to another tool, in that tool's own words if it says when it is to be used.
+/// Returns the sentence that refers to another tool, using that tool's own condition if it has one.
 pub(super) fn sentence(other: &Tool) -> String {
     let prose = other.description.as_deref().map(Prose::of);
     let condition = prose.as_ref().and_then(|prose| trigger::condition(prose, other));
-    match condition.filter(|condition| condition.chars().count() <= LONGEST_CONDITION && !condition.contains('\n')) {
+    match condition.filter(|condition| condition.chars().count() <= MAX_CONDITION_LENGTH && !condition.contains('\n')) {
         Some(condition) => format!("When {condition}, use {} instead.", other.name),
         None => format!("For …, use {} instead.", other.name),
     }
 }
 
-fn sets_apart(prose: &Prose<'_>) -> bool {
+fn has_contrast(prose: &Prose<'_>) -> bool {
     let is_phrase = |at: usize, phrase: &[&str]| {
         phrase.iter().enumerate().all(|(offset, word)| {
             prose.words.get(at + offset).is_some_and(|found| found.text.replace('’', "'") == *word)
         })
     };
-    (0..prose.words.len()).any(|at| APART.iter().any(|phrase| is_phrase(at, phrase)))
+    (0..prose.words.len()).any(|at| CONTRAST_PHRASES.iter().any(|phrase| is_phrase(at, phrase)))
 }
 
-/// Tells whether a text holds a tool's name as a word of its own, or written with spaces: "the get forecast tool".
-fn names(folded_text: &str, name: &str) -> bool {
-    let name = folded(name);
+/// Whether a text contains a tool's name as a word, possibly written with spaces: "the get forecast tool".
+fn names(normalized_text: &str, name: &str) -> bool {
+    let name = normalized(name);
     let spaced = name.replace('_', " ");
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let holds = |name: &str| {
-        folded_text.match_indices(name).any(|(at, _)| {
-            !folded_text[..at].ends_with(is_part) && !folded_text[at + name.len()..].starts_with(is_part)
+    let contains = |name: &str| {
+        normalized_text.match_indices(name).any(|(at, _)| {
+            !normalized_text[..at].ends_with(is_part) && !normalized_text[at + name.len()..].starts_with(is_part)
         })
     };
-    // A name of one word may be in the text without being meant as a name; that is left to its author.
-    !name.is_empty() && (holds(&name) || holds(&spaced))
+    // A one-word name may occur as an ordinary word; this is accepted.
+    !name.is_empty() && (contains(&name) || contains(&spaced))
 }
 
-/// Returns a text in which `-` and `_`, large and small letters are equal.
-fn folded(text: &str) -> String {
+/// Normalises case and treats `-` like `_`.
+fn normalized(text: &str) -> String {
     text.to_lowercase().replace('-', "_")
 }
 
@@ -107,7 +107,7 @@ mod tests {
             description: Some(description.to_owned()).into(),
             ..Tool::default()
         };
-        let registry = Registry::of([
+        let registry = Registry::from_tools([
             tool("get_weather", description),
             tool("get_forecast", FORECAST),
             tool("get_climate", "Fetches the climate."),
@@ -126,12 +126,12 @@ mod tests {
     #[case::typographic("Fetches the weather. Don’t use it for coming days.", r#"["get_forecast"]"#)]
     #[case::no_neighbours("Fetches the weather.", "[]")]
     #[case::not_in_the_registry("Fetches the weather.", r#"["get_forcast"]"#)]
-    fn told_apart(#[case] description: &str, #[case] neighbours: &str) {
+    fn accepts_disambiguation(#[case] description: &str, #[case] neighbours: &str) {
         assert_eq!(found(description, neighbours), None);
     }
 
     #[test]
-    fn what_is_missing_is_suggested_in_the_neighbours_own_words() {
+    fn suggests_the_neighbours_own_condition() {
         let finding = found("Fetches the weather.", r#"["get_forecast", "get_climate"]"#).expect("a finding");
         assert_eq!(finding.also, ["get_climate", "get_forecast"]);
         assert_eq!(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_about_one_neighbour_does_not_speak_of_another() {
+    fn a_contrast_with_one_neighbour_does_not_cover_others() {
         let description = "Fetches the weather. For coming days use get_forecast instead. Not get_forecasts.";
         let finding = found(description, r#"["get_forecast", "get_climate"]"#).expect("a finding");
         assert_eq!(finding.also, ["get_climate"]);

@@ -1,4 +1,4 @@
-//! The swap test: if two descriptions changed places and nobody noticed, a model cannot tell the tools apart.
+//! The swap test: if two descriptions could be swapped without notice, a model cannot distinguish the tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,64 +6,64 @@ use super::{ContractFinding, ContractRule, Words};
 use crate::similarity::{similar_pairs, words};
 use karat_core::registry::{Registry, Tool, ToolField};
 
-/// How alike two descriptions must be (see [`crate::similarity`]).
-const NEARLY_THE_SAME: f64 = 0.9;
+/// Minimum similarity of duplicates (see [`crate::similarity`]).
+const MIN_DUPLICATE_SIMILARITY: f64 = 0.9;
 
-/// How many tools and words a message names.
-const MOST_NAMED: usize = 6;
+/// Maximum number of tools or words listed in a message.
+const MAX_LISTED: usize = 6;
 
-/// Finds groups of tools with nearly the same description; each with the place of its first tool.
+/// Finds groups of tools with nearly the same description, each with the index of its first tool.
 pub(super) fn check(registry: &Registry) -> Vec<(usize, ContractFinding)> {
     let tools = registry.tools();
-    // Descriptions of the same words are one text, so that a thousand copies are not half a million pairs.
+    // Group equal word sets first, so that a thousand copies do not make half a million pairs.
     let mut by_words: BTreeMap<BTreeSet<String>, Vec<usize>> = BTreeMap::new();
-    for (place, tool) in tools.iter().enumerate() {
-        let said = words(&without_own_name(tool));
-        if tool.unknown(ToolField::Description).is_none() && !said.is_empty() {
-            by_words.entry(said).or_default().push(place);
+    for (index, tool) in tools.iter().enumerate() {
+        let words = words(&without_own_name(tool));
+        if tool.unknown(ToolField::Description).is_none() && !words.is_empty() {
+            by_words.entry(words).or_default().push(index);
         }
     }
     let mut texts: Vec<(BTreeSet<String>, Vec<usize>)> = by_words.into_iter().collect();
-    texts.sort_by_key(|(_, places)| places[0]);
+    texts.sort_by_key(|(_, indices)| indices[0]);
     let joined: Vec<String> =
         texts.iter().map(|(words, _)| words.iter().map(String::as_str).collect::<Vec<_>>().join(" ")).collect();
     let mut groups = Groups::of(texts.len());
-    for pair in similar_pairs(joined.iter().map(String::as_str), NEARLY_THE_SAME) {
-        let (left, right) = pair.places;
+    for pair in similar_pairs(joined.iter().map(String::as_str), MIN_DUPLICATE_SIMILARITY) {
+        let (left, right) = pair.indices;
         let names = [left, right].map(|text| tools[texts[text].1[0]].name.as_str());
-        if !named_apart(names, [&texts[left].0, &texts[right].0]) {
+        if !distinguished_by_name(names, [&texts[left].0, &texts[right].0]) {
             groups.join(left, right);
         }
     }
-    // Equal texts are one description, whichever tool they name.
+    // Equal texts are duplicates, even if they contain a tool's name.
     let mut first_with: BTreeMap<&str, usize> = BTreeMap::new();
-    for (text, (_, places)) in texts.iter().enumerate() {
-        for &place in places {
-            let description = tools[place].description.as_deref().unwrap_or_default().trim();
+    for (text, (_, indices)) in texts.iter().enumerate() {
+        for &index in indices {
+            let description = tools[index].description.as_deref().unwrap_or_default().trim();
             groups.join(*first_with.entry(description).or_insert(text), text);
         }
     }
     let mut findings = Vec::new();
     for group in groups.all() {
-        let mut places: Vec<usize> = group.iter().flat_map(|&text| texts[text].1.iter().copied()).collect();
-        if places.len() > 1 {
-            places.sort_unstable();
-            let members: Vec<&Tool> = places.iter().map(|&place| &tools[place]).collect();
+        let mut indices: Vec<usize> = group.iter().flat_map(|&text| texts[text].1.iter().copied()).collect();
+        if indices.len() > 1 {
+            indices.sort_unstable();
+            let members: Vec<&Tool> = indices.iter().map(|&index| &tools[index]).collect();
             let sets: Vec<&BTreeSet<String>> = group.iter().map(|&text| &texts[text].0).collect();
-            findings.push((places[0], finding(&members, &sets)));
+            findings.push((indices[0], finding(&members, &sets)));
         }
     }
     findings
 }
 
-/// Tells whether each of two descriptions has a word of its own tool's name that the other one has not: "Finds a shop"
-/// and "Finds a library" say which tool they belong to.
-fn named_apart(names: [&str; 2], texts: [&BTreeSet<String>; 2]) -> bool {
+/// Whether each of two descriptions contains a word of its own tool's name that the other lacks: "Finds a shop" and
+/// "Finds a library" are distinguishable.
+fn distinguished_by_name(names: [&str; 2], texts: [&BTreeSet<String>; 2]) -> bool {
     let [left, right] = names.map(words);
-    let says = |own: &BTreeSet<String>, text: &BTreeSet<String>, other: &BTreeSet<String>| {
+    let has_own_word = |own: &BTreeSet<String>, text: &BTreeSet<String>, other: &BTreeSet<String>| {
         own.iter().any(|word| text.contains(word) && !other.contains(word))
     };
-    says(&left, texts[0], texts[1]) && says(&right, texts[1], texts[0])
+    has_own_word(&left, texts[0], texts[1]) && has_own_word(&right, texts[1], texts[0])
 }
 
 fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
@@ -72,10 +72,10 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
     let differing: BTreeSet<&String> = sets.iter().flat_map(|set| set.iter()).filter(|word| !in_all(word)).collect();
     let names: Vec<String> = members.iter().map(|tool| tool.name.clone()).collect();
     let differ = match differing.len() {
-        0 => "no word tells them apart".to_owned(),
-        _ => format!("only {} differ", listed(differing.into_iter())),
+        0 => "no word differs".to_owned(),
+        _ => format!("only {} differ", quoted_list(differing.into_iter())),
     };
-    let others = those_of(&names[1..]);
+    let others = descriptions_of(&names[1..]);
     let is_equal =
         |pair: &[&Tool]| pair[0].description.as_deref().map(str::trim) == pair[1].description.as_deref().map(str::trim);
     let message = if members.windows(2).all(is_equal) {
@@ -83,12 +83,12 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
     } else {
         format!(
             "the description is nearly the same as {others}: they share {}, and {differ}",
-            listed(shared.iter().copied())
+            quoted_list(shared.iter().copied())
         )
     };
     let suggestion =
-        "say in each when it is the right one and when the other is: with the descriptions swapped, a model would \
-         choose the same"
+        "say in each when to use it and when to use the other: with the descriptions swapped, a model would \
+         choose the same tool"
             .to_owned();
     let words = Words { text: Some(shared.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ")), span: None };
     let mut finding = words.finding(ContractRule::DescriptionDuplicate, members[0], message, suggestion);
@@ -96,74 +96,74 @@ fn finding(members: &[&Tool], sets: &[&BTreeSet<String>]) -> ContractFinding {
     finding
 }
 
-fn those_of(names: &[String]) -> String {
+fn descriptions_of(names: &[String]) -> String {
     let noun = if names.len() == 1 { "that of" } else { "those of" };
-    format!("{noun} {}", listed(names.iter()))
+    format!("{noun} {}", quoted_list(names.iter()))
 }
 
-fn listed<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
-    let more = names.len().saturating_sub(MOST_NAMED);
-    let quoted: Vec<String> = names.take(MOST_NAMED).map(|name| format!("'{name}'")).collect();
+fn quoted_list<'n>(names: impl ExactSizeIterator<Item = &'n String>) -> String {
+    let more = names.len().saturating_sub(MAX_LISTED);
+    let quoted: Vec<String> = names.take(MAX_LISTED).map(|name| format!("'{name}'")).collect();
     if more > 0 { format!("{} and {more} more", quoted.join(", ")) } else { quoted.join(", ") }
 }
 
-/// Leaves out the tool's name itself, which would tell any two descriptions apart.
+/// Removes the tool's name, which would distinguish any two descriptions.
 fn without_own_name(tool: &Tool) -> String {
     let description = tool.description.as_deref().unwrap_or_default();
     if !is_identifier(&tool.name) {
         return description.to_owned();
     }
-    let mut kept = String::new();
+    let mut rest = String::new();
     let mut end = 0;
     for (start, name) in description.match_indices(&tool.name) {
         let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
         let after = start + name.len();
         let is_cut = description[..start].ends_with(is_part) || description[after..].starts_with(is_part);
         if !is_cut {
-            kept.push_str(&description[end..start]);
-            kept.push(' ');
+            rest.push_str(&description[end..start]);
+            rest.push(' ');
             end = after;
         }
     }
-    kept + &description[end..]
+    rest + &description[end..]
 }
 
-/// Tells whether a name is no word that a description could hold for what it means.
+/// Whether a name cannot be an ordinary word.
 fn is_identifier(name: &str) -> bool {
     let is_hump = |pair: (char, char)| pair.0.is_lowercase() && pair.1.is_uppercase();
     name.chars().any(|letter| !letter.is_alphabetic()) || name.chars().zip(name.chars().skip(1)).any(is_hump)
 }
 
-/// Things that are joined to groups.
+/// Disjoint sets (union-find).
 struct Groups {
-    /// For each thing, an earlier one of its group, or itself.
-    above: Vec<usize>,
+    /// Parent of each element: an earlier one of its group, or itself.
+    parents: Vec<usize>,
 }
 
 impl Groups {
     fn of(count: usize) -> Self {
-        Self { above: (0..count).collect() }
+        Self { parents: (0..count).collect() }
     }
 
-    fn first(&mut self, mut thing: usize) -> usize {
-        while self.above[thing] != thing {
-            self.above[thing] = self.above[self.above[thing]];
-            thing = self.above[thing];
+    fn find(&mut self, mut element: usize) -> usize {
+        while self.parents[element] != element {
+            self.parents[element] = self.parents[self.parents[element]];
+            element = self.parents[element];
         }
-        thing
+        element
     }
 
     fn join(&mut self, left: usize, right: usize) {
-        let (left, right) = (self.first(left), self.first(right));
-        self.above[left.max(right)] = left.min(right);
+        let (left, right) = (self.find(left), self.find(right));
+        self.parents[left.max(right)] = left.min(right);
     }
 
-    /// Returns all groups in the order of their first things.
+    /// Returns all groups, ordered by their first elements.
     fn all(mut self) -> Vec<Vec<usize>> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for thing in 0..self.above.len() {
-            let first = self.first(thing);
-            groups.entry(first).or_default().push(thing);
+        for element in 0..self.parents.len() {
+            let first = self.find(element);
+            groups.entry(first).or_default().push(element);
         }
         groups.into_values().collect()
     }
@@ -179,11 +179,11 @@ mod tests {
             description: Some((*description).to_owned()).into(),
             ..Tool::default()
         };
-        check(&Registry::of(descriptions.iter().map(tool)))
+        check(&Registry::from_tools(descriptions.iter().map(tool)))
     }
 
     #[test]
-    fn equal_but_for_the_name_is_a_duplicate() {
+    fn equal_except_for_the_name_is_a_duplicate() {
         let found = found(&[
             ("send_mail", "send_mail sends a message to a person at once."),
             ("get_weather", "Fetches the current weather of a city."),
@@ -195,12 +195,12 @@ mod tests {
         assert_eq!(
             found[0].1.message,
             "the description is nearly the same as that of 'send_note': they share 'message', 'once', 'person', \
-             'send', and no word tells them apart"
+             'send', and no word differs"
         );
     }
 
     #[test]
-    fn equal_texts_are_duplicates_whatever_the_names() {
+    fn equal_texts_are_duplicates_regardless_of_names() {
         let text = "Reads the weather of a city as get_weather sees it.";
         for names in [["a", "b"], ["weather", "city"], ["get_weather", "get_city"]] {
             let found = found(&names.map(|name| (name, text)));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_that_name_their_subject_are_told_apart() {
+    fn descriptions_with_their_own_subject_are_not_duplicates() {
         let long: String = (b'a'..=b'z').map(|letter| char::from(letter).to_string().repeat(3) + " ").collect();
         let (shop, library) = (format!("Finds a shop {long}."), format!("Finds a library {long}."));
         assert_eq!(found(&[("shop.find", &shop), ("library.find", &library)]), []);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_or_unknown_is_no_duplicate() {
+    fn ignores_empty_descriptions() {
         assert_eq!(found(&[("a", ""), ("b", ""), ("c", "the"), ("d", "a")]), []);
     }
 }

@@ -1,28 +1,28 @@
-//! A description is neither a remark nor a manual: a model reads all of them at every turn.
+//! Checks the length of a description, since a model reads all descriptions at every turn.
 
 use super::prose::Prose;
 use super::{ContractFinding, ContractRule, Words};
 use karat_core::registry::Tool;
 
-/// What several providers take at most; more is refused or cut.
-pub(super) const LIMIT_OF_PROVIDERS: usize = 1024;
-/// More than this hides what tells the tool from others.
-pub(super) const LONGEST: usize = 600;
-/// Less than this cannot hold an action and a trigger.
-pub(super) const SHORTEST: usize = 20;
+/// Limit of several providers; longer descriptions are rejected or truncated.
+pub(super) const PROVIDER_LIMIT: usize = 1024;
+/// Longer descriptions hide what distinguishes the tool.
+pub(super) const MAX_LENGTH: usize = 600;
+/// Shorter descriptions cannot contain an action and a trigger.
+pub(super) const MIN_LENGTH: usize = 20;
 
 pub(super) fn check(tool: &Tool, prose: &Prose<'_>, is_vague: bool) -> Option<ContractFinding> {
     let length = prose.text.trim().chars().count();
-    let (message, suggestion) = if length > LIMIT_OF_PROVIDERS {
+    let (message, suggestion) = if length > PROVIDER_LIMIT {
         let message = format!(
-            "the description has {length} characters; several providers refuse or cut what is over {LIMIT_OF_PROVIDERS}"
+            "the description has {length} characters; several providers reject or truncate more than {PROVIDER_LIMIT}"
         );
-        (message, "move what is about arguments into the schema's own descriptions")
-    } else if length > LONGEST {
-        let message = format!("the description has {length} characters, which is long (over {LONGEST})");
-        (message, "keep what it does, when to use it and when not; move the rest into the schema's own descriptions")
-    } else if length < SHORTEST && !is_vague && prose.is_english() {
-        let message = format!("the description has {length} characters, which is short (under {SHORTEST})");
+        (message, "move details about arguments into the schema")
+    } else if length > MAX_LENGTH {
+        let message = format!("the description is long: {length} characters (recommended maximum: {MAX_LENGTH})");
+        (message, "keep what it does, when to use it and when not; move the rest into the schema")
+    } else if length < MIN_LENGTH && !is_vague && prose.is_english() {
+        let message = format!("the description is short: {length} characters (recommended minimum: {MIN_LENGTH})");
         (message, "write: <What it does>. Use when <trigger>.")
     } else {
         return None;
@@ -45,10 +45,10 @@ mod tests {
     #[case::characters_not_bytes("é", 600, false, false)]
     #[case::long("a", 601, false, true)]
     #[case::too_long("天", 1025, false, true)]
-    fn lengths(#[case] letter: &str, #[case] count: usize, #[case] is_vague: bool, #[case] found: bool) {
+    fn checks_the_length(#[case] letter: &str, #[case] count: usize, #[case] is_vague: bool, #[case] found: bool) {
         let text = letter.repeat(count);
         let finding = check(&Tool::default(), &Prose::of(&text), is_vague);
         assert_eq!(finding.is_some(), found);
-        assert_eq!(finding.is_some_and(|finding| finding.message.contains("1024")), count > LIMIT_OF_PROVIDERS);
+        assert_eq!(finding.is_some_and(|finding| finding.message.contains("1024")), count > PROVIDER_LIMIT);
     }
 }

@@ -1,8 +1,8 @@
 //! The contract of a tool's description: `<What it does>. Use when <trigger>. <Disambiguation where overlaps exist>.`
 //!
-//! A model chooses a tool by its description, so a vague one makes every eval of the tool a lottery. The rules look at
-//! words only: the same description is judged alike every time, and no model is asked. Where a rule is not sure, it
-//! says nothing. What needs English words is not asked of a text that is plainly not English.
+//! A model chooses a tool by its description, so a vague one makes every eval of the tool unreliable. The rules look at
+//! words only: they are deterministic and ask no model. In doubt, a rule reports nothing. Rules that need English words
+//! skip texts that are clearly not English.
 
 mod action;
 mod disambiguation;
@@ -25,10 +25,10 @@ use self::prose::Prose;
 use crate::overlap::OverlapMap;
 use karat_core::registry::{Registry, Tool, ToolField};
 
-/// Stands for the first sentence of a description.
+/// Placeholder for the first sentence of a description.
 const WHAT_IT_DOES: &str = "<What it does>.";
 
-/// The rules, by the names that a person sees.
+/// The rules of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContractRule {
@@ -67,42 +67,42 @@ impl ContractRule {
         }
     }
 
-    /// Tells whether a finding is about all its tools alike, not about one of them against the others.
+    /// Whether a finding concerns all its tools equally, rather than one tool against others.
     pub fn is_mutual(self) -> bool {
         self == ContractRule::DescriptionDuplicate
     }
 }
 
-/// A way in which a description does not keep the contract.
+/// A violation of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractFinding {
     pub rule: ContractRule,
     pub tool: String,
-    /// The other tools that it is about.
+    /// The other tools involved.
     pub also: Vec<String>,
     /// The words that triggered it.
     pub words: Option<String>,
-    /// Where these words are in the description, in bytes.
+    /// Byte range of these words in the description.
     pub span: Option<Range<usize>>,
     /// A lower-case fragment.
     pub message: String,
-    /// What to write instead.
+    /// How to fix it.
     pub suggestion: String,
 }
 
-/// What a finding means for the drafting of cases.
+/// Effect of a finding on drafting cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DraftingGate {
-    /// Cases for the tool would not be reliable.
+    /// Cases for the tool would be unreliable.
     Refuse,
-    /// A person has to agree.
+    /// A person must confirm.
     Ask,
-    /// Drafting goes on.
+    /// Drafting continues.
     Warn,
 }
 
 impl ContractFinding {
-    /// Returns whether cases can be drafted for the tool as it is described.
+    /// Returns whether cases can be drafted with this finding.
     pub fn drafting_gate(&self, registry: &Registry) -> DraftingGate {
         let description = |name: &str| {
             let text = registry.tool(name).and_then(|tool| tool.description.as_deref()).unwrap_or_default();
@@ -126,38 +126,38 @@ impl ContractFinding {
     }
 }
 
-/// Returns a description to start from: what the tool's own says, with a sentence for each part that findings miss.
+/// Returns a draft of a better description: the tool's own, with a sentence for each missing part.
 pub fn corrected_description(tool: &Tool, findings: &[&ContractFinding], registry: &Registry) -> String {
     let has = |rule: ContractRule| findings.iter().any(|finding| finding.rule == rule);
     let prose = Prose::of(tool.description.as_deref().unwrap_or_default());
-    let hollow = trigger::hollow_condition(&prose, tool);
+    let empty_condition = trigger::empty_condition(&prose, tool);
     let mut sentences: Vec<String> = Vec::new();
-    for (place, words) in prose.sentences.iter().enumerate() {
+    for (index, words) in prose.sentences.iter().enumerate() {
         let span = prose.span(words.start, words.end - 1);
         let text = prose.text[span.clone()].trim_end_matches(['.', '!', '?']);
-        let is_hollow = hollow.as_ref().is_some_and(|hollow| span.start <= hollow.start && hollow.end <= span.end);
-        let is_vague = has(ContractRule::DescriptionVague) && hollow.is_none();
-        match place {
-            _ if is_hollow => {}
+        let is_empty = empty_condition.as_ref().is_some_and(|found| span.start <= found.start && found.end <= span.end);
+        let is_vague = has(ContractRule::DescriptionVague) && empty_condition.is_none();
+        match index {
+            _ if is_empty => {}
             0 if has(ContractRule::DescriptionAction) && trigger::is_condition(&prose, tool, words) => {
                 sentences.extend([WHAT_IT_DOES.to_owned(), format!("{text}.")]);
             }
             0 if has(ContractRule::DescriptionAction) => sentences.push(WHAT_IT_DOES.to_owned()),
-            0 if is_vague => sentences.push(format!("{text} <which exactly, of whom, from where>.")),
+            0 if is_vague => sentences.push(format!("{text} <which ones, whose, from where>.")),
             _ => sentences.push(format!("{text}.")),
         }
     }
     if sentences.is_empty() {
         sentences.push(WHAT_IT_DOES.to_owned());
     }
-    let says_when =
-        !has(ContractRule::DescriptionTrigger) && hollow.is_none() && !has(ContractRule::DescriptionMissing);
-    if !says_when {
+    let has_trigger =
+        !has(ContractRule::DescriptionTrigger) && empty_condition.is_none() && !has(ContractRule::DescriptionMissing);
+    if !has_trigger {
         sentences.push(trigger::suggested_sentence(tool));
     }
-    let is_mixed_up =
+    let is_confusable =
         |rule| matches!(rule, ContractRule::DescriptionDisambiguation | ContractRule::DescriptionDuplicate);
-    let named = findings.iter().filter(|finding| is_mixed_up(finding.rule));
+    let named = findings.iter().filter(|finding| is_confusable(finding.rule));
     let named = named.flat_map(|finding| finding.also.iter().chain([&finding.tool])).filter(|name| **name != tool.name);
     let others: BTreeSet<&String> = named.collect();
     let own = trigger::condition(&prose, tool);
@@ -173,25 +173,25 @@ pub fn corrected_description(tool: &Tool, findings: &[&ContractFinding], registr
     sentences.join(" ")
 }
 
-/// Judges all descriptions, in the order of the registry. One that is not known is not judged.
+/// Checks all descriptions, in registry order. Unknown descriptions are skipped.
 pub fn check_descriptions(registry: &Registry, overlaps: Option<&OverlapMap>) -> Vec<ContractFinding> {
     let mut findings: Vec<(usize, ContractFinding)> = duplicate::check(registry);
-    for (place, tool) in registry.tools().iter().enumerate() {
+    for (index, tool) in registry.tools().iter().enumerate() {
         if tool.unknown(ToolField::Description).is_some() {
             continue;
         }
-        findings.extend(check(tool, registry, overlaps).into_iter().map(|finding| (place, finding)));
+        findings.extend(check(tool, registry, overlaps).into_iter().map(|finding| (index, finding)));
     }
-    findings.sort_by_key(|(place, finding)| (*place, finding.rule));
+    findings.sort_by_key(|(index, finding)| (*index, finding.rule));
     findings.into_iter().map(|(_, finding)| finding).collect()
 }
 
 fn check(tool: &Tool, registry: &Registry, overlaps: Option<&OverlapMap>) -> Vec<ContractFinding> {
     let description = tool.description.as_deref().unwrap_or_default();
     if !description.contains(char::is_alphanumeric) {
-        let message = "there is no description, so a model can only guess what the tool is for".to_owned();
+        let message = "missing description: a model can only guess what the tool is for".to_owned();
         let suggestion = format!(
-            "write: <What it does>. {} <Where another tool is meant: For …, use OTHER instead.>",
+            "write: <What it does>. {} <If tools overlap: For …, use OTHER instead.>",
             trigger::suggested_sentence(tool)
         );
         return vec![Words::none().finding(ContractRule::DescriptionMissing, tool, message, suggestion)];
@@ -222,7 +222,7 @@ impl Words {
         Self { text: None, span: None }
     }
 
-    /// Takes the words at a place of the description.
+    /// Takes the words in a byte range of the description.
     fn at(prose: &Prose<'_>, span: Range<usize>) -> Self {
         Self { text: Some(prose.text[span.clone()].to_owned()), span: Some(span) }
     }

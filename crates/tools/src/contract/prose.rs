@@ -1,23 +1,23 @@
-//! A description as sentences and words with their places.
+//! Splits a description into sentences and words with byte ranges.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// More letters than this share are not of the Latin alphabet's first half: the text is in another language.
-const MOST_FOREIGN_LETTERS: f64 = 0.2;
+/// Maximum share of non-ASCII letters in a text taken for English.
+const MAX_FOREIGN_LETTERS: f64 = 0.2;
 
-/// Abbreviations whose full stop ends no sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 11] = ["approx", "cf", "dr", "e.g", "ex", "i.e", "incl", "min", "mr", "no", "vs"];
 
-/// Words that hold English sentences together.
-const ENGLISH: [&str; 36] = [
+/// Frequent English function words.
+const ENGLISH_WORDS: [&str; 36] = [
     "a", "about", "all", "an", "and", "any", "are", "at", "be", "by", "can", "each", "for", "from", "given", "has",
     "in", "is", "it", "its", "not", "of", "on", "or", "that", "the", "their", "them", "this", "to", "use", "user",
     "when", "which", "with", "you",
 ];
 
-/// Words that hold German, Spanish, French, Italian, Portuguese and Dutch sentences together, and English ones not.
-const FOREIGN: [&str; 80] = [
+/// Frequent function words of German, Spanish, French, Italian, Portuguese and Dutch that are not English words.
+const FOREIGN_WORDS: [&str; 80] = [
     "aan",
     "al",
     "als",
@@ -103,24 +103,24 @@ const FOREIGN: [&str; 80] = [
 /// Verbs that look like adverbs.
 const VERBS_LIKE_ADVERBS: [&str; 8] = ["apply", "comply", "fly", "imply", "multiply", "rely", "reply", "supply"];
 
-/// A text that is read as prose.
+/// A text split into sentences and words.
 pub(super) struct Prose<'t> {
     pub(super) text: &'t str,
     pub(super) words: Vec<Word>,
-    /// Which words each sentence has.
+    /// Word indices of each sentence.
     pub(super) sentences: Vec<Range<usize>>,
 }
 
-/// A word: letters and digits, with `_`, `-`, `'` and `.` between them.
+/// A word: letters and digits, with `_`, `-`, `'` and `.` inside.
 #[derive(Debug)]
 pub(super) struct Word {
-    /// In lower case.
+    /// Lower case.
     pub(super) text: String,
     pub(super) span: Range<usize>,
 }
 
 impl Word {
-    /// Tells whether this says how something is done: "recursively".
+    /// Whether this is an adverb, such as "recursively".
     pub(super) fn is_adverb(&self) -> bool {
         self.text.ends_with("ly") && !VERBS_LIKE_ADVERBS.iter().any(|verb| self.text.ends_with(verb))
     }
@@ -128,7 +128,7 @@ impl Word {
 
 impl<'t> Prose<'t> {
     pub(super) fn of(text: &'t str) -> Self {
-        let words = cut_words(text);
+        let words = split_words(text);
         let mut sentences = Vec::new();
         let mut start = 0;
         for at in 0..words.len() {
@@ -146,35 +146,34 @@ impl<'t> Prose<'t> {
         self.sentences.first().map_or(&[], |range| &self.words[range.clone()])
     }
 
-    /// Returns the place from one word to another, both of it.
+    /// Returns the byte range from one word through another.
     pub(super) fn span(&self, from: usize, to: usize) -> Range<usize> {
         self.words[from].span.start..self.words[to].span.end
     }
 
-    /// Tells whether rules that look for English words make sense: not if many letters are of other alphabets, nor if
-    /// another language's small words outnumber the English ones.
+    /// Whether the text looks English: few non-ASCII letters, and at least as many English as foreign function words.
     pub(super) fn is_english(&self) -> bool {
         let letters = self.text.chars().filter(|letter| letter.is_alphabetic()).count();
         let foreign = self.text.chars().filter(|letter| letter.is_alphabetic() && !letter.is_ascii()).count();
-        #[expect(clippy::cast_precision_loss, reason = "no text is so long")]
-        let is_latin = letters > 0 && foreign as f64 <= letters as f64 * MOST_FOREIGN_LETTERS;
+        #[expect(clippy::cast_precision_loss, reason = "text lengths are far below 2^52")]
+        let is_latin = letters > 0 && foreign as f64 <= letters as f64 * MAX_FOREIGN_LETTERS;
         let distinct: BTreeSet<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         let count = |list: &[&str]| distinct.iter().filter(|word| list.contains(word)).count();
-        let (english, foreign) = (count(&ENGLISH), count(&FOREIGN));
+        let (english, foreign) = (count(&ENGLISH_WORDS), count(&FOREIGN_WORDS));
         is_latin && foreign <= english
     }
 }
 
-fn cut_words(text: &str) -> Vec<Word> {
+fn split_words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut letters = text.char_indices().peekable();
     let mut start = None;
     while let Some((at, letter)) = letters.next() {
-        let goes_on = letters.peek().is_some_and(|(_, next)| next.is_alphanumeric());
+        let has_next = letters.peek().is_some_and(|(_, next)| next.is_alphanumeric());
         let is_inside = match letter {
             _ if letter.is_alphanumeric() => true,
             '_' => true,
-            '-' | '\'' | '’' | '.' => start.is_some() && goes_on,
+            '-' | '\'' | '’' | '.' => start.is_some() && has_next,
             _ => false,
         };
         match (start, is_inside) {
@@ -196,7 +195,7 @@ fn push(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
     words.push(Word { text: text[span.clone()].to_lowercase(), span });
 }
 
-/// Tells whether what follows a word ends its sentence: a full stop and the like, an empty line, a new list entry.
+/// Whether the gap after a word ends its sentence: a full stop or similar, an empty line, or a new list item.
 fn ends_sentence(word: &Word, gap: &str) -> bool {
     if gap.contains(['。', '！', '？']) {
         return true;
@@ -228,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_words_are_in_order() {
-        assert!(ENGLISH.is_sorted() && ABBREVIATIONS.is_sorted());
+    fn word_lists_are_sorted() {
+        assert!(ENGLISH_WORDS.is_sorted() && ABBREVIATIONS.is_sorted());
     }
 
     #[rstest]
@@ -240,7 +239,7 @@ mod tests {
     #[case("获取天气。当用户询问时使用。", &["获取天气", "当用户询问时使用"])]
     #[case("", &[])]
     #[case("...", &[])]
-    fn cut(#[case] text: &str, #[case] expected: &[&str]) {
+    fn splits_sentences(#[case] text: &str, #[case] expected: &[&str]) {
         assert_eq!(sentences(text), expected);
     }
 
@@ -254,7 +253,7 @@ mod tests {
     #[case::spanish("Obtiene el clima de una ciudad.", false)]
     #[case::french("Donne la météo d'une ville pour les jours à venir.", false)]
     #[case::no_letters("123 456", false)]
-    fn languages(#[case] text: &str, #[case] english: bool) {
+    fn detects_english(#[case] text: &str, #[case] english: bool) {
         assert_eq!(Prose::of(text).is_english(), english);
     }
 }

@@ -1,4 +1,4 @@
-//! Which findings about tools and cases a project silences.
+//! Rules that a project silences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use karat_core::lint::Rule;
 use karat_core::registry::{Registry, ToolField};
 use karat_json::{Path, Problem, Problems, Subject, nearest, read_array, read_object_map, read_string, type_name};
 
-/// Stands for all tools, or for all rules.
+/// Wildcard for all tools or all rules.
 const ALL: &str = "*";
 
-/// Rules by tool, as a configuration says; the tool `*` is every tool.
+/// Silenced rules by tool, from the configuration; `*` is every tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Silence {
     tools: BTreeMap<String, SilencedRules>,
 }
 
-/// What is silenced for a tool.
+/// The silenced rules of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum SilencedRules {
@@ -29,7 +29,7 @@ enum SilencedRules {
     Named(Vec<SilencedRule>),
 }
 
-/// The word for all rules.
+/// The wildcard for all rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 enum EveryRule {
     #[serde(rename = "*")]
@@ -45,11 +45,11 @@ pub enum SilencedRule {
     Case(Rule),
 }
 
-/// A rule about what was read of a tool, not about its description.
+/// A rule about how a tool was read, not about its description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RegistryRule {
-    /// Something shows only when the tool's source is run.
+    /// A value is only known when the tool's source is run.
     RegistryUnknown,
 }
 
@@ -72,10 +72,10 @@ impl SilencedRule {
 }
 
 impl Silence {
-    /// Returns the rules for cases that are silenced for a tool.
+    /// Returns the case rules that are silenced for a tool.
     pub fn case_rules(&self, tool: &str) -> Vec<Rule> {
         let mut silencer = Silencer::new(self);
-        Rule::ALL.iter().copied().filter(|rule| silencer.takes([tool], SilencedRule::Case(*rule))).collect()
+        Rule::ALL.iter().copied().filter(|rule| silencer.silences([tool], SilencedRule::Case(*rule))).collect()
     }
 
     /// Reads the rules by tool, strictly.
@@ -84,7 +84,7 @@ impl Silence {
         let read = |(tool, value): (&String, &Value)| {
             Some((tool.clone(), SilencedRules::read(value, &path.key(tool), problems)?))
         };
-        // Every entry is read, so that every entry's problem is found.
+        // Collected first, so that the problems of all entries are reported.
         let entries: Vec<Option<(String, SilencedRules)>> = map.iter().map(read).collect();
         let tools = entries.into_iter().collect::<Option<_>>()?;
         Some(Self { tools })
@@ -103,7 +103,7 @@ impl SilencedRules {
                     if rule.is_none() {
                         let help = nearest(&name, &names).map(|near| format!("did you mean '{near}'?"));
                         let help = help.unwrap_or_else(|| "'karat check --rules' lists the rules for cases".to_owned());
-                        let message = format!("there is no rule '{name}' that can be silenced");
+                        let message = format!("unknown or non-silenceable rule '{name}'");
                         problems.push(path, Subject::Value, message, Some(help));
                     }
                     rule
@@ -124,11 +124,11 @@ impl SilencedRules {
     }
 }
 
-/// Takes out what is silenced, counts it, and remembers which entries were of use.
+/// Filters silenced findings, counts them, and tracks which entries were used.
 #[derive(Debug)]
 pub struct Silencer<'s> {
     silence: &'s Silence,
-    /// Tools with the places of their rules; all rules are in one place.
+    /// Used entries by tool and rule index; 0 for all rules.
     used: BTreeSet<(&'s str, usize)>,
     count: usize,
 }
@@ -138,19 +138,19 @@ impl<'s> Silencer<'s> {
         Self { silence, used: BTreeSet::new(), count: 0 }
     }
 
-    /// Tells whether a finding about some tools is silenced: for any of them, or for all tools.
-    pub fn takes<'t>(&mut self, tools: impl IntoIterator<Item = &'t str>, rule: SilencedRule) -> bool {
+    /// Whether a finding is silenced, for any of its tools or for all tools. Counts it if so.
+    pub fn silences<'t>(&mut self, tools: impl IntoIterator<Item = &'t str>, rule: SilencedRule) -> bool {
         let mut is_silenced = false;
         for name in tools.into_iter().chain([ALL]) {
             let Some((tool, rules)) = self.silence.tools.get_key_value(name) else {
                 continue;
             };
-            let place = match rules {
+            let index = match rules {
                 SilencedRules::All(_) => Some(0),
                 SilencedRules::Named(rules) => rules.iter().position(|named| *named == rule),
             };
-            if let Some(place) = place {
-                self.used.insert((tool, place));
+            if let Some(index) = index {
+                self.used.insert((tool, index));
                 is_silenced = true;
             }
         }
@@ -158,12 +158,12 @@ impl<'s> Silencer<'s> {
         is_silenced
     }
 
-    /// Returns how many findings were silenced.
+    /// Returns the number of silenced findings.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Finds the entries that silenced nothing. Of what is not known, nothing is said.
+    /// Returns the entries that silenced nothing. Entries for tools that are not fully known are skipped.
     pub fn unused(&self, registry: &Registry) -> Vec<Problem> {
         let mut problems = Problems::default();
         for (tool, rules) in &self.silence.tools {
@@ -173,7 +173,7 @@ impl<'s> Silencer<'s> {
                 if registry.gaps().is_empty() {
                     let help = nearest(tool, &registry.names()).map(|near| format!("did you mean '{near}'?"));
                     let message =
-                        format!("'silence' names '{tool}', which is not in the registry: it silences nothing");
+                        format!("unused entry: 'silence' names '{tool}', which is not in the registry");
                     problems.push(&path, Subject::Key, message, help);
                 }
                 continue;
@@ -181,19 +181,19 @@ impl<'s> Silencer<'s> {
             if known.is_some_and(|tool| tool.unknown(ToolField::Description).is_some()) {
                 continue;
             }
-            let whom = if tool == ALL { "any tool".to_owned() } else { format!("'{tool}'") };
-            let help = Some("take it out, so that it hides nothing new".to_owned());
+            let target = if tool == ALL { "any tool".to_owned() } else { format!("'{tool}'") };
+            let help = Some("remove it, so that it does not hide new findings".to_owned());
             match rules {
                 SilencedRules::All(_) if !self.used.contains(&(tool.as_str(), 0)) => {
-                    let message = format!("no rule finds anything about {whom}: this silences nothing");
+                    let message = format!("unused entry: no rule reports anything about {target}");
                     problems.push(&path, Subject::Key, message, help);
                 }
                 SilencedRules::All(_) => {}
                 SilencedRules::Named(rules) => {
-                    let unused = |(place, _): &(usize, &SilencedRule)| !self.used.contains(&(tool.as_str(), *place));
-                    for (place, rule) in rules.iter().enumerate().filter(unused) {
-                        let message = format!("'{}' finds nothing about {whom}: this silences nothing", rule.name());
-                        problems.push(&path.index(place), Subject::Value, message, help.clone());
+                    let unused = |(index, _): &(usize, &SilencedRule)| !self.used.contains(&(tool.as_str(), *index));
+                    for (index, rule) in rules.iter().enumerate().filter(unused) {
+                        let message = format!("unused entry: '{}' reports nothing about {target}", rule.name());
+                        problems.push(&path.index(index), Subject::Value, message, help.clone());
                     }
                 }
             }
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_said_with_what_is_near() {
+    fn rejects_unknown_rules_with_a_suggestion() {
         let problems = read(&json!({"a": ["description-vauge"], "b": "all", "c": [1]})).expect_err("invalid");
-        let said: Vec<_> =
+        let found: Vec<_> =
             problems.iter().map(|problem| (problem.pointer.as_str(), problem.message.as_str())).collect();
         assert_eq!(
-            said,
+            found,
             [
-                ("/a/0", "there is no rule 'description-vauge' that can be silenced"),
+                ("/a/0", "unknown or non-silenceable rule 'description-vauge'"),
                 ("/b", "'b' must be an array of rules or \"*\", found a string"),
                 ("/c/0", "'c'[0] must be a string, found a number"),
             ]
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_use_shows() {
+    fn reports_unused_entries() {
         let silence = read(&json!({
             "a": ["description-vague", "description-length"], "b": "*", "c": "*", "get": ["description-vague"],
             "*": ["description-trigger"],
@@ -240,16 +240,16 @@ mod tests {
         .expect("valid");
         let rule = SilencedRule::Contract;
         let mut silencer = Silencer::new(&silence);
-        assert!(silencer.takes(["a"], rule(ContractRule::DescriptionVague)));
-        assert!(silencer.takes(["z", "b"], rule(ContractRule::DescriptionDuplicate)));
-        assert!(silencer.takes(["z"], rule(ContractRule::DescriptionTrigger)));
-        assert!(!silencer.takes(["z"], SilencedRule::UNKNOWN));
+        assert!(silencer.silences(["a"], rule(ContractRule::DescriptionVague)));
+        assert!(silencer.silences(["z", "b"], rule(ContractRule::DescriptionDuplicate)));
+        assert!(silencer.silences(["z"], rule(ContractRule::DescriptionTrigger)));
+        assert!(!silencer.silences(["z"], SilencedRule::UNKNOWN));
         assert_eq!(silencer.count(), 3);
         let tool = |name: &str| Tool { name: name.to_owned(), ..Tool::default() };
-        let registry = Registry::of(["a", "b", "c", "gets"].map(tool));
+        let registry = Registry::from_tools(["a", "b", "c", "gets"].map(tool));
         let unused = silencer.unused(&registry);
-        let places: Vec<&str> = unused.iter().map(|problem| problem.pointer.as_str()).collect();
-        assert_eq!(places, ["/a/1", "/c", "/get"]);
+        let pointers: Vec<&str> = unused.iter().map(|problem| problem.pointer.as_str()).collect();
+        assert_eq!(pointers, ["/a/1", "/c", "/get"]);
         assert_eq!(unused[2].help.as_deref(), Some("did you mean 'gets'?"));
     }
 }

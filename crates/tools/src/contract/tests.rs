@@ -1,4 +1,4 @@
-//! Laws of the contract as a whole.
+//! Tests of all rules together.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -17,8 +17,8 @@ fn rules(registry: &Registry, map: &str) -> Vec<(ContractRule, String)> {
 }
 
 #[test]
-fn a_registry_that_keeps_the_contract_has_no_findings() {
-    let registry = Registry::of([
+fn a_valid_registry_has_no_findings() {
+    let registry = Registry::from_tools([
         tool(
             "get_weather",
             "Fetches the current weather of a city. Use when the user asks how it is outside right now. For coming \
@@ -37,37 +37,37 @@ fn a_registry_that_keeps_the_contract_has_no_findings() {
 #[case::none(None)]
 #[case::empty(Some(""))]
 #[case::blank(Some(" \n\t"))]
-fn what_is_missing_is_one_finding(#[case] description: Option<&str>) {
+fn a_missing_description_is_one_finding(#[case] description: Option<&str>) {
     let tool = Tool { name: "t".to_owned(), description: description.map(str::to_owned).into(), ..Tool::default() };
     let expected = [(ContractRule::DescriptionMissing, "t".to_owned())];
-    assert_eq!(rules(&Registry::of([tool]), r#"{"t": {"overlaps": ["u"]}}"#), expected);
+    assert_eq!(rules(&Registry::from_tools([tool]), r#"{"t": {"overlaps": ["u"]}}"#), expected);
 }
 
 #[test]
-fn what_is_unknown_is_not_judged() {
+fn skips_unknown_descriptions() {
     let place = ToolPlace { source: "t.ts".to_owned(), position: None };
     let description = Known::Unknown(Unknown { place, why: "a call".to_owned() });
     let tool = |name: &str| Tool { name: name.to_owned(), description: description.clone(), ..Tool::default() };
-    assert_eq!(rules(&Registry::of([tool("t"), tool("u")]), r#"{"t": {"overlaps": ["u"]}}"#), []);
+    assert_eq!(rules(&Registry::from_tools([tool("t"), tool("u")]), r#"{"t": {"overlaps": ["u"]}}"#), []);
 }
 
 #[rstest]
 #[case("Ruft das Wetter ab.")]
 #[case("获取天气")]
 #[case("Узнаёт погоду")]
-fn no_english_is_asked_of_other_languages(#[case] description: &str) {
-    let registry = Registry::of([tool("get_weather", description), tool("get_forecast", "Получает прогноз.")]);
+fn skips_english_rules_for_other_languages(#[case] description: &str) {
+    let registry = Registry::from_tools([tool("get_weather", description), tool("get_forecast", "Получает прогноз.")]);
     assert_eq!(rules(&registry, r#"{"get_weather": {"overlaps": ["get_forecast"]}}"#), []);
 }
 
 #[test]
-fn each_rule_once_and_in_order() {
+fn reports_each_rule_once_and_in_order() {
     use ContractRule::{
         DescriptionAction, DescriptionDisambiguation, DescriptionDuplicate, DescriptionReturns, DescriptionTrigger,
         DescriptionVague,
     };
 
-    let registry = Registry::of([
+    let registry = Registry::from_tools([
         tool("x", "This tool handles stuff."),
         tool("y", "Returns JSON with the price of one share."),
         tool("z", "This tool handles stuff."),
@@ -83,7 +83,7 @@ fn each_rule_once_and_in_order() {
 }
 
 #[test]
-fn names_are_the_serialized_ones() {
+fn names_match_serialisation() {
     for rule in ContractRule::ALL {
         assert_eq!(serde_json::to_value(rule).expect("serializes"), rule.name());
     }
@@ -96,14 +96,14 @@ fn words_of(count: std::ops::Range<usize>) -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whoever_keeps_the_contract_is_left_alone(
+    fn accepts_descriptions_that_follow_the_contract(
         verb in prop::sample::select(vec!["Fetches", "Books", "Cancel", "Quickly looks up", "Converts"]),
         object in words_of(4..8),
         trigger in prop::sample::select(vec!["Use when the user asks for", "Use this tool if you need", "Call this whenever"]),
         subject in words_of(1..5),
     ) {
         let description = format!("{verb} the {object}. {trigger} {subject}. For more, use other_tool instead.");
-        let registry = Registry::of([
+        let registry = Registry::from_tools([
             tool("some_tool", &description),
             tool("other_tool", "Sings a lovely song of old days. Use when the user is sad. Not for some_tool's work."),
         ]);
@@ -111,8 +111,8 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_judged_alike_twice_and_spans_hold_the_words(text in "\\PC{0,80}", other in "[ -~\\n]{0,120}") {
-        let registry = Registry::of([tool("a", &text), tool("b", &other)]);
+    fn is_deterministic_with_valid_spans(text in "\\PC{0,80}", other in "[ -~\\n]{0,120}") {
+        let registry = Registry::from_tools([tool("a", &text), tool("b", &other)]);
         let findings = check_descriptions(&registry, None);
         prop_assert_eq!(&findings, &check_descriptions(&registry, None));
         for finding in findings {

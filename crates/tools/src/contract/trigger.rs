@@ -1,14 +1,14 @@
-//! A sentence says when the tool is to be used: `Use when …`, in any of the ways in which people write it.
+//! Checks that a sentence says when to use the tool: `Use when …`, in any common wording.
 
 use super::prose::{Prose, Word};
 use super::{ContractFinding, ContractRule, Words};
 use karat_core::registry::Tool;
 
-/// What somebody does with a tool.
-const USES: [&str; 10] = ["apply", "call", "choose", "consult", "invoke", "pick", "prefer", "run", "trigger", "use"];
+/// Verbs for using a tool.
+const USE_VERBS: [&str; 10] = ["apply", "call", "choose", "consult", "invoke", "pick", "prefer", "run", "trigger", "use"];
 
-/// What may stand between that and the condition: "Use this tool only when".
-const BETWEEN: [&str; 25] = [
+/// Words allowed between verb and condition: "Use this tool only when".
+const FILLER_WORDS: [&str; 25] = [
     "action",
     "also",
     "always",
@@ -36,14 +36,14 @@ const BETWEEN: [&str; 25] = [
     "typically",
 ];
 
-/// What begins a condition or a purpose.
-const CONDITIONS: [&str; 17] = [
+/// Words that start a condition or a purpose.
+const CONDITION_WORDS: [&str; 17] = [
     "after", "anytime", "as", "before", "during", "for", "if", "in", "instead", "once", "rather", "to", "unless",
     "until", "when", "whenever", "where",
 ];
 
-/// What a tool is said to be, before a condition or a purpose: "Useful for", "Ideal when".
-const FITS: [&str; 13] = [
+/// Adjectives before a condition or a purpose: "Useful for", "Ideal when".
+const SUITABILITY_WORDS: [&str; 13] = [
     "appropriate",
     "best",
     "designed",
@@ -59,8 +59,8 @@ const FITS: [&str; 13] = [
     "useful",
 ];
 
-/// Whose wish a condition is about: "When the user", "if you need", "when asked".
-const PEOPLE: [&str; 18] = [
+/// Words for the person in a condition: "When the user", "if you need", "when asked".
+const PERSON_WORDS: [&str; 18] = [
     "agent",
     "agents",
     "anyone",
@@ -81,8 +81,8 @@ const PEOPLE: [&str; 18] = [
     "you",
 ];
 
-/// Words that make no condition: "when needed", "if the user wants it".
-const HOLLOW: [&str; 27] = [
+/// Words that do not make a condition: "when needed", "if the user wants it".
+const EMPTY_WORDS: [&str; 27] = [
     "a",
     "anything",
     "applicable",
@@ -112,35 +112,35 @@ const HOLLOW: [&str; 27] = [
     "wants",
 ];
 
-/// Returns where the condition stands, if its words say nothing: `Use when needed.`
-pub(super) fn hollow_condition(prose: &Prose<'_>, tool: &Tool) -> Option<std::ops::Range<usize>> {
+/// Returns the byte range of a condition without content: `Use when needed.`
+pub(super) fn empty_condition(prose: &Prose<'_>, tool: &Tool) -> Option<std::ops::Range<usize>> {
     let at = condition_at(prose, tool)?;
     let sentence = prose.sentences.iter().find(|range| range.contains(&at))?;
     let words = &prose.words[at + 1..sentence.end];
-    let is_hollow =
-        |word: &Word| HOLLOW.contains(&word.text.as_str()) || matches!(word.text.as_str(), "user" | "users" | "you");
-    (!words.is_empty() && words.iter().all(is_hollow)).then(|| prose.span(at, sentence.end - 1))
+    let is_empty_word =
+        |word: &Word| EMPTY_WORDS.contains(&word.text.as_str()) || matches!(word.text.as_str(), "user" | "users" | "you");
+    (!words.is_empty() && words.iter().all(is_empty_word)).then(|| prose.span(at, sentence.end - 1))
 }
 
 pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     if condition_at(prose, tool).is_some() {
         return None;
     }
-    let message = "the description does not say when to use the tool: there is no 'Use when …'".to_owned();
+    let message = "the description does not say when to use the tool: missing 'Use when …'".to_owned();
     let suggestion = format!("add a sentence that says when to call it: {}", suggested_sentence(tool));
     Some(Words::none().finding(ContractRule::DescriptionTrigger, tool, message, suggestion))
 }
 
-/// Returns how the sentence that is missing might begin: what the tool is for, only its author knows.
+/// Returns a start for the missing sentence; only the author knows the purpose.
 pub(super) fn suggested_sentence(tool: &Tool) -> String {
     let phrase = tool.trigger_phrases().iter().map(|phrase| phrase.trim()).find(|phrase| !phrase.is_empty());
     match phrase {
-        Some(phrase) => format!("Use when the user asks \"{phrase}\" or alike."),
+        Some(phrase) => format!("Use when the user asks \"{phrase}\" or similar."),
         None => "Use when the user asks ….".to_owned(),
     }
 }
 
-/// Returns what stands behind the `Use when` of a description, up to the end of the sentence.
+/// Returns the text after `Use when`, up to the end of the sentence.
 pub(super) fn condition<'t>(prose: &Prose<'t>, tool: &Tool) -> Option<&'t str> {
     let at = condition_at(prose, tool)?;
     let sentence = prose.sentences.iter().find(|range| range.contains(&at))?;
@@ -148,12 +148,12 @@ pub(super) fn condition<'t>(prose: &Prose<'t>, tool: &Tool) -> Option<&'t str> {
     (is_when && at + 1 < sentence.end).then(|| &prose.text[prose.span(at + 1, sentence.end - 1)])
 }
 
-/// Returns whether these words of a description hold its condition.
+/// Whether these words contain the description's condition.
 pub(super) fn is_condition(prose: &Prose<'_>, tool: &Tool, words: &std::ops::Range<usize>) -> bool {
     condition_at(prose, tool).is_some_and(|at| words.contains(&at))
 }
 
-/// Returns the word that begins the condition.
+/// Returns the index of the word that starts the condition.
 fn condition_at(prose: &Prose<'_>, tool: &Tool) -> Option<usize> {
     let own = tool.name.to_lowercase();
     prose.sentences.iter().find_map(|sentence| {
@@ -164,24 +164,24 @@ fn condition_at(prose: &Prose<'_>, tool: &Tool) -> Option<usize> {
 
 fn condition_from(words: &[Word], at: usize, own: &str) -> Option<usize> {
     let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
-    let behind = |from: usize, between: &dyn Fn(&str) -> bool| {
-        let at = (from..words.len()).find(|&at| !between(text(at)) || CONDITIONS.contains(&text(at)))?;
-        CONDITIONS.contains(&text(at)).then_some(at)
+    let condition_after = |from: usize, between: &dyn Fn(&str) -> bool| {
+        let at = (from..words.len()).find(|&at| !between(text(at)) || CONDITION_WORDS.contains(&text(at)))?;
+        CONDITION_WORDS.contains(&text(at)).then_some(at)
     };
     let word = text(at);
-    if USES.contains(&word) {
-        return behind(at + 1, &|word| BETWEEN.contains(&word) || word == own);
+    if USE_VERBS.contains(&word) {
+        return condition_after(at + 1, &|word| FILLER_WORDS.contains(&word) || word == own);
     }
-    if FITS.contains(&word) {
-        return behind(at + 1, &|_| false);
+    if SUITABILITY_WORDS.contains(&word) {
+        return condition_after(at + 1, &|_| false);
     }
     if word == "used" {
         let is_passive = at > 0 && matches!(text(at - 1), "be" | "is" | "are");
-        let found = behind(at + 1, &|word| BETWEEN.contains(&word))?;
+        let found = condition_after(at + 1, &|word| FILLER_WORDS.contains(&word))?;
         return (is_passive || matches!(text(found), "when" | "whenever" | "if")).then_some(found);
     }
     if matches!(word, "when" | "whenever" | "if" | "anytime") {
-        let person = (at + 1..=at + 2).find(|&at| PEOPLE.contains(&text(at)))?;
+        let person = (at + 1..=at + 2).find(|&at| PERSON_WORDS.contains(&text(at)))?;
         return (person == at + 1 || matches!(text(at + 1), "a" | "an" | "the" | "another")).then_some(at);
     }
     None
@@ -198,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_words_are_in_order() {
-        let lists: [&[&str]; 6] = [&USES, &BETWEEN, &CONDITIONS, &FITS, &PEOPLE, &HOLLOW];
+    fn word_lists_are_sorted() {
+        let lists: [&[&str]; 6] = [&USE_VERBS, &FILLER_WORDS, &CONDITION_WORDS, &SUITABILITY_WORDS, &PERSON_WORDS, &EMPTY_WORDS];
         assert!(lists.iter().all(|list| list.is_sorted()));
     }
 
@@ -220,7 +220,7 @@ mod tests {
     #[case("Can be used to plan trips.")]
     #[case("Should be used when it rains.")]
     #[case("Perfect for picnics.")]
-    fn a_trigger_passes(#[case] description: &str) {
+    fn accepts_a_trigger(#[case] description: &str) {
         assert_eq!(check(&tool(), &Prose::of(description)), None);
     }
 
@@ -232,7 +232,7 @@ mod tests {
     #[case("Not for forecasts; for coming days use get_forecast.")]
     #[case("Fails when the file is missing.")]
     #[case("Adds numbers used to compute a sum.")]
-    fn no_trigger_is_found(#[case] description: &str) {
+    fn reports_a_missing_trigger(#[case] description: &str) {
         let finding = check(&tool(), &Prose::of(description)).expect("a finding");
         assert_eq!(finding.suggestion, "add a sentence that says when to call it: Use when the user asks ….");
     }
@@ -243,22 +243,22 @@ mod tests {
     #[case("Lists holdings. Use when the user asks about a portfolio.", None)]
     #[case("Lists holdings. Use for portfolios.", None)]
     #[case("Lists holdings.", None)]
-    fn hollow_conditions(#[case] description: &str, #[case] expected: Option<&str>) {
-        let found = hollow_condition(&Prose::of(description), &tool());
+    fn finds_empty_conditions(#[case] description: &str, #[case] expected: Option<&str>) {
+        let found = empty_condition(&Prose::of(description), &tool());
         assert_eq!(found.map(|span| &description[span]), expected);
     }
 
     #[test]
-    fn trigger_phrases_are_suggested() {
+    fn suggests_trigger_phrases() {
         let tool = Tool { trigger_phrases: Some(vec!["is it cold?".to_owned()]).into(), ..tool() };
-        assert_eq!(suggested_sentence(&tool), "Use when the user asks \"is it cold?\" or alike.");
+        assert_eq!(suggested_sentence(&tool), "Use when the user asks \"is it cold?\" or similar.");
     }
 
     #[rstest]
     #[case("Fetches it. Use when the user asks about coming days. Not today.", Some("the user asks about coming days"))]
     #[case("Fetches it. Use to plan.", None)]
     #[case("Use when", None)]
-    fn conditions(#[case] description: &str, #[case] expected: Option<&str>) {
+    fn extracts_the_condition(#[case] description: &str, #[case] expected: Option<&str>) {
         assert_eq!(condition(&Prose::of(description), &tool()), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether an eval file is known to fit its tool as it is now.
+//! Whether an eval file is known to match its current tool.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use karat_core::case::{EvalFile, Tier};
 use karat_core::registry::{Registry, ToolField};
 use karat_core::staleness::check_overlap_version;
 
-/// An eval file of which nobody knows whether it fits its tool.
+/// An eval file whose freshness is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DoubtfulFile {
@@ -18,63 +18,63 @@ pub struct DoubtfulFile {
     pub doubt: Doubt,
 }
 
-/// Why it is not known whether an eval file fits its tool.
+/// Why the freshness of an eval file is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Doubt {
-    /// The file does not say which description it was made for, and there is no lock.
+    /// The file does not record a description hash, and there is no lock.
     NothingToCompare,
-    /// The file does not say which description it was made for, and the lock does not have the tool.
+    /// The file does not record a description hash, and the tool is not in the lock.
     NotLocked,
     /// The registry does not have the tool.
     ToolMissing,
-    /// The tool may stand where the registry could not be read.
+    /// The tool may be in a part of the registry that could not be read.
     ToolUnseen,
-    /// The tool's description shows only when its source is run.
+    /// The tool's description is only known when its source is run.
     DescriptionUnknown,
 }
 
 impl Doubt {
-    /// Returns a fragment that fits behind the file's name.
+    /// Returns a fragment to follow the file's name.
     pub fn sentence(self, tool: &str) -> String {
         match self {
             Doubt::NothingToCompare => "no descriptionHash and no lock".to_owned(),
             Doubt::NotLocked => format!("no descriptionHash, and {tool} is not in the lock"),
             Doubt::ToolMissing => format!("{tool} is not in the registry"),
-            Doubt::ToolUnseen => format!("{tool} is not in what could be read of the registry"),
-            Doubt::DescriptionUnknown => format!("the description of {tool} shows only when its source is run"),
+            Doubt::ToolUnseen => format!("{tool} is not in the readable part of the registry"),
+            Doubt::DescriptionUnknown => format!("the description of {tool} is only known when its source is run"),
         }
     }
 
-    /// Tells whether the author can settle it, by saying what the file was made for.
-    pub fn is_unsaid(self) -> bool {
+    /// Whether the author can resolve it by recording the description hash.
+    pub fn is_fixable_by_author(self) -> bool {
         matches!(self, Doubt::NothingToCompare | Doubt::NotLocked)
     }
 }
 
-/// How an eval file stands to its tool.
+/// Freshness of an eval file.
 pub(super) enum Freshness {
     Fresh,
     Stale(Vec<String>),
     Doubtful(Doubt),
 }
 
-/// What eval files are compared with.
+/// The state that eval files are compared with.
 #[derive(Clone, Copy)]
-pub(super) struct Now<'n> {
+pub(super) struct CurrentState<'n> {
     pub(super) registry: &'n Registry,
     pub(super) overlaps: Option<&'n OverlapMap>,
     pub(super) lock: Option<&'n LockDiff>,
 }
 
-impl Now<'_> {
-    /// Judges a file; a regression file guards a bug, whatever the description says, so it is never out of date.
+impl CurrentState<'_> {
+    /// Checks a file; `None` for a regression file, which guards against a bug regardless of the description.
     pub(super) fn freshness(self, file: &EvalFile) -> Option<Freshness> {
         if file.tier == Tier::Regression {
             return None;
         }
-        let nothing = LockDiff::default();
-        let effects = effects(file, self.lock.unwrap_or(&nothing), self.registry);
+        let empty = LockDiff::default();
+        let effects = effects(file, self.lock.unwrap_or(&empty), self.registry);
         let mut reasons: Vec<String> = effects.iter().map(crate::lock::Effect::sentence).collect();
         let map = self.overlaps.and_then(|map| check_overlap_version(file, &map.version));
         reasons.extend(map.map(|changed| changed.sentence()));
@@ -89,8 +89,8 @@ impl Now<'_> {
         let Some(tool) = self.registry.find(&file.tool_name) else {
             return Some(if self.registry.gaps().is_empty() { Doubt::ToolMissing } else { Doubt::ToolUnseen });
         };
-        let says_hash = file.metadata.as_ref().is_some_and(|metadata| metadata.description_hash.is_some());
-        if says_hash {
+        let has_description_hash = file.metadata.as_ref().is_some_and(|metadata| metadata.description_hash.is_some());
+        if has_description_hash {
             return tool.unknown(ToolField::Description).map(|_| Doubt::DescriptionUnknown);
         }
         let Some(diff) = self.lock else {

@@ -1,4 +1,4 @@
-//! The measured confusion, as a report shows it.
+//! The measured confusion, for reports.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::confusion::{LeftOut, MeasuredConfusion};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfusionMatrix {
-    /// How many answers were counted.
+    /// Number of answers counted.
     pub answers: u64,
-    /// How many result files they are from.
+    /// Number of result files counted.
     pub results: usize,
     pub run_ids: Vec<String>,
-    /// Who answered.
+    /// Agents that answered.
     pub agents: Vec<String>,
-    /// What was called in place of something else, the most frequent first; of equals, the highest rate.
+    /// Calls in place of another tool, most frequent first, then by highest rate.
     pub worst: Vec<ConfusedPair>,
-    /// How often each tool was called where it was expected.
-    pub right: Vec<RightCalls>,
+    /// Correct calls of each expected tool.
+    pub right: Vec<CorrectCalls>,
     pub left_out: LeftOut,
 }
 
@@ -32,31 +32,31 @@ pub struct ConfusedPair {
     pub expected: String,
     pub called: String,
     pub count: u64,
-    /// The share of the answers that expected the tool; for `__none__`, of all answers.
+    /// Share of the answers that expected the tool; for `__none__`, of all answers.
     pub rate: f64,
-    /// The overlap map declares the two as neighbours.
+    /// Whether the overlap map declares the pair.
     pub declared: bool,
 }
 
-/// How often a tool was called where it was expected.
+/// Correct calls of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RightCalls {
+pub struct CorrectCalls {
     pub tool: String,
     pub count: u64,
-    /// In how many answers it was expected.
+    /// Number of answers that expected it.
     pub expected: u64,
 }
 
 impl ConfusionMatrix {
-    /// Returns the tools that were taken for another or another for them, those of the worst pairs first.
+    /// Returns the tools in confused pairs, those of the worst pairs first.
     pub fn tools(&self) -> Vec<&str> {
         let mut seen = HashSet::new();
         let names = self.worst.iter().flat_map(|pair| [pair.expected.as_str(), pair.called.as_str()]);
         names.filter(|name| seen.insert(*name)).collect()
     }
 
-    /// Returns how often a tool was called where a tool was expected.
+    /// Returns how often `called` was called where `expected` was expected.
     pub fn count(&self, expected: &str, called: &str) -> u64 {
         if expected == called {
             return self.right.iter().find(|right| right.tool == expected).map_or(0, |right| right.count);
@@ -65,7 +65,7 @@ impl ConfusionMatrix {
         pair.map_or(0, |pair| pair.count)
     }
 
-    /// Lays out what was measured; `is_declared` tells whether two tools are known to overlap.
+    /// Creates the matrix; `is_declared` tells whether two tools are declared to overlap.
     pub fn of(measured: &MeasuredConfusion, is_declared: impl Fn(&str, &str) -> bool) -> Self {
         let confusion = &measured.confusion;
         let worst = confusion.worst().into_iter();
@@ -78,7 +78,7 @@ impl ConfusionMatrix {
         });
         let mut worst: Vec<ConfusedPair> = worst.collect();
         worst.sort_by(|left, right| right.count.cmp(&left.count).then(right.rate.total_cmp(&left.rate)));
-        let right = confusion.expected().map(|(tool, expected)| RightCalls {
+        let right = confusion.expected().map(|(tool, expected)| CorrectCalls {
             tool: tool.to_owned(),
             count: confusion.of(tool, tool),
             expected,

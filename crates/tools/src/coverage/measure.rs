@@ -1,12 +1,12 @@
-//! Counts cases against what is wanted.
+//! Measures coverage: counts cases and compares them with the wanted numbers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::freshness::{Freshness, Now};
+use super::freshness::{CurrentState, Freshness};
 use super::{
-    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, DoubtfulFile, LEAST_GOLDEN,
-    OverlapCoverage, Part, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile, UnknownTool,
-    Wanted,
+    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, DoubtfulFile, MIN_GOLDEN_CASES,
+    OverlapCoverage, Ratio, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile, UnknownTool,
+    WantedCases,
 };
 use crate::confusion::MeasuredConfusion;
 use crate::lock::LockDiff;
@@ -15,7 +15,7 @@ use karat_core::case::{Case, Difficulty, EvalFile, Expectation, NO_TOOL, Tier};
 use karat_core::registry::Registry;
 use karat_json::nearest;
 
-/// An eval file, and how a person would name it.
+/// An eval file and its path for messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite<'s> {
     pub path: &'s str,
@@ -23,9 +23,9 @@ pub struct Suite<'s> {
 }
 
 impl Coverage {
-    /// Counts what the suites test of the registry's tools, and lays out what was measured of their choice.
+    /// Measures what the suites test of the registry's tools, and adds the measured confusion.
     ///
-    /// What changed since the lock tells which files are fresh that do not say it themselves.
+    /// The diff since the lock decides on the freshness of files without metadata.
     pub fn of(
         registry: &Registry,
         overlaps: Option<&OverlapMap>,
@@ -33,9 +33,9 @@ impl Coverage {
         suites: &[Suite<'_>],
         confusion: Option<&MeasuredConfusion>,
     ) -> Self {
-        let nothing = OverlapMap::default();
-        let map = overlaps.unwrap_or(&nothing);
-        let mut counter = Counter::new(Now { registry, overlaps, lock }, map);
+        let empty = OverlapMap::default();
+        let map = overlaps.unwrap_or(&empty);
+        let mut counter = Counter::new(CurrentState { registry, overlaps, lock }, map);
         for suite in suites {
             counter.suite(*suite);
         }
@@ -49,15 +49,15 @@ impl Coverage {
 }
 
 struct Counter<'c> {
-    now: Now<'c>,
+    now: CurrentState<'c>,
     registry: &'c Registry,
     map: &'c OverlapMap,
     names: Vec<&'c str>,
-    places: HashMap<&'c str, usize>,
+    index_by_name: HashMap<&'c str, usize>,
     counts: Vec<Counts>,
     pairs: BTreeMap<(&'c str, &'c str), Vec<CaseReference>>,
     clusters: Vec<ClusterCoverage>,
-    /// By its smallest tool, so that a case is compared with few of them.
+    /// By smallest tool, so that a case is compared with few clusters.
     clusters_by_tool: HashMap<&'c str, Vec<usize>>,
     stale_files: Vec<StaleFile>,
     doubtful_files: Vec<DoubtfulFile>,
@@ -83,21 +83,21 @@ struct Counts {
 }
 
 impl<'c> Counter<'c> {
-    fn new(now: Now<'c>, map: &'c OverlapMap) -> Self {
+    fn new(now: CurrentState<'c>, map: &'c OverlapMap) -> Self {
         let registry = now.registry;
         let names = registry.names();
         let clusters: Vec<&BTreeSet<String>> = map.clusters().collect();
         let mut clusters_by_tool: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, cluster) in clusters.iter().enumerate() {
+        for (index, cluster) in clusters.iter().enumerate() {
             if let Some(first) = cluster.first() {
-                clusters_by_tool.entry(first).or_default().push(place);
+                clusters_by_tool.entry(first).or_default().push(index);
             }
         }
         Self {
             now,
             registry,
             map,
-            places: names.iter().enumerate().map(|(place, name)| (*name, place)).collect(),
+            index_by_name: names.iter().enumerate().map(|(index, name)| (*name, index)).collect(),
             counts: vec![Counts::default(); names.len()],
             names,
             pairs: map.pairs().map(|pair| (pair, Vec::new())).collect(),
@@ -116,7 +116,7 @@ impl<'c> Counter<'c> {
     }
 
     fn suite(&mut self, Suite { path, file }: Suite<'c>) {
-        let tool = self.registry.find(&file.tool_name).and_then(|tool| self.places.get(tool.name.as_str()).copied());
+        let tool = self.registry.find(&file.tool_name).and_then(|tool| self.index_by_name.get(tool.name.as_str()).copied());
         let unknown_before = self.unknown_tools.len();
         self.totals.files += 1;
         for case in &file.cases {
@@ -164,12 +164,12 @@ impl<'c> Counter<'c> {
             self.counts[tool].add(tier, case.difficulty);
         }
         for name in expected_tools(&case.expect) {
-            if let Some(&place) = self.places.get(name) {
-                self.counts[place].expected_by += 1;
+            if let Some(&index) = self.index_by_name.get(name) {
+                self.counts[index].expected_by += 1;
             }
         }
         for name in named_tools(&case.expect) {
-            if self.places.contains_key(name) {
+            if self.index_by_name.contains_key(name) {
                 continue;
             }
             let nearest = self.nearest(name);
@@ -182,7 +182,7 @@ impl<'c> Counter<'c> {
         }
     }
 
-    /// Finds the overlaps that a case covers through the neighbours of the tools that it names.
+    /// Records the overlaps that a case covers, via the neighbours of its tools.
     fn cover_pairs(&mut self, path: &str, case: &'c Case) {
         if case.difficulty != Some(Difficulty::Ambiguous) {
             return;
@@ -200,8 +200,8 @@ impl<'c> Counter<'c> {
 
     fn cover_clusters(&mut self, path: &str, case: &Case) {
         for tool in expected_tools(&case.expect) {
-            for &place in self.clusters_by_tool.get(tool).into_iter().flatten() {
-                let cluster = &mut self.clusters[place];
+            for &index in self.clusters_by_tool.get(tool).into_iter().flatten() {
+                let cluster = &mut self.clusters[index];
                 if covers_cluster(case, &cluster.tools) {
                     cluster.covered_by.push(reference(path, case));
                 }
@@ -209,7 +209,7 @@ impl<'c> Counter<'c> {
         }
     }
 
-    /// A wrong name is seldom alone, so that what is nearest is looked for once.
+    /// Returns the nearest tool name; cached, since a wrong name often occurs repeatedly.
     fn nearest(&mut self, name: &str) -> Option<String> {
         if let Some(known) = self.nearest.get(name) {
             return known.clone();
@@ -224,13 +224,13 @@ impl<'c> Counter<'c> {
         let covered: HashMap<(&str, &str), bool> =
             self.pairs.iter().map(|(pair, covering)| (*pair, !covering.is_empty())).collect();
         let mut clusters_of: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, cluster) in self.clusters.iter().enumerate() {
+        for (index, cluster) in self.clusters.iter().enumerate() {
             for tool in &cluster.tools {
-                clusters_of.entry(tool).or_default().push(place);
+                clusters_of.entry(tool).or_default().push(index);
             }
         }
-        totals.clusters = Part::of(self.clusters.iter().map(|cluster| !cluster.covered_by.is_empty()));
-        totals.overlaps = Part::of(covered.values().copied());
+        totals.clusters = Ratio::of(self.clusters.iter().map(|cluster| !cluster.covered_by.is_empty()));
+        totals.overlaps = Ratio::of(covered.values().copied());
         let mut tools = Vec::with_capacity(self.names.len());
         for (name, counts) in self.names.iter().zip(self.counts) {
             let is_covered = |other: &str| {
@@ -239,7 +239,7 @@ impl<'c> Counter<'c> {
             };
             let neighbours = self.map.neighbours(name).map(|other| (other, is_covered(other))).collect();
             let clusters = clusters_of.get(name).into_iter().flatten();
-            let clusters = clusters.map(|&place| (place, !self.clusters[place].covered_by.is_empty())).collect();
+            let clusters = clusters.map(|&index| (index, !self.clusters[index].covered_by.is_empty())).collect();
             let tool = counts.coverage(name, self.names.len(), neighbours, clusters);
             totals.tested.add(!tool.never_tested);
             totals.golden.add(tool.golden.is_enough());
@@ -293,7 +293,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// Holds the counts against what is wanted, with the tool's neighbours and clusters and whether each is covered.
+    /// Compares the counts with the wanted numbers; neighbours and clusters come with whether each is covered.
     fn coverage(
         self,
         name: &str,
@@ -301,9 +301,9 @@ impl Counts {
         neighbours: Vec<(&str, bool)>,
         clusters: Vec<(usize, bool)>,
     ) -> ToolCoverage {
-        let wanted = Wanted::of(registry_size, neighbours.len(), clusters.len());
-        let overlaps_covered = Part::of(neighbours.iter().map(|(_, covered)| *covered));
-        let clusters_covered = Part::of(clusters.iter().map(|(_, covered)| *covered));
+        let wanted = WantedCases::of(registry_size, neighbours.len(), clusters.len());
+        let overlaps_covered = Ratio::of(neighbours.iter().map(|(_, covered)| *covered));
+        let clusters_covered = Ratio::of(clusters.iter().map(|(_, covered)| *covered));
         let Self { golden, straightforward, ambiguous, edge, .. } = self;
         let own = golden + straightforward + ambiguous + edge + self.without_difficulty;
         let own = own + self.regression + self.rubric + self.other;
@@ -312,7 +312,7 @@ impl Counts {
             never_tested: own + self.expected_by == 0,
             complete: false,
             share: 0.0,
-            golden: Amount { count: golden, wanted: LEAST_GOLDEN },
+            golden: Amount { count: golden, wanted: MIN_GOLDEN_CASES },
             straightforward: Amount { count: straightforward, wanted: wanted.straightforward },
             ambiguous: Amount { count: ambiguous, wanted: wanted.ambiguous },
             edge: Amount { count: edge, wanted: wanted.edge },
@@ -329,7 +329,7 @@ impl Counts {
                 .map(|(other, _)| other.to_owned())
                 .collect(),
             clusters: clusters_covered,
-            uncovered_clusters: clusters.into_iter().filter(|(_, covered)| !covered).map(|(place, _)| place).collect(),
+            uncovered_clusters: clusters.into_iter().filter(|(_, covered)| !covered).map(|(index, _)| index).collect(),
             stale_files: self.stale_files,
         };
         let amounts = [tool.golden, tool.straightforward, tool.ambiguous, tool.edge];
@@ -350,7 +350,7 @@ fn spread(straightforward: usize, ambiguous: usize, edge: usize) -> Option<Diffi
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody writes that many cases")]
+#[expect(clippy::cast_precision_loss, reason = "case counts are far below 2^52")]
 fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
@@ -359,14 +359,14 @@ fn reference(path: &str, case: &Case) -> CaseReference {
     CaseReference { file: path.to_owned(), case_id: case.id.clone() }
 }
 
-/// Returns the tools whose call is right, each once.
+/// Returns the tools that a case expects or accepts, each once.
 fn expected_tools(expect: &Expectation) -> HashSet<&str> {
     let called = expect.tools_called.iter().flatten();
     let acceptable = expect.tools_acceptable.iter().flatten().flatten();
     called.chain(acceptable).map(String::as_str).filter(|tool| *tool != NO_TOOL).collect()
 }
 
-/// Returns all tools that a case names, each once, in the order of their names.
+/// Returns all tools that a case names, each once, sorted by name.
 fn named_tools(expect: &Expectation) -> BTreeSet<&str> {
     let listed = expect.tools_not_called.iter().flatten();
     let params = expect.tool_params.iter().flatten().map(|assertion| &assertion.tool);

@@ -1,4 +1,4 @@
-//! What is tested of an agent's tools, and what is not.
+//! Coverage: which tools, overlaps and difficulties the eval files exercise.
 
 mod freshness;
 mod matrix;
@@ -14,36 +14,36 @@ use serde::Serialize;
 use karat_core::registry::{GapKind, ToolPlace};
 
 pub use freshness::{Doubt, DoubtfulFile};
-pub use matrix::{ConfusedPair, ConfusionMatrix, RightCalls};
+pub use matrix::{ConfusedPair, ConfusionMatrix, CorrectCalls};
 pub use measure::Suite;
 pub use require::{Requirement, RequirementResult};
-pub use wanted::{LEAST_GOLDEN, MOST_GOLDEN, Wanted};
+pub use wanted::{MIN_GOLDEN_CASES, MAX_GOLDEN_CASES, WantedCases};
 
-/// What the cases of a project test of the registry's tools.
+/// Coverage of the registry's tools by a project's cases.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat coverage")]
 pub struct Coverage {
     pub registry: RegistryState,
-    /// The first twelve hex digits of the overlap map's SHA-256; null where there is no map.
+    /// First twelve hex digits of the overlap map's SHA-256; null without a map.
     pub overlap_map_version: Option<String>,
     pub totals: Totals,
-    /// In the registry's order.
+    /// In registry order.
     pub tools: Vec<ToolCoverage>,
-    /// Every declared overlap once, whichever side declares it.
+    /// Every declared overlap once.
     pub overlaps: Vec<OverlapCoverage>,
     /// Every declared cluster once.
     pub clusters: Vec<ClusterCoverage>,
     pub stale_files: Vec<StaleFile>,
-    /// Eval files of which nobody knows whether they are stale.
+    /// Eval files whose staleness is unknown.
     pub doubtful_files: Vec<DoubtfulFile>,
-    /// Tools that cases name and the registry lacks.
+    /// Tools that cases name but the registry does not have.
     pub unknown_tools: Vec<UnknownTool>,
-    /// Eval files about tools that the registry lacks.
+    /// Eval files for tools that the registry does not have.
     pub unknown_files: Vec<UnknownFile>,
-    /// What stored results say of the choice of tools; null where no result counts.
+    /// Tool confusion in stored results; null without countable results.
     pub confusion: Option<ConfusionMatrix>,
-    /// What was required, and whether it holds.
+    /// Results of the requirements.
     pub requirements: Vec<RequirementResult>,
 }
 
@@ -51,16 +51,16 @@ pub struct Coverage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistryState {
-    /// How many tools are known: the formula's T.
+    /// Number of known tools: T in the formula.
     pub tools: usize,
-    /// Nothing of it is unread. Where this is false there may be more tools, and the wanted numbers are lower bounds.
+    /// Whether all of it could be read. If not, there may be more tools, and the wanted numbers are lower bounds.
     pub complete: bool,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub gaps: Vec<RegistryGap>,
 }
 
 impl RegistryState {
-    /// Tells whether somebody has to mend the registry before anything can be said for sure.
+    /// Whether the registry must be fixed before coverage can be determined.
     pub fn is_broken(&self) -> bool {
         self.gaps.iter().any(|gap| gap.kind == GapKind::Broken)
     }
@@ -75,7 +75,7 @@ pub struct RegistryGap {
     pub what: String,
 }
 
-/// The numbers of the whole.
+/// Overall numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
@@ -89,52 +89,52 @@ pub struct Totals {
     /// Cases of files without a known tier.
     pub other_cases: usize,
     /// Tools that any case is for or expects.
-    pub tested: Part,
+    pub tested: Ratio,
     /// Tools with enough golden cases.
-    pub golden: Part,
+    pub golden: Ratio,
     /// Tools with enough labeled cases of each difficulty.
-    pub labeled: Part,
+    pub labeled: Ratio,
     /// Declared overlaps with an ambiguous case.
-    pub overlaps: Part,
-    /// Declared clusters with a case that takes all of their tools.
-    pub clusters: Part,
-    /// Eval files that are known to fit their tool as it is now; regression files are not asked.
-    pub fresh: Part,
-    /// Eval files all of whose tools are in the registry.
-    pub known: Part,
-    /// Tools that miss nothing.
-    pub complete: Part,
+    pub overlaps: Ratio,
+    /// Declared clusters with a case that accepts all of their tools.
+    pub clusters: Ratio,
+    /// Eval files known to match their current tool; regression files are not checked.
+    pub fresh: Ratio,
+    /// Eval files whose tools are all in the registry.
+    pub known: Ratio,
+    /// Tools with complete coverage.
+    pub complete: Ratio,
 }
 
-/// How many of how many.
+/// A count out of a total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Part {
+pub struct Ratio {
     pub count: usize,
     pub of: usize,
 }
 
-impl Part {
-    pub fn is_whole(self) -> bool {
+impl Ratio {
+    pub fn is_complete(self) -> bool {
         self.count >= self.of
     }
 
-    /// Counts what is there.
-    pub(crate) fn of(are_there: impl IntoIterator<Item = bool>) -> Self {
+    /// Counts the true items.
+    pub(crate) fn of(items: impl IntoIterator<Item = bool>) -> Self {
         let mut part = Self::default();
-        for is_there in are_there {
-            part.add(is_there);
+        for item in items {
+            part.add(item);
         }
         part
     }
 
-    /// Counts one, and whether it is there.
-    pub(crate) fn add(&mut self, is_there: bool) {
+    /// Adds one item to the total, and to the count if it holds.
+    pub(crate) fn add(&mut self, holds: bool) {
         self.of += 1;
-        self.count += usize::from(is_there);
+        self.count += usize::from(holds);
     }
 }
 
-/// How many cases there are, and how many there should be.
+/// Number of cases and the wanted number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Amount {
     pub count: usize,
@@ -146,34 +146,34 @@ impl Amount {
         self.count >= self.wanted
     }
 
-    /// Returns how many are missing.
+    /// Returns the number of missing cases.
     pub fn missing(self) -> usize {
         self.wanted.saturating_sub(self.count)
     }
 }
 
-/// What is tested of one tool.
+/// Coverage of one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCoverage {
     pub name: String,
-    /// No case of any file is for it or expects it.
+    /// Whether no case of any file is for it or expects it.
     pub never_tested: bool,
-    /// It misses nothing and none of its files is stale.
+    /// Whether nothing is missing and none of its files is stale.
     pub complete: bool,
-    /// How much of what is wanted is there, from 0 to 1.
+    /// Share of the wanted cases, from 0 to 1.
     pub share: f64,
-    /// Five to ten are wanted.
+    /// Wanted: five to ten.
     pub golden: Amount,
-    /// 10 + T are wanted, T being the number of tools; none where there is one tool only.
+    /// Wanted: 10 + T, where T is the number of tools; none if there is only one tool.
     pub straightforward: Amount,
-    /// 25 + 2·O + C are wanted, O being the number of overlaps and C of clusters.
+    /// Wanted: 25 + 2·O + C, where O is the number of overlaps and C of clusters.
     pub ambiguous: Amount,
-    /// 5 + ⌊T/3⌋ are wanted.
+    /// Wanted: 5 + ⌊T/3⌋.
     pub edge: Amount,
-    /// Labeled cases that do not say how hard they are, which count for nothing above.
+    /// Labeled cases without a difficulty, which are not counted above.
     pub without_difficulty: usize,
-    /// How the labeled cases are spread over the difficulties; null where there are none.
+    /// Distribution of the labeled cases over the difficulties; null if there are none.
     pub spread: Option<DifficultySpread>,
     pub regression: usize,
     pub rubric: usize,
@@ -181,24 +181,24 @@ pub struct ToolCoverage {
     pub other: usize,
     /// Cases of any file that expect a call of it.
     pub expected_by: usize,
-    pub overlaps: Part,
-    /// Its neighbours without an ambiguous case.
+    pub overlaps: Ratio,
+    /// Neighbours without an ambiguous case.
     pub uncovered_overlaps: Vec<String>,
-    pub clusters: Part,
-    /// Its clusters without a case that takes all of their tools, by their place in the list of clusters.
+    pub clusters: Ratio,
+    /// Clusters without a case that accepts all of their tools, as indices into the list of clusters.
     pub uncovered_clusters: Vec<usize>,
-    /// Its files that are stale.
+    /// Stale files of the tool.
     pub stale_files: Vec<String>,
 }
 
 impl ToolCoverage {
-    /// Tells whether there are enough labeled cases of each difficulty.
+    /// Whether there are enough labeled cases of each difficulty.
     pub fn has_labeled(&self) -> bool {
         [self.straightforward, self.ambiguous, self.edge].into_iter().all(Amount::is_enough)
     }
 }
 
-/// Shares of a tool's labeled cases, which add up to 1.
+/// Shares of a tool's labeled cases, adding up to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DifficultySpread {
@@ -215,16 +215,16 @@ pub struct CaseReference {
     pub case_id: String,
 }
 
-/// A declared overlap, and the ambiguous cases whose acceptable sets name both tools.
+/// A declared overlap and its covering cases: ambiguous cases whose acceptable sets contain both tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverlapCoverage {
-    /// The smaller name first.
+    /// Smaller name first.
     pub tools: [String; 2],
     pub covered_by: Vec<CaseReference>,
 }
 
-/// A declared cluster, and the labeled cases one of whose sets holds all its tools.
+/// A declared cluster and its covering cases: labeled cases with a set that contains all its tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCoverage {
@@ -232,7 +232,7 @@ pub struct ClusterCoverage {
     pub covered_by: Vec<CaseReference>,
 }
 
-/// An eval file that was written for another state of its tool.
+/// An eval file written for another state of its tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StaleFile {
@@ -241,23 +241,23 @@ pub struct StaleFile {
     pub reasons: Vec<String>,
 }
 
-/// A tool that a case names and the registry lacks.
+/// A tool that a case names but the registry does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnknownTool {
     pub file: String,
     pub case_id: String,
     pub tool: String,
-    /// The known tool that is called most like it.
+    /// The known tool with the most similar name.
     pub nearest: Option<String>,
 }
 
-/// An eval file about a tool that the registry lacks.
+/// An eval file for a tool that the registry does not have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnknownFile {
     pub file: String,
     pub tool: String,
-    /// The known tool that is called most like it.
+    /// The known tool with the most similar name.
     pub nearest: Option<String>,
 }

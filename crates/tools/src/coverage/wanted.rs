@@ -1,23 +1,23 @@
-//! How many cases a tool should have.
+//! The number of cases that a tool should have.
 
-/// The fewest golden cases of a tool.
-pub const LEAST_GOLDEN: usize = 5;
-/// The most golden cases of a tool; what is above belongs among the labeled ones.
-pub const MOST_GOLDEN: usize = 10;
+/// Minimum number of golden cases of a tool.
+pub const MIN_GOLDEN_CASES: usize = 5;
+/// Maximum number of golden cases of a tool; further ones should be labeled cases.
+pub const MAX_GOLDEN_CASES: usize = 10;
 
-/// The labeled cases that a tool should have.
+/// The wanted numbers of labeled cases of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedCases {
     pub straightforward: usize,
     pub ambiguous: usize,
     pub edge: usize,
 }
 
-impl Wanted {
-    /// Returns the contract's numbers for a registry of `tools` and a tool with so many overlaps and clusters.
+impl WantedCases {
+    /// Returns the wanted numbers for a registry of `tools` and a tool with this many overlaps and clusters.
     pub fn of(tools: usize, overlaps: usize, clusters: usize) -> Self {
         Self {
-            // A straightforward case takes several tools, which a registry of one does not have.
+            // A straightforward case chooses between tools, which needs more than one.
             straightforward: if tools <= 1 { 0 } else { 10 + tools },
             ambiguous: 25 + 2 * overlaps + clusters,
             edge: 5 + tools / 3,
@@ -37,12 +37,12 @@ mod tests {
     #[case(3, 0, 1, (13, 26, 6))]
     #[case(8, 3, 2, (18, 33, 7))]
     #[case(500, 6, 1, (510, 38, 171))]
-    fn numbers(
+    fn computes_wanted_numbers(
         #[case] tools: usize,
         #[case] overlaps: usize,
         #[case] clusters: usize,
         #[case] (straightforward, ambiguous, edge): (usize, usize, usize),
     ) {
-        assert_eq!(Wanted::of(tools, overlaps, clusters), Wanted { straightforward, ambiguous, edge });
+        assert_eq!(WantedCases::of(tools, overlaps, clusters), WantedCases { straightforward, ambiguous, edge });
     }
 }

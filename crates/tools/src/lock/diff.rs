@@ -1,4 +1,4 @@
-//! What changed between two locks. Nothing is concluded from what is unknown.
+//! Changes between two locks. Unknown values are never reported as changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{LockedField, LockedTool, ToolsLock};
-use karat_core::staleness::major;
+use karat_core::staleness::major_version;
 
-/// What changed, each list in the order of the names.
+/// Changes, each list sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LockDiff {
-    /// How many tools there were.
+    /// Number of tools in the old lock.
     pub tools_before: usize,
-    /// How many tools there are.
+    /// Number of tools now.
     pub tools_now: usize,
     pub changed: Vec<ToolChange>,
     pub added: Vec<String>,
     pub removed: Vec<String>,
-    /// Tools that are gone while another has their description and schema: neither in `added` nor in `removed`.
+    /// Removed tools whose description and schema another tool now has: in neither `added` nor `removed`.
     pub renamed: Vec<Renamed>,
-    /// What may have changed or not.
+    /// Tools and fields that may or may not have changed.
     pub not_comparable: Vec<NotComparable>,
 }
 
-/// A tool that is there before and now, and differs.
+/// A tool present in both, with differences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolChange {
@@ -33,18 +33,18 @@ pub struct ToolChange {
     pub fields: Vec<FieldChange>,
 }
 
-/// A hash or a version before and now; null where there is none.
+/// A hash or version before and now; null if absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
     pub field: LockedField,
     pub before: Option<String>,
     pub now: Option<String>,
-    /// The version's first number is another one.
+    /// Whether the major version differs.
     pub major: bool,
 }
 
-/// A tool that probably has another name now.
+/// A tool that was probably renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Renamed {
@@ -52,18 +52,18 @@ pub struct Renamed {
     pub now: String,
 }
 
-/// A tool of which something is unknown on one side at least.
+/// A tool with unknown values on at least one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NotComparable {
     pub tool: String,
-    /// What cannot be compared; nothing where it is not known whether the tool is there at all.
+    /// Fields that cannot be compared; empty if it is unknown whether the tool still exists.
     pub fields: Vec<LockedField>,
 }
 
 impl LockDiff {
-    /// Compares two locks; `is_whole` says that the tools of now are all there are.
-    pub fn of(before: &ToolsLock, now: &ToolsLock, is_whole: bool) -> Self {
+    /// Compares two locks; `is_complete` tells that `now` contains all tools.
+    pub fn of(before: &ToolsLock, now: &ToolsLock, is_complete: bool) -> Self {
         let mut diff = Self { tools_before: before.tools.len(), tools_now: now.tools.len(), ..Self::default() };
         for (name, old) in &before.tools {
             match now.tools.get(name) {
@@ -73,7 +73,7 @@ impl LockDiff {
         }
         diff.added.extend(now.tools.keys().filter(|name| !before.tools.contains_key(*name)).cloned());
         diff.find_renamed(before, now);
-        if !is_whole {
+        if !is_complete {
             let hidden = std::mem::take(&mut diff.removed);
             diff.not_comparable.extend(hidden.into_iter().map(|tool| NotComparable { tool, fields: Vec::new() }));
             diff.not_comparable.sort_by(|left, right| left.tool.cmp(&right.tool));
@@ -81,19 +81,19 @@ impl LockDiff {
         diff
     }
 
-    /// Tells whether nothing is known to have changed.
+    /// Whether nothing is known to have changed.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.added.is_empty() && self.removed.is_empty() && self.renamed.is_empty()
     }
 
-    /// Tells whether labeled cases may name too few tools: the registry grew by more than a half.
+    /// Whether the registry grew by more than half, so that labeled cases may accept too few tools.
     pub fn has_grown(&self) -> bool {
         self.tools_now.saturating_mul(2) > self.tools_before.saturating_mul(3)
     }
 
     fn compare(&mut self, name: &str, old: &LockedTool, new: &LockedTool) {
         let (known, unknown): (Vec<LockedField>, Vec<LockedField>) =
-            LockedField::ALL.into_iter().partition(|field| old.knows(*field) && new.knows(*field));
+            LockedField::ALL.into_iter().partition(|field| old.is_known(*field) && new.is_known(*field));
         let differing = known.into_iter().filter(|field| old.value(*field) != new.value(*field));
         let fields: Vec<FieldChange> =
             differing.map(|field| FieldChange::of(field, old.value(field), new.value(field))).collect();
@@ -105,31 +105,31 @@ impl LockDiff {
         }
     }
 
-    /// Moves what is gone here and new there, but else the same, to `renamed`; equals are taken in order.
+    /// Moves removed tools with an equal added one to `renamed`; ties are matched in order.
     fn find_renamed(&mut self, before: &ToolsLock, now: &ToolsLock) {
         let mut candidates: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
         for name in self.added.iter().rev() {
-            if let Some(contents) = now.tools.get(name).and_then(contents) {
+            if let Some(contents) = now.tools.get(name).and_then(content_hashes) {
                 candidates.entry(contents).or_default().push(name.clone());
             }
         }
         for name in &self.removed {
-            let contents = before.tools.get(name).and_then(contents);
+            let contents = before.tools.get(name).and_then(content_hashes);
             if let Some(now) = contents.and_then(|contents| candidates.get_mut(&contents)?.pop()) {
                 self.renamed.push(Renamed { before: name.clone(), now });
             }
         }
-        let moved: (BTreeSet<&String>, BTreeSet<&String>) =
+        let renamed: (BTreeSet<&String>, BTreeSet<&String>) =
             self.renamed.iter().map(|pair| (&pair.before, &pair.now)).unzip();
-        self.removed.retain(|name| !moved.0.contains(name));
-        self.added.retain(|name| !moved.1.contains(name));
+        self.removed.retain(|name| !renamed.0.contains(name));
+        self.added.retain(|name| !renamed.1.contains(name));
     }
 }
 
 impl FieldChange {
     fn of(field: LockedField, before: Option<&String>, now: Option<&String>) -> Self {
         let majors = before.zip(now).filter(|_| field == LockedField::Version);
-        let majors = majors.and_then(|(before, now)| Some((major(before)?, major(now)?)));
+        let majors = majors.and_then(|(before, now)| Some((major_version(before)?, major_version(now)?)));
         Self {
             field,
             before: before.cloned(),
@@ -139,9 +139,9 @@ impl FieldChange {
     }
 }
 
-/// Returns what a tool is known by under another name: without a description too many are alike.
-fn contents(tool: &LockedTool) -> Option<(String, String)> {
-    let known = tool.knows(LockedField::Description) && tool.knows(LockedField::InputSchema);
+/// Returns the hashes that identify a renamed tool; `None` without a description, since too many tools would match.
+fn content_hashes(tool: &LockedTool) -> Option<(String, String)> {
+    let known = tool.is_known(LockedField::Description) && tool.is_known(LockedField::InputSchema);
     let hashes = (tool.description_hash.clone()?, tool.schema_hash.clone().unwrap_or_default());
     known.then_some(hashes)
 }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_has_its_list() {
+    fn sorts_changes_into_lists() {
         let before = lock(&[
             ("changed", Some("a"), "1.0.0"),
             ("gone", Some("b"), "1"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_registry_has_gaps_nothing_is_said_to_be_gone() {
+    fn an_incomplete_registry_reports_no_removals() {
         let before = lock(&[("a", Some("a"), "1"), ("b", Some("b"), "1"), ("c", None, "1")]);
         let diff = LockDiff::of(&before, &lock(&[("b", None, "1"), ("c", None, "1")]), false);
         assert!(diff.is_empty());
@@ -206,29 +206,29 @@ mod tests {
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(diff.not_comparable[0].fields, []);
         let mut now = lock(&[("b", None, "2"), ("c", None, "1")]);
-        assert_eq!(now.keep_hidden(&before, &diff), 2);
+        assert_eq!(now.keep_unknown(&before, &diff), 2);
         assert_eq!(now, lock(&[("a", Some("a"), "1"), ("b", Some("b"), "2"), ("c", None, "1")]));
     }
 
     proptest! {
         #[test]
-        fn nothing_changed_between_equals(lock in strategy::lock()) {
+        fn equal_locks_have_no_changes(lock in strategy::lock()) {
             prop_assert!(LockDiff::of(&lock, &lock, true).is_empty());
         }
 
         #[test]
-        fn there_and_back_mirror_each_other(left in strategy::lock(), right in strategy::lock()) {
-            let (there, back) = (LockDiff::of(&left, &right, true), LockDiff::of(&right, &left, true));
-            prop_assert_eq!(&there.added, &back.removed);
-            prop_assert_eq!(&there.removed, &back.added);
-            prop_assert_eq!(there.renamed.len(), back.renamed.len());
-            for pair in &there.renamed {
+        fn swapping_locks_mirrors_the_diff(left in strategy::lock(), right in strategy::lock()) {
+            let (forward, backward) = (LockDiff::of(&left, &right, true), LockDiff::of(&right, &left, true));
+            prop_assert_eq!(&forward.added, &backward.removed);
+            prop_assert_eq!(&forward.removed, &backward.added);
+            prop_assert_eq!(forward.renamed.len(), backward.renamed.len());
+            for pair in &forward.renamed {
                 let mirrored = Renamed { before: pair.now.clone(), now: pair.before.clone() };
-                prop_assert!(back.renamed.contains(&mirrored));
+                prop_assert!(backward.renamed.contains(&mirrored));
             }
-            prop_assert_eq!(&there.not_comparable, &back.not_comparable);
-            prop_assert_eq!(there.changed.len(), back.changed.len());
-            for (one, other) in there.changed.iter().zip(&back.changed) {
+            prop_assert_eq!(&forward.not_comparable, &backward.not_comparable);
+            prop_assert_eq!(forward.changed.len(), backward.changed.len());
+            for (one, other) in forward.changed.iter().zip(&backward.changed) {
                 let mirrored: Vec<_> = other
                     .fields
                     .iter()
@@ -241,9 +241,9 @@ mod tests {
         #[test]
         fn every_tool_is_accounted_for(left in strategy::lock(), right in strategy::lock()) {
             let diff = LockDiff::of(&left, &right, true);
-            let kept = left.tools.keys().filter(|name| right.tools.contains_key(*name)).count();
-            prop_assert_eq!(left.tools.len(), kept + diff.removed.len() + diff.renamed.len());
-            prop_assert_eq!(right.tools.len(), kept + diff.added.len() + diff.renamed.len());
+            let common = left.tools.keys().filter(|name| right.tools.contains_key(*name)).count();
+            prop_assert_eq!(left.tools.len(), common + diff.removed.len() + diff.renamed.len());
+            prop_assert_eq!(right.tools.len(), common + diff.added.len() + diff.renamed.len());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which eval files a change of the tools makes stale.
+//! Which eval files become stale by changes of the tools.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use karat_core::lint::named_tools;
 use karat_core::registry::{Registry, same_name};
 use karat_core::staleness::{CurrentTool, Staleness, check_staleness};
 
-/// What changed since the lock, and what that means for the eval files.
+/// Changes since the lock and the eval files they make stale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat tools diff")]
 pub struct ToolsDiff {
-    /// The lock's file.
+    /// Path of the lock.
     pub lock: String,
     #[serde(flatten)]
     pub tools: LockDiff,
-    /// The eval files that should be looked at again.
+    /// Eval files to review.
     pub stale_files: Vec<StaleFile>,
-    /// The eval files of which that is not known, since they are invalid.
+    /// Invalid eval files, of which staleness is unknown.
     pub invalid_files: Vec<String>,
 }
 
-/// An eval file that should be looked at again.
+/// An eval file to review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StaleFile {
@@ -34,28 +34,28 @@ pub struct StaleFile {
     pub effects: Vec<Effect>,
 }
 
-/// Why an eval file should be looked at again.
+/// Why an eval file is stale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {
-    /// The file's tool is another one than when it was locked.
+    /// The file's tool changed since the lock.
     ToolChanged { tool: String, fields: Vec<LockedField> },
-    /// The file's tool is gone, or has another name now.
+    /// The file's tool was removed or renamed.
     ToolRemoved { tool: String, renamed_to: Option<String> },
-    /// Cases expect something of a tool that is gone.
+    /// Cases refer to a removed tool.
     NamesRemovedTool { tool: String, renamed_to: Option<String>, cases: usize },
-    /// So many tools came in that labeled cases may accept too few of them.
+    /// So many tools were added that labeled cases may accept too few.
     RegistryGrown { before: u64, now: u64 },
-    /// The file's own metadata says what it was made for, and that is gone.
+    /// The file's metadata names another description than the tool's current one.
     DescriptionChanged { tool: String, generated: String, current: String },
-    /// The file's own metadata says which description it was made for, and the tool has none any more.
+    /// The file's metadata names a description, and the tool has none any more.
     DescriptionGone { tool: String, generated: String },
-    /// The file was made for another major version.
+    /// The file was written for another major version.
     MajorVersionChanged { tool: String, generated: String, current: String },
 }
 
 impl Effect {
-    /// Returns a fragment that fits behind the file's name.
+    /// Returns a fragment to follow the file's name.
     pub fn sentence(&self) -> String {
         let renamed = |to: &Option<String>| match to {
             Some(name) => format!("is gone (renamed to {name}?)"),
@@ -79,30 +79,30 @@ impl Effect {
                 format!("the registry grew from {before} to {now} tools: more of them may be acceptable")
             }
             Effect::DescriptionChanged { tool, generated, current } => {
-                format!("made for description {generated} of {tool}, which is {current} now")
+                format!("written for description {generated} of {tool}, which is now {current}")
             }
             Effect::DescriptionGone { tool, generated } => {
-                format!("made for description {generated} of {tool}, which has none now")
+                format!("written for description {generated} of {tool}, which no longer has one")
             }
             Effect::MajorVersionChanged { tool, generated, current } => {
-                format!("made for version {generated} of {tool}, which is {current} now")
+                format!("written for version {generated} of {tool}, which is now {current}")
             }
         }
     }
 }
 
-/// Finds why a file is stale, by what it says itself and else by the lock.
+/// Returns why a file is stale, by its own metadata or else by the lock.
 ///
-/// What a file's metadata says it was made for is nearer to the truth than the lock: a file that was made after the
-/// change is fresh, though the lock is older.
+/// A file's metadata takes precedence over the lock: a file written after the change is fresh, even if the lock is
+/// older.
 pub fn effects(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Vec<Effect> {
-    let mut effects: Vec<Effect> = check_staleness(file, &CurrentTool::of(file, Some(registry)))
+    let mut effects: Vec<Effect> = check_staleness(file, &CurrentTool::find(file, Some(registry)))
         .into_iter()
         .filter_map(|staleness| match staleness {
             Staleness::DescriptionChanged { tool, generated, current } => {
                 Some(Effect::DescriptionChanged { tool, generated, current })
             }
-            Staleness::DescriptionGone { tool, generated } => Some(Effect::DescriptionGone { tool, generated }),
+            Staleness::DescriptionRemoved { tool, generated } => Some(Effect::DescriptionGone { tool, generated }),
             Staleness::MajorVersionChanged { tool, generated, current } => {
                 Some(Effect::MajorVersionChanged { tool, generated, current })
             }
@@ -112,18 +112,18 @@ pub fn effects(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Vec<Eff
             _ => None,
         })
         .collect();
-    effects.extend(of_own_tool(file, diff, registry));
-    effects.extend(of_named_tools(file, diff));
-    let says_size = file.metadata.as_ref().is_some_and(|metadata| metadata.registry_size.is_some());
-    if file.tier == Tier::Labeled && diff.has_grown() && !says_size {
+    effects.extend(own_tool_effect(file, diff, registry));
+    effects.extend(named_tool_effects(file, diff));
+    let has_registry_size = file.metadata.as_ref().is_some_and(|metadata| metadata.registry_size.is_some());
+    if file.tier == Tier::Labeled && diff.has_grown() && !has_registry_size {
         effects.push(Effect::RegistryGrown { before: diff.tools_before as u64, now: diff.tools_now as u64 });
     }
     effects
 }
 
-fn of_own_tool(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Option<Effect> {
+fn own_tool_effect(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Option<Effect> {
     let Some(tool) = registry.find(&file.tool_name) else {
-        let tool = gone(diff).find(|(name, _)| same_name(name, &file.tool_name));
+        let tool = removed_tools(diff).find(|(name, _)| same_name(name, &file.tool_name));
         return tool.map(|(name, renamed_to)| Effect::ToolRemoved {
             tool: name.to_owned(),
             renamed_to: renamed_to.map(str::to_owned),
@@ -134,7 +134,7 @@ fn of_own_tool(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Option<
     let counts = |field: LockedField, major: bool| match field {
         LockedField::Description => metadata.is_none_or(|metadata| metadata.description_hash.is_none()),
         LockedField::InputSchema => true,
-        // A small step of the version promises that nothing broke.
+        // A minor version promises compatibility.
         LockedField::Version => major && metadata.is_none_or(|metadata| metadata.tool_version.is_none()),
     };
     let fields = change.fields.iter().filter(|change| counts(change.field, change.major)).map(|change| change.field);
@@ -142,15 +142,15 @@ fn of_own_tool(file: &EvalFile, diff: &LockDiff, registry: &Registry) -> Option<
     (!fields.is_empty()).then(|| Effect::ToolChanged { tool: tool.name.clone(), fields })
 }
 
-fn of_named_tools(file: &EvalFile, diff: &LockDiff) -> Vec<Effect> {
-    let gone: BTreeMap<&str, Option<&str>> = gone(diff).collect();
-    if gone.is_empty() {
+fn named_tool_effects(file: &EvalFile, diff: &LockDiff) -> Vec<Effect> {
+    let removed: BTreeMap<&str, Option<&str>> = removed_tools(diff).collect();
+    if removed.is_empty() {
         return Vec::new();
     }
     let mut cases: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.cases {
         let mut names: Vec<&str> = named_tools(&case.expect).into_iter().map(|(_, name)| name).collect();
-        names.retain(|name| gone.contains_key(name));
+        names.retain(|name| removed.contains_key(name));
         names.sort_unstable();
         names.dedup();
         for name in names {
@@ -161,14 +161,14 @@ fn of_named_tools(file: &EvalFile, diff: &LockDiff) -> Vec<Effect> {
         .into_iter()
         .map(|(tool, cases)| Effect::NamesRemovedTool {
             tool: tool.to_owned(),
-            renamed_to: gone.get(tool).copied().flatten().map(str::to_owned),
+            renamed_to: removed.get(tool).copied().flatten().map(str::to_owned),
             cases,
         })
         .collect()
 }
 
-/// Returns what is gone, with the name that it may have now.
-fn gone(diff: &LockDiff) -> impl Iterator<Item = (&str, Option<&str>)> {
+/// Returns removed tools with their probable new names.
+fn removed_tools(diff: &LockDiff) -> impl Iterator<Item = (&str, Option<&str>)> {
     let removed = diff.removed.iter().map(|name| (name.as_str(), None));
     removed.chain(diff.renamed.iter().map(|pair| (pair.before.as_str(), Some(pair.now.as_str()))))
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn found(file: &EvalFile, before: Vec<Tool>, now: Vec<Tool>) -> Vec<String> {
-        let (before, now) = (Registry::of(before), Registry::of(now));
+        let (before, now) = (Registry::from_tools(before), Registry::from_tools(now));
         let diff = LockDiff::of(&ToolsLock::of(&before), &ToolsLock::of(&now), true);
         effects(file, &diff, &now).iter().map(Effect::sentence).collect()
     }
@@ -225,13 +225,13 @@ mod tests {
     #[case::same(tool("get_it", "a", "1.0.0"), "")]
     #[case::renamed(tool("fetch_it", "a", "1.0.0"), "its tool get_it is gone (renamed to fetch_it?)")]
     #[case::gone(tool("fetch_it", "b", "1.0.0"), "its tool get_it is gone")]
-    fn its_own_tool(#[case] now: Tool, #[case] effect: &str) {
+    fn detects_changes_of_the_files_tool(#[case] now: Tool, #[case] effect: &str) {
         let file = file("get-it", Tier::Golden, &[], None);
         assert_eq!(found(&file, vec![tool("get_it", "a", "1.0.0")], vec![now]).join("|"), effect);
     }
 
     #[test]
-    fn a_file_that_was_made_after_the_change_is_fresh() {
+    fn a_file_written_after_the_change_is_fresh() {
         let now = tool("t", "new", "2.0.0");
         let metadata = Metadata {
             description_hash: now.description_hash(),
@@ -246,17 +246,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_made_before_says_so_itself() {
+    fn metadata_shows_that_a_file_is_stale() {
         let metadata = Metadata { description_hash: Some("0123456789ab".to_owned()), ..Metadata::default() };
         let file = file("t", Tier::Golden, &["t"], Some(metadata));
         let now = vec![tool("t", "new", "1")];
         let hash = now[0].description_hash().expect("a hash");
-        let sentence = format!("made for description 0123456789ab of t, which is {hash} now");
+        let sentence = format!("written for description 0123456789ab of t, which is now {hash}");
         assert_eq!(found(&file, vec![tool("t", "old", "1")], now), [sentence]);
     }
 
     #[test]
-    fn a_tool_that_is_gone_is_named_in_cases_of_others() {
+    fn reports_cases_that_name_a_removed_tool() {
         let file = file("a", Tier::Labeled, &["b", "b"], None);
         let before = vec![tool("a", "a", "1"), tool("b", "b", "1")];
         assert_eq!(found(&file, before.clone(), vec![tool("a", "a", "1")]), ["1 case names b, which is gone"]);
@@ -268,7 +268,7 @@ mod tests {
     #[case(Tier::Labeled, 3, "")]
     #[case(Tier::Labeled, 4, "the registry grew from 2 to 4 tools: more of them may be acceptable")]
     #[case(Tier::Golden, 4, "")]
-    fn growth_touches_labeled_files(#[case] tier: Tier, #[case] size: usize, #[case] effect: &str) {
+    fn registry_growth_affects_labeled_files_only(#[case] tier: Tier, #[case] size: usize, #[case] effect: &str) {
         let tools = |size| ["a", "b", "c", "d"][..size].iter().map(|name| tool(name, name, "1")).collect::<Vec<_>>();
         assert_eq!(found(&file("a", tier, &[], None), tools(2), tools(size)).join("|"), effect);
     }

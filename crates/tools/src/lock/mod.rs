@@ -1,6 +1,6 @@
-//! The tool lock: what the agent's tools were when somebody last looked, kept beside the eval files.
+//! The tool lock: the agent's tools when last reviewed, stored next to the eval files.
 //!
-//! It holds hashes and versions, no texts, so that it is short in a review and says at once that something changed.
+//! It contains hashes and versions only, so that a review is short and changes are detected quickly.
 
 mod diff;
 mod effect;
@@ -16,42 +16,42 @@ use karat_core::registry::{Registry, Tool, ToolField};
 pub use diff::{FieldChange, LockDiff, NotComparable, Renamed, ToolChange};
 pub use effect::{Effect, StaleFile, ToolsDiff, effects};
 
-/// The only version of the format there is so far.
+/// Version of the lock format.
 pub const LOCK_VERSION: u64 = 1;
 
-/// The tools of an agent as they were at one time.
+/// The tools of an agent at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "karat tool lock")]
 pub struct ToolsLock {
-    /// Where this file's schema is, for editors.
+    /// JSON Schema of this file, for editors.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The version of this format.
+    /// Version of this format.
     #[schemars(range(min = 1, max = 1))]
     pub lock_version: u64,
-    /// The tools by their names.
+    /// Tools by name.
     pub tools: BTreeMap<String, LockedTool>,
 }
 
-/// A tool as it was.
+/// A locked tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("required" = ["descriptionHash", "schemaHash", "version"]))]
 pub struct LockedTool {
-    /// The first twelve hex digits of the description's SHA-256; null where there was none or it was unknown.
+    /// First twelve hex digits of the description's SHA-256; null if there was none or it was unknown.
     #[schemars(regex(pattern = "^[0-9a-f]{12}$"))]
     pub description_hash: Option<String>,
-    /// The same of the schema's canonical JSON.
+    /// First twelve hex digits of the SHA-256 of the schema's canonical JSON.
     #[schemars(regex(pattern = "^[0-9a-f]{12}$"))]
     pub schema_hash: Option<String>,
     pub version: Option<String>,
-    /// What was there but showed only when the source is run, so that it is compared with nothing.
+    /// Fields whose value was only known when the source is run; they are not compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<LockedField>,
 }
 
-/// What of a tool is locked.
+/// A locked field of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum LockedField {
@@ -63,7 +63,7 @@ pub enum LockedField {
 impl LockedField {
     pub const ALL: [LockedField; 3] = [LockedField::Description, LockedField::InputSchema, LockedField::Version];
 
-    /// Returns the name as the lock writes it.
+    /// Returns the name in the lock file.
     pub fn key(self) -> &'static str {
         match self {
             LockedField::Description => "description",
@@ -76,12 +76,12 @@ impl LockedField {
         Self::ALL.into_iter().find(|field| field.key() == key)
     }
 
-    /// Returns the name as a sentence says it.
+    /// Returns the name for messages.
     pub fn name(self) -> &'static str {
-        self.of_tool().name()
+        self.tool_field().name()
     }
 
-    fn of_tool(self) -> ToolField {
+    fn tool_field(self) -> ToolField {
         match self {
             LockedField::Description => ToolField::Description,
             LockedField::InputSchema => ToolField::InputSchema,
@@ -93,7 +93,7 @@ impl LockedField {
 impl LockedTool {
     fn of(tool: &Tool) -> Self {
         let unknown: Vec<LockedField> =
-            LockedField::ALL.into_iter().filter(|field| tool.unknown(field.of_tool()).is_some()).collect();
+            LockedField::ALL.into_iter().filter(|field| tool.unknown(field.tool_field()).is_some()).collect();
         Self {
             description_hash: tool.description_hash(),
             schema_hash: tool.schema_hash(),
@@ -110,21 +110,21 @@ impl LockedTool {
         }
     }
 
-    fn knows(&self, field: LockedField) -> bool {
+    fn is_known(&self, field: LockedField) -> bool {
         !self.unknown.contains(&field)
     }
 }
 
 impl ToolsLock {
-    /// Makes the lock of a registry; whether the registry is whole is for the caller to ask.
+    /// Creates the lock of a registry. The caller checks that the registry is complete.
     pub fn of(registry: &Registry) -> Self {
         let tools = registry.tools().iter().map(|tool| (tool.name.clone(), LockedTool::of(tool)));
         Self { schema: None, lock_version: LOCK_VERSION, tools: tools.collect() }
     }
 
-    /// Keeps what was locked of what is unknown or hidden now, and returns of how many tools: to know less of a tool is
-    /// no change of it.
-    pub fn keep_hidden(&mut self, before: &Self, diff: &LockDiff) -> usize {
+    /// Keeps the locked values of fields and tools that are unknown now, and returns the number of tools affected:
+    /// knowing less of a tool is not a change of it.
+    pub fn keep_unknown(&mut self, before: &Self, diff: &LockDiff) -> usize {
         let mut kept = 0;
         for hidden in &diff.not_comparable {
             let Some(old) = before.tools.get(&hidden.tool) else {
@@ -132,7 +132,7 @@ impl ToolsLock {
             };
             let now = self.tools.get(&hidden.tool).cloned();
             let mut tool = now.clone().unwrap_or_else(|| old.clone());
-            for &field in hidden.fields.iter().filter(|field| old.knows(**field)) {
+            for &field in hidden.fields.iter().filter(|field| old.is_known(**field)) {
                 match field {
                     LockedField::Description => tool.description_hash.clone_from(&old.description_hash),
                     LockedField::InputSchema => tool.schema_hash.clone_from(&old.schema_hash),
@@ -148,20 +148,20 @@ impl ToolsLock {
         kept
     }
 
-    /// Returns the file's text: the same for the same tools.
+    /// Returns the file's text, which is deterministic.
     pub fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Tells whether both lock the same tools, wherever their schemas are.
-    pub fn locks_the_same(&self, other: &Self) -> bool {
+    /// Whether both lock the same tools, ignoring `$schema`.
+    pub fn has_same_tools(&self, other: &Self) -> bool {
         self.tools == other.tools
     }
 }
 
 #[cfg(test)]
 pub(crate) mod strategy {
-    //! Locks of all kinds.
+    //! Strategies for locks.
 
     use proptest::collection::{btree_map, btree_set};
     use proptest::option;
@@ -203,7 +203,7 @@ mod tests {
     use karat_core::registry::{Known, ToolPlace, Unknown};
 
     #[test]
-    fn what_is_unknown_is_locked_as_such() {
+    fn locks_unknown_fields_as_unknown() {
         let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
         let unknown = Unknown { place, why: "a call".to_owned() };
         let tools = [
@@ -216,7 +216,7 @@ mod tests {
                 ..Tool::default()
             },
         ];
-        let text = ToolsLock::of(&Registry::of(tools)).text().expect("JSON");
+        let text = ToolsLock::of(&Registry::from_tools(tools)).text().expect("JSON");
         insta::assert_snapshot!(text, @r#"
         {
           "lockVersion": 1,

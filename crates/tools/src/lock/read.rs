@@ -1,4 +1,4 @@
-//! Reads a tool lock, strictly.
+//! Strict parser for a tool lock.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use karat_json::{
     Finding, ObjectReader, Path, Problems, parse, read_array, read_positive_count, read_string, read_word, type_name,
 };
 
-/// How long a hash is.
+/// Length of a hash.
 const HASH_DIGITS: usize = 12;
 
 impl ToolsLock {
-    /// Reads a lock; all that is wrong with it is found at once.
+    /// Parses a lock, or returns all problems.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
         let text = Finding::text_of(bytes)?;
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
@@ -30,11 +30,11 @@ fn read_lock(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
     let mut object = ObjectReader::open(value, path, problems)?;
     let lock_version = object.required("lockVersion", path, problems, read_positive_count);
     if let Some(version) = lock_version.filter(|version| *version > LOCK_VERSION) {
-        // What else a newer file holds is none of our business.
+        // A newer file may contain anything else.
         problems.at(
             &path.key("lockVersion"),
             format!(
-                "'lockVersion' is {version}, and this karat knows {LOCK_VERSION} only: a newer karat wrote the file"
+                "unsupported 'lockVersion' {version} (supported: {LOCK_VERSION}): the file was written by a newer karat"
             ),
         );
         return None;
@@ -50,7 +50,7 @@ fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
         problems.at(path, format!("{} must be an object, found {}", path.name(), type_name(value)));
         return None;
     };
-    // Every tool is read, so that every tool's problems are found.
+    // Collected first, so that the problems of all tools are reported.
     let tools: Vec<Option<(String, LockedTool)>> =
         map.iter().map(|(name, tool)| Some((name.clone(), read_tool(tool, &path.key(name), problems)?))).collect();
     tools.into_iter().collect()
@@ -70,7 +70,7 @@ fn read_tool(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
     Some(LockedTool { description_hash: description_hash?, schema_hash: schema_hash?, version: version?, unknown })
 }
 
-/// Reads a member that must be there, but may say that there is nothing.
+/// Reads a required member that may be null.
 fn or_null<T>(
     read: impl Fn(&Value, &Path<'_>, &mut Problems) -> Option<T>,
 ) -> impl Fn(&Value, &Path<'_>, &mut Problems) -> Option<Option<T>> {
@@ -83,7 +83,7 @@ fn read_hash(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
     if hash.len() == HASH_DIGITS && hash.bytes().all(is_digit) {
         return Some(hash);
     }
-    problems.at(path, format!("{} must be {HASH_DIGITS} digits of 0-9 and a-f, or null", path.name()));
+    problems.at(path, format!("{} must be {HASH_DIGITS} hex digits (0-9, a-f) or null", path.name()));
     None
 }
 
@@ -108,30 +108,30 @@ mod tests {
     #[case(r#"{"lockVersion": 1, "tools": {}, "tool": {}}"#, "unknown key 'tool'")]
     #[case(
         r#"{"lockVersion": 2, "gaps": 1}"#,
-        "'lockVersion' is 2, and this karat knows 1 only: a newer karat wrote the file"
+        "unsupported 'lockVersion' 2 (supported: 1): the file was written by a newer karat"
     )]
     #[case(
         r#"{"lockVersion": 1, "tools": {"a": {"descriptionHash": "x", "version": null}}}"#,
-        "'schemaHash' is missing|'descriptionHash' must be 12 digits of 0-9 and a-f, or null"
+        "'schemaHash' is missing|'descriptionHash' must be 12 hex digits (0-9, a-f) or null"
     )]
     #[case(
         r#"{"lockVersion": 1, "tools": {"a": {"descriptionHash": null, "schemaHash": null, "version": null, "unknown": ["name"]}}}"#,
         "'unknown'[0] cannot be 'name'"
     )]
-    fn what_is_wrong_is_said(#[case] text: &str, #[case] messages: &str) {
+    fn reports_all_problems(#[case] text: &str, #[case] messages: &str) {
         let findings = ToolsLock::read(text.as_bytes()).expect_err("invalid");
         let found: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(found.join("|"), messages);
     }
 
     #[test]
-    fn what_is_no_text_is_no_lock() {
+    fn rejects_invalid_utf8() {
         assert_eq!(ToolsLock::read(&[0xff]).expect_err("invalid")[0].message, "the file is not UTF-8");
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(lock in strategy::lock()) {
+        fn round_trips(lock in strategy::lock()) {
             let text = lock.text().expect("JSON");
             prop_assert_eq!(ToolsLock::read(text.as_bytes()), Ok(lock));
         }

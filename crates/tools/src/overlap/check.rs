@@ -1,54 +1,54 @@
-//! Finds what is valid in an overlap map and still likely wrong: names of no tool, one-sided overlaps, hollow clusters.
+//! Finds likely mistakes in a valid overlap map: unknown tools, one-sided overlaps, small clusters and so on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Cluster, OverlapEntry, OverlapMap, command_word};
+use super::{Cluster, OverlapEntry, OverlapMap, shell_quote};
 use karat_core::registry::Registry;
 use karat_json::Severity;
 use karat_json::nearest;
 
-/// From so many tools on, a map that says that everything overlaps says nothing.
-const MANY_TOOLS: usize = 50;
-/// Most tools of a large registry have at most so many neighbours and clusters.
-const USUAL_OVERLAPS: usize = 4;
-const USUAL_CLUSTERS: usize = 2;
-/// Not even a tool that many others lead to has more than these.
-const MOST_OVERLAPS: usize = 10;
-const MOST_CLUSTERS: usize = 5;
-/// Two tools are an overlap.
-const LEAST_MEMBERS: usize = 3;
+/// Number of tools from which a map is checked for density.
+const LARGE_REGISTRY_TOOLS: usize = 50;
+/// Most tools of a large registry have no more overlaps and clusters than these.
+const TYPICAL_OVERLAPS: usize = 4;
+const TYPICAL_CLUSTERS: usize = 2;
+/// Maximum even for a hub.
+const MAX_OVERLAPS: usize = 10;
+const MAX_CLUSTERS: usize = 5;
+/// Two tools are an overlap, not a cluster.
+const MIN_CLUSTER_SIZE: usize = 3;
 
-/// Something likely wrong in an overlap map.
+/// A likely mistake in an overlap map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlapFinding {
     pub rule: &'static str,
     pub severity: Severity,
-    /// Where in the map, as a JSON pointer.
+    /// JSON pointer into the map.
     pub pointer: String,
     /// A lower-case fragment.
     pub message: String,
     pub help: Option<String>,
 }
 
-/// A name that no tool has, or of which that is not known since a part of the registry could not be read.
+/// The registry has no tool of this name, or may have one in a part that could not be read.
 const UNKNOWN_TOOL: &str = "overlap-unknown-tool";
-/// An overlap that only one side declares.
+/// Only one side declares the overlap.
 const ASYMMETRIC: &str = "overlap-asymmetric";
-/// A tool that overlaps itself.
+/// A tool overlaps itself.
 const SELF: &str = "overlap-self";
-/// Something that is listed twice.
+/// A duplicate entry.
 const REPEATED: &str = "overlap-repeated";
-/// A cluster of fewer than three tools.
+/// A cluster has fewer than three tools.
 const SMALL_CLUSTER: &str = "overlap-small-cluster";
-/// A cluster that stands under a tool that is not in it.
+/// A cluster is declared under a tool that is not in it.
 const FOREIGN_CLUSTER: &str = "overlap-foreign-cluster";
-/// A map, or a tool of it, with more overlaps than anybody can tell apart.
+/// The map, or one of its tools, has too many overlaps.
 const DENSE: &str = "overlap-dense";
 
-/// All rules, by the names that a person sees.
+/// All rules by name.
 pub const OVERLAP_RULES: [&str; 7] = [ASYMMETRIC, DENSE, FOREIGN_CLUSTER, REPEATED, SELF, SMALL_CLUSTER, UNKNOWN_TOOL];
 
-/// Checks a map for itself and, where there is a registry, against its tools; in the order of the file.
+/// Checks a map, against the registry's tools if given; findings are in file order.
 pub fn check_overlaps(map: &OverlapMap, registry: Option<&Registry>) -> Vec<OverlapFinding> {
     let declared =
         map.entries.iter().flat_map(|entry| entry.overlaps.iter().map(|other| (&*entry.tool, &*other.tool))).collect();
@@ -59,7 +59,7 @@ pub fn check_overlaps(map: &OverlapMap, registry: Option<&Registry>) -> Vec<Over
     for (at, entry) in map.entries.iter().enumerate() {
         checker.tool(&entry.tool, checker.tool_pointer(at));
         if let Some(first) = seen.get(entry.tool.as_str()) {
-            let message = format!("'{}' has an entry already, number {}: put them together", entry.tool, first + 1);
+            let message = format!("duplicate entry for '{}': merge it with entry {}", entry.tool, first + 1);
             checker.warn(REPEATED, checker.tool_pointer(at), message, None);
         }
         seen.entry(&entry.tool).or_insert(at);
@@ -73,7 +73,7 @@ struct Checker<'c> {
     map: &'c OverlapMap,
     registry: Option<&'c Registry>,
     names: Option<Vec<&'c str>>,
-    /// What the file says, in the direction in which it says it.
+    /// Declared overlaps, by direction.
     declared: HashSet<(&'c str, &'c str)>,
     findings: Vec<OverlapFinding>,
 }
@@ -83,7 +83,7 @@ impl<'c> Checker<'c> {
         self.findings.push(OverlapFinding { rule, severity: Severity::Warning, pointer, message, help });
     }
 
-    /// Returns where an entry names its tool.
+    /// Returns the JSON pointer of an entry's tool name.
     fn tool_pointer(&self, entry: usize) -> String {
         match self.map.shape {
             super::Shape::ByTool => self.map.entry_pointer(entry),
@@ -101,12 +101,12 @@ impl<'c> Checker<'c> {
         };
         let near = nearest(tool, self.names.as_deref().unwrap_or_default());
         let help = near.map(|name| format!("did you mean '{name}'?"));
-        // What could not be read may hold the tool, so that nothing is claimed of it.
+        // The tool may be in a part of the registry that could not be read.
         let (severity, message) = if registry.gaps().is_empty() {
             (Severity::Error, format!("the registry has no tool '{tool}'"))
         } else {
             let message =
-                format!("'{tool}' is not known: the registry has no such tool, but not all of it could be read");
+                format!("the registry has no tool '{tool}', but not all of it could be read");
             (Severity::Warning, message)
         };
         self.findings.push(OverlapFinding { rule: UNKNOWN_TOOL, severity, pointer, message, help });
@@ -120,13 +120,13 @@ impl<'c> Checker<'c> {
             if other.tool == entry.tool {
                 self.warn(SELF, pointer, format!("'{}' overlaps itself", entry.tool), None);
             } else if !seen.insert(&other.tool) {
-                self.warn(REPEATED, pointer, format!("'{}' is listed twice", other.tool), None);
+                self.warn(REPEATED, pointer, format!("'{}' is a duplicate", other.tool), None);
             } else if !self.declared.contains(&(&*other.tool, &*entry.tool))
                 && self.is_known(&entry.tool)
                 && self.is_known(&other.tool)
             {
-                let message = format!("'{}' overlaps '{}', but not the other way round", entry.tool, other.tool);
-                let words = (command_word(&entry.tool), command_word(&other.tool));
+                let message = format!("'{}' overlaps '{}', but not vice versa", entry.tool, other.tool);
+                let words = (shell_quote(&entry.tool), shell_quote(&other.tool));
                 let help = format!("karat overlap add {} {}", words.0, words.1);
                 self.warn(ASYMMETRIC, pointer, message, Some(help));
             }
@@ -138,58 +138,58 @@ impl<'c> Checker<'c> {
         for (index, Cluster { tools, .. }) in entry.clusters.iter().enumerate() {
             let pointer = self.map.cluster_pointer(at, index);
             let mut members: BTreeSet<&str> = BTreeSet::new();
-            for (place, tool) in tools.iter().enumerate() {
-                let pointer = self.map.member_pointer(at, index, place);
+            for (index_in_cluster, tool) in tools.iter().enumerate() {
+                let pointer = self.map.member_pointer(at, index, index_in_cluster);
                 self.tool(tool, pointer.clone());
                 if !members.insert(tool) {
-                    self.warn(REPEATED, pointer, format!("'{tool}' is listed twice"), None);
+                    self.warn(REPEATED, pointer, format!("'{tool}' is a duplicate"), None);
                 }
             }
-            if members.len() < LEAST_MEMBERS {
+            if members.len() < MIN_CLUSTER_SIZE {
                 let found = members.len();
-                let message = format!("a cluster is of at least {LEAST_MEMBERS} tools, found {found}");
-                let help = (found == 2).then(|| "two tools are an overlap".to_owned());
+                let message = format!("a cluster needs at least {MIN_CLUSTER_SIZE} tools, found {found}");
+                let help = (found == 2).then(|| "declare two tools as an overlap".to_owned());
                 self.warn(SMALL_CLUSTER, pointer.clone(), message, help);
             }
             if !members.contains(entry.tool.as_str()) {
-                let message = format!("this cluster stands under '{}', which is not in it", entry.tool);
+                let message = format!("the cluster is declared under '{}', which is not in it", entry.tool);
                 self.warn(FOREIGN_CLUSTER, pointer.clone(), message, None);
             }
             if !seen.insert(members) {
-                self.warn(REPEATED, pointer, "a cluster of the same tools is listed twice".to_owned(), None);
+                self.warn(REPEATED, pointer, "duplicate cluster".to_owned(), None);
             }
         }
     }
 
-    /// Looks at a large registry's map as a whole: most tools have few neighbours, or the map tells nothing apart.
+    /// Checks the density of a large registry's map: a map in which most tools overlap is useless.
     fn density(&mut self) {
         let map = self.map;
         let mut tools: BTreeSet<&str> = map.entries.iter().map(|entry| entry.tool.as_str()).collect();
         tools.extend(map.pairs().flat_map(|(left, right)| [left, right]));
-        if self.registry.map_or(tools.len(), |registry| registry.tools().len()) < MANY_TOOLS {
+        if self.registry.map_or(tools.len(), |registry| registry.tools().len()) < LARGE_REGISTRY_TOOLS {
             return;
         }
         let counts = tools.iter().map(|tool| (*tool, map.neighbours(tool).count(), map.clusters_of(tool).count()));
         let counts: Vec<(&str, usize, usize)> = counts.collect();
-        let is_past =
-            |&&(_, overlaps, clusters): &&(&str, usize, usize)| overlaps > USUAL_OVERLAPS || clusters > USUAL_CLUSTERS;
-        let past = counts.iter().filter(is_past).count();
-        if past * 2 > counts.len() {
+        let is_dense =
+            |&&(_, overlaps, clusters): &&(&str, usize, usize)| overlaps > TYPICAL_OVERLAPS || clusters > TYPICAL_CLUSTERS;
+        let dense = counts.iter().filter(is_dense).count();
+        if dense * 2 > counts.len() {
             let message = format!(
-                "{past} of {} tools have more than {USUAL_OVERLAPS} overlaps or {USUAL_CLUSTERS} clusters: most tools of \
-                 a large registry have fewer, only hubs have more",
+                "{dense} of {} tools have more than {TYPICAL_OVERLAPS} overlaps or {TYPICAL_CLUSTERS} clusters: in a \
+                 large registry only a few hubs should",
                 counts.len()
             );
-            let help = "keep the neighbours that a person would really take for each other".to_owned();
+            let help = "keep only the overlaps that a person could confuse".to_owned();
             self.warn(DENSE, String::new(), message, Some(help));
         }
         for (tool, overlaps, clusters) in counts {
-            if overlaps > MOST_OVERLAPS || clusters > MOST_CLUSTERS {
+            if overlaps > MAX_OVERLAPS || clusters > MAX_CLUSTERS {
                 let entry = map.entries.iter().position(|entry| entry.tool == tool);
                 let pointer = entry.map(|entry| self.tool_pointer(entry)).unwrap_or_default();
                 let message = format!(
-                    "'{tool}' has {overlaps} overlaps and {clusters} clusters: a hub may have more than others, but not \
-                     more than {MOST_OVERLAPS} and {MOST_CLUSTERS}"
+                    "'{tool}' has {overlaps} overlaps and {clusters} clusters: even a hub should \
+                     have at most {MAX_OVERLAPS} and {MAX_CLUSTERS}"
                 );
                 self.warn(DENSE, pointer, message, None);
             }
@@ -207,10 +207,10 @@ mod tests {
     use karat_json::locate;
 
     fn registry(names: &[&str]) -> Registry {
-        Registry::of(names.iter().map(|&name| Tool { name: name.to_owned(), ..Tool::default() }))
+        Registry::from_tools(names.iter().map(|&name| Tool { name: name.to_owned(), ..Tool::default() }))
     }
 
-    /// Returns rule, pointer and message of each finding; every pointer leads somewhere.
+    /// Returns rule, pointer and message of each finding, and asserts that every pointer is valid.
     fn found(map: &Value, registry: Option<&Registry>) -> Vec<(&'static str, String, String)> {
         let text = map.to_string();
         let map = OverlapMap::read(text.as_bytes()).expect("valid");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_map_has_no_findings() {
+    fn a_valid_map_has_no_findings() {
         let map = json!({
             "$schema": "x",
             "a": {"overlaps": ["b"], "clusters": [["a", "b", "c"]], "reason": "alike"},
@@ -235,30 +235,30 @@ mod tests {
     }
 
     #[rstest]
-    #[case(json!({"a": {"overlaps": ["b"]}}), ASYMMETRIC, "/a/overlaps/0", "'a' overlaps 'b', but not the other way round")]
+    #[case(json!({"a": {"overlaps": ["b"]}}), ASYMMETRIC, "/a/overlaps/0", "'a' overlaps 'b', but not vice versa")]
     #[case(json!({"a": {"overlaps": ["a"]}}), SELF, "/a/overlaps/0", "'a' overlaps itself")]
-    #[case(json!({"a": {"overlaps": ["b", "b"]}, "b": {"overlaps": ["a"]}}), REPEATED, "/a/overlaps/1", "'b' is listed twice")]
-    #[case(json!({"a": {"clusters": [["a", "b", "b"]]}}), REPEATED, "/a/clusters/0/2", "'b' is listed twice")]
-    #[case(json!({"a": {"clusters": [["a", "b"]]}}), SMALL_CLUSTER, "/a/clusters/0", "a cluster is of at least 3 tools, found 2")]
-    #[case(json!({"a": {"clusters": [["b", "c", "d"]]}}), FOREIGN_CLUSTER, "/a/clusters/0", "this cluster stands under 'a', which is not in it")]
-    #[case(json!({"a": {"clusters": [["a", "b", "c"], ["c", "b", "a"]]}}), REPEATED, "/a/clusters/1", "a cluster of the same tools is listed twice")]
-    #[case(json!({"tools": [{"tool": "a"}, {"tool": "a"}]}), REPEATED, "/tools/1/tool", "'a' has an entry already, number 1: put them together")]
-    #[case(json!({"tools": [{"tool": "a", "overlaps": [{"tool": "b"}]}]}), ASYMMETRIC, "/tools/0/overlaps/0/tool", "'a' overlaps 'b', but not the other way round")]
-    #[case(json!({"tools": [{"tool": "a", "clusters": [{"tools": ["a", "a", "b", "c"]}]}]}), REPEATED, "/tools/0/clusters/0/tools/1", "'a' is listed twice")]
-    fn findings(#[case] map: Value, #[case] rule: &'static str, #[case] pointer: &str, #[case] message: &str) {
+    #[case(json!({"a": {"overlaps": ["b", "b"]}, "b": {"overlaps": ["a"]}}), REPEATED, "/a/overlaps/1", "'b' is a duplicate")]
+    #[case(json!({"a": {"clusters": [["a", "b", "b"]]}}), REPEATED, "/a/clusters/0/2", "'b' is a duplicate")]
+    #[case(json!({"a": {"clusters": [["a", "b"]]}}), SMALL_CLUSTER, "/a/clusters/0", "a cluster needs at least 3 tools, found 2")]
+    #[case(json!({"a": {"clusters": [["b", "c", "d"]]}}), FOREIGN_CLUSTER, "/a/clusters/0", "the cluster is declared under 'a', which is not in it")]
+    #[case(json!({"a": {"clusters": [["a", "b", "c"], ["c", "b", "a"]]}}), REPEATED, "/a/clusters/1", "duplicate cluster")]
+    #[case(json!({"tools": [{"tool": "a"}, {"tool": "a"}]}), REPEATED, "/tools/1/tool", "duplicate entry for 'a': merge it with entry 1")]
+    #[case(json!({"tools": [{"tool": "a", "overlaps": [{"tool": "b"}]}]}), ASYMMETRIC, "/tools/0/overlaps/0/tool", "'a' overlaps 'b', but not vice versa")]
+    #[case(json!({"tools": [{"tool": "a", "clusters": [{"tools": ["a", "a", "b", "c"]}]}]}), REPEATED, "/tools/0/clusters/0/tools/1", "'a' is a duplicate")]
+    fn reports_findings(#[case] map: Value, #[case] rule: &'static str, #[case] pointer: &str, #[case] message: &str) {
         let all = found(&map, None);
         assert!(all.contains(&(rule, pointer.to_owned(), message.to_owned())), "{all:?}");
     }
 
     #[test]
-    fn a_one_sided_overlap_comes_with_its_fix() {
+    fn suggests_a_fix_for_a_one_sided_overlap() {
         let map = OverlapMap::read(br#"{"a b": {"overlaps": ["b"]}}"#).expect("valid");
         let help = check_overlaps(&map, None)[0].help.clone();
         assert_eq!(help.as_deref(), Some("karat overlap add 'a b' b"));
     }
 
     #[test]
-    fn a_tool_that_the_registry_lacks_is_an_error_unless_parts_of_it_are_missing() {
+    fn an_unknown_tool_is_an_error_unless_the_registry_has_gaps() {
         let map = json!({"get_wether": {"overlaps": ["b"]}, "b": {"overlaps": ["get_wether"]}});
         let mut registry = registry(&["get_weather", "b"]);
         let all = found(&map, Some(&registry));
@@ -272,7 +272,7 @@ mod tests {
         assert!(check_overlaps(&map, Some(&registry)).iter().all(|finding| finding.severity == Severity::Warning));
     }
 
-    /// A ring in which every tool overlaps those that follow it.
+    /// Returns a ring in which every tool overlaps its nearest tools on both sides.
     fn ring(tools: usize, following: usize) -> Value {
         let name = |tool: usize| format!("t{:03}", tool % tools);
         let entry = |tool: usize| {
@@ -288,7 +288,7 @@ mod tests {
     #[case(ring(50, 2), 0)]
     #[case(ring(50, 3), 1)]
     #[case(ring(50, 6), 51)]
-    fn a_large_map_is_sparse(#[case] map: Value, #[case] count: usize) {
+    fn a_large_map_must_be_sparse(#[case] map: Value, #[case] count: usize) {
         let all = found(&map, None);
         assert!(all.iter().all(|(rule, _, _)| *rule == DENSE));
         assert_eq!(all.len(), count, "{:?}", all.first());

@@ -1,17 +1,17 @@
-//! Which cases cover which overlaps: the one rule that checks, coverage and the drafting of cases share.
+//! Which cases cover which overlaps: shared by checks, coverage and drafting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OverlapMap;
 use karat_core::case::{Case, Difficulty};
 
-/// Tells whether a case covers the overlap of two tools: it is ambiguous, and its acceptable sets name both.
+/// Whether a case covers the overlap of two tools: it is ambiguous, and its acceptable sets contain both.
 pub fn covers_pair(case: &Case, left: &str, right: &str) -> bool {
     is_ambiguous(case) && names(case, left) && names(case, right)
 }
 
-/// Tells whether a case covers a cluster: one of its acceptable sets, or its list of tools to be called, holds all
-/// members. Only cases of labeled files count, which the caller sees to.
+/// Whether a case covers a cluster: one of its acceptable sets, or its expected calls, contain all members. The caller
+/// passes only cases of labeled files.
 pub fn covers_cluster(case: &Case, cluster: &BTreeSet<String>) -> bool {
     tool_sets(case).any(|set| set.len() >= cluster.len() && cluster.iter().all(|tool| set.contains(tool)))
 }
@@ -24,17 +24,17 @@ fn names(case: &Case, tool: &str) -> bool {
     case.expect.tools_acceptable.iter().flatten().flatten().any(|name| name == tool)
 }
 
-/// Returns the sets of tools that are right for a case.
+/// Returns the tool sets that a case accepts.
 fn tool_sets(case: &Case) -> impl Iterator<Item = &Vec<String>> {
     case.expect.tools_acceptable.iter().flatten().chain(&case.expect.tools_called)
 }
 
-/// The declared overlaps and clusters that no case has covered yet.
+/// Declared overlaps and clusters without a covering case so far.
 ///
-/// A case is compared with the neighbours of the tools that it names, not with the whole map.
+/// A case is compared with the neighbours of its tools only, not with the whole map.
 #[derive(Debug, Clone)]
 pub struct Uncovered<'m> {
-    /// By the smaller name.
+    /// Keyed by the smaller name.
     pairs: BTreeMap<&'m str, BTreeSet<&'m str>>,
     clusters: BTreeSet<&'m BTreeSet<String>>,
 }
@@ -48,8 +48,8 @@ impl<'m> Uncovered<'m> {
         Self { pairs, clusters: map.clusters().collect() }
     }
 
-    /// Takes out the overlaps that a case covers.
-    pub fn take_pairs(&mut self, case: &Case) {
+    /// Removes the overlaps that a case covers.
+    pub fn remove_covered_pairs(&mut self, case: &Case) {
         if self.pairs.is_empty() || !is_ambiguous(case) {
             return;
         }
@@ -62,20 +62,20 @@ impl<'m> Uncovered<'m> {
         }
     }
 
-    /// Takes out the clusters that a case of a labeled file covers.
-    pub fn take_clusters(&mut self, case: &Case) {
+    /// Removes the clusters that a case of a labeled file covers.
+    pub fn remove_covered_clusters(&mut self, case: &Case) {
         if self.clusters.is_empty() || tool_sets(case).all(Vec::is_empty) {
             return;
         }
         self.clusters.retain(|cluster| !covers_cluster(case, cluster));
     }
 
-    /// Returns the overlaps without a case, each once, the smaller name first.
+    /// Returns the uncovered overlaps, each once, smaller name first.
     pub fn pairs(&self) -> impl Iterator<Item = (&'m str, &'m str)> {
         self.pairs.iter().flat_map(|(&tool, others)| others.iter().map(move |&other| (tool, other)))
     }
 
-    /// Returns the clusters without a case.
+    /// Returns the uncovered clusters.
     pub fn clusters(&self) -> impl Iterator<Item = &'m BTreeSet<String>> {
         self.clusters.iter().copied()
     }
@@ -112,7 +112,7 @@ mod tests {
     #[case::one_tool(Difficulty::Ambiguous, &[vec!["a"], vec!["__none__"]], false)]
     #[case::not_ambiguous(Difficulty::Straightforward, &[vec!["a", "b"]], false)]
     #[case::another_name(Difficulty::Ambiguous, &[vec!["a"], vec!["b2"]], false)]
-    fn pairs(#[case] difficulty: Difficulty, #[case] sets: &[Vec<&str>], #[case] covered: bool) {
+    fn covers_pairs(#[case] difficulty: Difficulty, #[case] sets: &[Vec<&str>], #[case] covered: bool) {
         assert_eq!(covers_pair(&case(difficulty, sets), "a", "b"), covered);
         assert_eq!(covers_pair(&case(difficulty, sets), "b", "a"), covered);
     }
@@ -120,14 +120,14 @@ mod tests {
     #[rstest]
     #[case::more(&[vec!["d", "c", "b", "a"]], true)]
     #[case::over_two_sets(&[vec!["a", "b"], vec!["c"]], false)]
-    fn clusters(#[case] sets: &[Vec<&str>], #[case] covered: bool) {
+    fn covers_clusters(#[case] sets: &[Vec<&str>], #[case] covered: bool) {
         let cluster = ["a", "b", "c"].map(str::to_owned).into();
         assert_eq!(covers_cluster(&case(Difficulty::Edge, sets), &cluster), covered);
     }
 
     proptest! {
         #[test]
-        fn what_is_left_is_what_no_case_covers(
+        fn leaves_exactly_the_uncovered(
             declared in prop::collection::vec(("[a-e]", "[a-e]"), 0..6),
             clusters in prop::collection::vec(prop::collection::vec("[a-e]", 1..4), 0..4),
             cases in prop::collection::vec(prop::collection::vec(prop::collection::vec("[a-e]", 0..4), 0..3), 0..4),
@@ -141,14 +141,14 @@ mod tests {
             let of_clusters = OverlapEntry { tool: "a".to_owned(), clusters, ..OverlapEntry::default() };
             let map = OverlapMap::of(Shape::List, entries.chain([of_clusters]).collect(), String::new());
             let cases: Vec<Case> = cases.into_iter().map(|sets| {
-                let mut made = case(Difficulty::Ambiguous, &[]);
-                made.expect.tools_acceptable = Some(sets);
-                made
+                let mut one = case(Difficulty::Ambiguous, &[]);
+                one.expect.tools_acceptable = Some(sets);
+                one
             }).collect();
             let mut uncovered = Uncovered::of(&map);
             for case in &cases {
-                uncovered.take_pairs(case);
-                uncovered.take_clusters(case);
+                uncovered.remove_covered_pairs(case);
+                uncovered.remove_covered_clusters(case);
             }
             let pairs: Vec<_> = map
                 .pairs()

@@ -1,4 +1,4 @@
-//! Edits of an overlap map that keep its formatting, and the way from the second shape to the first.
+//! Edits of an overlap map that preserve its formatting, and conversion from the list form.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,17 @@ use super::read::SCHEMA;
 use super::{OverlapEntry, OverlapMap, Shape};
 use karat_json::{EditError, Finding, JsonText, Side, pointer_key};
 
-/// What joins two reasons of one entry.
-const BETWEEN_REASONS: &str = "; ";
+/// Separator of reasons.
+const REASON_SEPARATOR: &str = "; ";
 
-/// A map under edit; it is of the first shape.
+/// An editable map in the by-tool form.
 #[derive(Debug, Clone)]
 pub struct OverlapEditor {
     json: JsonText,
     changes: Vec<OverlapChange>,
 }
 
-/// One thing that an edit did.
+/// A change made by an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OverlapChange {
     OverlapAdded { tool: String, other: String },
@@ -29,40 +29,40 @@ pub enum OverlapChange {
     EntryRemoved { tool: String },
 }
 
-/// Why a map was not edited.
+/// Why a map cannot be edited.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OverlapEditError {
     #[error("the overlap map is invalid")]
     Invalid(Vec<Finding>),
-    #[error("the overlap map is a list under 'tools', which is read but not edited")]
+    #[error("cannot edit an overlap map in the list form (a list under 'tools')")]
     ListShape,
     #[error("cannot edit the overlap map: {0}")]
     Edit(#[from] EditError),
 }
 
 impl OverlapEditor {
-    /// Begins an empty map.
+    /// Creates an empty map.
     pub fn empty() -> Self {
         Self { json: JsonText::of(&json!({})), changes: Vec::new() }
     }
 
-    /// Begins to edit a map of the first shape.
+    /// Opens a map in the by-tool form.
     pub fn open(bytes: &[u8]) -> Result<Self, OverlapEditError> {
         let map = OverlapMap::read(bytes).map_err(OverlapEditError::Invalid)?;
         if map.shape == Shape::List {
             return Err(OverlapEditError::ListShape);
         }
-        // Both are sure after it was read.
+        // Valid UTF-8 and JSON, since it was read above.
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let json =
             JsonText::read(text).map_err(|error| OverlapEditError::Invalid(vec![Finding::syntax(text, error)]))?;
         Ok(Self { json, changes: Vec::new() })
     }
 
-    /// Begins with a map of the second shape, laid out anew in the first; with what has no place there.
+    /// Converts a map to the by-tool form; also returns descriptions of what that form cannot express.
     pub fn convert(bytes: &[u8]) -> Result<(Self, Vec<String>), OverlapEditError> {
         let map = OverlapMap::read(bytes).map_err(OverlapEditError::Invalid)?;
-        let (mut value, lost) = in_first_shape(&map);
+        let (mut value, lost) = to_by_tool(&map);
         let link = serde_json::from_slice::<Value>(bytes).ok().and_then(|mut tree| Some(tree.get_mut(SCHEMA)?.take()));
         if let (Some(link @ Value::String(_)), Value::Object(entries)) = (link, &mut value) {
             entries.shift_insert(0, SCHEMA.to_owned(), link);
@@ -94,15 +94,17 @@ impl OverlapEditor {
         Ok(())
     }
 
-    /// Says why a tool's neighbours are taken for it; what is said already stays.
+    /// Adds a reason why a tool's neighbours are confused with it; existing reasons are kept.
     pub fn add_reason(&mut self, tool: &str, reason: &str) -> Result<(), OverlapEditError> {
         let pointer = format!("/{}", pointer_key(tool));
         let Some(entry) = self.entry(tool) else {
             return Ok(());
         };
         let reason = match entry.reason {
-            Some(said) if said.split(BETWEEN_REASONS).any(|one| one == reason) || said == reason => return Ok(()),
-            Some(said) => format!("{said}{BETWEEN_REASONS}{reason}"),
+            Some(existing) if existing.split(REASON_SEPARATOR).any(|one| one == reason) || existing == reason => {
+                return Ok(());
+            }
+            Some(existing) => format!("{existing}{REASON_SEPARATOR}{reason}"),
             None => reason.to_owned(),
         };
         if self.has(tool, "reason") {
@@ -114,41 +116,41 @@ impl OverlapEditor {
         Ok(())
     }
 
-    /// Takes an overlap back in both directions.
+    /// Removes an overlap in both directions.
     pub fn remove(&mut self, tool: &str, other: &str) -> Result<(), OverlapEditError> {
         for (tool, other) in [(tool, other), (other, tool)] {
             let found = |entry: &OverlapEntry| entry.overlaps.iter().rposition(|found| found.tool == other);
             let mut is_removed = false;
-            // It may be listed twice.
+            // It may be a duplicate.
             while let Some(index) = self.entry(tool).as_ref().and_then(found) {
                 self.json.remove(&format!("/{}/overlaps/{index}", pointer_key(tool)))?;
                 is_removed = true;
             }
             if is_removed {
                 self.changes.push(OverlapChange::OverlapRemoved { tool: tool.to_owned(), other: other.to_owned() });
-                self.tidy(tool, "overlaps")?;
+                self.remove_empty(tool, "overlaps")?;
             }
         }
         Ok(())
     }
 
-    /// Takes a cluster back wherever it is declared.
+    /// Removes a cluster from all entries.
     pub fn remove_cluster(&mut self, members: &[String]) -> Result<(), OverlapEditError> {
         let tools: Vec<String> = self.entries().into_iter().map(|entry| entry.tool).collect();
         for tool in tools {
-            let places = self.clusters_of(&tool, members);
-            for index in places.iter().rev() {
+            let indices = self.clusters_of(&tool, members);
+            for index in indices.iter().rev() {
                 self.json.remove(&format!("/{}/clusters/{index}", pointer_key(&tool)))?;
             }
-            if !places.is_empty() {
+            if !indices.is_empty() {
                 self.changes.push(OverlapChange::ClusterRemoved { tool: tool.clone(), members: members.to_vec() });
-                self.tidy(&tool, "clusters")?;
+                self.remove_empty(&tool, "clusters")?;
             }
         }
         Ok(())
     }
 
-    /// Returns what was changed so far.
+    /// Returns the changes so far.
     pub fn changes(&self) -> &[OverlapChange] {
         &self.changes
     }
@@ -158,7 +160,7 @@ impl OverlapEditor {
     }
 
     fn entries(&self) -> Vec<OverlapEntry> {
-        // Every edit leaves a map that can be read.
+        // Every edit leaves a valid map.
         OverlapMap::read(self.json.text().as_bytes()).map(|map| map.entries).unwrap_or_default()
     }
 
@@ -166,12 +168,12 @@ impl OverlapEditor {
         self.entries().into_iter().find(|entry| entry.tool == tool)
     }
 
-    /// Tells whether an entry has a key, be it null.
+    /// Whether an entry has a key, even if null.
     fn has(&self, tool: &str, key: &str) -> bool {
         karat_json::locate(self.json.text(), &format!("/{}/{key}", pointer_key(tool))).is_some()
     }
 
-    /// Returns the places of a tool's clusters that are of just these members.
+    /// Returns the indices of a tool's clusters with exactly these members.
     fn clusters_of(&self, tool: &str, members: &[String]) -> Vec<usize> {
         let members: BTreeSet<&String> = members.iter().collect();
         let clusters = self.entry(tool).map(|entry| entry.clusters).unwrap_or_default();
@@ -179,7 +181,7 @@ impl OverlapEditor {
         same.map(|(index, _)| index).collect()
     }
 
-    /// Adds an element to a list of a tool's entry, and the list and the entry where they are missing.
+    /// Appends an element to a list of a tool's entry, and creates the list and the entry if missing.
     fn push(&mut self, tool: &str, key: &str, value: &Value) -> Result<(), EditError> {
         let pointer = format!("/{}", pointer_key(tool));
         let list = format!("{pointer}/{key}");
@@ -191,20 +193,20 @@ impl OverlapEditor {
             return self.json.insert(&pointer, key, &json!([value]), side);
         }
         match self.json.append(&list, value) {
-            // A list that is null is none.
+            // A null list counts as missing.
             Err(EditError::WrongType { .. }) => self.json.replace(&list, &json!([value])),
             appended => appended,
         }
     }
 
-    /// Clusters stand behind overlaps, but before a reason that is all there is.
+    /// Clusters follow overlaps, but precede a reason without overlaps.
     fn cluster_side(&self, tool: &str) -> Side {
         let has_only_reason = self.has(tool, "reason") && !self.has(tool, "overlaps");
         if has_only_reason { Side::First } else { Side::Last }
     }
 
-    /// Takes away a list that became empty, and then the entry if nothing is left in it.
-    fn tidy(&mut self, tool: &str, key: &str) -> Result<(), EditError> {
+    /// Removes an empty list, and then the entry if it is empty.
+    fn remove_empty(&mut self, tool: &str, key: &str) -> Result<(), EditError> {
         let Some(entry) = self.entry(tool) else {
             return Ok(());
         };
@@ -220,15 +222,15 @@ impl OverlapEditor {
     }
 }
 
-/// Returns a map in the first shape, and what that shape has no place for.
-fn in_first_shape(map: &OverlapMap) -> (Value, Vec<String>) {
+/// Converts a map to the by-tool form, and lists what that form cannot express.
+fn to_by_tool(map: &OverlapMap) -> (Value, Vec<String>) {
     let mut lost = Vec::new();
     let mut entries: Map<String, Value> = Map::new();
     for entry in &map.entries {
         let OverlapEntry { tool, overlaps, clusters, reason } = entry;
         let mut reasons: Vec<&str> = reason.as_deref().into_iter().collect();
         for other in overlaps {
-            reasons.extend(other.reason.as_deref().filter(|said| !reasons.contains(said)));
+            reasons.extend(other.reason.as_deref().filter(|reason| !reasons.contains(reason)));
             if let Some(weight) = other.weight {
                 lost.push(format!("the weight {weight} of the overlap of '{tool}' with '{}'", other.tool));
             }
@@ -237,15 +239,15 @@ fn in_first_shape(map: &OverlapMap) -> (Value, Vec<String>) {
             lost.push(format!("the name '{name}' of a cluster of '{tool}'"));
         }
         let written = entries.entry(tool.clone()).or_insert_with(|| json!({}));
-        // An entry that stands twice is put together.
+        // Duplicate entries are merged.
         extend(written, "overlaps", overlaps.iter().map(|other| json!(other.tool)));
         extend(written, "clusters", clusters.iter().map(|cluster| json!(cluster.tools)));
-        let said = written.get("reason").and_then(Value::as_str).map(str::to_owned);
-        let reasons: Vec<&str> = said.as_deref().into_iter().chain(reasons).collect();
+        let existing = written.get("reason").and_then(Value::as_str).map(str::to_owned);
+        let reasons: Vec<&str> = existing.as_deref().into_iter().chain(reasons).collect();
         if !reasons.is_empty() {
-            // Reasons stand last.
+            // Reasons come last.
             written.as_object_mut().map(|written| written.shift_remove("reason"));
-            written["reason"] = json!(reasons.join(BETWEEN_REASONS));
+            written["reason"] = json!(reasons.join(REASON_SEPARATOR));
         }
     }
     (Value::Object(entries), lost)
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlap_is_declared_in_both_directions_once() {
+    fn declares_an_overlap_in_both_directions_once() {
         let text = edited(MAP, |map| map.add("a", "c"));
         insta::assert_snapshot!(text, @r#"
         {
@@ -291,13 +293,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_goes_unless_it_has_a_reason() {
+    fn removes_empty_entries_without_a_reason() {
         let text = edited(MAP, |map| map.remove("a", "b"));
         assert_eq!(text, "{\n  \"a\": {\"reason\": \"alike\"}\n}\n");
     }
 
     #[test]
-    fn a_cluster_is_in_the_entry_of_each_member() {
+    fn declares_a_cluster_in_each_members_entry() {
         let members = ["a", "c", "b"].map(str::to_owned);
         let text = edited(MAP, |map| map.add_cluster(&members));
         insta::assert_snapshot!(text, @r#"
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_joined_and_said_once() {
+    fn joins_reasons_without_duplicates() {
         let text = edited(MAP, |map| map.add_reason("a", "both read"));
         assert!(text.contains(r#""reason": "alike; both read""#), "{text}");
         assert_eq!(edited(&text, |map| map.add_reason("a", "alike")), text);
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_null_is_none() {
+    fn treats_a_null_list_as_missing() {
         let text = edited("{\"a\": {\"overlaps\": null, \"reason\": null}}", |map| {
             map.add("a", "b")?;
             map.add_reason("a", "alike")
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_shape_is_converted_and_what_is_lost_is_said() {
+    fn converts_the_list_form_and_reports_losses() {
         let text = r#"{"$schema": "x", "tools": [
             {"tool": "a", "overlaps": [{"tool": "b", "reason": "both read", "weight": 0.5}, {"tool": "c", "reason": "both read"}],
              "clusters": [{"name": "readers", "tools": ["a", "b", "c"]}], "reason": "alike"},
@@ -354,7 +356,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn additions_are_symmetric_and_can_be_taken_back(pairs in prop::collection::vec(("[a-d/~]{1,2}", "[a-d/~]{1,2}"), 0..8)) {
+        fn additions_are_symmetric_and_reversible(pairs in prop::collection::vec(("[a-d/~]{1,2}", "[a-d/~]{1,2}"), 0..8)) {
             let mut editor = OverlapEditor::empty();
             let pairs: Vec<_> = pairs.into_iter().filter(|(tool, other)| tool != other).collect();
             for (tool, other) in &pairs {

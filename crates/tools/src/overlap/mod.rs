@@ -1,4 +1,4 @@
-//! The overlap map: which tools are easily taken for each other, and which belong together.
+//! The overlap map: which tools are easily confused, and which belong together.
 
 mod check;
 mod cover;
@@ -10,7 +10,7 @@ mod suggest;
 pub use check::{OVERLAP_RULES, OverlapFinding, check_overlaps};
 pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
 pub use shape::OverlapMapSchema;
-pub use suggest::{Suggestion, Suggestions, USUALLY_ALIKE, suggest};
+pub use suggest::{Suggestion, Suggestions, DEFAULT_MIN_SIMILARITY, suggest};
 
 pub use cover::{Uncovered, covers_cluster, covers_pair};
 
@@ -18,28 +18,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_json::pointer_key;
 
-/// What is declared, in the order of the file.
+/// The declared overlaps and clusters, in file order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OverlapMap {
     pub shape: Shape,
     pub entries: Vec<OverlapEntry>,
-    /// The first twelve hex digits of the file's SHA-256, which eval files carry as `overlapMapVersion`.
+    /// First twelve hex digits of the file's SHA-256; eval files record it as `overlapMapVersion`.
     pub version: String,
     neighbours: BTreeMap<String, BTreeSet<String>>,
     clusters: BTreeSet<BTreeSet<String>>,
 }
 
-/// How the file is laid out.
+/// The form of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// An object with a key for each tool; the shape that is written.
+    /// An object with a key per tool; the form that karat writes.
     #[default]
     ByTool,
-    /// A list under `tools`, with a reason and a weight for each overlap and names for clusters.
+    /// A list under `tools`, with a reason and a weight per overlap and names for clusters.
     List,
 }
 
-/// What is declared of one tool.
+/// The declarations of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OverlapEntry {
     pub tool: String,
@@ -48,7 +48,7 @@ pub struct OverlapEntry {
     pub reason: Option<String>,
 }
 
-/// A tool that is easily taken for the entry's.
+/// A tool that is easily confused with the entry's tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Neighbour {
     pub tool: String,
@@ -64,7 +64,7 @@ pub struct Cluster {
 }
 
 impl OverlapMap {
-    /// Makes a map of entries.
+    /// Creates a map from entries.
     pub fn of(shape: Shape, entries: Vec<OverlapEntry>, version: String) -> Self {
         let mut neighbours: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut clusters = BTreeSet::new();
@@ -74,34 +74,34 @@ impl OverlapMap {
                 neighbours.entry(tool.clone()).or_default().insert(entry.tool.clone());
             }
             let all = entry.clusters.iter().map(|cluster| cluster.tools.iter().cloned().collect());
-            // One of no tools could never be covered.
+            // An empty cluster could never be covered.
             clusters.extend(all.filter(|cluster: &BTreeSet<String>| !cluster.is_empty()));
         }
         Self { shape, entries, version, neighbours, clusters }
     }
 
-    /// Returns a tool's distinct neighbours, whichever side declares them: the formula's O is their number.
+    /// Returns a tool's distinct neighbours, declared by either side: O in the formula of wanted cases.
     pub fn neighbours(&self, tool: &str) -> impl Iterator<Item = &str> {
         self.neighbours.get(tool).into_iter().flatten().map(String::as_str)
     }
 
-    /// Tells whether either of two tools declares the other.
+    /// Whether either of two tools declares the other.
     pub fn are_neighbours(&self, left: &str, right: &str) -> bool {
         self.neighbours.get(left).is_some_and(|others| others.contains(right))
     }
 
-    /// Returns all pairs of neighbours, each once, the smaller name first.
+    /// Returns all pairs of neighbours, each once, smaller name first.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.neighbours.iter().flat_map(|(tool, others)| others.iter().map(move |other| (tool, other)));
         pairs.filter(|(tool, other)| tool < other).map(|(tool, other)| (tool.as_str(), other.as_str()))
     }
 
-    /// Returns the distinct clusters by their members.
+    /// Returns the distinct clusters.
     pub fn clusters(&self) -> impl Iterator<Item = &BTreeSet<String>> {
         self.clusters.iter()
     }
 
-    /// Returns the distinct clusters that hold a tool: the formula's C is their number.
+    /// Returns the distinct clusters that contain a tool: C in the formula of wanted cases.
     pub fn clusters_of(&self, tool: &str) -> impl Iterator<Item = &BTreeSet<String>> {
         self.clusters.iter().filter(move |cluster| cluster.contains(tool))
     }
@@ -134,8 +134,8 @@ impl OverlapMap {
     }
 }
 
-/// Returns a name as a shell takes it for one word.
-pub fn command_word(name: &str) -> String {
+/// Quotes a name for a shell if needed.
+pub fn shell_quote(name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@+".contains(letter);
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
         return name.to_owned();
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_directions_are_one_overlap_and_equal_clusters_are_one() {
+    fn merges_both_directions_and_equal_clusters() {
         let text = r#"{
             "a": {"overlaps": ["b", "c"], "clusters": [["a", "b", "c"]], "reason": "alike"},
             "b": {"overlaps": ["a"], "clusters": [["c", "b", "a"], ["b", "d", "e"]]}
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn both_shapes_say_the_same() {
+    fn both_forms_are_equivalent() {
         let by_tool = r#"{"a": {"overlaps": ["b"], "clusters": [["a", "b", "c"]]}}"#;
         let list = r#"{"tools": [{"tool": "a", "overlaps": [{"tool": "b", "reason": "alike", "weight": 0.5}],
             "clusters": [{"name": "all", "tools": ["a", "b", "c"]}]}]}"#;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn rejects_unknown_keys_and_wrong_types() {
         let text = r#"{"a": {"overlap": ["b"]}, "b": []}"#;
         let findings = OverlapMap::read(text.as_bytes()).expect_err("invalid");
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();

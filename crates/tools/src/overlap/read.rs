@@ -1,4 +1,4 @@
-//! Reads an overlap map in either shape, strictly.
+//! Strict parser for both forms of an overlap map.
 
 use serde_json::Value;
 
@@ -9,11 +9,11 @@ use karat_json::{
     read_strings,
 };
 
-/// Where the file's own schema may be named, for editors.
+/// Key of the file's JSON Schema, for editors.
 pub(super) const SCHEMA: &str = "$schema";
 
 impl OverlapMap {
-    /// Reads a map; all that is wrong with it is found at once.
+    /// Parses a map, or returns all problems.
     pub fn read(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
         let text = Finding::text_of(bytes)?;
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
@@ -48,7 +48,7 @@ fn read_by_tool(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Opti
             reason,
         })
     };
-    // Every entry is read, so that every entry's problems are found.
+    // Collected first, so that the problems of all entries are reported.
     let entries: Vec<Option<OverlapEntry>> = map.iter().filter(|(tool, _)| *tool != SCHEMA).map(read).collect();
     entries.into_iter().collect()
 }

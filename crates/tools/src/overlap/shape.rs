@@ -1,4 +1,4 @@
-//! The shapes of an overlap map as types, for its JSON Schema.
+//! Both forms of an overlap map as types, for its JSON Schema.
 
 use std::collections::BTreeMap;
 
@@ -14,50 +14,50 @@ pub enum OverlapMapSchema {
     List(List),
 }
 
-/// The shape that karat writes: what overlaps each tool, by the tool's name.
+/// The form that karat writes: the overlaps of each tool, by name.
 #[derive(Serialize, JsonSchema)]
 pub struct ByTool {
-    /// Where this file's schema is, for editors.
+    /// JSON Schema of this file, for editors.
     #[serde(rename = "$schema")]
     schema: Option<String>,
     #[serde(flatten)]
     tools: BTreeMap<String, ByToolEntry>,
 }
 
-/// What is declared of a tool.
+/// The declarations of a tool.
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ByToolEntry {
-    /// The tools that are easily taken for this one.
+    /// Tools that are easily confused with this one.
     overlaps: Option<Vec<String>>,
-    /// Groups of three or more tools, this one among them, that belong together.
+    /// Groups of three or more tools that belong together, including this one.
     clusters: Option<Vec<Vec<String>>>,
-    /// Why they are taken for each other.
+    /// Why they are confused.
     reason: Option<String>,
 }
 
-/// Another shape, which is read and not written.
+/// An alternative form, which karat reads but does not write.
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// Where this file's schema is, for editors.
+    /// JSON Schema of this file, for editors.
     #[serde(rename = "$schema")]
     schema: Option<String>,
     tools: Vec<ListEntry>,
 }
 
-/// What is declared of a tool.
+/// The declarations of a tool.
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListEntry {
     tool: String,
     overlaps: Option<Vec<ListOverlap>>,
     clusters: Option<Vec<ListCluster>>,
-    /// Why they are taken for each other.
+    /// Why they are confused.
     reason: Option<String>,
 }
 
-/// A tool that is easily taken for the entry's.
+/// A tool that is easily confused with the entry's tool.
 #[derive(Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListOverlap {

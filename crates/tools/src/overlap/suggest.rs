@@ -1,75 +1,75 @@
-//! Proposes neighbours: tools whose words are alike, that name each other, or that were called for each other.
+//! Suggests overlaps: tools with similar descriptions, that mention each other, or that were confused in results.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::OverlapMap;
 use crate::confusion::Confusion;
-use crate::similarity::Likeness;
+use crate::similarity::SimilarityIndex;
 use karat_core::registry::{Registry, Tool};
 
-/// From here on two tools are proposed for their words alone.
-pub const USUALLY_ALIKE: f64 = 0.3;
+/// Default minimum similarity for a suggestion.
+pub const DEFAULT_MIN_SIMILARITY: f64 = 0.3;
 
-/// Two tools that may be neighbours, and why.
+/// Two tools that may overlap, with the evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion {
-    /// In the order of the registry.
+    /// In registry order.
     pub tools: (String, String),
-    /// How alike their names and descriptions are, from 0 to 1.
+    /// Similarity of their names and descriptions, from 0 to 1.
     pub score: f64,
-    /// The words that make them alike, the weightiest first.
+    /// Common words, heaviest first.
     pub shared_words: Vec<String>,
-    /// Those of the two whose description names the other.
+    /// Those of the two whose description mentions the other.
     pub named_by: Vec<String>,
-    /// How often the second was called where the first was expected, and the other way round.
+    /// How often the second was called where the first was expected, and vice versa.
     pub confused: (u64, u64),
 }
 
-/// What is proposed, the most urgent first.
+/// Suggestions, most urgent first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Suggestions {
     pub list: Vec<Suggestion>,
-    /// How many pairs would be proposed if they were not declared.
+    /// Number of pairs left out because they are already declared.
     pub declared: usize,
-    /// Tools of which no description is known, so that their names are all that is compared.
+    /// Tools without a known description, compared by name only.
     pub without_description: Vec<String>,
 }
 
-/// Proposes overlaps: pairs that were measured to be confused, the most often first; then by how alike they are.
+/// Suggests overlaps: confused pairs first, most frequent first; then by similarity.
 ///
-/// Compared is a tool's name with its description, see [`crate::similarity`]. A pair whose descriptions name each other,
-/// or that was confused, is proposed however unlike it is.
+/// Compares names with descriptions, see [`crate::similarity`]. A pair whose descriptions mention each other, or that
+/// was confused, is suggested regardless of similarity.
 pub fn suggest(
     registry: &Registry,
     map: Option<&OverlapMap>,
     confusion: Option<&Confusion>,
-    at_least: f64,
+    min_similarity: f64,
 ) -> Suggestions {
     let tools = registry.tools();
-    let texts: Vec<String> = tools.iter().map(text_of).collect();
-    let likeness = Likeness::of(texts.iter().map(String::as_str));
-    let places: HashMap<&str, usize> =
-        tools.iter().enumerate().map(|(place, tool)| (tool.name.as_str(), place)).collect();
+    let texts: Vec<String> = tools.iter().map(compared_text).collect();
+    let index = SimilarityIndex::of(texts.iter().map(String::as_str));
+    let index_by_name: HashMap<&str, usize> =
+        tools.iter().enumerate().map(|(index, tool)| (tool.name.as_str(), index)).collect();
     let mut named: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
     for (by, tool) in tools.iter().enumerate() {
         for name in names_in(tool.description.as_deref().unwrap_or_default()) {
-            if let Some(&place) = places.get(name).filter(|place| **place != by) {
-                named.entry((by.min(place), by.max(place))).or_default().insert(by);
+            if let Some(&other) = index_by_name.get(name).filter(|other| **other != by) {
+                named.entry((by.min(other), by.max(other))).or_default().insert(by);
             }
         }
     }
     let mut confused: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
     for (expected, called, count) in confusion.iter().flat_map(|confusion| confusion.worst()) {
-        if let (Some(&expected), Some(&called)) = (places.get(expected), places.get(called)) {
+        if let (Some(&expected), Some(&called)) = (index_by_name.get(expected), index_by_name.get(called)) {
             let counts = confused.entry((expected.min(called), expected.max(called))).or_default();
             *(if expected < called { &mut counts.0 } else { &mut counts.1 }) += count;
         }
     }
-    let mut pairs = likeness.pairs(at_least);
-    let alike: BTreeSet<(usize, usize)> = pairs.iter().map(|pair| pair.places).collect();
+    let mut pairs = index.pairs(min_similarity);
+    let similar: BTreeSet<(usize, usize)> = pairs.iter().map(|pair| pair.indices).collect();
     let others: BTreeSet<(usize, usize)> = named.keys().chain(confused.keys()).copied().collect();
-    pairs.extend(others.difference(&alike).map(|&(left, right)| likeness.between(left, right)));
+    pairs.extend(others.difference(&similar).map(|&(left, right)| index.compare(left, right)));
     let mut suggestions = Suggestions {
         without_description: tools
             .iter()
@@ -79,36 +79,36 @@ pub fn suggest(
         ..Suggestions::default()
     };
     for pair in pairs {
-        let (left, right) = (&tools[pair.places.0].name, &tools[pair.places.1].name);
+        let (left, right) = (&tools[pair.indices.0].name, &tools[pair.indices.1].name);
         if map.is_some_and(|map| map.are_neighbours(left, right)) {
             suggestions.declared += 1;
             continue;
         }
-        let named_by = named.get(&pair.places).into_iter().flatten().map(|&by| tools[by].name.clone()).collect();
+        let named_by = named.get(&pair.indices).into_iter().flatten().map(|&by| tools[by].name.clone()).collect();
         suggestions.list.push(Suggestion {
             tools: (left.clone(), right.clone()),
             score: pair.score,
             shared_words: pair.shared,
             named_by,
-            confused: confused.get(&pair.places).copied().unwrap_or_default(),
+            confused: confused.get(&pair.indices).copied().unwrap_or_default(),
         });
     }
-    suggestions.list.sort_by(more_urgent);
+    suggestions.list.sort_by(by_urgency);
     suggestions
 }
 
-fn more_urgent(left: &Suggestion, right: &Suggestion) -> Ordering {
+fn by_urgency(left: &Suggestion, right: &Suggestion) -> Ordering {
     let count = |one: &Suggestion| one.confused.0 + one.confused.1;
     count(right).cmp(&count(left)).then(right.score.total_cmp(&left.score)).then(left.tools.cmp(&right.tools))
 }
 
-fn text_of(tool: &Tool) -> String {
+fn compared_text(tool: &Tool) -> String {
     format!("{} {}", tool.name, tool.description.as_deref().unwrap_or_default())
 }
 
-/// Returns the words of a description that can only be meant as names of tools.
+/// Returns the words of a description that must be tool names.
 ///
-/// A word with `_`, `-`, `.` or `camelCase` in it is none of a language; a plain word is a name where it is quoted.
+/// A word with `_`, `-`, `.` or `camelCase` is not an ordinary word; a plain word is a name only if quoted.
 fn names_in(description: &str) -> impl Iterator<Item = &str> {
     let is_part = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
     let mut from = 0;
@@ -118,7 +118,7 @@ fn names_in(description: &str) -> impl Iterator<Item = &str> {
         from = end;
         let quoted = |letter: Option<char>| letter.is_some_and(|letter| "`'\"‘“’”".contains(letter));
         let in_quotes = quoted(description[..start].chars().next_back()) && quoted(description[end..].chars().next());
-        // A full stop ends a sentence more often than a name.
+        // A trailing full stop rarely belongs to a name.
         let word = description[start..end].trim_end_matches('.');
         Some(Some(word).filter(|word| in_quotes || looks_like_name(word)))
     })
@@ -149,7 +149,7 @@ mod tests {
             description: (!description.is_empty()).then(|| description.to_owned()).into(),
             ..Tool::default()
         };
-        Registry::of([
+        Registry::from_tools([
             tool("get_weather", "Fetches the current weather of a city."),
             tool(
                 "get_forecast",
@@ -166,25 +166,25 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_proposed_for_their_words_and_for_naming_each_other() {
-        let found = suggest(&registry(), None, None, USUALLY_ALIKE);
+    fn suggests_similar_tools_and_tools_that_mention_each_other() {
+        let found = suggest(&registry(), None, None, DEFAULT_MIN_SIMILARITY);
         assert_eq!(pairs(&found), [("get_weather", "get_forecast"), ("send_mail", "search")]);
         assert_eq!(found.list[0].named_by, ["get_forecast"]);
         assert!(found.list[0].shared_words.contains(&"weather".to_owned()));
-        assert!(found.list[1].score < USUALLY_ALIKE);
+        assert!(found.list[1].score < DEFAULT_MIN_SIMILARITY);
         assert_eq!(found.without_description, ["unknown"]);
         assert_eq!(pairs(&suggest(&registry(), None, None, 1.0)).len(), 2);
     }
 
     #[test]
-    fn what_is_declared_is_only_counted() {
+    fn only_counts_declared_pairs() {
         let map = OverlapMap::read(br#"{"get_forecast": {"overlaps": ["get_weather"]}}"#).expect("valid");
-        let found = suggest(&registry(), Some(&map), None, USUALLY_ALIKE);
+        let found = suggest(&registry(), Some(&map), None, DEFAULT_MIN_SIMILARITY);
         assert_eq!((pairs(&found), found.declared), (vec![("send_mail", "search")], 1));
     }
 
     #[test]
-    fn measured_confusion_comes_first_and_counts_both_ways() {
+    fn confused_pairs_come_first_in_both_directions() {
         let mut confusion = Confusion::default();
         let expect = |tool: &str| Expectation { tools_called: Some(vec![tool.to_owned()]), ..Expectation::default() };
         let called = |tool: &str| vec![tool.to_owned()];
@@ -194,7 +194,7 @@ mod tests {
         confusion.add(&expect("unknown"), &called("search"));
         confusion.add(&expect("unknown"), &called("gone"));
         confusion.add(&expect("unknown"), &[]);
-        let found = suggest(&registry(), None, Some(&confusion), USUALLY_ALIKE);
+        let found = suggest(&registry(), None, Some(&confusion), DEFAULT_MIN_SIMILARITY);
         assert_eq!(pairs(&found)[0], ("search", "unknown"));
         assert_eq!((found.list[0].confused, found.list[0].score), ((2, 1), 0.0));
         assert_eq!(found.list.len(), 3);
@@ -205,7 +205,7 @@ mod tests {
     #[case("use getWeather, `search` or 'mail'. See github.search.", &["getWeather", "search", "mail", "github.search"])]
     #[case("search the web, it's a JSON API", &[])]
     #[case("", &[])]
-    fn names_are_told_from_words(#[case] text: &str, #[case] names: &[&str]) {
+    fn distinguishes_names_from_words(#[case] text: &str, #[case] names: &[&str]) {
         assert_eq!(names_in(text).collect::<Vec<_>>(), names);
     }
 }

@@ -1,18 +1,18 @@
-//! Coverage: what counts for what.
+//! Tests of coverage.
 
 use std::collections::BTreeSet;
 
 use karat_core::case::{Case, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
 use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
 use karat_tools::confusion::MeasuredConfusion;
-use karat_tools::coverage::{Amount, Coverage, Part, Requirement, Suite};
+use karat_tools::coverage::{Amount, Coverage, Ratio, Requirement, Suite};
 use karat_tools::lock::{LockDiff, ToolsLock};
 use karat_tools::overlap::{OverlapMap, covers_cluster, covers_pair};
 use proptest::prelude::*;
 use rstest::rstest;
 
 fn registry(names: &[&str]) -> Registry {
-    Registry::of(names.iter().map(|&name| Tool { name: name.to_owned(), ..Tool::default() }))
+    Registry::from_tools(names.iter().map(|&name| Tool { name: name.to_owned(), ..Tool::default() }))
 }
 
 fn map(text: &str) -> OverlapMap {
@@ -55,12 +55,12 @@ fn cover(registry: &Registry, overlaps: Option<&OverlapMap>, files: &[(&str, Eva
     Coverage::of(registry, overlaps, None, &suites, None)
 }
 
-fn part(count: usize, of: usize) -> Part {
-    Part { count, of }
+fn part(count: usize, of: usize) -> Ratio {
+    Ratio { count, of }
 }
 
 #[test]
-fn the_formula_takes_both_directions_and_distinct_clusters() {
+fn wanted_numbers_count_both_directions_and_distinct_clusters() {
     let registry = registry(&["a", "b", "c", "d"]);
     let map = map(r#"{
         "a": {"overlaps": ["b"], "clusters": [["a", "b", "c"], ["c", "b", "a"]]},
@@ -81,14 +81,14 @@ fn the_formula_takes_both_directions_and_distinct_clusters() {
 }
 
 #[test]
-fn an_only_tool_wants_no_straightforward_cases() {
+fn a_single_tool_needs_no_straightforward_cases() {
     let coverage = cover(&registry(&["a"]), None, &[]);
     assert_eq!(coverage.tools[0].straightforward, Amount { count: 0, wanted: 0 });
     assert_eq!(coverage.tools[0].edge.wanted, 5);
 }
 
 #[test]
-fn cases_count_for_the_tool_of_their_file_by_tier_and_difficulty() {
+fn counts_cases_by_tool_tier_and_difficulty() {
     let registry = registry(&["get_weather", "get_forecast"]);
     let labeled = [
         Some(Difficulty::Straightforward),
@@ -115,7 +115,7 @@ fn cases_count_for_the_tool_of_their_file_by_tier_and_difficulty() {
     assert_eq!((weather.without_difficulty, weather.regression, weather.rubric, weather.other), (1, 2, 1, 1));
     let spread = weather.spread.expect("labeled cases");
     assert_eq!((spread.straightforward, spread.ambiguous, spread.edge), (0.25, 0.5, 0.25));
-    // No file is about it, but cases expect it.
+    // It has no file, but cases expect it.
     assert!(!forecast.never_tested);
     assert_eq!((forecast.expected_by, forecast.golden.count, forecast.spread), (6, 0, None));
     let totals = &coverage.totals;
@@ -126,7 +126,7 @@ fn cases_count_for_the_tool_of_their_file_by_tier_and_difficulty() {
 #[rstest]
 #[case::not_called(Expectation { tools_not_called: Some(owned(&["b"])), ..Expectation::default() })]
 #[case::none(accepts(&[&["__none__"]]))]
-fn to_forbid_a_tool_is_not_to_test_it(#[case] expect: Expectation) {
+fn a_forbidden_tool_is_not_tested(#[case] expect: Expectation) {
     let files = [("f", file("a", Tier::Golden, vec![case("gs", None, expect)]))];
     let coverage = cover(&registry(&["a", "b"]), None, &files);
     assert_eq!(coverage.tools.iter().map(|tool| tool.never_tested).collect::<Vec<_>>(), [false, true]);
@@ -134,7 +134,7 @@ fn to_forbid_a_tool_is_not_to_test_it(#[case] expect: Expectation) {
 }
 
 #[test]
-fn overlaps_and_clusters_name_the_cases_that_cover_them() {
+fn lists_cases_that_cover_overlaps_and_clusters() {
     let registry = registry(&["a", "b", "c"]);
     let map = map(r#"{"a": {"overlaps": ["b", "c"], "clusters": [["a", "b", "c"]]}}"#);
     let ambiguous = Some(Difficulty::Ambiguous);
@@ -160,7 +160,7 @@ fn overlaps_and_clusters_name_the_cases_that_cover_them() {
 }
 
 #[test]
-fn names_that_the_registry_lacks_are_told_with_their_place() {
+fn reports_unknown_names_with_file_and_case() {
     let files = [
         (
             "evals/a.golden.json",
@@ -178,13 +178,13 @@ fn names_that_the_registry_lacks_are_told_with_their_place() {
 }
 
 #[test]
-fn a_stale_file_is_told_with_its_reasons() {
+fn reports_stale_files_with_reasons() {
     let metadata = Metadata { tool_version: Some("1.0.0".to_owned()), ..Metadata::default() };
     let stale = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
     let registry =
-        Registry::of([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()).into(), ..Tool::default() }]);
+        Registry::from_tools([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()).into(), ..Tool::default() }]);
     let coverage = cover(&registry, None, &[("a.json", stale)]);
-    assert_eq!(coverage.stale_files[0].reasons, ["made for version 1.0.0 of a, which is 2.0.0 now"]);
+    assert_eq!(coverage.stale_files[0].reasons, ["written for version 1.0.0 of a, which is now 2.0.0"]);
     assert_eq!(coverage.tools[0].stale_files, ["a.json"]);
     assert_eq!(coverage.totals.fresh, part(0, 1));
 }
@@ -199,92 +199,92 @@ fn unknown_description(name: &str) -> Tool {
     Tool { description, ..described(name, None) }
 }
 
-/// Which description a file says that it was made for.
+/// The description hash in a file's metadata.
 #[derive(Clone, Copy)]
-enum Says {
-    Nothing,
-    This,
+enum RecordedHash {
+    Missing,
+    Current,
     Other,
 }
 
-/// Nothing is fresh of which nobody knows it.
+/// A file counts as fresh only if that is known.
 #[rstest]
-#[case::same(Says::This, described("a", Some("now")), None, Some(true), "")]
+#[case::same(RecordedHash::Current, described("a", Some("now")), None, Some(true), "")]
 #[case::another(
-    Says::Other,
+    RecordedHash::Other,
     described("a", Some("now")),
     None,
     Some(false),
-    "e: made for description 000000000000 of a, which is ed5eb9a37e2d now"
+    "e: written for description 000000000000 of a, which is now ed5eb9a37e2d"
 )]
 #[case::gone(
-    Says::Other,
+    RecordedHash::Other,
     described("a", None),
     None,
     Some(false),
-    "e: made for description 000000000000 of a, which has none now"
+    "e: written for description 000000000000 of a, which no longer has one"
 )]
-#[case::unsaid(
-    Says::Nothing,
+#[case::not_recorded(
+    RecordedHash::Missing,
     described("a", Some("now")),
     None,
     Some(false),
-    "e: not known: no descriptionHash and no lock"
+    "e: unknown: no descriptionHash and no lock"
 )]
 #[case::hidden(
-    Says::This,
+    RecordedHash::Current,
     unknown_description("a"),
     None,
     None,
-    "e: not known: the description of a shows only when its source is run"
+    "e: unknown: the description of a is only known when its source is run"
 )]
-#[case::missing(Says::This, described("b", Some("now")), None, None, "e: not known: a is not in the registry")]
-#[case::locked(Says::Nothing, described("a", Some("now")), Some(described("a", Some("now"))), Some(true), "")]
+#[case::missing(RecordedHash::Current, described("b", Some("now")), None, None, "e: unknown: a is not in the registry")]
+#[case::locked(RecordedHash::Missing, described("a", Some("now")), Some(described("a", Some("now"))), Some(true), "")]
 #[case::changed(
-    Says::Nothing,
+    RecordedHash::Missing,
     described("a", Some("now")),
     Some(described("a", Some("then"))),
     Some(false),
     "e: description of a changed since the lock"
 )]
 #[case::removed(
-    Says::Nothing,
+    RecordedHash::Missing,
     described("b", Some("now")),
     Some(described("a", Some("then"))),
     Some(false),
     "e: its tool a is gone"
 )]
 #[case::not_locked(
-    Says::Nothing,
+    RecordedHash::Missing,
     described("a", Some("now")),
     Some(described("b", Some("then"))),
     Some(false),
-    "e: not known: no descriptionHash, and a is not in the lock"
+    "e: unknown: no descriptionHash, and a is not in the lock"
 )]
 #[case::hidden_from_lock(
-    Says::Nothing,
+    RecordedHash::Missing,
     unknown_description("a"),
     Some(described("a", Some("then"))),
     None,
-    "e: not known: the description of a shows only when its source is run"
+    "e: unknown: the description of a is only known when its source is run"
 )]
-fn only_what_is_known_is_fresh(
-    #[case] says: Says,
+fn unknown_files_are_not_fresh(
+    #[case] recorded: RecordedHash,
     #[case] now: Tool,
     #[case] locked: Option<Tool>,
     #[case] held: Option<bool>,
     #[case] missing: &str,
 ) {
-    let hash = match says {
-        Says::Nothing => None,
-        Says::This => described("a", Some("now")).description_hash(),
-        Says::Other => Some("000000000000".to_owned()),
+    let hash = match recorded {
+        RecordedHash::Missing => None,
+        RecordedHash::Current => described("a", Some("now")).description_hash(),
+        RecordedHash::Other => Some("000000000000".to_owned()),
     };
     let metadata = hash.map(|hash| Metadata { description_hash: Some(hash), ..Metadata::default() });
     let made = EvalFile { metadata: metadata.clone(), ..file("a", Tier::Golden, vec![]) };
     let guard = EvalFile { metadata, ..file("a", Tier::Regression, vec![]) };
-    let registry = Registry::of([now]);
-    let diff = locked.map(|tool| LockDiff::of(&ToolsLock::of(&Registry::of([tool])), &ToolsLock::of(&registry), true));
+    let registry = Registry::from_tools([now]);
+    let diff = locked.map(|tool| LockDiff::of(&ToolsLock::of(&Registry::from_tools([tool])), &ToolsLock::of(&registry), true));
     let of = |file: &EvalFile| {
         let mut coverage = Coverage::of(&registry, None, diff.as_ref(), &[Suite { path: "e", file }], None);
         coverage.require(&[Requirement::Fresh]);
@@ -293,31 +293,31 @@ fn only_what_is_known_is_fresh(
     let coverage = of(&made);
     assert_eq!((coverage.requirements[0].held, coverage.requirements[0].missing.join("|").as_str()), (held, missing));
     assert_eq!(coverage.totals.fresh, part(usize::from(held == Some(true)), 1));
-    // A regression file guards a bug, whatever the description is.
+    // A regression file guards against a bug regardless of the description.
     assert_eq!((of(&guard).requirements[0].held, of(&guard).totals.fresh), (Some(true), part(0, 0)));
 }
 
 #[test]
-fn a_file_of_another_overlap_map_is_not_fresh() {
+fn a_file_for_another_overlap_map_is_stale() {
     let tool = described("a", Some("now"));
     let (description_hash, version) = (tool.description_hash(), Some("000000000000".to_owned()));
     let metadata = Metadata { description_hash, overlap_map_version: version, ..Metadata::default() };
     let made = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
     let map = map("{}");
-    let coverage = cover(&Registry::of([tool]), Some(&map), &[("e", made)]);
-    let reason = format!("made for overlap map 000000000000, which is {} now", map.version);
+    let coverage = cover(&Registry::from_tools([tool]), Some(&map), &[("e", made)]);
+    let reason = format!("written for overlap map 000000000000, which is now {}", map.version);
     assert_eq!(coverage.stale_files[0].reasons, [reason]);
 }
 
 #[test]
-fn of_no_files_nothing_is_fresh_or_known() {
+fn without_files_nothing_is_fresh_or_known() {
     let mut coverage = cover(&registry(&["a"]), None, &[]);
     coverage.require(&[Requirement::Fresh, Requirement::Known]);
     assert!(coverage.requirements.iter().all(|result| result.held == Some(false)));
 }
 
-/// Returns one tool's files that miss nothing.
-fn enough() -> Vec<(&'static str, EvalFile)> {
+/// Returns eval files with complete coverage of one tool.
+fn complete_files() -> Vec<(&'static str, EvalFile)> {
     let golden = (0..5).map(|number| case(&format!("gs-{number}"), None, calls(&["a"]))).collect();
     let difficulties = [(25, Difficulty::Ambiguous), (5, Difficulty::Edge)];
     let labeled = difficulties.iter().flat_map(|(count, difficulty)| {
@@ -327,9 +327,9 @@ fn enough() -> Vec<(&'static str, EvalFile)> {
 }
 
 #[test]
-fn what_is_required_holds_or_is_listed() {
+fn requirements_hold_or_list_what_is_missing() {
     let tools = registry(&["a"]);
-    let files = enough();
+    let files = complete_files();
     let suites: Vec<Suite<'_>> = files.iter().map(|(path, file)| Suite { path, file }).collect();
     let lock = ToolsLock::of(&tools);
     let diff = LockDiff::of(&lock, &lock, true);
@@ -339,7 +339,7 @@ fn what_is_required_holds_or_is_listed() {
     assert!(coverage.tools[0].complete);
     assert!((coverage.tools[0].share - 1.0).abs() < f64::EPSILON);
 
-    let mut coverage = cover(&registry(&["a", "b"]), None, &enough());
+    let mut coverage = cover(&registry(&["a", "b"]), None, &complete_files());
     coverage.require(&[Requirement::Labeled, Requirement::Tested, Requirement::Tested]);
     let results: Vec<_> =
         coverage.requirements.iter().map(|one| (one.requirement, one.held, one.missing.clone())).collect();
@@ -365,7 +365,7 @@ fn what_is_required_holds_or_is_listed() {
 #[case(GapKind::Unknown, Requirement::Labeled, None)]
 #[case(GapKind::Unknown, Requirement::Fresh, Some(false))]
 #[case(GapKind::Unknown, Requirement::Known, None)]
-fn nobody_can_tell_what_a_gap_holds(
+fn requirements_are_undecidable_with_gaps(
     #[case] kind: GapKind,
     #[case] requirement: Requirement,
     #[case] held: Option<bool>,
@@ -373,7 +373,7 @@ fn nobody_can_tell_what_a_gap_holds(
     let mut registry = registry(&["a"]);
     let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
     registry.add_gap(Gap { kind, place, what: "a syntax error".to_owned() });
-    let mut files = enough();
+    let mut files = complete_files();
     files[0].1.cases[0].expect = calls(&["a", "b"]);
     let mut coverage = cover(&registry, None, &files);
     coverage.require(&[requirement]);
@@ -382,7 +382,7 @@ fn nobody_can_tell_what_a_gap_holds(
 }
 
 #[test]
-fn confused_tools_stand_with_their_rate_and_the_worst_first() {
+fn lists_confused_pairs_worst_first_with_rates() {
     let mut measured = MeasuredConfusion { results: 1, ..MeasuredConfusion::default() };
     for called in [&["b"][..], &["b"], &["a"], &["a"]] {
         measured.confusion.add(&calls(&["a"]), &owned(called));
@@ -401,16 +401,16 @@ fn confused_tools_stand_with_their_rate_and_the_worst_first() {
     assert_eq!(matrix.tools(), ["a", "b", "c"]);
 }
 
-/// How hard, with which sets, and whether the first of them is a list of calls.
-type Drawn = (Option<Difficulty>, Vec<Vec<String>>, bool);
+/// Difficulty, tool sets, and whether the first set is a list of calls.
+type DrawnCase = (Option<Difficulty>, Vec<Vec<String>>, bool);
 
-fn arbitrary_case() -> impl Strategy<Value = Drawn> {
+fn arbitrary_case() -> impl Strategy<Value = DrawnCase> {
     let difficulty = prop::option::of(prop::sample::select(Difficulty::ALL.to_vec()));
     (difficulty, prop::collection::vec(prop::collection::vec("[a-e]", 0..4), 1..3), any::<bool>())
 }
 
-fn made(cases: &[Drawn]) -> Vec<Case> {
-    let make = |(number, (difficulty, sets, is_list)): (usize, &Drawn)| {
+fn build_cases(cases: &[DrawnCase]) -> Vec<Case> {
+    let build = |(number, (difficulty, sets, is_list)): (usize, &DrawnCase)| {
         let expect = if *is_list {
             Expectation { tools_called: sets.first().cloned(), ..Expectation::default() }
         } else {
@@ -418,13 +418,13 @@ fn made(cases: &[Drawn]) -> Vec<Case> {
         };
         case(&format!("ls-{number}"), *difficulty, expect)
     };
-    cases.iter().enumerate().map(make).collect()
+    cases.iter().enumerate().map(build).collect()
 }
 
 proptest! {
-    /// The index finds what a comparison of every case with everything declared finds.
+    /// The index finds the same as an exhaustive comparison.
     #[test]
-    fn covered_is_what_a_case_covers(
+    fn indexed_coverage_equals_exhaustive_search(
         cases in prop::collection::vec(arbitrary_case(), 0..12),
         pairs in prop::collection::vec(("[a-e]", "[a-e]"), 0..6),
         clusters in prop::collection::vec(prop::collection::btree_set("[a-e]", 1..4), 0..4),
@@ -436,7 +436,7 @@ proptest! {
         }).collect();
         let map = map(&serde_json::Value::Object(entries).to_string());
         let registry = registry(&["a", "b", "c", "d", "e"]);
-        let labeled = made(&cases);
+        let labeled = build_cases(&cases);
         let before = cover(&registry, Some(&map), &[("l", file("a", Tier::Labeled, labeled.clone()))]);
         for overlap in &before.overlaps {
             let [left, right] = &overlap.tools;
@@ -454,7 +454,7 @@ proptest! {
         let counted = tool.straightforward.count + tool.ambiguous.count + tool.edge.count;
         prop_assert_eq!(counted + tool.without_difficulty + tool.regression, labeled.len());
         prop_assert_eq!(before.totals.overlaps.of, before.overlaps.len());
-        // A further case uncovers nothing.
+        // An additional case never reduces coverage.
         let mut more = labeled;
         more.push(case("ls-more", Some(Difficulty::Ambiguous), accepts(&[&["a", "b", "c"]])));
         let after = cover(&registry, Some(&map), &[("l", file("a", Tier::Labeled, more))]);

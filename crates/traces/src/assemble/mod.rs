@@ -1,15 +1,15 @@
-//! Makes a document of the spans of a trace.
+//! Assembles the spans of a trace into a document.
 //!
-//! One step for each call of a model, by the time at which it began. Agent frameworks and model clients are often
-//! instrumented both, so that one call has several spans within one another: they give one step. Tools are joined with the
-//! calls that asked for them. Without spans of models, the agents' spans are the steps, or the root.
+//! There is one step per model call, ordered by start time. If both the agent framework and the model client are
+//! instrumented, a call has several nested spans, which become one step. Tool spans are joined with the calls that
+//! requested them. Without model spans, the agent spans or the root span become the steps.
 
-mod answers;
 mod calls;
-mod fresh;
-mod open;
-mod outline;
+mod new_messages;
+mod open_calls;
+mod outer_spans;
 mod step;
+mod tool_results;
 mod tree;
 
 use karat_core::document::{StepUsage, TraceContent};
@@ -19,47 +19,47 @@ use crate::parts::{Role, TraceParts};
 use crate::piece::SourceFeedback;
 use crate::vocabulary;
 
-use fresh::Seen;
-use step::Draft;
+use new_messages::SeenMessages;
+use step::StepBuilder;
 use tree::Tree;
 
-/// A document, and what people said of the trace in its source.
+/// A document, and the feedback in the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
     pub document: TraceContent,
     pub feedback: Vec<SourceFeedback>,
 }
 
-/// Makes a document of all that is known of a trace. The same parts give the same document, in whichever order they came.
+/// Assembles a document. The result does not depend on the order in which the parts were merged.
 pub fn assemble(parts: &TraceParts) -> Assembled {
-    let tree = Tree::of(parts);
-    let mut drafts = step::of_models(&tree);
-    let from_models = !drafts.is_empty();
-    if !from_models {
-        drafts = step::of_agents(&tree);
+    let tree = Tree::new(parts);
+    let mut builders = step::from_models(&tree);
+    let has_models = !builders.is_empty();
+    if !has_models {
+        builders = step::from_agents(&tree);
     }
-    if from_models {
-        calls::drop_doubles(&mut drafts);
-        calls::fill_answers(&mut drafts);
-        outline::fill(&tree, &mut drafts);
-        outline::fill_system(&tree, &mut drafts);
+    if has_models {
+        calls::merge_duplicates(&mut builders);
+        calls::fill_missing_outputs(&mut builders);
+        outer_spans::fill_content(&tree, &mut builders);
+        outer_spans::fill_system_prompt(&tree, &mut builders);
     }
-    for draft in &mut drafts {
-        draft.answered = fresh::answered(&draft.response, &draft.calls);
+    for builder in &mut builders {
+        builder.output_hashes = new_messages::output_hashes(&builder.response, &builder.calls);
     }
-    calls::join_spans(&tree, &mut drafts);
-    answers::join(&tree, &mut drafts);
-    let mut seen = Seen::default();
-    let error = outline::error(&tree, &drafts);
-    let steps: Vec<_> = drafts.into_iter().map(|draft| draft.finish(&mut seen)).collect();
+    calls::join_tool_spans(&tree, &mut builders);
+    tool_results::join(&tree, &mut builders);
+    let mut seen = SeenMessages::default();
+    let error = outer_spans::error(&tree, &builders);
+    let steps: Vec<_> = builders.into_iter().map(|builder| builder.build(&mut seen)).collect();
 
     let mut usage = StepUsage::default();
     for step_usage in steps.iter().filter_map(|step| step.usage.as_ref()) {
         usage.add(step_usage);
     }
     let root = tree.root();
-    let attribute = |read: fn(&Map<String, Value>) -> Option<&str>| {
-        tree.by_time.iter().find_map(|index| read(&tree.spans[*index].attributes)).map(str::to_owned)
+    let attribute = |get: fn(&Map<String, Value>) -> Option<&str>| {
+        tree.by_time.iter().find_map(|index| get(&tree.spans[*index].attributes)).map(str::to_owned)
     };
     let document = TraceContent {
         trace_id: parts.trace_id.clone(),
@@ -86,7 +86,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     Assembled { document, feedback }
 }
 
-/// Returns what the root says of the whole trace: its service, and the metadata that its author gave.
+/// Returns the metadata of the trace from the root span: its service, and the user's metadata.
 fn metadata(tree: &Tree<'_>, root: Option<usize>) -> Map<String, Value> {
     let mut metadata = Map::new();
     let Some(root) = root.map(|root| &tree.spans[root]) else { return metadata };
@@ -95,15 +95,15 @@ fn metadata(tree: &Tree<'_>, root: Option<usize>) -> Map<String, Value> {
             metadata.insert(name.to_owned(), value.clone());
         }
     }
-    if let Some(given) = root.attributes.get("metadata")
-        && let Value::Object(given) = crate::json::unpacked(given).as_ref()
+    if let Some(user_metadata) = root.attributes.get("metadata")
+        && let Value::Object(user_metadata) = crate::json::unpack(user_metadata).as_ref()
     {
-        metadata.extend(given.clone());
+        metadata.extend(user_metadata.clone());
     }
     metadata
 }
 
-/// Returns the agent that a span belongs to, by its name.
+/// Returns the name of the agent that a span belongs to.
 fn agent_of(tree: &Tree<'_>, index: usize) -> Option<String> {
     if let Some(own) = vocabulary::agent_name(&tree.spans[index]) {
         return Some(own.to_owned());
@@ -123,8 +123,8 @@ fn agent_of(tree: &Tree<'_>, index: usize) -> Option<String> {
     None
 }
 
-impl Draft {
-    pub(super) fn has_said(&self) -> bool {
+impl StepBuilder {
+    pub(super) fn has_output(&self) -> bool {
         !self.response.is_empty() || !self.calls.is_empty() || self.output_value.is_some()
     }
 }

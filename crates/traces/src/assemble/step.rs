@@ -1,4 +1,4 @@
-//! Steps before they are whole.
+//! Builds steps from spans.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,30 +7,30 @@ use karat_core::document::{Message, Step, StepCall, StepInput, StepOutput, StepU
 use serde_json::Value;
 
 use super::agent_of;
-use super::fresh::Seen;
+use super::new_messages::SeenMessages;
 use super::tree::Tree;
-use crate::chat::Said;
+use crate::chat::ParsedMessages;
 use crate::parts::Role;
 use crate::vocabulary::{self, Content};
 
-/// A step of which not everything is known yet.
+/// A step under construction.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
-    /// Of which spans it is made, the outermost first.
+pub(super) struct StepBuilder {
+    /// The spans of the step, outermost first.
     pub(super) spans: Vec<usize>,
     pub(super) start: Option<Timestamp>,
     pub(super) end: Option<Timestamp>,
-    /// All that went in, not only what is new.
+    /// The whole input, including messages of earlier steps.
     pub(super) input: Vec<Message>,
-    /// The input is only what was added since the step before.
-    pub(super) only_new: bool,
+    /// The input contains only the messages since the step before.
+    pub(super) is_delta: bool,
     pub(super) input_value: Option<Value>,
     pub(super) response: String,
     pub(super) reasoning: Option<String>,
     pub(super) output_value: Option<Value>,
     pub(super) calls: Vec<StepCall>,
-    /// What the source says the model said, by which the next step's conversation is compared.
-    pub(super) answered: Vec<u64>,
+    /// Hashes of the output as recorded, to recognise it in the input of later steps.
+    pub(super) output_hashes: Vec<u64>,
     pub(super) error: Option<String>,
     pub(super) model: Option<String>,
     pub(super) agent: Option<String>,
@@ -38,46 +38,46 @@ pub(super) struct Draft {
     pub(super) usage: StepUsage,
 }
 
-/// Makes a draft for each call of a model.
-pub(super) fn of_models(tree: &Tree<'_>) -> Vec<Draft> {
-    let models: Vec<usize> = tree.of_role(Role::Model).collect();
+/// Creates a step for each model call.
+pub(super) fn from_models(tree: &Tree<'_>) -> Vec<StepBuilder> {
+    let models: Vec<usize> = tree.with_role(Role::Model).collect();
     let contents: HashMap<usize, Content> =
         models.iter().map(|index| (*index, vocabulary::content(&tree.spans[*index], tree.logs_of(*index)))).collect();
-    let mut drafts: Vec<Draft> =
-        groups(tree, &models, &contents).into_iter().map(|group| of_group(tree, &group, &contents)).collect();
-    // Of those that began at the same time, or nobody knows when, the one with the shorter history came first.
-    drafts.sort_by_key(|draft| (draft.start.is_none(), draft.start, draft.input.len(), draft.spans.first().copied()));
-    drafts
+    let mut builders: Vec<StepBuilder> =
+        group_spans(tree, &models, &contents).into_iter().map(|group| from_group(tree, &group, &contents)).collect();
+    // Of steps with the same or an unknown start time, the one with the shorter history comes first.
+    builders.sort_by_key(|builder| (builder.start.is_none(), builder.start, builder.input.len(), builder.spans.first().copied()));
+    builders
 }
 
-/// Puts spans together that tell of the same call: one directly within the other, or with the same answer's id.
-fn groups(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Content>) -> Vec<Vec<usize>> {
-    let around = |index: usize| tree.enclosing[index].filter(|outer| tree.roles[*outer] == Role::Model);
-    let mut within: HashMap<usize, Vec<usize>> = HashMap::new();
+/// Groups spans that describe the same call: directly nested ones, or those with the same response id.
+fn group_spans(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Content>) -> Vec<Vec<usize>> {
+    let outer_model = |index: usize| tree.enclosing[index].filter(|outer| tree.roles[*outer] == Role::Model);
+    let mut inner_models: HashMap<usize, Vec<usize>> = HashMap::new();
     for index in models {
-        if let Some(outer) = around(*index) {
-            within.entry(outer).or_default().push(*index);
+        if let Some(outer) = outer_model(*index) {
+            inner_models.entry(outer).or_default().push(*index);
         }
     }
     let is_empty = |index: &usize| contents.get(index).is_none_or(Content::is_empty);
-    // One that has several calls within is an agent's loop, unless only it tells what was said.
-    let loops: HashSet<usize> = within
+    // A span around several calls is an agent loop, unless only it has content.
+    let loops: HashSet<usize> = inner_models
         .iter()
         .filter(|(outer, inner)| inner.len() > 1 && (is_empty(outer) || !inner.iter().all(is_empty)))
         .map(|(outer, _)| *outer)
         .collect();
     let is_loop = |outer: &usize| loops.contains(outer);
-    let mut top: HashMap<usize, usize> = HashMap::new();
+    let mut tops: HashMap<usize, usize> = HashMap::new();
     let mut grouped: Vec<Vec<usize>> = Vec::new();
-    let mut place: HashMap<usize, usize> = HashMap::new();
+    let mut group_of_top: HashMap<usize, usize> = HashMap::new();
     for index in models {
         let mut path = vec![*index];
         let mut at = *index;
         let found = loop {
-            if let Some(known) = top.get(&at) {
+            if let Some(known) = tops.get(&at) {
                 break *known;
             }
-            match around(at) {
+            match outer_model(at) {
                 Some(outer) if !is_loop(&outer) => {
                     path.push(outer);
                     at = outer;
@@ -86,71 +86,70 @@ fn groups(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Content>)
             }
         };
         for one in path {
-            top.insert(one, found);
+            tops.insert(one, found);
         }
-        let at = *place.entry(found).or_insert_with(|| {
+        let at = *group_of_top.entry(found).or_insert_with(|| {
             grouped.push(Vec::new());
             grouped.len() - 1
         });
         grouped[at].push(*index);
     }
     grouped.retain(|group| !group.iter().any(is_loop));
-    let depths = depths(models, around);
+    let depths = depths(models, outer_model);
     for group in &mut grouped {
         group.sort_by_key(|index| depths.get(index).copied());
     }
-    join_by_answer(tree, grouped)
+    join_by_response_id(tree, grouped)
 }
 
-/// Returns how many models are around each.
-fn depths(models: &[usize], around: impl Fn(usize) -> Option<usize>) -> HashMap<usize, usize> {
+/// Returns the number of models around each model.
+fn depths(models: &[usize], outer_model: impl Fn(usize) -> Option<usize>) -> HashMap<usize, usize> {
     let mut depths: HashMap<usize, usize> = HashMap::new();
     let mut path = Vec::new();
     for index in models {
         let mut at = Some(*index);
         while let Some(one) = at.filter(|one| !depths.contains_key(one)) {
             path.push(one);
-            at = around(one);
+            at = outer_model(one);
         }
-        let around = at.and_then(|known| depths.get(&known).copied()).map_or(0, |depth| depth + 1);
+        let base = at.and_then(|known| depths.get(&known).copied()).map_or(0, |depth| depth + 1);
         for (more, one) in path.drain(..).rev().enumerate() {
-            depths.insert(one, around + more);
+            depths.insert(one, base + more);
         }
     }
     depths
 }
 
-/// Joins groups that have the same answer's id and overlap in time. Some servers draw their ids from a few hundred, so that
-/// two calls one after the other may have the same.
-fn join_by_answer(tree: &Tree<'_>, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+/// Joins groups that have the same response id and overlap in time. Some servers reuse ids, so consecutive calls may
+/// have the same one.
+fn join_by_response_id(tree: &Tree<'_>, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let mut joined: Vec<Vec<usize>> = Vec::new();
-    let mut newest: HashMap<String, (usize, Lasting)> = HashMap::new();
+    let mut newest: HashMap<String, (usize, TimeRange)> = HashMap::new();
     for group in groups {
-        let answer = group.iter().find_map(|index| vocabulary::response_id(&tree.spans[*index].attributes));
-        let Some(answer) = answer else {
+        let response_id = group.iter().find_map(|index| vocabulary::response_id(&tree.spans[*index].attributes));
+        let Some(response_id) = response_id else {
             joined.push(group);
             continue;
         };
-        let lasting = Lasting::of(tree, &group);
-        if let Some((at, known)) = newest.get_mut(answer).filter(|(_, known)| known.overlaps(&lasting)) {
-            known.start = earliest(known.start, lasting.start);
-            known.end = known.end.max(lasting.end);
+        let range = TimeRange::of(tree, &group);
+        if let Some((at, known)) = newest.get_mut(response_id).filter(|(_, known)| known.overlaps(&range)) {
+            known.start = earliest(known.start, range.start);
+            known.end = known.end.max(range.end);
             joined[*at].extend(group);
         } else {
-            newest.insert(answer.to_owned(), (joined.len(), lasting));
+            newest.insert(response_id.to_owned(), (joined.len(), range));
             joined.push(group);
         }
     }
     joined
 }
 
-/// When something was under way.
-struct Lasting {
+struct TimeRange {
     start: Option<Timestamp>,
     end: Option<Timestamp>,
 }
 
-impl Lasting {
+impl TimeRange {
     fn of(tree: &Tree<'_>, group: &[usize]) -> Self {
         Self {
             start: group.iter().filter_map(|index| tree.spans[*index].start).min(),
@@ -158,7 +157,7 @@ impl Lasting {
         }
     }
 
-    /// Tells whether both were under way at the same time. What has no times may have been.
+    /// Whether the ranges overlap. Missing times are assumed to overlap.
     fn overlaps(&self, other: &Self) -> bool {
         let is_after =
             |start: Option<Timestamp>, end: Option<Timestamp>| start.zip(end).is_some_and(|(start, end)| start > end);
@@ -166,60 +165,60 @@ impl Lasting {
     }
 }
 
-/// Tells how much a reading is worth: messages that say something, then a bare text, then nothing.
-fn worth(said: &Said) -> u8 {
-    let says = said
+/// Ranks content: messages with content are best, then a bare text, then nothing.
+fn quality(parsed: &ParsedMessages) -> u8 {
+    let has_content = parsed
         .messages
         .iter()
         .any(|message| !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty());
-    match (said.is_empty(), said.structured && says) {
+    match (parsed.is_empty(), parsed.structured && has_content) {
         (true, _) => 0,
         (false, false) => 1,
         (false, true) => 2,
     }
 }
 
-fn of_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>) -> Draft {
-    let empty = Said::default();
+fn from_group(tree: &Tree<'_>, group: &[usize], contents: &HashMap<usize, Content>) -> StepBuilder {
+    let empty = ParsedMessages::default();
     let (mut input, mut output) = (&empty, &empty);
     let (mut input_value, mut output_value) = (None, None);
-    let mut draft = Draft { spans: group.to_vec(), ..Draft::default() };
-    // The innermost is nearest to the model: it comes last, and wins where it tells as much.
+    let mut builder = StepBuilder { spans: group.to_vec(), ..StepBuilder::default() };
+    // The innermost span is nearest to the model: it comes last and wins ties.
     for index in group {
         let span = &tree.spans[*index];
         if let Some(content) = contents.get(index) {
-            if worth(&content.input) >= worth(input) && worth(&content.input) > 0 {
+            if quality(&content.input) >= quality(input) && quality(&content.input) > 0 {
                 input = &content.input;
             }
-            if worth(&content.output) >= worth(output) && worth(&content.output) > 0 {
+            if quality(&content.output) >= quality(output) && quality(&content.output) > 0 {
                 output = &content.output;
             }
             input_value = content.input_value.clone().or(input_value);
             output_value = content.output_value.clone().or(output_value);
         }
-        draft.start = earliest(draft.start, span.start);
-        draft.end = draft.end.max(span.end);
-        draft.model = vocabulary::model(&span.attributes).map(str::to_owned).or(draft.model);
-        draft.stop_reason = vocabulary::stop_reason(&span.attributes).or(draft.stop_reason);
-        // Some frameworks count up over all their calls: the innermost tells of this one.
-        let used = vocabulary::usage(&span.attributes);
-        draft.usage = StepUsage {
-            input_tokens: used.input_tokens.or(draft.usage.input_tokens),
-            output_tokens: used.output_tokens.or(draft.usage.output_tokens),
-            cached_input_tokens: used.cached_input_tokens.or(draft.usage.cached_input_tokens),
-            cost_usd: used.cost_usd.or(draft.usage.cost_usd),
+        builder.start = earliest(builder.start, span.start);
+        builder.end = builder.end.max(span.end);
+        builder.model = vocabulary::model(&span.attributes).map(str::to_owned).or(builder.model);
+        builder.stop_reason = vocabulary::stop_reason(&span.attributes).or(builder.stop_reason);
+        // Some frameworks accumulate usage over calls: the innermost span has that of this call.
+        let usage = vocabulary::usage(&span.attributes);
+        builder.usage = StepUsage {
+            input_tokens: usage.input_tokens.or(builder.usage.input_tokens),
+            output_tokens: usage.output_tokens.or(builder.usage.output_tokens),
+            cached_input_tokens: usage.cached_input_tokens.or(builder.usage.cached_input_tokens),
+            cost_usd: usage.cost_usd.or(builder.usage.cost_usd),
         };
     }
-    draft.agent = group.first().and_then(|outermost| agent_of(tree, *outermost));
-    draft.input.clone_from(&input.messages);
-    draft.input_value = input_value.filter(|_| draft.input.is_empty());
-    draft.take_output(output);
-    draft.output_value = output_value.filter(|_| !draft.has_said());
-    let failed = |index: &usize| vocabulary::failure(&tree.spans[*index], Role::Model, draft.has_said());
-    // What failed within, was tried again and came through is no failure.
-    let came_through = draft.has_said() && group.first().is_some_and(|outermost| failed(outermost).is_none());
-    draft.error = group.iter().rev().find_map(failed).filter(|_| !came_through);
-    draft
+    builder.agent = group.first().and_then(|outermost| agent_of(tree, *outermost));
+    builder.input.clone_from(&input.messages);
+    builder.input_value = input_value.filter(|_| builder.input.is_empty());
+    builder.add_output(output);
+    builder.output_value = output_value.filter(|_| !builder.has_output());
+    let failure = |index: &usize| vocabulary::failure(&tree.spans[*index], Role::Model, builder.has_output());
+    // A failed attempt inside a call that succeeded is not an error.
+    let succeeded = builder.has_output() && group.first().is_some_and(|outermost| failure(outermost).is_none());
+    builder.error = group.iter().rev().find_map(failure).filter(|_| !succeeded);
+    builder
 }
 
 fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timestamp> {
@@ -229,9 +228,9 @@ fn earliest(left: Option<Timestamp>, right: Option<Timestamp>) -> Option<Timesta
     }
 }
 
-/// Makes a draft for each outermost agent, or for the root where there is no agent.
-pub(super) fn of_agents(tree: &Tree<'_>) -> Vec<Draft> {
-    let outermost = |index: &usize| {
+/// Creates steps for each outermost agent, or for the root if there is no agent.
+pub(super) fn from_agents(tree: &Tree<'_>) -> Vec<StepBuilder> {
+    let is_outermost = |index: &usize| {
         let mut at = tree.enclosing[*index];
         while let Some(above) = at {
             if tree.roles[above] == Role::Agent {
@@ -241,20 +240,20 @@ pub(super) fn of_agents(tree: &Tree<'_>) -> Vec<Draft> {
         }
         true
     };
-    let mut agents: Vec<usize> = tree.of_role(Role::Agent).filter(outermost).collect();
+    let mut agents: Vec<usize> = tree.with_role(Role::Agent).filter(is_outermost).collect();
     if agents.is_empty() {
         agents.extend(tree.root());
     }
-    agents.into_iter().flat_map(|index| of_agent(tree, index)).collect()
+    agents.into_iter().flat_map(|index| from_agent(tree, index)).collect()
 }
 
-/// Makes one draft of an agent's span, or one for each answer where the span carries its whole conversation.
-fn of_agent(tree: &Tree<'_>, index: usize) -> Vec<Draft> {
+/// Creates one step from an agent span, or one per answer if the span carries its whole conversation.
+fn from_agent(tree: &Tree<'_>, index: usize) -> Vec<StepBuilder> {
     let span = &tree.spans[index];
     let content = vocabulary::content(span, tree.logs_of(index));
-    let conversation = vocabulary::conversation(span).map_or_else(|| told(&content), |said| said.messages);
-    // A root that is only the request around the work says nothing of an agent.
-    let whole = Draft {
+    let conversation = vocabulary::conversation(span).map_or_else(|| joined_conversation(&content), |conversation| conversation.messages);
+    // A root that is not an agent has no agent name.
+    let whole = StepBuilder {
         spans: vec![index],
         start: span.start,
         end: span.end,
@@ -262,66 +261,66 @@ fn of_agent(tree: &Tree<'_>, index: usize) -> Vec<Draft> {
         agent: if tree.roles[index] == Role::Agent { agent_of(tree, index) } else { None },
         usage: vocabulary::usage(&span.attributes),
         error: vocabulary::failure(span, Role::Agent, false),
-        ..Draft::default()
+        ..StepBuilder::default()
     };
-    let mut drafts = of_conversation(&conversation, &whole);
-    if drafts.is_empty() {
-        let mut draft = whole;
-        draft.input.clone_from(&content.input.messages);
-        draft.input_value = content.input_value;
-        draft.take_output(&content.output);
-        draft.output_value = content.output_value.filter(|_| !draft.has_said());
-        return vec![draft];
+    let mut builders = from_conversation(&conversation, &whole);
+    if builders.is_empty() {
+        let mut builder = whole;
+        builder.input.clone_from(&content.input.messages);
+        builder.input_value = content.input_value;
+        builder.add_output(&content.output);
+        builder.output_value = content.output_value.filter(|_| !builder.has_output());
+        return vec![builder];
     }
-    if let Some(last) = drafts.last_mut() {
-        // The span's numbers are of all its steps together: they are told once.
+    if let Some(last) = builders.last_mut() {
+        // Usage and error apply to all steps together: attach them once.
         last.usage = whole.usage;
         last.error = whole.error;
         last.end = whole.end;
     }
-    drafts
+    builders
 }
 
-/// Returns the conversation that input and output tell together, where the output has more than one answer. Frameworks give
-/// back their whole state, in which the input is there again.
-fn told(content: &Content) -> Vec<Message> {
-    let (known, output) = (&content.input.messages, &content.output.messages);
-    let again = output.iter().zip(known).take_while(|(one, other)| one == other).count();
-    let after = if again == known.len() { &output[again..] } else { &output[..] };
+/// Joins input and output into a conversation if the output has more than one answer. Frameworks may return their whole
+/// state, which repeats the input.
+fn joined_conversation(content: &Content) -> Vec<Message> {
+    let (input, output) = (&content.input.messages, &content.output.messages);
+    let repeated = output.iter().zip(input).take_while(|(one, other)| one == other).count();
+    let after = if repeated == input.len() { &output[repeated..] } else { &output[..] };
     let answers = after.iter().filter(|message| message.role == "assistant").count();
-    if answers > 1 { known.iter().chain(after).cloned().collect() } else { Vec::new() }
+    if answers > 1 { input.iter().chain(after).cloned().collect() } else { Vec::new() }
 }
 
-/// Cuts a conversation into one draft for each answer.
-fn of_conversation(messages: &[Message], whole: &Draft) -> Vec<Draft> {
-    let mut drafts: Vec<Draft> = turns(messages)
-        .map(|(input, answer)| Draft {
+/// Splits a conversation into one step per answer.
+fn from_conversation(messages: &[Message], whole: &StepBuilder) -> Vec<StepBuilder> {
+    let mut builders: Vec<StepBuilder> = turns(messages)
+        .map(|(input, answer)| StepBuilder {
             spans: whole.spans.clone(),
             start: whole.start,
             model: whole.model.clone(),
             agent: whole.agent.clone(),
             input: input.to_vec(),
-            only_new: true,
+            is_delta: true,
             response: answer.content.clone(),
             calls: answer.tool_calls.clone(),
-            ..Draft::default()
+            ..StepBuilder::default()
         })
         .collect();
-    // What came of the last calls.
+    // The results of the last calls.
     let after = messages.iter().rposition(|message| message.role == "assistant").map_or(0, |at| at + 1);
-    if let Some(last) = drafts.last_mut() {
+    if let Some(last) = builders.last_mut() {
         for message in
             messages[after..].iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some())
         {
             if let Some(call) = last.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
-                super::answers::answer(call, message);
+                super::tool_results::apply_result(call, message);
             }
         }
     }
-    drafts
+    builders
 }
 
-/// Returns each answer of a conversation with what was said since the answer before.
+/// Returns each answer of a conversation with the messages since the answer before.
 pub(super) fn turns(messages: &[Message]) -> impl Iterator<Item = (&[Message], &Message)> {
     let mut from = 0;
     messages.iter().enumerate().filter(|(_, message)| message.role == "assistant").map(move |(at, answer)| {
@@ -331,11 +330,11 @@ pub(super) fn turns(messages: &[Message]) -> impl Iterator<Item = (&[Message], &
     })
 }
 
-impl Draft {
-    pub(super) fn take_output(&mut self, said: &Said) {
-        let answers = said.messages.iter().any(|message| message.role == "assistant");
+impl StepBuilder {
+    pub(super) fn add_output(&mut self, parsed: &ParsedMessages) {
+        let has_answer = parsed.messages.iter().any(|message| message.role == "assistant");
         for message in
-            said.messages.iter().filter(|message| message.role == "assistant" || !answers && message.role != "tool")
+            parsed.messages.iter().filter(|message| message.role == "assistant" || !has_answer && message.role != "tool")
         {
             if !self.response.is_empty() && !message.content.is_empty() {
                 self.response.push('\n');
@@ -347,18 +346,18 @@ impl Draft {
                 }
             }
         }
-        // Tools that the provider runs itself answer within the same output.
-        for message in said.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some()) {
+        // The results of provider-run tools are in the same output.
+        for message in parsed.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some()) {
             if let Some(call) = self.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
-                super::answers::answer(call, message);
+                super::tool_results::apply_result(call, message);
             }
         }
-        self.reasoning = said.reasoning.clone().or(self.reasoning.take());
-        self.stop_reason = said.stop_reason.clone().or(self.stop_reason.take());
+        self.reasoning = parsed.reasoning.clone().or(self.reasoning.take());
+        self.stop_reason = parsed.stop_reason.clone().or(self.stop_reason.take());
     }
 
-    /// Takes in what another draft of the same call knows more.
-    pub(super) fn absorb(&mut self, other: Self) {
+    /// Fills in missing values from another description of the same call.
+    pub(super) fn merge(&mut self, other: Self) {
         self.spans.extend(other.spans);
         self.end = self.end.max(other.end);
         if self.input.is_empty() {
@@ -374,9 +373,9 @@ impl Draft {
         }
     }
 
-    /// Makes the step: of what went in, only what is new stays.
-    pub(super) fn finish(self, seen: &mut Seen) -> Step {
-        let messages = seen.fresh(self.input, &self.answered);
+    /// Builds the step. Its input keeps only new messages.
+    pub(super) fn build(self, seen: &mut SeenMessages) -> Step {
+        let messages = seen.take_new(self.input, &self.output_hashes);
         Step {
             input: StepInput {
                 message: messages

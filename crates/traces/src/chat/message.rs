@@ -1,37 +1,37 @@
-//! One message.
+//! Parses single messages.
 
 use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
-use super::call::{arguments_of, call_of, calls_of_text};
+use super::call::{parse_arguments, parse_call, parse_calls_text};
 use super::part::{self, Part};
-use super::{Said, note_stop_reason, result_text};
-use crate::json::{first, first_text, parsed};
+use super::{ParsedMessages, set_stop_reason, result_text};
+use crate::json::{first, first_text, parse_nested};
 
-/// Tells whether an object is a message. Content without a role is one where an answer is expected.
-pub(super) fn is_one(map: &Map<String, Value>, role: &str) -> bool {
+/// Whether an object is a message. Content without a role is a message if an answer is expected.
+pub(super) fn is_message(map: &Map<String, Value>, role: &str) -> bool {
     if let Some(inner) = map.get("message").and_then(Value::as_object) {
-        // OpenInference wraps each message; an event has its index and reason beside it.
-        return is_one(inner, role) && !map.contains_key("choices");
+        // OpenInference wraps each message; events add an index and a finish reason.
+        return is_message(inner, role) && !map.contains_key("choices");
     }
-    let says = ["content", "contents", "parts", "tool_calls", "function_call", "text"]
+    let has_content = ["content", "contents", "parts", "tool_calls", "function_call", "text"]
         .iter()
         .any(|name| map.contains_key(*name));
     if map.get("role").is_some_and(Value::is_string) {
         return true;
     }
     match kind_of(map) {
-        Some("message") => says,
+        Some("message") => has_content,
         Some(
             "function_call" | "function_call_output" | "reasoning" | "custom_tool_call" | "custom_tool_call_output",
         ) => true,
-        Some(kind) if role_of_kind(kind).is_some() => says,
+        Some(kind) if role_of_kind(kind).is_some() => has_content,
         Some(_) if part::is_content(map) => false,
         _ => {
-            let bare = map.get("content").is_some_and(|content| {
+            let is_bare_content = map.get("content").is_some_and(|content| {
                 content.is_string() || content.as_array().is_some_and(|items| items.iter().all(Value::is_object))
             });
-            role == "assistant" && (bare || map.get("tool_calls").is_some_and(Value::is_array))
+            role == "assistant" && (is_bare_content || map.get("tool_calls").is_some_and(Value::is_array))
         }
     }
 }
@@ -40,7 +40,7 @@ fn kind_of(map: &Map<String, Value>) -> Option<&str> {
     map.get("type").and_then(Value::as_str)
 }
 
-/// Returns the role that a framework's class of messages has.
+/// Returns the role of a framework's message class.
 fn role_of_kind(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "human" | "HumanMessage" | "HumanMessageChunk" | "UserMessage" => "user",
@@ -51,8 +51,8 @@ fn role_of_kind(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns a role by its usual name.
-fn usual(role: &str) -> &str {
+/// Normalises the name of a role.
+fn normalise_role(role: &str) -> &str {
     match role {
         "model" | "ai" | "assistant" => "assistant",
         "human" | "user" => "user",
@@ -62,28 +62,28 @@ fn usual(role: &str) -> &str {
     }
 }
 
-/// Adds a message, and the tools' answers that it may contain.
-pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
+/// Adds a message and the tool results that it contains.
+pub(super) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMessages) {
     if let Some(inner) = map.get("message").and_then(Value::as_object) {
-        note_stop_reason(map, said);
-        return push(inner, role, said);
+        set_stop_reason(map, parsed);
+        return push(inner, role, parsed);
     }
     match kind_of(map) {
         Some("reasoning") => {
             if let Part::Reasoning(text) = part::read(&Value::Object(map.clone())) {
-                said.push_reasoning(&text);
+                parsed.push_reasoning(&text);
             }
             return;
         }
         Some("function_call" | "custom_tool_call") => {
-            if let Some(call) = call_of(map) {
-                push_call(call, said);
+            if let Some(call) = parse_call(map) {
+                push_call(call, parsed);
             }
             return;
         }
         Some("function_call_output" | "custom_tool_call_output") => {
             if let Part::Result(message) = part::read(&Value::Object(map.clone())) {
-                said.messages.push(message);
+                parsed.messages.push(message);
             }
             return;
         }
@@ -91,7 +91,7 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
     }
     let named = map.get("role").and_then(Value::as_str).or_else(|| kind_of(map).and_then(role_of_kind));
     let mut message = Message {
-        role: usual(named.unwrap_or(role)).to_owned(),
+        role: normalise_role(named.unwrap_or(role)).to_owned(),
         name: first_text(map, &["name", "tool_name"]).map(str::to_owned),
         tool_call_id: first_text(map, &["tool_call_id", "toolCallId", "tool_use_id"]).map(str::to_owned),
         is_error: map.get("is_error").and_then(Value::as_bool) == Some(true)
@@ -102,7 +102,7 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
         message.tool_call_id = first_text(map, &["id"]).map(str::to_owned);
     }
     let mut results = Vec::new();
-    read_content(map, &mut message, &mut results, said);
+    read_content(map, &mut message, &mut results, parsed);
     read_calls(map, &mut message);
     if message.content.is_empty()
         && let Some(refusal) = first_text(map, &["refusal"])
@@ -111,65 +111,65 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, said: &mut Said) {
     }
     for name in ["reasoning_content", "reasoning"] {
         if let Some(text) = map.get(name).and_then(Value::as_str) {
-            said.push_reasoning(text);
+            parsed.push_reasoning(text);
         }
     }
-    note_stop_reason(map, said);
+    set_stop_reason(map, parsed);
     if message.role == "tool" && !message.tool_calls.is_empty() {
         "assistant".clone_into(&mut message.role);
     }
-    // The tool's message is around its result.
+    // The tool message wraps its result.
     if message.role == "tool" && message.content.is_empty() && !results.is_empty() {
         for result in results.iter_mut().filter(|result| result.tool_call_id.is_none()) {
             result.tool_call_id.clone_from(&message.tool_call_id);
         }
     }
-    // Anthropic's tools answer within the user's message, before the user goes on.
+    // In the Anthropic API, tool results precede the user's text in the same message.
     if message.role == "user" {
-        said.messages.append(&mut results);
+        parsed.messages.append(&mut results);
     }
-    let says = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
-    if says || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
-        said.messages.push(message);
+    let has_content = !message.content.is_empty() || !message.tool_calls.is_empty() || !message.parts.is_empty();
+    if has_content || results.is_empty() && (message.role == "tool" || message.role == "assistant") {
+        parsed.messages.push(message);
     }
-    said.messages.append(&mut results);
+    parsed.messages.append(&mut results);
 }
 
-/// Adds a call as a message of its own, or to the message that made the calls right before it.
-fn push_call(call: StepCall, said: &mut Said) {
-    if let Some(last) = said.messages.last_mut()
+/// Adds a call to the preceding assistant message, or as a new message.
+fn push_call(call: StepCall, parsed: &mut ParsedMessages) {
+    if let Some(last) = parsed.messages.last_mut()
         && last.role == "assistant"
     {
         last.tool_calls.push(call);
         return;
     }
-    said.messages.push(Message { role: "assistant".to_owned(), tool_calls: vec![call], ..Message::default() });
+    parsed.messages.push(Message { role: "assistant".to_owned(), tool_calls: vec![call], ..Message::default() });
 }
 
-fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut Vec<Message>, said: &mut Said) {
+fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut Vec<Message>, parsed: &mut ParsedMessages) {
     let given = first(map, &["content", "contents", "parts", "text"]);
-    let parts_beside = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
+    let other_parts = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
     let parts = match given {
         Some(Value::String(text)) => {
-            let content = if said.literal { TextContent::Text } else { content_of_text(text, &message.role) };
+            let content = if parsed.literal { TextContent::Text } else { content_of_text(text, &message.role) };
             match content {
                 TextContent::Text => message.content.clone_from(text),
                 TextContent::Calls(calls) => message.tool_calls.extend(calls),
                 TextContent::Parts(parts) => {
                     for part in &parts {
-                        take(part, message, results, said);
+                        add_part(part, message, results, parsed);
                     }
                 }
             }
-            // Both may be there: the text, and the parts that are no text.
-            parts_beside.filter(|_| message.content.is_empty() && message.tool_calls.is_empty())
+            // The message may have both a text and parts that are not text.
+            other_parts.filter(|_| message.content.is_empty() && message.tool_calls.is_empty())
         }
         Some(Value::Array(parts)) => Some(parts),
         Some(Value::Object(inner)) => {
             if message.role == "tool" {
                 message.content = result_text(&Value::Object(inner.clone()));
             } else {
-                take(&Value::Object(inner.clone()), message, results, said);
+                add_part(&Value::Object(inner.clone()), message, results, parsed);
             }
             None
         }
@@ -185,7 +185,7 @@ fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut V
         return;
     }
     for part in parts {
-        take(part, message, results, said);
+        add_part(part, message, results, parsed);
     }
 }
 
@@ -195,27 +195,27 @@ enum TextContent {
     Parts(Vec<Value>),
 }
 
-/// Tells what a text is that may be the JSON of something else.
+/// Classifies a text that may be the JSON of calls or parts.
 fn content_of_text(text: &str, role: &str) -> TextContent {
     if !text.trim_start().starts_with("[{") {
         return TextContent::Text;
     }
     if matches!(role, "assistant" | "tool")
-        && let Some(calls) = calls_of_text(text)
+        && let Some(calls) = parse_calls_text(text)
     {
         return TextContent::Calls(calls);
     }
-    // A tool may give back a list that only looks like content.
+    // A tool may return a list that only looks like content.
     let is_part = |item: &Value| {
         item.as_object().is_some_and(|map| if role == "tool" { part::is_result(map) } else { part::is_content(map) })
     };
-    match parsed(text) {
+    match parse_nested(text) {
         Some(Value::Array(items)) if items.iter().all(is_part) => TextContent::Parts(items),
         _ => TextContent::Text,
     }
 }
 
-fn take(part: &Value, message: &mut Message, results: &mut Vec<Message>, said: &mut Said) {
+fn add_part(part: &Value, message: &mut Message, results: &mut Vec<Message>, parsed: &mut ParsedMessages) {
     match part::read(part) {
         Part::Text(text) => {
             if !message.content.is_empty() && !text.is_empty() {
@@ -223,7 +223,7 @@ fn take(part: &Value, message: &mut Message, results: &mut Vec<Message>, said: &
             }
             message.content.push_str(&text);
         }
-        Part::Reasoning(text) => said.push_reasoning(&text),
+        Part::Reasoning(text) => parsed.push_reasoning(&text),
         Part::Call(call) => message.tool_calls.push(call),
         Part::Result(mut result) => {
             if result.name.is_none() {
@@ -236,28 +236,28 @@ fn take(part: &Value, message: &mut Message, results: &mut Vec<Message>, said: &
 }
 
 fn read_calls(map: &Map<String, Value>, message: &mut Message) {
-    let beside = map.get("additional_kwargs").and_then(|inner| inner.get("tool_calls"));
-    let listed = map.get("tool_calls").filter(|calls| !crate::json::is_blank(calls)).or(beside);
-    if let Some(listed) = listed.or_else(|| map.get("toolCalls"))
-        && let Value::Array(items) = crate::json::unpacked(listed).as_ref()
+    let nested = map.get("additional_kwargs").and_then(|inner| inner.get("tool_calls"));
+    let tool_calls = map.get("tool_calls").filter(|calls| !crate::json::is_blank(calls)).or(nested);
+    if let Some(tool_calls) = tool_calls.or_else(|| map.get("toolCalls"))
+        && let Value::Array(items) = crate::json::unpack(tool_calls).as_ref()
     {
-        for call in items.iter().filter_map(|item| call_of(item.as_object()?)) {
+        for call in items.iter().filter_map(|item| parse_call(item.as_object()?)) {
             let known = call.id.is_some() && message.tool_calls.iter().any(|other| other.id == call.id);
             if !known {
                 message.tool_calls.push(call);
             }
         }
     }
-    if let Some(call) = map.get("function_call").and_then(Value::as_object).and_then(call_of)
+    if let Some(call) = map.get("function_call").and_then(Value::as_object).and_then(parse_call)
         && message.tool_calls.is_empty()
     {
         message.tool_calls.push(call);
     }
-    // OpenInference's older names for the same.
+    // Older OpenInference names.
     if message.tool_calls.is_empty()
         && let Some(name) = first_text(map, &["function_call_name"])
     {
-        let arguments = arguments_of(map.get("function_call_arguments_json"));
+        let arguments = parse_arguments(map.get("function_call_arguments_json"));
         message.tool_calls.push(StepCall { name: name.to_owned(), arguments, ..StepCall::default() });
     }
 }

@@ -1,8 +1,8 @@
-//! Reads messages, in whichever of the shapes that models' interfaces and frameworks write them.
+//! Parses messages in the shapes that model APIs and frameworks write.
 //!
-//! The shapes: `OpenAI`'s chat messages and responses, Anthropic's content blocks, Gemini's contents, OpenTelemetry's and
-//! `OpenInference`'s messages, the Vercel AI SDK's and `LangChain`'s. They are told apart by their fields, one message at a
-//! time, because frameworks mix them.
+//! The shapes: `OpenAI` chat messages and responses, Anthropic content blocks, Gemini contents, and messages of
+//! OpenTelemetry, `OpenInference`, the Vercel AI SDK and `LangChain`. Each message is recognised by its fields, because
+//! frameworks mix shapes.
 
 mod call;
 mod message;
@@ -13,33 +13,33 @@ use std::borrow::Cow;
 use karat_core::document::Message;
 use serde_json::{Map, Value};
 
-use crate::json::{first_text, is_blank, parsed, text_of};
+use crate::json::{first_text, is_blank, parse_nested, text_of};
 
-pub(crate) use call::arguments_of;
+pub(crate) use call::parse_arguments;
 
-/// How far containers within containers are followed.
-const DEPTH: usize = 10;
+/// How many levels of nested containers are followed.
+const MAX_DEPTH: usize = 10;
 
-/// What was said.
+/// Messages parsed from a value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ParsedMessages {
     pub(crate) messages: Vec<Message>,
     pub(crate) reasoning: Option<String>,
     pub(crate) stop_reason: Option<String>,
-    /// The source had messages; false where a bare text was taken for one.
+    /// The source has messages; false if a bare text was taken as one.
     pub(crate) structured: bool,
-    /// A text is a text, also where it is the JSON of something else.
+    /// Texts are not parsed, even if they are the JSON of calls or parts.
     pub(crate) literal: bool,
 }
 
-impl Said {
+impl ParsedMessages {
     pub(crate) fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.reasoning.is_none()
     }
 
-    /// A bare text, said by one who has a role.
-    pub(crate) fn text(role: &str, text: &str) -> Self {
-        Self { messages: vec![plain(role, text)], ..Self::default() }
+    /// Creates a single message from a bare text.
+    pub(crate) fn from_text(role: &str, text: &str) -> Self {
+        Self { messages: vec![plain_message(role, text)], ..Self::default() }
     }
 
     pub(crate) fn push_reasoning(&mut self, text: &str) {
@@ -56,55 +56,54 @@ impl Said {
     }
 }
 
-pub(crate) fn plain(role: &str, text: &str) -> Message {
+pub(crate) fn plain_message(role: &str, text: &str) -> Message {
     Message { role: role.to_owned(), content: text.to_owned(), ..Message::default() }
 }
 
-/// Reads messages out of a value. `role` is who speaks where a message does not say. Returns nothing where the value is
-/// none of the known shapes.
-pub(crate) fn read(value: &Value, role: &str) -> Option<Said> {
-    let mut said = Said { structured: true, ..Said::default() };
-    (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
+/// Parses the messages of a value. `role` is the default role. Returns `None` if the value has an unknown shape.
+pub(crate) fn read(value: &Value, role: &str) -> Option<ParsedMessages> {
+    let mut parsed = ParsedMessages { structured: true, ..ParsedMessages::default() };
+    (parse_value(value, role, MAX_DEPTH, &mut parsed) && !parsed.is_empty()).then_some(parsed)
 }
 
-/// Reads the messages of a model's API, which has names of its own for calls and parts: whatever somebody said in a text,
-/// they said. Others hand calls and parts on as the text of a message.
-pub(crate) fn read_literal(value: &Value, role: &str) -> Option<Said> {
-    let mut said = Said { structured: true, literal: true, ..Said::default() };
-    (gather(value, role, DEPTH, &mut said) && !said.is_empty()).then_some(said)
+/// Parses the messages of a model API. Such an API has separate fields for calls and parts, so texts are not parsed.
+/// Other sources may encode calls and parts as the text of a message.
+pub(crate) fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
+    let mut parsed = ParsedMessages { structured: true, literal: true, ..ParsedMessages::default() };
+    (parse_value(value, role, MAX_DEPTH, &mut parsed) && !parsed.is_empty()).then_some(parsed)
 }
 
-/// Reads messages out of a value, and takes a bare text for one message.
-pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<Said> {
-    if let Some(said) = read(value, role) {
-        return Some(said);
+/// Parses the messages of a value, or takes a bare text as one message.
+pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> {
+    if let Some(parsed) = read(value, role) {
+        return Some(parsed);
     }
     match value {
-        Value::String(text) if !text.trim().is_empty() && parsed(text).is_none() => {
-            Some(by_lines(text).filter(|_| role == "user").unwrap_or_else(|| Said::text(role, text)))
+        Value::String(text) if !text.trim().is_empty() && parse_nested(text).is_none() => {
+            Some(parse_transcript(text).filter(|_| role == "user").unwrap_or_else(|| ParsedMessages::from_text(role, text)))
         }
         _ => None,
     }
 }
 
-/// Returns the first of several answers of which each says why it ended: they are choices, of which one is the answer. What
-/// calls tools is none, because some write each call as an answer of its own.
+/// Returns only the first answer if there are several with a finish reason: those are alternative choices. Answers with
+/// calls are not, because some sources write each call as a separate answer.
 pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
-    let unpacked = crate::json::unpacked(answers);
+    let unpacked = crate::json::unpack(answers);
     let Value::Array(items) = unpacked.as_ref() else { return unpacked };
-    let calls = |item: &Value| {
-        let listed =
+    let has_calls = |item: &Value| {
+        let has_call_fields =
             ["tool_calls", "function_call"].iter().any(|name| item.get(*name).is_some_and(|call| !is_blank(call)));
         let parts = ["parts", "content"].iter().filter_map(|name| item.get(*name)?.as_array()).flatten();
         let mut parts = parts.filter_map(Value::as_object);
-        let written =
-            item.get("content").and_then(Value::as_str).is_some_and(|text| call::calls_of_text(text).is_some());
-        listed || written || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
+        let has_calls_as_text =
+            item.get("content").and_then(Value::as_str).is_some_and(|text| call::parse_calls_text(text).is_some());
+        has_call_fields || has_calls_as_text || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
     };
     let is_choice = |item: &Value| {
         item.get("finish_reason").is_some_and(Value::is_string)
             && item.get("role").is_none_or(|role| role == "assistant")
-            && !calls(item)
+            && !has_calls(item)
     };
     if items.len() > 1 && items.iter().all(is_choice) {
         return Cow::Owned(Value::Array(items[..1].to_vec()));
@@ -112,69 +111,69 @@ pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
     unpacked
 }
 
-/// Reads a text that writes a conversation by lines: `system: …`, `user: …`. Some instrumentations give a prompt so.
-fn by_lines(text: &str) -> Option<Said> {
-    const ROLES: [(&str, &str); 5] = [
+/// Parses a transcript with roles at the start of lines, `system: …` or `user: …`, as some instrumentations write it.
+fn parse_transcript(text: &str) -> Option<ParsedMessages> {
+    const ROLE_PREFIXES: [(&str, &str); 5] = [
         ("system: ", "system"),
         ("developer: ", "system"),
         ("user: ", "user"),
         ("assistant: ", "assistant"),
         ("tool: ", "tool"),
     ];
-    let begins =
-        |line: &str| ROLES.iter().find_map(|(beginning, role)| Some((*role, line.strip_prefix(beginning)?.len())));
-    begins(text)?;
-    let mut said = Said::default();
+    let role_prefix =
+        |line: &str| ROLE_PREFIXES.iter().find_map(|(prefix, role)| Some((*role, line.strip_prefix(prefix)?.len())));
+    role_prefix(text)?;
+    let mut parsed = ParsedMessages::default();
     for line in text.split_inclusive('\n') {
-        match (begins(line), said.messages.last_mut()) {
-            (Some((role, length)), _) => said.messages.push(plain(role, &line[line.len() - length..])),
+        match (role_prefix(line), parsed.messages.last_mut()) {
+            (Some((role, length)), _) => parsed.messages.push(plain_message(role, &line[line.len() - length..])),
             (None, Some(last)) => last.content.push_str(line),
             (None, None) => {}
         }
     }
-    for message in &mut said.messages {
+    for message in &mut parsed.messages {
         message.content.truncate(message.content.trim_end().len());
     }
-    said.messages.iter().any(|message| message.role == "user").then_some(said)
+    parsed.messages.iter().any(|message| message.role == "user").then_some(parsed)
 }
 
-/// Adds the messages of a value. Returns whether its shape is known.
-fn gather(value: &Value, role: &str, depth: usize, said: &mut Said) -> bool {
+/// Adds the messages of a value. Returns whether the shape is known.
+fn parse_value(value: &Value, role: &str, depth: usize, parsed: &mut ParsedMessages) -> bool {
     if depth == 0 {
         return false;
     }
     match value {
-        Value::String(text) => parsed(text).is_some_and(|inner| gather(&inner, role, depth - 1, said)),
-        Value::Array(items) => gather_list(items, role, depth, said),
-        Value::Object(map) => gather_object(map, role, depth, said),
+        Value::String(text) => parse_nested(text).is_some_and(|inner| parse_value(&inner, role, depth - 1, parsed)),
+        Value::Array(items) => parse_list(items, role, depth, parsed),
+        Value::Object(map) => parse_object(map, role, depth, parsed),
         _ => false,
     }
 }
 
-fn gather_list(items: &[Value], role: &str, depth: usize, said: &mut Said) -> bool {
+fn parse_list(items: &[Value], role: &str, depth: usize, parsed: &mut ParsedMessages) -> bool {
     if items.is_empty() {
         return false;
     }
     if items.iter().all(|item| item.as_object().is_some_and(part::is_content)) {
-        // Content of one message, without the message around it.
+        // The content of one message without the message.
         let mut map = Map::new();
         map.insert("content".to_owned(), Value::Array(items.to_vec()));
-        message::push(&map, role, said);
+        message::push(&map, role, parsed);
         return true;
     }
     let mut known = false;
     for item in items {
         known |= match item {
-            Value::String(text) if parsed(text).is_none() => false,
-            item => gather(item, role, depth - 1, said),
+            Value::String(text) if parse_nested(text).is_none() => false,
+            item => parse_value(item, role, depth - 1, parsed),
         };
     }
     known
 }
 
-fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut Said) -> bool {
-    if message::is_one(map, role) {
-        message::push(map, role, said);
+fn parse_object(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mut ParsedMessages) -> bool {
+    if message::is_message(map, role) {
+        message::push(map, role, parsed);
         return true;
     }
     if let Some(inner) = map.get("kwargs").and_then(Value::as_object)
@@ -185,90 +184,90 @@ fn gather_object(map: &Map<String, Value>, role: &str, depth: usize, said: &mut 
         if let (Some(kind), false) = (kind, inner.contains_key("type")) {
             inner.insert("type".to_owned(), Value::String(kind.to_owned()));
         }
-        return gather_object(&inner, role, depth - 1, said);
+        return parse_object(&inner, role, depth - 1, parsed);
     }
-    // An answer: its message is within.
+    // A response: the message is inside.
     if let Some(Value::Array(choices)) = map.get("choices") {
         let mut known = false;
-        // Of several choices the first is the answer.
+        // The first of several choices is the answer.
         for choice in choices.iter().filter_map(Value::as_object).take(1) {
             known |= match choice.get("message").or_else(|| choice.get("delta")) {
-                Some(inner) => gather(inner, "assistant", depth - 1, said),
+                Some(inner) => parse_value(inner, "assistant", depth - 1, parsed),
                 None => choice.get("text").and_then(Value::as_str).is_some_and(|text| {
-                    said.messages.push(plain("assistant", text));
+                    parsed.messages.push(plain_message("assistant", text));
                     true
                 }),
             };
-            note_stop_reason(choice, said);
+            set_stop_reason(choice, parsed);
         }
         return known;
     }
     if let Some(Value::Array(candidates)) = map.get("candidates") {
-        return gather_list(&candidates[..candidates.len().min(1)], "assistant", depth - 1, said);
+        return parse_list(&candidates[..candidates.len().min(1)], "assistant", depth - 1, parsed);
     }
     if let Some(generations) = map.get("generations") {
-        return gather(generations, "assistant", depth - 1, said);
+        return parse_value(generations, "assistant", depth - 1, parsed);
     }
-    let answers = map.get("object").and_then(Value::as_str) == Some("response")
+    let is_response = map.get("object").and_then(Value::as_str) == Some("response")
         || map.get("output").is_some_and(Value::is_array) && !map.contains_key("messages");
-    if answers && let Some(output) = map.get("output") {
-        return gather(output, "assistant", depth - 1, said);
+    if is_response && let Some(output) = map.get("output") {
+        return parse_value(output, "assistant", depth - 1, parsed);
     }
-    gather_request(map, role, depth, said)
+    parse_request(map, role, depth, parsed)
 }
 
-/// Adds the messages of a request or of a framework's state.
-fn gather_request(map: &Map<String, Value>, role: &str, depth: usize, said: &mut Said) -> bool {
-    let before = said.messages.len();
-    for system in ["system", "system_instruction", "systemInstruction", "instructions"] {
-        let here = map.get(system).or_else(|| map.get("config").and_then(|config| config.get(system)));
-        if let Some(value) = here
-            && let text = text_within(value)
+/// Adds the messages of a request or of a framework's state object.
+fn parse_request(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mut ParsedMessages) -> bool {
+    let before = parsed.messages.len();
+    for key in ["system", "system_instruction", "systemInstruction", "instructions"] {
+        let value = map.get(key).or_else(|| map.get("config").and_then(|config| config.get(key)));
+        if let Some(value) = value
+            && let text = collect_text(value)
             && !text.is_empty()
         {
-            said.messages.push(plain("system", &text));
+            parsed.messages.push(plain_message("system", &text));
         }
     }
     for name in
         ["messages", "contents", "input", "new_message", "message", "content", "request_data", "inputs", "outputs"]
     {
         let Some(value) = map.get(name).filter(|value| !is_blank(value)) else { continue };
-        if gather(value, role, depth - 1, said) {
-            note_stop_reason(map, said);
+        if parse_value(value, role, depth - 1, parsed) {
+            set_stop_reason(map, parsed);
             return true;
         }
     }
     if let Some(prompt) = first_text(map, &["prompt", "query", "question"]).filter(|_| role == "user") {
-        said.messages.push(plain("user", prompt));
+        parsed.messages.push(plain_message("user", prompt));
         return true;
     }
     if let Some(text) = first_text(map, &["text", "response", "completion", "answer"]).filter(|_| role == "assistant") {
-        said.messages.push(plain("assistant", text));
-        note_stop_reason(map, said);
+        parsed.messages.push(plain_message("assistant", text));
+        set_stop_reason(map, parsed);
         return true;
     }
-    said.messages.truncate(before);
+    parsed.messages.truncate(before);
     false
 }
 
-fn note_stop_reason(map: &Map<String, Value>, said: &mut Said) {
-    if said.stop_reason.is_none() {
-        said.stop_reason =
+fn set_stop_reason(map: &Map<String, Value>, parsed: &mut ParsedMessages) {
+    if parsed.stop_reason.is_none() {
+        parsed.stop_reason =
             first_text(map, &["finish_reason", "stop_reason", "finishReason", "stopReason"]).map(str::to_owned);
     }
 }
 
-/// Returns the text within a value: of texts, of parts of text, of lists of them.
-pub(crate) fn text_within(value: &Value) -> String {
+/// Joins the texts in a value: strings, text parts, and lists of them.
+pub(crate) fn collect_text(value: &Value) -> String {
     fn add(value: &Value, depth: usize, into: &mut String) {
-        let mut text = |text: &str| {
+        let mut push = |text: &str| {
             if !into.is_empty() && !text.is_empty() {
                 into.push('\n');
             }
             into.push_str(text);
         };
         match value {
-            Value::String(words) => text(words),
+            Value::String(text) => push(text),
             Value::Array(items) if depth > 0 => items.iter().for_each(|item| add(item, depth - 1, into)),
             Value::Object(map) if depth > 0 => {
                 if let Some(inner) = ["text", "content", "parts", "value"].iter().find_map(|name| map.get(*name)) {
@@ -279,21 +278,20 @@ pub(crate) fn text_within(value: &Value) -> String {
         }
     }
     let mut into = String::new();
-    add(value, DEPTH, &mut into);
+    add(value, MAX_DEPTH, &mut into);
     into
 }
 
-/// Returns what a tool gave back, as a value: the JSON of an object or a list is unpacked, so that eval functions can look
-/// into it.
-pub(crate) fn result_of(value: &Value) -> Value {
-    crate::json::unpacked(value).into_owned()
+/// Parses a tool result: the JSON text of an object or a list becomes a value, so eval functions can inspect it.
+pub(crate) fn parse_result(value: &Value) -> Value {
+    crate::json::unpack(value).into_owned()
 }
 
-/// Returns the text of what a tool gave back, as a message of the conversation has it.
+/// Returns a tool result as the text of a message.
 pub(crate) fn result_text(value: &Value) -> String {
     match value {
         Value::Array(items) if items.iter().all(|item| item.as_object().is_some_and(part::is_content)) => {
-            text_within(value)
+            collect_text(value)
         }
         other => text_of(other),
     }

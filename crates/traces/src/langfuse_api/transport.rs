@@ -1,4 +1,4 @@
-//! Requests to a Langfuse server, tried again where that may help.
+//! Requests to a Langfuse server, with retries.
 
 use std::time::Duration;
 
@@ -9,59 +9,59 @@ use karat_http::{
 use serde_json::Value;
 
 use super::LangfuseKeys;
-use crate::json::why_and_where_no_json;
-use crate::values::LONGEST;
+use crate::json::json_error_with_position;
+use crate::values::MAX_VALUE_BYTES;
 
 const MAX_RETRIES: u32 = 5;
 
-/// How long the server may send nothing while a reply is being read.
+/// The maximum pause while a response is read.
 const READ_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Why a server's traces cannot be read.
+/// Why the traces of a server cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LangfuseError {
-    #[error("'{url}' is no address of a Langfuse server: {why}")]
-    Url { url: String, why: String },
-    #[error("cannot make requests: {0}")]
+    #[error("'{url}' is not a valid Langfuse URL: {reason}")]
+    Url { url: String, reason: String },
+    #[error("cannot create the HTTP client: {0}")]
     Client(String),
-    #[error("the server does not accept the keys (status {0})")]
-    Keys(u16),
-    #[error("the server has no '{0}': is it a Langfuse server?")]
-    Missing(String),
-    #[error("the server answers '{path}' with status {status}{said}")]
-    Status { path: String, status: u16, said: String },
-    #[error("the server's answer to '{path}' cannot be read: {why}")]
-    Broken { path: String, why: String },
-    #[error("the server answers '{0}' with a web page: is it the address of a Langfuse server?")]
+    #[error("the server rejected the API keys (status {0})")]
+    Unauthorized(u16),
+    #[error("'{0}' not found: is this a Langfuse server?")]
+    NotFound(String),
+    #[error("request for '{path}' failed with status {status}{detail}")]
+    Status { path: String, status: u16, detail: String },
+    #[error("invalid response to '{path}': {reason}")]
+    InvalidResponse { path: String, reason: String },
+    #[error("'{0}' returned a web page: is this the URL of a Langfuse server?")]
     WebPage(String),
-    #[error("the server cannot be reached: {0}")]
-    Unreached(String),
+    #[error("cannot reach the server: {0}")]
+    Unreachable(String),
 }
 
-/// What a server has at a path.
+/// The response for a path.
 #[derive(Debug)]
 pub(super) enum Reply {
     Found(Value),
-    Missing,
+    NotFound,
 }
 
 impl Reply {
-    /// Returns what is there, where something has to be.
+    /// Returns the value, or an error if the path was not found.
     pub(super) fn found(self, path: &str) -> Result<Value, LangfuseError> {
         match self {
             Self::Found(value) => Ok(value),
-            Self::Missing => Err(LangfuseError::Missing(format!("api/public/{path}"))),
+            Self::NotFound => Err(LangfuseError::NotFound(format!("api/public/{path}"))),
         }
     }
 }
 
-/// Makes requests.
+/// Sends requests.
 #[derive(Debug)]
 pub(super) struct Transport {
     client: Client,
     base: Url,
     keys: LangfuseKeys,
-    pub(super) pause: Duration,
+    pub(super) retry_delay: Duration,
 }
 
 /// An attempt that failed.
@@ -82,25 +82,25 @@ impl Failure {
 
 impl Transport {
     pub(super) fn new(url: &str, keys: LangfuseKeys) -> Result<Self, LangfuseError> {
-        let wrong = |why: String| LangfuseError::Url { url: redact_url(url), why };
+        let invalid = |reason: String| LangfuseError::Url { url: redact_url(url), reason };
         let base = parse_url(url.trim()).map_err(|error| match error {
-            ClientError::Url { reason, .. } => wrong(reason),
+            ClientError::Url { reason, .. } => invalid(reason),
             other => LangfuseError::Client(other.to_string()),
         })?;
         if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
-            return Err(wrong("it begins with neither http:// nor https://".to_owned()));
+            return Err(invalid("expected http:// or https://".to_owned()));
         }
         let options = ClientOptions { read_timeout: Some(READ_TIMEOUT), ..ClientOptions::default() };
         let client = client(&base, options).map_err(|error| LangfuseError::Client(error.to_string()))?;
-        Ok(Self { client, base, keys, pause: Duration::from_secs(1) })
+        Ok(Self { client, base, keys, retry_delay: Duration::from_secs(1) })
     }
 
-    /// Gets what is at a path; retries on rate limits, failures of the server and broken answers.
+    /// Fetches a path. Retries on rate limits, server errors and invalid responses.
     pub(super) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Reply, LangfuseError> {
         self.get_checked(path, query, |_| true).await
     }
 
-    /// Gets a page of a list, in which there is a list: an answer without one is broken, and not the list's end.
+    /// Fetches a page of a list. A response without a list is invalid rather than the end of the list.
     pub(super) async fn get_page(&self, path: &[&str], query: &[(&str, String)]) -> Result<Reply, LangfuseError> {
         self.get_checked(path, query, |page| page.get("data").is_some_and(Value::is_array)).await
     }
@@ -109,16 +109,16 @@ impl Transport {
         &self,
         path: &[&str],
         query: &[(&str, String)],
-        is_whole: fn(&Value) -> bool,
+        is_valid: fn(&Value) -> bool,
     ) -> Result<Reply, LangfuseError> {
         let url = self.url(path, query);
-        let shown = format!("api/public/{}", path.join("/"));
-        let mut retry = Retry::new(RetryPolicy { max_retries: MAX_RETRIES, first_delay: self.pause });
+        let display_path = format!("api/public/{}", path.join("/"));
+        let mut retry = Retry::new(RetryPolicy { max_retries: MAX_RETRIES, first_delay: self.retry_delay });
         loop {
-            let failure = match self.try_once(&url, &shown).await {
-                Ok(Reply::Found(value)) if !is_whole(&value) => {
-                    let why = "it has no list 'data'".to_owned();
-                    Failure::transient(LangfuseError::Broken { path: shown.clone(), why })
+            let failure = match self.try_once(&url, &display_path).await {
+                Ok(Reply::Found(value)) if !is_valid(&value) => {
+                    let reason = "missing list 'data'".to_owned();
+                    Failure::transient(LangfuseError::InvalidResponse { path: display_path.clone(), reason })
                 }
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
@@ -145,34 +145,34 @@ impl Transport {
         let response = send(request).await.map_err(unreachable)?;
         let (status, class) = (response.status(), RetryClass::of(&response));
         match status {
-            StatusCode::NOT_FOUND => return Ok(Reply::Missing),
+            StatusCode::NOT_FOUND => return Ok(Reply::NotFound),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                return Err(Failure::permanent(LangfuseError::Keys(status.as_u16())));
+                return Err(Failure::permanent(LangfuseError::Unauthorized(status.as_u16())));
             }
             _ => {}
         }
-        let body = read_body(response, LONGEST as u64).await.map_err(|error| match error {
+        let body = read_body(response, MAX_VALUE_BYTES as u64).await.map_err(|error| match error {
             BodyError::TooLarge { .. } => {
-                let why = format!("longer than {} MB", LONGEST >> 20);
-                Failure::permanent(LangfuseError::Broken { path: path.to_owned(), why })
+                let reason = format!("longer than {} MB", MAX_VALUE_BYTES >> 20);
+                Failure::permanent(LangfuseError::InvalidResponse { path: path.to_owned(), reason })
             }
-            BodyError::Interrupted(why) => Failure::transient(LangfuseError::Unreached(why)),
+            BodyError::Interrupted(reason) => Failure::transient(LangfuseError::Unreachable(reason)),
         });
         if !status.is_success() {
-            let said = body.map(|body| said(&body)).unwrap_or_default();
-            let error = LangfuseError::Status { path: path.to_owned(), status: status.as_u16(), said };
+            let detail = body.map(|body| error_detail(&body)).unwrap_or_default();
+            let error = LangfuseError::Status { path: path.to_owned(), status: status.as_u16(), detail };
             return Err(Failure { error, class });
         }
         let body = body?;
         if is_web_page(&body) {
-            // A page of a proxy or of another program stays one.
+            // A page of a proxy or another program: retrying does not help.
             return Err(Failure::permanent(LangfuseError::WebPage(path.to_owned())));
         }
-        let broken = |why: String| Failure::transient(LangfuseError::Broken { path: path.to_owned(), why });
+        let invalid = |reason: String| Failure::transient(LangfuseError::InvalidResponse { path: path.to_owned(), reason });
         let value: Value =
-            serde_json::from_slice(&body).map_err(|error| broken(why_and_where_no_json(&body, &error)))?;
+            serde_json::from_slice(&body).map_err(|error| invalid(json_error_with_position(&body, &error)))?;
         if !value.is_object() {
-            return Err(broken("it is not an object".to_owned()));
+            return Err(invalid("expected an object".to_owned()));
         }
         Ok(Reply::Found(value))
     }
@@ -182,18 +182,18 @@ fn is_web_page(body: &[u8]) -> bool {
     body.trim_ascii_start().first() == Some(&b'<')
 }
 
-/// Returns what a server says of an error, in a few words.
-fn said(body: &[u8]) -> String {
+/// Returns the message of an error response, shortened.
+fn error_detail(body: &[u8]) -> String {
     if is_web_page(body) {
-        return " and a web page".to_owned();
+        return " (web page)".to_owned();
     }
     let text = String::from_utf8_lossy(body);
     let value: Option<Value> = serde_json::from_str(&text).ok();
     let message = value.as_ref().and_then(|value| value.get("message").or_else(|| value.get("error"))?.as_str());
-    let words: String = message.unwrap_or(&text).chars().filter(|letter| !letter.is_control()).take(200).collect();
-    if words.trim().is_empty() { String::new() } else { format!(": {}", words.trim()) }
+    let excerpt: String = message.unwrap_or(&text).chars().filter(|letter| !letter.is_control()).take(200).collect();
+    if excerpt.trim().is_empty() { String::new() } else { format!(": {}", excerpt.trim()) }
 }
 
 fn unreachable(error: karat_http::Error) -> Failure {
-    Failure::transient(LangfuseError::Unreached(error_chain(error)))
+    Failure::transient(LangfuseError::Unreachable(error_chain(error)))
 }

@@ -1,50 +1,50 @@
-//! OTLP as JSON. The reader is lenient about what differs between exporters: names in camel or snake case, the older
-//! `instrumentationLibrarySpans`, Tempo's `batches`, ids in hexadecimal or base64, numbers as numbers or text.
+//! OTLP JSON. The reader accepts what differs between exporters: names in camel or snake case, the older
+//! `instrumentationLibrarySpans`, Tempo's `batches`, ids in hexadecimal or base64, numbers as numbers or strings.
 
 use serde_json::{Map, Value};
 
-use super::gathered::Gathered;
-use super::{SpansRead, Unreadable};
-use crate::identifier;
-use crate::json::{why_and_where_no_json, without_half_characters};
-use crate::kind::Kind;
+use super::collector::SpanCollector;
+use super::{ParsedSpans, ParseError};
+use crate::format::TraceFormat;
+use crate::json::{json_error_with_position, replace_lone_surrogates};
+use crate::otel_ids;
 use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
 
-/// How far wrappers around the data are followed.
-const DEPTH: usize = 8;
+/// How many levels of wrappers around the data are followed.
+const MAX_WRAPPER_DEPTH: usize = 8;
 
 /// Reads one JSON document.
-pub fn read_json(bytes: &[u8]) -> Result<SpansRead, Unreadable> {
-    let value: Result<Value, Unreadable> = serde_json::from_slice(bytes).or_else(|error| {
-        let mended = without_half_characters(bytes).and_then(|mended| serde_json::from_slice(&mended).ok());
-        mended.ok_or_else(|| Unreadable(why_and_where_no_json(bytes, &error)))
+pub fn read_json(bytes: &[u8]) -> Result<ParsedSpans, ParseError> {
+    let value: Result<Value, ParseError> = serde_json::from_slice(bytes).or_else(|error| {
+        let repaired = replace_lone_surrogates(bytes).and_then(|repaired| serde_json::from_slice(&repaired).ok());
+        repaired.ok_or_else(|| ParseError(json_error_with_position(bytes, &error)))
     });
     read_value(value?)
 }
 
 /// Reads one JSON value.
-pub fn read_value(value: Value) -> Result<SpansRead, Unreadable> {
-    let mut gathered = Gathered::new(Kind::Otlp);
-    if !walk(value, String::new(), DEPTH, &mut gathered) {
-        return Err(Unreadable(
-            "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`".to_owned(),
+pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
+    let mut collector = SpanCollector::new(TraceFormat::Otlp);
+    if !walk(value, String::new(), MAX_WRAPPER_DEPTH, &mut collector) {
+        return Err(ParseError(
+            "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`".to_owned(),
         ));
     }
-    Ok(gathered.finish())
+    Ok(collector.finish())
 }
 
 fn take(map: &mut Map<String, Value>, names: &[&str]) -> Option<Value> {
     names.iter().find_map(|name| map.get_mut(*name).map(Value::take)).filter(|value| !value.is_null())
 }
 
-/// Returns a list, or refuses what is none.
-fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, gathered: &mut Gathered) -> Vec<Value> {
+/// Takes a list. Any other value is refused.
+fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, collector: &mut SpanCollector) -> Vec<Value> {
     match take(map, names) {
         None => Vec::new(),
         Some(Value::Array(items)) => items,
         Some(other) => {
-            gathered.refuse(place, format!("`{}` is {}, not a list", names[0], kind_of(&other)));
+            collector.refuse(place, format!("`{}`: expected a list, found {}", names[0], kind_of(&other)));
             Vec::new()
         }
     }
@@ -53,15 +53,15 @@ fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, gathered: &mu
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
 }
 
-fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> bool {
+fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector) -> bool {
     if depth == 0 {
         return false;
     }
@@ -70,10 +70,10 @@ fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> b
             let mut known = items.is_empty();
             for (at, item) in items.into_iter().enumerate() {
                 let place = format!("{place}[{at}]");
-                if walk(item, place.clone(), depth - 1, gathered) {
+                if walk(item, place.clone(), depth - 1, collector) {
                     known = true;
                 } else {
-                    gathered.refuse(place, "no OpenTelemetry export");
+                    collector.refuse(place, "not an OpenTelemetry export");
                 }
             }
             return known;
@@ -87,61 +87,61 @@ fn walk(value: Value, place: String, depth: usize, gathered: &mut Gathered) -> b
     {
         let Some(name) = names.iter().find(|name| map.contains_key(**name)) else { continue };
         known = true;
-        let within = dotted(&place, name);
-        for (at, item) in list(&mut map, &[name], &within, gathered).into_iter().enumerate() {
-            resource(item, format!("{within}[{at}]"), is_logs, gathered);
+        let within = join_path(&place, name);
+        for (at, item) in list(&mut map, &[name], &within, collector).into_iter().enumerate() {
+            read_resource(item, format!("{within}[{at}]"), is_logs, collector);
         }
     }
     if known {
         return true;
     }
-    let is_of_logs = map.contains_key("scopeLogs") || map.contains_key("scope_logs");
-    if is_of_logs || SCOPE_SPANS.iter().any(|name| map.contains_key(*name)) {
-        resource(Value::Object(map), place, is_of_logs, gathered);
+    let is_logs = map.contains_key("scopeLogs") || map.contains_key("scope_logs");
+    if is_logs || SCOPE_SPANS.iter().any(|name| map.contains_key(*name)) {
+        read_resource(Value::Object(map), place, is_logs, collector);
         return true;
     }
     if is_span(&map) {
         let place = if place.is_empty() { "span".to_owned() } else { place };
-        let own = match take(&mut map, &["resource"]) {
+        let resource = match take(&mut map, &["resource"]) {
             Some(Value::Object(mut resource)) => take(&mut resource, &["attributes"])
                 .map(|value| attributes(value).unwrap_or_default())
                 .unwrap_or_default(),
             _ => Map::new(),
         };
-        span(Value::Object(map), &place, &own, None, gathered);
+        add_span(Value::Object(map), &place, &resource, None, collector);
         return true;
     }
     for wrapper in ["trace", "traces", "data", "body"] {
         if let Some(inner) = take(&mut map, &[wrapper])
-            && walk(inner, dotted(&place, wrapper), depth - 1, gathered)
+            && walk(inner, join_path(&place, wrapper), depth - 1, collector)
         {
             return true;
         }
     }
-    // An exporter with nothing to say writes an empty object.
+    // An exporter without data writes an empty object.
     map.is_empty()
 }
 
 const SCOPE_SPANS: [&str; 4] =
     ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"];
 
-/// Tells whether an object is a span by itself, as exporters to the console and to lines write it.
+/// Whether an object is a single span, as console and line exporters write it.
 pub(crate) fn is_span(map: &Map<String, Value>) -> bool {
-    let named = |map: &Map<String, Value>| ["spanId", "span_id"].iter().any(|name| map.contains_key(*name));
-    named(map) && (map.contains_key("traceId") || map.contains_key("trace_id"))
-        || map.get("context").and_then(Value::as_object).is_some_and(named)
+    let has_span_id = |map: &Map<String, Value>| ["spanId", "span_id"].iter().any(|name| map.contains_key(*name));
+    has_span_id(map) && (map.contains_key("traceId") || map.contains_key("trace_id"))
+        || map.get("context").and_then(Value::as_object).is_some_and(has_span_id)
 }
 
-fn dotted(place: &str, name: &str) -> String {
+fn join_path(place: &str, name: &str) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
 }
 
-fn resource(value: Value, place: String, is_logs: bool, gathered: &mut Gathered) {
+fn read_resource(value: Value, place: String, is_logs: bool, collector: &mut SpanCollector) {
     let Value::Object(mut map) = value else {
-        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
-    let of_process = match take(&mut map, &["resource"]) {
+    let resource_attributes = match take(&mut map, &["resource"]) {
         Some(Value::Object(mut resource)) => {
             take(&mut resource, &["attributes"]).map(|value| attributes(value).unwrap_or_default()).unwrap_or_default()
         }
@@ -149,14 +149,14 @@ fn resource(value: Value, place: String, is_logs: bool, gathered: &mut Gathered)
     };
     let names: &[&str] = if is_logs { &["scopeLogs", "scope_logs"] } else { &SCOPE_SPANS };
     let name = names.iter().find(|name| map.contains_key(**name)).unwrap_or(&names[0]);
-    let scopes = list(&mut map, &[name], &place, gathered);
+    let scopes = list(&mut map, &[name], &place, collector);
     for (at, scope) in scopes.into_iter().enumerate() {
         let place = format!("{place}.{name}[{at}]");
         let Value::Object(mut scope) = scope else {
-            gathered.refuse(place, format!("{}, not an object", kind_of(&scope)));
+            collector.refuse(place, format!("expected an object, found {}", kind_of(&scope)));
             continue;
         };
-        let wrote = match take(&mut scope, &["scope", "instrumentationLibrary", "instrumentation_library"]) {
+        let scope_name = match take(&mut scope, &["scope", "instrumentationLibrary", "instrumentation_library"]) {
             Some(Value::Object(mut scope)) => match take(&mut scope, &["name"]) {
                 Some(Value::String(name)) if !name.is_empty() => Some(name),
                 _ => None,
@@ -164,37 +164,43 @@ fn resource(value: Value, place: String, is_logs: bool, gathered: &mut Gathered)
             _ => None,
         };
         let inner = if is_logs { &["logRecords", "log_records", "logs"][..] } else { &["spans"][..] };
-        for (at, item) in list(&mut scope, inner, &place, gathered).into_iter().enumerate() {
+        for (at, item) in list(&mut scope, inner, &place, collector).into_iter().enumerate() {
             let place = format!("{place}.{}[{at}]", inner[0]);
             if is_logs {
-                record(item, &place, gathered);
+                add_record(item, &place, collector);
             } else {
-                span(item, &place, &of_process, wrote.as_deref(), gathered);
+                add_span(item, &place, &resource_attributes, scope_name.as_deref(), collector);
             }
         }
     }
 }
 
-fn span(value: Value, place: &str, resource: &Map<String, Value>, scope: Option<&str>, gathered: &mut Gathered) {
+fn add_span(
+    value: Value,
+    place: &str,
+    resource: &Map<String, Value>,
+    scope: Option<&str>,
+    collector: &mut SpanCollector,
+) {
     let Value::Object(map) = value else {
-        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
     match read_span(map) {
         Ok((trace_id, mut span)) => {
             span.resource.clone_from(resource);
             span.scope = scope.map(str::to_owned);
-            gathered.span(trace_id, span);
+            collector.add_span(trace_id, span);
         }
-        Err(message) => gathered.refuse(place, message),
+        Err(message) => collector.refuse(place, message),
     }
 }
 
 fn id(map: &mut Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
     match take(map, names) {
         None => Ok(None),
-        Some(Value::String(text)) => Ok(identifier::read(&text)),
-        Some(other) => Err(format!("`{}` is {}, not a text", names[0], kind_of(&other))),
+        Some(Value::String(text)) => Ok(otel_ids::parse(&text)),
+        Some(other) => Err(format!("`{}`: expected a string, found {}", names[0], kind_of(&other))),
     }
 }
 
@@ -204,12 +210,12 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
             map.entry(name).or_insert(value);
         }
     }
-    let trace_id = id(&mut map, &["traceId", "trace_id"])?.ok_or("`traceId` is missing")?;
-    let span_id = id(&mut map, &["spanId", "span_id"])?.ok_or("`spanId` is missing")?;
+    let trace_id = id(&mut map, &["traceId", "trace_id"])?.ok_or("missing `traceId`")?;
+    let span_id = id(&mut map, &["spanId", "span_id"])?.ok_or("missing `spanId`")?;
     let parent = id(&mut map, &["parentSpanId", "parent_span_id", "parent_id"])?;
     let time = |map: &mut Map<String, Value>, names: &[&str]| match take(map, names) {
         None => Ok(None),
-        Some(value) => time::read(&value, Unit::Nanoseconds).map_err(|error| format!("`{}` is {error}", names[0])),
+        Some(value) => time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("`{}`: {error}", names[0])),
     };
     let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"])?;
     let end = time(&mut map, &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"])?;
@@ -225,21 +231,21 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
                 events.extend(read_event(item)?);
             }
         }
-        Some(other) => return Err(format!("`events` is {}, not a list", kind_of(&other))),
+        Some(other) => return Err(format!("`events`: expected a list, found {}", kind_of(&other))),
     }
     let name = match take(&mut map, &["name"]) {
         Some(Value::String(name)) => name,
         _ => String::new(),
     };
     let error = match take(&mut map, &["status"]) {
-        Some(Value::Object(mut status)) => failed(&mut status),
+        Some(Value::Object(mut status)) => status_error(&mut status),
         _ => None,
     };
     Ok((trace_id, Span { id: span_id, parent, name, start, end, attributes, events, error, ..Span::default() }))
 }
 
-/// Returns the message of a status that says the span failed; empty where it gives none.
-fn failed(status: &mut Map<String, Value>) -> Option<String> {
+/// Returns the message of an error status, which may be empty.
+fn status_error(status: &mut Map<String, Value>) -> Option<String> {
     let failed = match take(status, &["code", "status_code", "statusCode"])? {
         Value::Number(code) => code.as_u64() == Some(2),
         Value::String(code) => {
@@ -257,7 +263,7 @@ fn read_event(value: Value) -> Result<Option<SpanEvent>, String> {
     let Value::Object(mut map) = value else { return Ok(None) };
     let time = match take(&mut map, &["timeUnixNano", "time_unix_nano", "timestamp"]) {
         None => None,
-        Some(value) => time::read(&value, Unit::Nanoseconds).map_err(|error| format!("an event's time is {error}"))?,
+        Some(value) => time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("event: {error}"))?,
     };
     let name = match take(&mut map, &["name"]) {
         Some(Value::String(name)) => name,
@@ -270,16 +276,16 @@ fn read_event(value: Value) -> Result<Option<SpanEvent>, String> {
     Ok(Some(SpanEvent { name, time, attributes }))
 }
 
-fn record(value: Value, place: &str, gathered: &mut Gathered) {
+fn add_record(value: Value, place: &str, collector: &mut SpanCollector) {
     let Value::Object(map) = value else {
-        gathered.refuse(place, format!("{}, not an object", kind_of(&value)));
+        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
     match read_record(map) {
-        Ok(Some((trace_id, log))) => gathered.log(trace_id, log),
-        // A record of no trace, or of something else than a model, is none of ours.
+        Ok(Some((trace_id, log))) => collector.add_log(trace_id, log),
+        // Not related to a trace or a model.
         Ok(None) => {}
-        Err(message) => gathered.refuse(place, message),
+        Err(message) => collector.refuse(place, message),
     }
 }
 
@@ -296,17 +302,17 @@ fn read_record(mut map: Map<String, Value>) -> Result<Option<(String, LogEvent)>
         map.insert("name".to_owned(), name);
     }
     let mut event = read_event(Value::Object(map))?.unwrap_or_default();
-    name_event(&mut event);
-    Ok(tells_of_a_model(&event).then(|| (trace_id, LogEvent { span, event, body })))
+    fill_event_name(&mut event);
+    Ok(is_gen_ai_event(&event).then(|| (trace_id, LogEvent { span, event, body })))
 }
 
-/// Tells whether a log record is one of those that carry content; services write many others under a trace's id.
-pub(super) fn tells_of_a_model(event: &SpanEvent) -> bool {
+/// Whether a log record may carry content. Services write many other records with a trace id.
+pub(super) fn is_gen_ai_event(event: &SpanEvent) -> bool {
     event.name.starts_with("gen_ai.") || event.attributes.keys().any(|name| name.starts_with("gen_ai."))
 }
 
-/// Gives an event the name that older SDKs write as an attribute.
-pub(super) fn name_event(event: &mut SpanEvent) {
+/// Fills in the event name that older SDKs write as an attribute.
+pub(super) fn fill_event_name(event: &mut SpanEvent) {
     if event.name.is_empty()
         && let Some(name) = event.attributes.get("event.name").and_then(Value::as_str)
     {
@@ -314,7 +320,7 @@ pub(super) fn name_event(event: &mut SpanEvent) {
     }
 }
 
-/// Reads attributes: OTLP's list of keys and values, or an object as other exporters write it.
+/// Reads attributes: the OTLP list of keys and values, or an object as other exporters write it.
 fn attributes(value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Array(items) => {
@@ -330,11 +336,11 @@ fn attributes(value: Value) -> Result<Map<String, Value>, String> {
             Ok(attributes)
         }
         Value::Object(map) => Ok(map.into_iter().map(|(name, value)| (name, any_value(value))).collect()),
-        other => Err(format!("`attributes` is {}, not a list", kind_of(&other))),
+        other => Err(format!("`attributes`: expected a list, found {}", kind_of(&other))),
     }
 }
 
-/// Reads OTLP's value with its kind around it; a value without stays as it is.
+/// Unwraps an OTLP value such as `{"stringValue": …}`. Other values are returned unchanged.
 fn any_value(value: Value) -> Value {
     let Value::Object(mut map) = value else { return value };
     if map.len() != 1 {

@@ -1,26 +1,26 @@
-//! OpenTelemetry's exports: as JSON, as people have it from SDKs, collectors and Tempo, and as protobuf.
+//! OpenTelemetry exports: JSON of SDKs, collectors and Tempo, and protobuf.
 
-mod gathered;
+mod collector;
 mod json;
 mod protobuf;
 
 use crate::parts::TraceParts;
-use crate::piece::Refused;
+use crate::piece::RefusedItem;
 
-pub(crate) use gathered::Gathered;
+pub(crate) use collector::SpanCollector;
 pub(crate) use json::is_span;
 pub use json::{read_json, read_value};
-pub use protobuf::{logs_of, read_logs_protobuf, read_protobuf, read_traces_protobuf, traces_of};
+pub use protobuf::{convert_logs, convert_traces, read_logs_protobuf, read_protobuf, read_traces_protobuf};
 
-/// What was read: the spans of each trace, and what could not be read.
+/// The spans of each trace, and the items that could not be read.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SpansRead {
-    /// In the order in which their traces appear first.
+pub struct ParsedSpans {
+    /// In order of first appearance.
     pub traces: Vec<TraceParts>,
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedItem>,
 }
 
-/// Why nothing at all could be read. A lower-case fragment.
+/// Why the input could not be read at all. A lower-case fragment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unreadable(pub String);
+pub struct ParseError(pub String);

@@ -1,4 +1,4 @@
-//! What people said of a span, by `OpenInference`'s annotations.
+//! Human feedback in `OpenInference` annotations.
 
 use karat_core::rating::Rating;
 use serde_json::{Map, Value};
@@ -7,9 +7,9 @@ use super::indexed;
 use crate::json::{first_number, first_text};
 use crate::parts::Span;
 use crate::piece::SourceFeedback;
-use crate::rating::{rating_of_label, rating_of_score};
+use crate::rating::{rating_from_label, rating_from_score};
 
-/// Reads the annotations that a person made. Those of models and of code are left.
+/// Reads the annotations made by people. Those made by models or code are ignored.
 pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
     if !span.attributes.keys().any(|name| name.starts_with("annotations.")) {
         return Vec::new();
@@ -31,15 +31,15 @@ pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {
         .collect()
 }
 
-/// Returns the rating of a label that is known, else of a score.
+/// Returns the rating of a known label, else of the score.
 fn rating(item: &Map<String, Value>) -> Rating {
-    let label = first_text(item, &["label"]).and_then(rating_of_label);
-    label.or_else(|| first_number(item, &["score"]).map(rating_of_score)).unwrap_or(Rating::Neutral)
+    let label = first_text(item, &["label"]).and_then(rating_from_label);
+    label.or_else(|| first_number(item, &["score"]).map(rating_from_score)).unwrap_or(Rating::Neutral)
 }
 
-/// Returns the annotation's name, its label and why.
+/// Returns the annotation's name, label and explanation.
 fn note(item: &Map<String, Value>) -> Option<String> {
-    let words: Vec<&str> =
+    let parts: Vec<&str> =
         ["name", "label", "explanation"].iter().filter_map(|name| first_text(item, &[name])).collect();
-    (!words.is_empty()).then(|| words.join(": "))
+    (!parts.is_empty()).then(|| parts.join(": "))
 }

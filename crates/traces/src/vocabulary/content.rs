@@ -1,19 +1,20 @@
-//! What went into a model, an agent or a chain, and what came out.
+//! Input and output of a model, an agent or a chain.
 
 use serde_json::{Map, Value};
 
 use super::{event, indexed};
-use crate::chat::{self, Said, plain, text_within};
-use crate::json::{first, is_blank, unpacked};
+use crate::chat::{self, ParsedMessages, collect_text, plain_message};
+use crate::json::{first, is_blank, unpack};
 use crate::parts::{LogEvent, Span};
 
-/// What a span says went in and came out.
+/// The input and output of a span.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Content {
-    pub(crate) input: Said,
-    pub(crate) output: Said,
-    /// Where it is no messages.
+    pub(crate) input: ParsedMessages,
+    pub(crate) output: ParsedMessages,
+    /// Set if the input does not consist of messages.
     pub(crate) input_value: Option<Value>,
+    /// Set if the output does not consist of messages.
     pub(crate) output_value: Option<Value>,
 }
 
@@ -23,7 +24,7 @@ impl Content {
     }
 }
 
-/// Names that hold whatever went in, of any shape.
+/// Attributes that hold the input in any shape.
 const INPUTS: [&str; 6] = [
     "input.value",
     "traceloop.entity.input",
@@ -32,6 +33,7 @@ const INPUTS: [&str; 6] = [
     "lk.input_text",
     "request_data",
 ];
+/// Attributes that hold the output in any shape.
 const OUTPUTS: [&str; 7] = [
     "output.value",
     "traceloop.entity.output",
@@ -42,85 +44,85 @@ const OUTPUTS: [&str; 7] = [
     "final_result",
 ];
 
-/// Reads what a span, its events and its log records say.
+/// Reads the content of a span, its events and its log records.
 pub(crate) fn content(span: &Span, logs: &[&LogEvent]) -> Content {
     let (event_input, event_output) = event::conversation(span, logs);
     let mut content =
         Content { input: input(span, event_input), output: output(span, event_output), ..Content::default() };
     if !content.input.structured {
-        let value = given(span.input.as_ref(), span, &INPUTS).next();
+        let value = values(span.input.as_ref(), span, &INPUTS).next();
         content.input_value =
-            value.map(unpacked).filter(|value| value.is_object() || value.is_array()).map(std::borrow::Cow::into_owned);
+            value.map(unpack).filter(|value| value.is_object() || value.is_array()).map(std::borrow::Cow::into_owned);
     }
     if !content.output.structured {
-        let value = given(span.output.as_ref(), span, &OUTPUTS).next();
-        content.output_value = value.map(unpacked).filter(|value| !value.is_string()).map(std::borrow::Cow::into_owned);
+        let value = values(span.output.as_ref(), span, &OUTPUTS).next();
+        content.output_value = value.map(unpack).filter(|value| !value.is_string()).map(std::borrow::Cow::into_owned);
     }
     content
 }
 
-/// Returns what a span has of its own and under any of some names, as far as it says something.
-fn given<'a>(own: Option<&'a Value>, span: &'a Span, names: &'static [&str]) -> impl Iterator<Item = &'a Value> {
-    let under_names = names.iter().filter_map(|name| span.attributes.get(*name));
-    own.into_iter().chain(under_names).filter(|value| !is_blank(value))
+/// Returns the non-blank values of a span's own field and of these attributes.
+fn values<'a>(own: Option<&'a Value>, span: &'a Span, names: &'static [&str]) -> impl Iterator<Item = &'a Value> {
+    let attributes = names.iter().filter_map(|name| span.attributes.get(*name));
+    own.into_iter().chain(attributes).filter(|value| !is_blank(value))
 }
 
-fn input(span: &Span, events: Said) -> Said {
+fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
     let attributes = &span.attributes;
     let get = |name: &str| attributes.get(name).filter(|value| !is_blank(value));
-    let mut said = get("gen_ai.input.messages").and_then(|value| chat::read(value, "user"));
-    if said.is_none() && !events.messages.is_empty() {
-        said = Some(events);
+    let mut parsed = get("gen_ai.input.messages").and_then(|value| chat::read(value, "user"));
+    if parsed.is_none() && !events.messages.is_empty() {
+        parsed = Some(events);
     }
-    let said = said
-        .or_else(|| indexed(attributes, "gen_ai.prompt", "user"))
-        .or_else(|| indexed(attributes, "llm.input_messages", "user"))
+    let parsed = parsed
+        .or_else(|| indexed_messages(attributes, "gen_ai.prompt", "user"))
+        .or_else(|| indexed_messages(attributes, "llm.input_messages", "user"))
         .or_else(|| get("ai.prompt.messages").and_then(|value| chat::read(value, "user")))
         .or_else(|| get("ai.prompt").and_then(|value| chat::read_or_text(value, "user")))
         .or_else(|| get("gcp.vertex.agent.llm_request").and_then(|value| chat::read(value, "user")))
         .or_else(|| get("gen_ai.prompt").and_then(|value| chat::read_or_text(value, "user")));
-    let said = said.or_else(|| {
-        given(span.input.as_ref(), span, &INPUTS)
+    let parsed = parsed.or_else(|| {
+        values(span.input.as_ref(), span, &INPUTS)
             .find_map(|value| chat::read(value, "user"))
-            .or_else(|| given(span.input.as_ref(), span, &INPUTS).find_map(|value| chat::read_or_text(value, "user")))
+            .or_else(|| values(span.input.as_ref(), span, &INPUTS).find_map(|value| chat::read_or_text(value, "user")))
     });
-    // A limit on the length of attributes may have cut the JSON: its text is better than nothing.
-    let cut = || get("gen_ai.input.messages").and_then(|value| chat::read_or_text(value, "user"));
-    let mut said = said.or_else(cut).unwrap_or_default();
+    // An attribute length limit may have truncated the JSON: fall back to its text.
+    let truncated = || get("gen_ai.input.messages").and_then(|value| chat::read_or_text(value, "user"));
+    let mut parsed = parsed.or_else(truncated).unwrap_or_default();
     if let Some(instructions) = get("gen_ai.system_instructions") {
-        let text = text_within(&unpacked(instructions));
-        if !text.is_empty() && !said.messages.iter().any(|message| message.role == "system" && message.content == text)
+        let text = collect_text(&unpack(instructions));
+        if !text.is_empty() && !parsed.messages.iter().any(|message| message.role == "system" && message.content == text)
         {
-            said.messages.insert(0, plain("system", &text));
+            parsed.messages.insert(0, plain_message("system", &text));
         }
     }
-    said
+    parsed
 }
 
-fn output(span: &Span, events: Said) -> Said {
+fn output(span: &Span, events: ParsedMessages) -> ParsedMessages {
     let attributes = &span.attributes;
     let get = |name: &str| attributes.get(name).filter(|value| !is_blank(value));
-    let mut said = get("gen_ai.output.messages").and_then(|value| chat::read(&chat::first_choice(value), "assistant"));
-    if said.is_none() && !events.is_empty() {
-        said = Some(events);
+    let mut parsed = get("gen_ai.output.messages").and_then(|value| chat::read(&chat::first_choice(value), "assistant"));
+    if parsed.is_none() && !events.is_empty() {
+        parsed = Some(events);
     }
-    let said = said
-        .or_else(|| indexed(attributes, "gen_ai.completion", "assistant"))
-        .or_else(|| indexed(attributes, "llm.output_messages", "assistant"))
-        .or_else(|| vercel(attributes))
+    let parsed = parsed
+        .or_else(|| indexed_messages(attributes, "gen_ai.completion", "assistant"))
+        .or_else(|| indexed_messages(attributes, "llm.output_messages", "assistant"))
+        .or_else(|| vercel_output(attributes))
         .or_else(|| get("gcp.vertex.agent.llm_response").and_then(|value| chat::read(value, "assistant")))
         .or_else(|| get("gen_ai.completion").and_then(|value| chat::read_or_text(value, "assistant")));
-    said.or_else(|| {
-        given(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read(value, "assistant")).or_else(|| {
-            given(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read_or_text(value, "assistant"))
+    parsed.or_else(|| {
+        values(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read(value, "assistant")).or_else(|| {
+            values(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read_or_text(value, "assistant"))
         })
     })
     .or_else(|| get("gen_ai.output.messages").and_then(|value| chat::read_or_text(value, "assistant")))
     .unwrap_or_default()
 }
 
-fn indexed(attributes: &Map<String, Value>, beginning: &str, role: &str) -> Option<Said> {
-    let items = indexed::list(attributes, beginning);
+fn indexed_messages(attributes: &Map<String, Value>, prefix: &str, role: &str) -> Option<ParsedMessages> {
+    let items = indexed::list(attributes, prefix);
     if items.is_empty() {
         return None;
     }
@@ -128,8 +130,8 @@ fn indexed(attributes: &Map<String, Value>, beginning: &str, role: &str) -> Opti
     if role == "assistant" { chat::read(&chat::first_choice(&items), role) } else { chat::read(&items, role) }
 }
 
-/// Reads the Vercel AI SDK's answer: text, calls and an object, each under its own name.
-fn vercel(attributes: &Map<String, Value>) -> Option<Said> {
+/// Reads the output of the Vercel AI SDK: text, calls and an object, each in its own attribute.
+fn vercel_output(attributes: &Map<String, Value>) -> Option<ParsedMessages> {
     let names = [
         "ai.response.text",
         "ai.response.toolCalls",
@@ -154,11 +156,11 @@ fn vercel(attributes: &Map<String, Value>) -> Option<Said> {
     chat::read(&Value::Object(message), "assistant")
 }
 
-/// Reads the whole conversation that an agent's span carries, where it does: what was new in it, in order.
-pub(crate) fn conversation(span: &Span) -> Option<Said> {
+/// Reads the conversation in an agent's span, if it has one: the new messages, in order.
+pub(crate) fn conversation(span: &Span) -> Option<ParsedMessages> {
     let attributes = &span.attributes;
     let all = first(attributes, &["pydantic_ai.all_messages", "all_messages_events", "pydantic_ai.new_messages"])?;
-    let all = unpacked(all);
+    let all = unpack(all);
     let from = crate::json::first_count(attributes, &["pydantic_ai.new_message_index"]).unwrap_or(0);
     let items = all.as_array()?;
     let items = items.get(usize::try_from(from).ok()?..)?;

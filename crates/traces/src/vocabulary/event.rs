@@ -1,15 +1,15 @@
-//! Content in events: on spans, in log records, and in the attribute in which older pydantic-ai kept them.
+//! Content in events: on spans, in log records, and in the `events` attribute of older pydantic-ai versions.
 
 use serde_json::{Map, Value};
 
-use crate::chat::{self, Said};
-use crate::json::{first_count, first_text, is_blank, unpacked};
+use crate::chat::{self, ParsedMessages};
+use crate::json::{first_count, first_text, is_blank, unpack};
 use crate::parts::{LogEvent, Span};
 
-/// Reads the input and the output that events tell.
-pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (Said, Said) {
-    let mut input = Said { structured: true, ..Said::default() };
-    let mut output = Said { structured: true, ..Said::default() };
+/// Reads the input and the output from events.
+pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (ParsedMessages, ParsedMessages) {
+    let mut input = ParsedMessages { structured: true, ..ParsedMessages::default() };
+    let mut output = ParsedMessages { structured: true, ..ParsedMessages::default() };
     for event in &span.events {
         read(&event.name, &event.attributes, &Value::Null, &mut input, &mut output);
     }
@@ -19,8 +19,8 @@ pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (Said, Said) {
     }
     if input.messages.is_empty()
         && output.is_empty()
-        && let Some(kept) = span.attributes.get("events").filter(|value| !is_blank(value))
-        && let Value::Array(items) = unpacked(kept).as_ref()
+        && let Some(embedded) = span.attributes.get("events").filter(|value| !is_blank(value))
+        && let Value::Array(items) = unpack(embedded).as_ref()
     {
         for item in items.iter().filter_map(Value::as_object) {
             if let Some(name) = first_text(item, &["event.name"]) {
@@ -31,7 +31,7 @@ pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (Said, Said) {
     (input, output)
 }
 
-fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut Said, output: &mut Said) {
+fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut ParsedMessages, output: &mut ParsedMessages) {
     let role = match name {
         "gen_ai.system.message" => "system",
         "gen_ai.user.message" => "user",
@@ -43,7 +43,7 @@ fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut S
             let calls =
                 choice.as_ref().and_then(|choice| choice.get("tool_calls")).is_some_and(|calls| !is_blank(calls));
             let answered = output.messages.iter().any(|message| message.tool_calls.is_empty());
-            // Of several choices the first is the answer; but some write each call as a choice of its own.
+            // The first of several choices is the answer, but some instrumentations emit each call as a choice.
             if calls || !answered || number.unwrap_or(0) == 0 {
                 add(choice, "assistant", output);
             }
@@ -51,7 +51,7 @@ fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut S
         }
         "gen_ai.content.prompt" | "gen_ai.content.completion" | "gen_ai.client.inference.operation.details" => {
             details(attributes, input, output);
-            if let Value::Object(inner) = unpacked(body).as_ref() {
+            if let Value::Object(inner) = unpack(body).as_ref() {
                 details(inner, input, output);
             }
             return;
@@ -61,7 +61,7 @@ fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut S
     add(message(attributes, body, role), role, input);
 }
 
-fn details(map: &Map<String, Value>, input: &mut Said, output: &mut Said) {
+fn details(map: &Map<String, Value>, input: &mut ParsedMessages, output: &mut ParsedMessages) {
     let names = [
         ("gen_ai.input.messages", "user"),
         ("gen_ai.prompt", "user"),
@@ -69,25 +69,25 @@ fn details(map: &Map<String, Value>, input: &mut Said, output: &mut Said) {
         ("gen_ai.completion", "assistant"),
     ];
     if let Some(instructions) = map.get("gen_ai.system_instructions") {
-        let text = chat::text_within(&unpacked(instructions));
+        let text = chat::collect_text(&unpack(instructions));
         if !text.is_empty() {
-            input.messages.push(chat::plain("system", &text));
+            input.messages.push(chat::plain_message("system", &text));
         }
     }
     for (name, role) in names {
         let Some(value) = map.get(name).filter(|value| !is_blank(value)) else { continue };
-        if let Some(said) = chat::read_or_text(value, role) {
-            append(if role == "user" { &mut *input } else { &mut *output }, said);
+        if let Some(parsed) = chat::read_or_text(value, role) {
+            append(if role == "user" { &mut *input } else { &mut *output }, parsed);
         }
     }
 }
 
-/// Returns the message that an event tells: in its body, in an attribute that holds it whole, or in its attributes.
+/// Returns the message of an event: its body, the attribute that holds the whole message, or its attributes.
 fn message(attributes: &Map<String, Value>, body: &Value, role: &str) -> Option<Map<String, Value>> {
-    let mut map = match unpacked(body).as_ref() {
+    let mut map = match unpack(body).as_ref() {
         Value::Object(map) => map.clone(),
         Value::String(text) => Map::from_iter([("content".to_owned(), Value::String(text.clone()))]),
-        _ => match attributes.get("gen_ai.event.content").map(unpacked).as_deref() {
+        _ => match attributes.get("gen_ai.event.content").map(unpack).as_deref() {
             Some(Value::Object(map)) => map.clone(),
             _ => attributes.clone(),
         },
@@ -101,33 +101,33 @@ fn message(attributes: &Map<String, Value>, body: &Value, role: &str) -> Option<
     Some(map)
 }
 
-/// Returns the answer's message, with the reason why it ended.
+/// Returns the message of a choice, with its finish reason.
 fn choice(attributes: &Map<String, Value>, body: &Value) -> Option<Map<String, Value>> {
     let map = message(attributes, body, "assistant")?;
-    let Some(inner) = map.get("message").map(unpacked) else { return Some(map) };
+    let Some(inner) = map.get("message").map(unpack) else { return Some(map) };
     let mut inner = match inner.into_owned() {
         Value::Object(inner) => inner,
         other => Map::from_iter([("content".to_owned(), other)]),
     };
     inner.entry("role").or_insert_with(|| "assistant".into());
-    for beside in ["finish_reason", "tool_calls"] {
-        if let Some(value) = map.get(beside).filter(|value| !is_blank(value)) {
-            inner.entry(beside).or_insert_with(|| value.clone());
+    for key in ["finish_reason", "tool_calls"] {
+        if let Some(value) = map.get(key).filter(|value| !is_blank(value)) {
+            inner.entry(key).or_insert_with(|| value.clone());
         }
     }
     Some(inner)
 }
 
-fn add(message: Option<Map<String, Value>>, role: &str, to: &mut Said) {
-    if let Some(said) = message.and_then(|message| chat::read(&Value::Object(message), role)) {
-        append(to, said);
+fn add(message: Option<Map<String, Value>>, role: &str, to: &mut ParsedMessages) {
+    if let Some(parsed) = message.and_then(|message| chat::read(&Value::Object(message), role)) {
+        append(to, parsed);
     }
 }
 
-fn append(to: &mut Said, mut said: Said) {
-    to.messages.append(&mut said.messages);
-    if let Some(reasoning) = said.reasoning {
+fn append(to: &mut ParsedMessages, mut parsed: ParsedMessages) {
+    to.messages.append(&mut parsed.messages);
+    if let Some(reasoning) = parsed.reasoning {
         to.push_reasoning(&reasoning);
     }
-    to.stop_reason = to.stop_reason.take().or(said.stop_reason);
+    to.stop_reason = to.stop_reason.take().or(parsed.stop_reason);
 }

@@ -1,11 +1,11 @@
-//! Attributes that write a list by numbers in their names: `gen_ai.prompt.0.role`, `llm.input_messages.1.message.role`.
+//! Lists encoded as indices in attribute names: `gen_ai.prompt.0.role`, `llm.input_messages.1.message.role`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// How many names deep such attributes are read.
-const DEPTH: usize = 12;
+/// Names with more levels are not split further.
+const MAX_DEPTH: usize = 12;
 
 #[derive(Debug)]
 enum Node {
@@ -19,13 +19,13 @@ enum Key {
     Name(String),
 }
 
-/// Returns the list that all attributes under a beginning write, in the order of their numbers.
-pub(super) fn list(attributes: &Map<String, Value>, beginning: &str) -> Vec<Value> {
+/// Returns the list encoded by the attributes with this prefix, ordered by index.
+pub(super) fn list(attributes: &Map<String, Value>, prefix: &str) -> Vec<Value> {
     let mut root = BTreeMap::new();
     for (name, value) in attributes {
-        let Some(rest) = name.strip_prefix(beginning).and_then(|rest| rest.strip_prefix('.')) else { continue };
+        let Some(rest) = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.')) else { continue };
         if rest.starts_with(|first: char| first.is_ascii_digit()) {
-            insert(&mut root, rest, value, DEPTH);
+            insert(&mut root, rest, value, MAX_DEPTH);
         }
     }
     root.into_iter().filter(|(key, _)| matches!(key, Key::Index(_))).map(|(_, node)| node.into_value()).collect()
@@ -83,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_names_make_a_list_in_their_order() {
+    fn builds_a_list_ordered_by_index() {
         let Value::Object(attributes) = json!({
             "p.10.role": "c", "p.2.tool_calls.1.name": "y", "p.2.tool_calls.0.name": "x", "p.2.role": "b", "p.0": "a",
-            "p.x": "not a number", "px.0": "another beginning",
+            "p.x": "not a number", "px.0": "another prefix",
         }) else {
             panic!("an object")
         };
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_many_dots_is_no_danger() {
+    fn limits_the_depth_of_names() {
         let mut attributes = Map::new();
         attributes.insert(format!("p.0{}", ".a".repeat(100_000)), json!(1));
         assert_eq!(list(&attributes, "p").len(), 1);

@@ -1,7 +1,7 @@
-//! The names under which instrumentations write what a model, a tool or an agent did.
+//! The attribute names that instrumentations use for models, tools and agents.
 //!
-//! OpenTelemetry's `gen_ai` names (current and older, on spans, events and log records), Traceloop's, `OpenInference`'s, the
-//! Vercel AI SDK's, pydantic-ai's, `MLflow`'s, Google ADK's, Langfuse's and `LangSmith`'s. One span may carry several of them.
+//! Covers the OpenTelemetry `gen_ai` conventions (current and older, on spans, events and log records), Traceloop,
+//! `OpenInference`, the Vercel AI SDK, pydantic-ai, `MLflow`, Google ADK, Langfuse and `LangSmith`. Spans may mix them.
 
 mod annotation;
 mod content;
@@ -14,7 +14,7 @@ mod tool;
 
 pub(crate) use annotation::annotations;
 pub(crate) use content::{Content, content, conversation};
-pub(crate) use failure::{failure, failure_of_result};
+pub(crate) use failure::{failure, result_failure};
 pub(crate) use role::role;
 pub(crate) use span::{agent_name, model, response_id, session, stop_reason, tags, trace_name, usage, user};
 pub(crate) use tool::{Execution, execution};

@@ -1,26 +1,26 @@
-//! What a span is.
+//! The role of a span.
 
 use serde_json::{Map, Value};
 
-use crate::json::{first_text, is_blank, parsed};
+use crate::json::{first_text, is_blank, parse_nested};
 use crate::parts::{Role, Span};
 
-/// Returns what a span is. What its source calls it counts first, then what its attributes say, then what they let one
-/// guess.
+/// Returns the role of a span: the one that its source assigns, else the one in its attributes, else the one that its
+/// content suggests.
 pub(crate) fn role(span: &Span) -> Role {
     match span.role {
         Some(role @ (Role::Model | Role::Tool | Role::Agent)) => role,
-        Some(Role::Other) => said(span).unwrap_or(Role::Other),
-        None => said(span).or_else(|| guessed(span)).unwrap_or(Role::Other),
+        Some(Role::Other) => explicit_role(span).unwrap_or(Role::Other),
+        None => explicit_role(span).or_else(|| inferred_role(span)).unwrap_or(Role::Other),
     }
 }
 
-/// Returns what the attributes say outright.
-fn said(span: &Span) -> Option<Role> {
+/// Returns the role that the attributes name.
+fn explicit_role(span: &Span) -> Option<Role> {
     let attributes = &span.attributes;
     let text = |name: &str| attributes.get(name).and_then(Value::as_str);
     if let Some(id) = text("ai.operationId") {
-        return Some(vercel(id));
+        return Some(vercel_role(id));
     }
     let openinference = text("openinference.span.kind").and_then(|kind| match kind.to_ascii_uppercase().as_str() {
         "LLM" => Some(Role::Model),
@@ -65,7 +65,7 @@ fn said(span: &Span) -> Option<Role> {
     }
 }
 
-fn vercel(id: &str) -> Role {
+fn vercel_role(id: &str) -> Role {
     if id.starts_with("ai.toolCall") {
         Role::Tool
     } else if id.contains("embed") {
@@ -77,8 +77,8 @@ fn vercel(id: &str) -> Role {
     }
 }
 
-/// Returns what a span must be by what it carries.
-fn guessed(span: &Span) -> Option<Role> {
+/// Infers the role from the attributes that are present.
+fn inferred_role(span: &Span) -> Option<Role> {
     let attributes = &span.attributes;
     let has = |name: &str| attributes.get(name).is_some_and(|value| !is_blank(value) && !is_empty_json(value));
     if has("gen_ai.tool.name") || has("gen_ai.tool.call.id") || has("ai.toolCall.name") || has("tool_arguments") {
@@ -87,7 +87,7 @@ fn guessed(span: &Span) -> Option<Role> {
     if has("pydantic_ai.all_messages") || has("all_messages_events") || has("agent_name") {
         return Some(Role::Agent);
     }
-    let spoke = [
+    let content_attributes = [
         "gen_ai.input.messages",
         "gen_ai.output.messages",
         "gen_ai.prompt",
@@ -102,9 +102,9 @@ fn guessed(span: &Span) -> Option<Role> {
         "llm.output_messages.0.message.role",
         "llm.model_name",
     ];
-    let is_asked =
-        has("gen_ai.request.model") && (has("gen_ai.system") || has("gen_ai.provider.name") || counts(attributes));
-    if is_asked || spoke.iter().any(|name| has(name)) {
+    let is_request =
+        has("gen_ai.request.model") && (has("gen_ai.system") || has("gen_ai.provider.name") || has_response(attributes));
+    if is_request || content_attributes.iter().any(|name| has(name)) {
         return Some(Role::Model);
     }
     if first_text(attributes, &["gen_ai.agent.name", "gen_ai.agent.id"]).is_some()
@@ -115,12 +115,12 @@ fn guessed(span: &Span) -> Option<Role> {
     span.name.starts_with("execute_tool ").then_some(Role::Tool)
 }
 
-fn counts(attributes: &Map<String, Value>) -> bool {
+fn has_response(attributes: &Map<String, Value>) -> bool {
     ["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.response.id"]
         .iter()
         .any(|name| attributes.contains_key(*name))
 }
 
 fn is_empty_json(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.len() <= 4 && parsed(text).is_some_and(|inner| is_blank(&inner)))
+    value.as_str().is_some_and(|text| text.len() <= 4 && parse_nested(text).is_some_and(|inner| is_blank(&inner)))
 }

@@ -1,12 +1,12 @@
-//! What spans say of themselves and of their trace: model, usage, agent, session, user.
+//! Attributes of a span and its trace: model, usage, agent, session, user.
 
 use karat_core::document::StepUsage;
 use serde_json::{Map, Value};
 
-use crate::json::{first, first_count, first_number, first_text, unpacked};
+use crate::json::{first, first_count, first_number, first_text, unpack};
 use crate::parts::Span;
 
-/// Returns the model that answered, else the one that was asked.
+/// Returns the model that responded, else the one that was requested.
 pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {
     first_text(
         attributes,
@@ -25,7 +25,7 @@ pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {
     )
 }
 
-/// Returns what a span says it used up. What is written over a whole agent's run is for the caller to leave.
+/// Returns the usage of a span. The caller must ignore totals of a whole agent run.
 pub(crate) fn usage(attributes: &Map<String, Value>) -> StepUsage {
     StepUsage {
         input_tokens: first_count(
@@ -72,10 +72,10 @@ pub(crate) fn response_id(attributes: &Map<String, Value>) -> Option<&str> {
     first_text(attributes, &["gen_ai.response.id", "ai.response.id", "llm.response.id"])
 }
 
-/// Returns why the model stopped; the first reason where several choices were asked for.
+/// Returns why the model stopped: the first reason if there are several choices.
 pub(crate) fn stop_reason(attributes: &Map<String, Value>) -> Option<String> {
     if let Some(reasons) = attributes.get("gen_ai.response.finish_reasons") {
-        match unpacked(reasons).as_ref() {
+        match unpack(reasons).as_ref() {
             Value::Array(reasons) => return reasons.iter().find_map(Value::as_str).map(str::to_owned),
             Value::String(reason) if !reason.is_empty() => return Some(reason.clone()),
             _ => {}
@@ -127,10 +127,10 @@ pub(crate) fn trace_name(attributes: &Map<String, Value>) -> Option<&str> {
 }
 
 pub(crate) fn tags(attributes: &Map<String, Value>) -> Vec<String> {
-    let Some(listed) = first(attributes, &["tag.tags", "langfuse.trace.tags", "ai.telemetry.metadata.tags"]) else {
+    let Some(tags) = first(attributes, &["tag.tags", "langfuse.trace.tags", "ai.telemetry.metadata.tags"]) else {
         return Vec::new();
     };
-    match unpacked(listed).as_ref() {
+    match unpack(tags).as_ref() {
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     }

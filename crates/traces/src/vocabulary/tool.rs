@@ -1,10 +1,10 @@
-//! What a tool's span says.
+//! The attributes of a tool span.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::chat::{arguments_of, result_of};
+use crate::chat::{parse_arguments, parse_result};
 use crate::json::{first, first_text, is_blank};
 use crate::parts::Span;
 
@@ -32,20 +32,20 @@ const OUTPUTS: [&str; 4] =
 pub(crate) fn execution(span: &Span) -> Execution {
     let attributes = &span.attributes;
     let name = first_text(attributes, &NAMES).unwrap_or_else(|| {
-        let beginnings = ["execute_tool ", "running tool: ", "tool.", "Tool: "];
-        beginnings.iter().find_map(|beginning| span.name.strip_prefix(beginning)).unwrap_or(&span.name)
+        let prefixes = ["execute_tool ", "running tool: ", "tool.", "Tool: "];
+        prefixes.iter().find_map(|prefix| span.name.strip_prefix(prefix)).unwrap_or(&span.name)
     });
-    let arguments = first(attributes, &ARGUMENTS).map(|value| arguments_of(Some(value))).or_else(|| {
-        given(span.input.as_ref(), attributes, &INPUTS).map(|value| bare_arguments(arguments_of(Some(value))))
+    let arguments = first(attributes, &ARGUMENTS).map(|value| parse_arguments(Some(value))).or_else(|| {
+        first_value(span.input.as_ref(), attributes, &INPUTS).map(|value| unwrap_arguments(parse_arguments(Some(value))))
     });
-    let result = first(attributes, &RESULTS).map(|value| result_of(&unquoted(value))).or_else(|| {
-        given(span.output.as_ref(), attributes, &OUTPUTS).map(|value| bare_result(result_of(&unquoted(value))))
+    let result = first(attributes, &RESULTS).map(|value| parse_result(&unquote(value))).or_else(|| {
+        first_value(span.output.as_ref(), attributes, &OUTPUTS).map(|value| unwrap_result(parse_result(&unquote(value))))
     });
     Execution { name: name.to_owned(), id: first_text(attributes, &IDS).map(str::to_owned), arguments, result }
 }
 
-/// Takes off the quotes of a text that was written as JSON.
-fn unquoted(value: &Value) -> Cow<'_, Value> {
+/// Decodes a string that was written as JSON.
+fn unquote(value: &Value) -> Cow<'_, Value> {
     match value {
         Value::String(text) if text.len() > 1 && text.starts_with('"') && text.ends_with('"') => {
             serde_json::from_str(text).map_or(Cow::Borrowed(value), |text| Cow::Owned(Value::String(text)))
@@ -54,14 +54,14 @@ fn unquoted(value: &Value) -> Cow<'_, Value> {
     }
 }
 
-fn given<'a>(own: Option<&'a Value>, attributes: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
+fn first_value<'a>(own: Option<&'a Value>, attributes: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
     own.filter(|value| !is_blank(value))
         .or_else(|| first(attributes, names).filter(|value| !is_blank(value)))
         .or(own.filter(|value| !value.is_null()))
 }
 
-/// Takes off what frameworks put around the arguments.
-fn bare_arguments(value: Value) -> Value {
+/// Removes wrappers that frameworks put around the arguments.
+fn unwrap_arguments(value: Value) -> Value {
     let Value::Object(map) = &value else { return value };
     if let Some(inner @ Value::Object(_)) = map.get("inputs").filter(|_| map.contains_key("tags") || map.len() == 1) {
         return inner.clone();
@@ -73,7 +73,7 @@ fn bare_arguments(value: Value) -> Value {
         return inner.clone();
     }
     if let Some(inner) = map.get("input").filter(|_| map.len() == 1)
-        && let inner = crate::json::unpacked(inner)
+        && let inner = crate::json::unpack(inner)
         && inner.is_object()
     {
         return inner.into_owned();
@@ -81,24 +81,24 @@ fn bare_arguments(value: Value) -> Value {
     value
 }
 
-/// Takes off what frameworks put around the result.
-fn bare_result(value: Value) -> Value {
+/// Removes wrappers that frameworks put around the result.
+fn unwrap_result(value: Value) -> Value {
     let Value::Object(map) = &value else { return value };
     if map.len() == 1
         && let Some(inner) = map.get("output")
     {
-        // LangChain gives the tool's message back.
+        // LangChain returns the tool message.
         if let Some(content) =
             inner.as_object().and_then(|inner| inner.get("content")).filter(|_| is_tool_message(inner))
         {
-            return result_of(content);
+            return parse_result(content);
         }
-        return result_of(inner);
+        return parse_result(inner);
     }
     if is_tool_message(&value)
         && let Some(content) = map.get("content")
     {
-        return result_of(content);
+        return parse_result(content);
     }
     value
 }

@@ -1,4 +1,4 @@
-//! Real exports of an agent that lists Helm releases: by Jaeger and by Tempo. See `tests/fixtures/otel/LICENSE`.
+//! Real Jaeger and Tempo exports of an agent that lists Helm releases. See `tests/fixtures/otel/LICENSE`.
 
 use karat_core::document::{Message, TraceContent};
 use karat_traces::{TraceParts, assemble, jaeger, otlp};
@@ -9,22 +9,22 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn only(read: otlp::SpansRead) -> TraceParts {
+fn single_trace(read: otlp::ParsedSpans) -> TraceParts {
     assert_eq!(read.refused, []);
     assert_eq!(read.traces.len(), 1);
     read.traces.into_iter().next().expect("one trace")
 }
 
 fn helm() -> TraceContent {
-    assemble(&only(jaeger::read_json(&fixture("helm.json")).expect("an export"))).document
+    assemble(&single_trace(jaeger::read_json(&fixture("helm.json")).expect("valid export"))).document
 }
 
 fn tempo() -> TraceContent {
-    assemble(&only(otlp::read_json(&fixture("tempo_export_with_batches.json")).expect("an export"))).document
+    assemble(&single_trace(otlp::read_json(&fixture("tempo_export_with_batches.json")).expect("valid export"))).document
 }
 
-/// Draws a document so that a person can compare it with the export.
-fn drawn(document: &TraceContent) -> String {
+/// Renders a document for comparison with the export.
+fn render(document: &TraceContent) -> String {
     let mut lines = Vec::new();
     let one_line = |text: &str| {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -55,8 +55,8 @@ fn drawn(document: &TraceContent) -> String {
 }
 
 #[test]
-fn jaeger_gives_the_conversation() {
-    insta::assert_snapshot!(drawn(&helm()), @r#"
+fn assembles_a_jaeger_export() {
+    insta::assert_snapshot!(render(&helm()), @r#"
     {
       "trace_id": "3e289017fe03ffd7c4145316d2eb3d0d",
       "steps": [],
@@ -94,8 +94,8 @@ fn jaeger_gives_the_conversation() {
 }
 
 #[test]
-fn tempo_gives_the_conversation() {
-    insta::assert_snapshot!(drawn(&tempo()), @r#"
+fn assembles_a_tempo_export() {
+    insta::assert_snapshot!(render(&tempo()), @r#"
     {
       "trace_id": "dd547580319ab0312cee07f1def50dad",
       "steps": [],
@@ -134,10 +134,10 @@ fn tempo_gives_the_conversation() {
     "#);
 }
 
-/// The agent's authors wrote down what they expect of it: the export must give the same question, call and result, and an
-/// answer that begins with theirs.
+/// The authors of the agent provide an eval set: the document must have the same question, call and result, and an
+/// answer that starts with theirs.
 #[test]
-fn the_conversation_is_the_one_that_its_authors_describe() {
+fn the_conversation_matches_the_eval_set_of_its_authors() {
     let expected: Value = serde_json::from_slice(&fixture("eval_set_helm.json")).unwrap();
     let turn = &expected["eval_cases"][0]["conversation"][0];
     let document = helm();
@@ -153,7 +153,7 @@ fn the_conversation_is_the_one_that_its_authors_describe() {
         assert_eq!(call.arguments, wanted["args"]);
     }
 
-    // The authors left out the times of the updates.
+    // The eval set omits the update times.
     let wanted = &turn["intermediate_data"]["tool_responses"][0]["response"];
     assert_eq!(calls[0].result["isError"], wanted["isError"]);
     let words = |value: &Value| -> Vec<String> {

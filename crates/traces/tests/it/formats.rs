@@ -1,4 +1,4 @@
-//! The ways in which exporters write the same spans.
+//! Encodings of the same spans by different exporters.
 
 use karat_traces::{TraceParts, assemble, jaeger, otlp};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-fn only(read: otlp::SpansRead) -> TraceParts {
+fn single_trace(read: otlp::ParsedSpans) -> TraceParts {
     assert_eq!(read.refused, []);
     assert_eq!(read.traces.len(), 1, "{read:?}");
     read.traces.into_iter().next().expect("one trace")
 }
 
-/// One span as the specification writes it.
-fn specified() -> Value {
+/// One span as in the specification.
+fn standard_export() -> Value {
     json!({"resourceSpans": [{
         "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
         "scopeSpans": [{"scope": {"name": "lib"}, "spans": [{
@@ -42,7 +42,7 @@ fn specified() -> Value {
 }
 
 fn with(change: impl FnOnce(&mut Value)) -> Value {
-    let mut value = specified();
+    let mut value = standard_export();
     change(&mut value);
     value
 }
@@ -60,16 +60,16 @@ fn renamed(value: &Value, names: &[(&str, &str)]) -> Value {
 }
 
 #[rstest]
-#[case::snake_case(renamed(&specified(), &[
+#[case::snake_case(renamed(&standard_export(), &[
     ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans"), ("traceId", "trace_id"), ("spanId", "span_id"),
     ("parentSpanId", "parent_span_id"), ("startTimeUnixNano", "start_time_unix_nano"), ("endTimeUnixNano", "end_time_unix_nano"),
     ("timeUnixNano", "time_unix_nano"), ("stringValue", "string_value"), ("intValue", "int_value"), ("doubleValue", "double_value"),
     ("boolValue", "bool_value"), ("arrayValue", "array_value"), ("kvlistValue", "kvlist_value"),
 ]))]
-#[case::tempo(renamed(&specified(), &[("resourceSpans", "batches"), ("scopeSpans", "instrumentationLibrarySpans"), ("scope", "instrumentationLibrary")]))]
-#[case::tempo_in_a_wrapper(json!({"trace": renamed(&specified(), &[("resourceSpans", "batches")])}))]
-#[case::a_list_of_exports(json!([specified()]))]
-#[case::one_resource(specified()["resourceSpans"][0].clone())]
+#[case::tempo(renamed(&standard_export(), &[("resourceSpans", "batches"), ("scopeSpans", "instrumentationLibrarySpans"), ("scope", "instrumentationLibrary")]))]
+#[case::tempo_in_a_wrapper(json!({"trace": renamed(&standard_export(), &[("resourceSpans", "batches")])}))]
+#[case::a_list_of_exports(json!([standard_export()]))]
+#[case::one_resource(standard_export()["resourceSpans"][0].clone())]
 #[case::ids_in_capitals(with(|value| first_span(value)["traceId"] = json!(TRACE.to_uppercase())))]
 #[case::ids_in_base64(with(|value| {
     first_span(value)["traceId"] = json!("S/kvNXezTaajzpKdDg5HNg==");
@@ -85,9 +85,9 @@ fn renamed(value: &Value, names: &[(&str, &str)]) -> Value {
 }))]
 #[case::whole_numbers_as_numbers(with(|value| first_span(value)["attributes"][1]["value"]["intValue"] = json!(7)))]
 #[case::no_parent_as_zeros(with(|value| first_span(value)["parentSpanId"] = json!("0000000000000000")))]
-fn json_in_all_its_ways_gives_the_same_spans(#[case] value: Value) {
-    let expected = only(otlp::read_value(specified()).unwrap());
-    assert_eq!(only(otlp::read_json(value.to_string().as_bytes()).unwrap()), expected);
+fn reads_all_json_variants(#[case] value: Value) {
+    let expected = single_trace(otlp::read_value(standard_export()).unwrap());
+    assert_eq!(single_trace(otlp::read_json(value.to_string().as_bytes()).unwrap()), expected);
     let span = &expected.spans["00f067aa0ba902b7"];
     assert_eq!(
         Value::Object(span.attributes.clone()),
@@ -99,16 +99,16 @@ fn json_in_all_its_ways_gives_the_same_spans(#[case] value: Value) {
     assert_eq!(Value::Object(span.resource.clone()), json!({"service.name": "shop"}));
 }
 
-/// What Python's console exporter prints.
+/// The output of Python's console exporter.
 #[test]
-fn a_span_by_itself_is_read() {
+fn reads_a_single_span() {
     let value = json!({
         "name": "chat", "context": {"trace_id": format!("0x{TRACE}"), "span_id": "0x00f067aa0ba902b7", "trace_state": "[]"},
         "kind": "SpanKind.CLIENT", "parent_id": null, "start_time": "2026-02-16T10:25:34.567093Z", "end_time": "2026-02-16T10:25:35.567093Z",
         "status": {"status_code": "ERROR", "description": "failed"}, "attributes": {"count": 7}, "events": [], "links": [],
         "resource": {"attributes": {"service.name": "shop"}, "schema_url": ""},
     });
-    let parts = only(otlp::read_value(value).unwrap());
+    let parts = single_trace(otlp::read_value(value).unwrap());
     let span = &parts.spans["00f067aa0ba902b7"];
     assert_eq!(parts.trace_id, TRACE);
     assert_eq!((span.error.as_deref(), span.attributes["count"].as_u64()), (Some("failed"), Some(7)));
@@ -117,17 +117,17 @@ fn a_span_by_itself_is_read() {
 }
 
 #[rstest]
-#[case::no_object(json!(3), "a number, not an object")]
-#[case::no_trace(json!({"spanId": "a1"}), "`traceId` is missing")]
-#[case::zeros(json!({"traceId": "00000000000000000000000000000000", "spanId": "a1"}), "`traceId` is missing")]
-#[case::no_span(json!({"traceId": TRACE}), "`spanId` is missing")]
-#[case::id_of_another_kind(json!({"traceId": 7, "spanId": "a1"}), "`traceId` is a number, not a text")]
-#[case::no_time(json!({"traceId": TRACE, "spanId": "a1", "startTimeUnixNano": "soon"}), "`startTimeUnixNano` is no time: \"soon\"")]
-#[case::no_attributes(json!({"traceId": TRACE, "spanId": "a1", "attributes": "x"}), "`attributes` is a text, not a list")]
+#[case::no_object(json!(3), "expected an object, found a number")]
+#[case::no_trace(json!({"spanId": "a1"}), "missing `traceId`")]
+#[case::zeros(json!({"traceId": "00000000000000000000000000000000", "spanId": "a1"}), "missing `traceId`")]
+#[case::no_span(json!({"traceId": TRACE}), "missing `spanId`")]
+#[case::id_of_wrong_type(json!({"traceId": 7, "spanId": "a1"}), "`traceId`: expected a string, found a number")]
+#[case::no_time(json!({"traceId": TRACE, "spanId": "a1", "startTimeUnixNano": "soon"}), "`startTimeUnixNano`: invalid time: \"soon\"")]
+#[case::no_attributes(json!({"traceId": TRACE, "spanId": "a1", "attributes": "x"}), "`attributes`: expected a list, found a string")]
 #[case::no_key(json!({"traceId": TRACE, "spanId": "a1", "attributes": [{"value": {}}]}), "an attribute has no `key`")]
-#[case::no_events(json!({"traceId": TRACE, "spanId": "a1", "events": 7}), "`events` is a number, not a list")]
-fn a_broken_span_is_refused_by_itself(#[case] broken: Value, #[case] message: &str) {
-    let mut value = specified();
+#[case::no_events(json!({"traceId": TRACE, "spanId": "a1", "events": 7}), "`events`: expected a list, found a number")]
+fn refuses_only_the_broken_span(#[case] broken: Value, #[case] message: &str) {
+    let mut value = standard_export();
     value["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array_mut().unwrap().push(broken);
     let read = otlp::read_value(value).unwrap();
     assert_eq!(read.traces.len(), 1);
@@ -136,24 +136,24 @@ fn a_broken_span_is_refused_by_itself(#[case] broken: Value, #[case] message: &s
 }
 
 #[rstest]
-#[case("", "empty, and not JSON")]
-#[case("{", "not JSON: it ends too early (line 1, column 1)")]
-#[case("{\n\"resourceSpans\": [", "not JSON: it ends too early (line 2, column 18)")]
-#[case("{\n\"resourceSpans\": [],\n}", "not JSON: a comma stands before a closing bracket (line 3, column 1)")]
-#[case("<!doctype html>", "not JSON: it begins with '<!doctype'")]
-#[case("nonsense", "not JSON: it begins with 'nonsense'")]
-#[case("a-word-that-goes-on-and-on", "not JSON: it begins with 'a-word-that-goes-on-…'")]
-#[case("{\"resourceSpans\": nil}", "not JSON: a value is missing or misspelt (line 1, column 20)")]
-#[case("7", "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
-#[case(r#"{"messages": []}"#, "no OpenTelemetry export: neither `resourceSpans` nor `resourceLogs` nor `batches`")]
-fn what_is_no_export_says_so(#[case] text: &str, #[case] message: &str) {
+#[case("", "invalid JSON: the input is empty")]
+#[case("{", "invalid JSON: unexpected end of input (line 1, column 1)")]
+#[case("{\n\"resourceSpans\": [", "invalid JSON: unexpected end of input (line 2, column 18)")]
+#[case("{\n\"resourceSpans\": [],\n}", "invalid JSON: trailing comma (line 3, column 1)")]
+#[case("<!doctype html>", "invalid JSON: starts with '<!doctype'")]
+#[case("nonsense", "invalid JSON: starts with 'nonsense'")]
+#[case("a-word-that-goes-on-and-on", "invalid JSON: starts with 'a-word-that-goes-on-…'")]
+#[case("{\"resourceSpans\": nil}", "invalid JSON: expected a value (line 1, column 20)")]
+#[case("7", "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`")]
+#[case(r#"{"messages": []}"#, "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`")]
+fn rejects_other_input(#[case] text: &str, #[case] message: &str) {
     assert_eq!(otlp::read_json(text.as_bytes()).unwrap_err().to_string(), message);
 }
 
 #[test]
-fn an_empty_export_is_one() {
+fn accepts_empty_exports() {
     for text in ["{}", r#"{"resourceSpans": []}"#, r#"{"resourceLogs": []}"#, "[]"] {
-        assert_eq!(otlp::read_json(text.as_bytes()).unwrap(), otlp::SpansRead::default());
+        assert_eq!(otlp::read_json(text.as_bytes()).unwrap(), otlp::ParsedSpans::default());
     }
 }
 
@@ -161,7 +161,7 @@ fn pair(key: &str, value: Inner) -> KeyValue {
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }
 
-fn sent() -> ExportTraceServiceRequest {
+fn protobuf_request() -> ExportTraceServiceRequest {
     let text = |text: &str| Inner::StringValue(text.to_owned());
     let any = |value| AnyValue { value: Some(value) };
     let list = ArrayValue { values: vec![any(text("b")), any(Inner::IntValue(8))] };
@@ -204,26 +204,26 @@ fn sent() -> ExportTraceServiceRequest {
 }
 
 #[test]
-fn protobuf_gives_the_same_spans_as_json() {
-    let expected = only(otlp::read_value(specified()).unwrap());
-    assert_eq!(only(otlp::read_protobuf(&sent().encode_to_vec()).unwrap()), expected);
-    let file = TracesData { resource_spans: sent().resource_spans };
-    assert_eq!(only(otlp::read_protobuf(&file.encode_to_vec()).unwrap()), expected);
+fn reads_the_same_spans_from_protobuf_and_json() {
+    let expected = single_trace(otlp::read_value(standard_export()).unwrap());
+    assert_eq!(single_trace(otlp::read_protobuf(&protobuf_request().encode_to_vec()).unwrap()), expected);
+    let file = TracesData { resource_spans: protobuf_request().resource_spans };
+    assert_eq!(single_trace(otlp::read_protobuf(&file.encode_to_vec()).unwrap()), expected);
 }
 
 #[test]
-fn a_broken_span_in_protobuf_is_refused_by_itself() {
-    let mut request = sent();
+fn refuses_only_the_broken_span_in_protobuf() {
+    let mut request = protobuf_request();
     let spans = &mut request.resource_spans[0].scope_spans[0].spans;
     spans.push(Span { span_id: vec![1], ..Span::default() });
     let read = otlp::read_protobuf(&request.encode_to_vec()).unwrap();
     assert_eq!(read.traces.len(), 1);
     assert_eq!(read.refused[0].place, "resourceSpans[0].scopeSpans[0].spans[1]");
-    assert_eq!(read.refused[0].message, "`traceId` is missing");
+    assert_eq!(read.refused[0].message, "missing `traceId`");
 }
 
 #[test]
-fn log_records_are_read_from_both_encodings() {
+fn reads_log_records_from_protobuf_and_json() {
     let record = LogRecord {
         time_unix_nano: 1_771_237_534_000_000_000,
         body: Some(AnyValue { value: Some(Inner::StringValue("hello".to_owned())) }),
@@ -232,34 +232,34 @@ fn log_records_are_read_from_both_encodings() {
         span_id: vec![0xf0; 8],
         ..LogRecord::default()
     };
-    let of_no_trace = LogRecord { trace_id: Vec::new(), ..record.clone() };
-    let scope_logs = vec![ScopeLogs { log_records: vec![record.clone(), of_no_trace, record], ..ScopeLogs::default() }];
+    let without_trace = LogRecord { trace_id: Vec::new(), ..record.clone() };
+    let scope_logs = vec![ScopeLogs { log_records: vec![record.clone(), without_trace, record], ..ScopeLogs::default() }];
     let request =
         ExportLogsServiceRequest { resource_logs: vec![ResourceLogs { scope_logs, ..ResourceLogs::default() }] };
-    let parts = only(otlp::read_protobuf(&request.encode_to_vec()).unwrap());
-    assert_eq!(parts.logs.len(), 1, "the same record counts once");
+    let parts = single_trace(otlp::read_protobuf(&request.encode_to_vec()).unwrap());
+    assert_eq!(parts.logs.len(), 1, "duplicates are removed");
     assert_eq!((parts.logs[0].event.name.as_str(), &parts.logs[0].body), ("gen_ai.choice", &json!("hello")));
 
     let value = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [
         {"timeUnixNano": "1771237534000000000", "traceId": "4b".repeat(16), "spanId": "f0".repeat(8), "body": {"stringValue": "hello"},
          "attributes": [{"key": "event.name", "value": {"stringValue": "gen_ai.choice"}}]},
-        {"body": {"stringValue": "of no trace"}},
+        {"body": {"stringValue": "without trace"}},
     ]}]}]});
-    assert_eq!(only(otlp::read_value(value).unwrap()), parts);
+    assert_eq!(single_trace(otlp::read_value(value).unwrap()), parts);
 }
 
 #[test]
-fn bytes_that_are_no_protobuf_say_so() {
+fn rejects_invalid_protobuf() {
     let error = |bytes: &[u8]| otlp::read_protobuf(bytes).unwrap_err().to_string();
-    assert_eq!(error(b"{\"resourceSpans\": []}"), "not OpenTelemetry's protobuf, but what looks like JSON");
-    let whole = sent().encode_to_vec();
-    let cut_off = "not OpenTelemetry's protobuf, or cut off: it ends too early";
-    assert_eq!(error(&whole[..whole.len() - 1]), cut_off);
-    assert!(error(b"hello, world").starts_with("not OpenTelemetry's protobuf"), "{}", error(b"hello, world"));
+    assert_eq!(error(b"{\"resourceSpans\": []}"), "not OpenTelemetry protobuf: looks like JSON");
+    let whole = protobuf_request().encode_to_vec();
+    let truncated = "not OpenTelemetry protobuf, or truncated: unexpected end of input";
+    assert_eq!(error(&whole[..whole.len() - 1]), truncated);
+    assert!(error(b"hello, world").starts_with("not OpenTelemetry protobuf"), "{}", error(b"hello, world"));
 }
 
 #[test]
-fn jaeger_writes_the_same_in_its_own_way() {
+fn reads_jaeger_exports() {
     let value = json!({"data": [{
         "traceID": TRACE,
         "processes": {"p1": {"serviceName": "shop", "tags": [{"key": "zone", "type": "string", "value": "a"}]}},
@@ -280,7 +280,7 @@ fn jaeger_writes_the_same_in_its_own_way() {
     }], "total": 0});
     let read = jaeger::read_json(value.to_string().as_bytes()).unwrap();
     let refused: Vec<_> = read.refused.iter().map(|one| format!("{}: {}", one.place, one.message)).collect();
-    assert_eq!(refused, ["data[0].spans[2]: `spanID` is missing", "data[0].spans[3]: a span is not an object"]);
+    assert_eq!(refused, ["data[0].spans[2]: missing `spanID`", "data[0].spans[3]: expected an object"]);
     let parts = &read.traces[0];
     assert_eq!((parts.source.as_str(), parts.trace_id.as_str()), ("jaeger", TRACE));
     let span = &parts.spans["00000000000000a1"];
@@ -295,6 +295,6 @@ fn jaeger_writes_the_same_in_its_own_way() {
 }
 
 #[test]
-fn what_is_no_jaeger_export_says_so() {
-    assert_eq!(jaeger::read_json(b"{}").unwrap_err().to_string(), "no Jaeger export: neither `data` nor `spans`");
+fn rejects_other_input_as_jaeger_export() {
+    assert_eq!(jaeger::read_json(b"{}").unwrap_err().to_string(), "not a Jaeger export: expected `data` or `spans`");
 }

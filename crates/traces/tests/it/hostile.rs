@@ -1,14 +1,14 @@
-//! Nothing that a source sends makes the reader panic, go round in circles, or depend on the order in which it came.
+//! No input makes a reader panic, loop, or depend on the order of its parts.
 
 use std::time::{Duration, Instant};
 
-use karat_traces::{Kind, LogEvent, Role, Span, TraceParts, assemble, jaeger, otlp};
+use karat_traces::{LogEvent, Role, Span, TraceFormat, TraceParts, assemble, jaeger, otlp};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::spans::{document, log, map, parts, span};
 
-/// Any JSON, with the names that readers look for.
+/// Any JSON with keys that readers look for.
 fn any_json() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
         "resourceSpans",
@@ -168,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn no_json_makes_a_reader_panic(value in any_json()) {
+    fn reading_any_json_does_not_panic(value in any_json()) {
         for read in [otlp::read_value(value.clone()), jaeger::read_value(value)].into_iter().flatten() {
             for parts in &read.traces {
                 assemble(parts);
@@ -177,14 +177,14 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn reading_any_bytes_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = otlp::read_protobuf(&bytes);
         let _ = otlp::read_json(&bytes);
     }
 
-    /// However the spans come, in whichever parts and how often, the document is the same.
+    /// The document does not depend on how often and in which order parts arrive.
     #[test]
-    fn the_order_makes_no_difference(
+    fn assembly_is_independent_of_order(
         spans in prop::collection::vec(any_span(), 0..8),
         logs in prop::collection::vec(any_log(), 0..5),
         order in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
@@ -198,42 +198,42 @@ proptest! {
             .iter().map(|span| part(Some(span.clone()), None))
             .chain(logs.iter().map(|log| part(None, Some(log.clone()))))
             .collect();
-        let mut straight = TraceParts::new(Kind::Otlp, crate::spans::TRACE);
+        let mut in_order = TraceParts::new(TraceFormat::Otlp, crate::spans::TRACE);
         for piece in &pieces {
-            straight.merge(piece.clone());
+            in_order.merge(piece.clone());
         }
-        let mut mixed = TraceParts::new(Kind::Otlp, crate::spans::TRACE);
+        let mut shuffled = TraceParts::new(TraceFormat::Otlp, crate::spans::TRACE);
         if !pieces.is_empty() {
             for index in &order {
-                mixed.merge(index.get(&pieces).clone());
+                shuffled.merge(index.get(&pieces).clone());
             }
         }
         for piece in pieces.iter().rev() {
-            mixed.merge(piece.clone());
+            shuffled.merge(piece.clone());
         }
-        prop_assert_eq!(serde_json::to_string(&straight).unwrap(), serde_json::to_string(&mixed).unwrap());
-        prop_assert_eq!(assemble(&straight).document.to_text(), assemble(&mixed).document.to_text());
-        // What is kept is read again as it was.
-        let kept: TraceParts = serde_json::from_str(&serde_json::to_string(&straight).unwrap()).unwrap();
-        prop_assert_eq!(assemble(&kept), assemble(&straight));
+        prop_assert_eq!(serde_json::to_string(&in_order).unwrap(), serde_json::to_string(&shuffled).unwrap());
+        prop_assert_eq!(assemble(&in_order).document.to_text(), assemble(&shuffled).document.to_text());
+        // Serialisation round-trips.
+        let stored: TraceParts = serde_json::from_str(&serde_json::to_string(&in_order).unwrap()).unwrap();
+        prop_assert_eq!(assemble(&stored), assemble(&in_order));
     }
 }
 
 #[test]
-fn parents_in_a_circle_and_parents_that_are_missing() {
+fn handles_cyclic_and_missing_parents() {
     let model = json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Hi"}]});
     let document = document([
         span("a/b", 1, model.clone()),
         span("b/c", 2, json!({})),
         span("c/a", 3, json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"})),
         span("self/self", 4, model.clone()),
-        span("orphan/nobody", 5, model),
+        span("orphan/missing", 5, model),
     ]);
     assert_eq!(document.steps.len(), 3);
 }
 
 #[test]
-fn times_that_are_missing_or_run_backwards() {
+fn handles_missing_and_reversed_times() {
     let mut backwards = span("t", 5, json!({"gen_ai.tool.name": "t"}));
     backwards.end = Some(crate::spans::at(1));
     let mut timeless = span("chat", 0, json!({"gen_ai.operation.name": "chat"}));
@@ -244,17 +244,17 @@ fn times_that_are_missing_or_run_backwards() {
 }
 
 #[test]
-fn json_of_great_depth_is_refused_or_kept_as_text() {
+fn refuses_deeply_nested_json_or_keeps_it_as_text() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(otlp::read_json(deep.as_bytes()).is_err());
     let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.prompt": deep}))]);
     assert_eq!(document.steps[0].input.message.as_deref(), Some(deep.as_str()));
 }
 
-/// Each of these has ten thousand spans in the shape that is worst for one part of the assembly.
+/// Each shape has ten thousand spans and is the worst case for a part of the assembly.
 #[test]
-fn ten_thousand_spans_take_less_than_a_second() {
-    const MANY: i64 = 10_000;
+fn assembles_ten_thousand_spans_within_a_second() {
+    const SPAN_COUNT: i64 = 10_000;
     let message = |role: &str, text: String| json!([{"role": role, "content": text}]);
     let chat = |name: String, at: i64| {
         span(
@@ -263,22 +263,22 @@ fn ten_thousand_spans_take_less_than_a_second() {
             json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": message("user", format!("q{at}")), "gen_ai.output.messages": message("assistant", format!("a{at}"))}),
         )
     };
-    let bare = |name: String, at: i64| span(&name, at, json!({"gen_ai.operation.name": "chat"}));
+    let empty_chat = |name: String, at: i64| span(&name, at, json!({"gen_ai.operation.name": "chat"}));
     let tool = |name: String, at: i64| {
         span(&name, at, json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}))
     };
     let shapes: Vec<(&str, Vec<Span>)> = vec![
-        ("side by side", (0..MANY).map(|at| chat(format!("s{at}"), at)).collect()),
-        ("within one another", (0..MANY).map(|at| chat(format!("s{at}/s{}", at - 1), at)).collect()),
-        ("empty within one", (0..MANY).map(|at| bare(format!("s{at}/s0"), at)).collect()),
-        ("plain within one another", (0..MANY).map(|at| span(&format!("s{at}/s{}", at - 1), at, json!({}))).collect()),
+        ("siblings", (0..SPAN_COUNT).map(|at| chat(format!("s{at}"), at)).collect()),
+        ("nested", (0..SPAN_COUNT).map(|at| chat(format!("s{at}/s{}", at - 1), at)).collect()),
+        ("empty children", (0..SPAN_COUNT).map(|at| empty_chat(format!("s{at}/s0"), at)).collect()),
+        ("nested without role", (0..SPAN_COUNT).map(|at| span(&format!("s{at}/s{}", at - 1), at, json!({}))).collect()),
         (
             "tools after a model",
-            (0..MANY).map(|at| if at == 0 { chat("s0".to_owned(), 0) } else { tool(format!("s{at}"), at) }).collect(),
+            (0..SPAN_COUNT).map(|at| if at == 0 { chat("s0".to_owned(), 0) } else { tool(format!("s{at}"), at) }).collect(),
         ),
-        ("tools within one another", (0..MANY).map(|at| tool(format!("s{at}/s{}", at - 1), at)).collect()),
+        ("nested tools", (0..SPAN_COUNT).map(|at| tool(format!("s{at}/s{}", at - 1), at)).collect()),
         ("one conversation", {
-            let all: Vec<Value> = (0..MANY)
+            let all: Vec<Value> = (0..SPAN_COUNT)
                 .flat_map(|at| {
                     [json!({"role": "user", "content": format!("q{at}")}), json!({"role": "assistant", "content": "a"})]
                 })
@@ -287,15 +287,15 @@ fn ten_thousand_spans_take_less_than_a_second() {
         }),
         ("one model with many calls", {
             let calls: Vec<Value> =
-                (0..MANY / 2).map(|at| json!({"type": "tool_call", "name": "t", "arguments": {"at": at}})).collect();
+                (0..SPAN_COUNT / 2).map(|at| json!({"type": "tool_call", "name": "t", "arguments": {"at": at}})).collect();
             let mut spans = vec![span(
                 "chat",
                 0,
                 json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [{"role": "assistant", "parts": calls}]}),
             )];
-            spans.extend((0..MANY / 2).map(|at| {
+            spans.extend((0..SPAN_COUNT / 2).map(|at| {
                 let mut span = tool(format!("s{at}"), at);
-                span.attributes.extend(map(json!({"gen_ai.tool.call.arguments": {"at": MANY / 2 - 1 - at}})));
+                span.attributes.extend(map(json!({"gen_ai.tool.call.arguments": {"at": SPAN_COUNT / 2 - 1 - at}})));
                 span
             }));
             spans
@@ -303,10 +303,10 @@ fn ten_thousand_spans_take_less_than_a_second() {
     ];
     for (shape, spans) in shapes {
         let whole = parts(spans);
-        let begun = Instant::now();
+        let start = Instant::now();
         assemble(&whole);
-        let elapsed = begun.elapsed();
-        // Tests are built without optimisation, and run beside others.
+        let elapsed = start.elapsed();
+        // Debug builds are slower, and tests run in parallel.
         assert!(elapsed < Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 }), "{shape}: {elapsed:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! Which spans give which steps, and which tool belongs to which call. Among them the traps that other importers met.
+//! How spans become steps and tool spans are joined with calls, including pitfalls known from other importers.
 
 use karat_traces::{Role, Span, assemble};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{at, document, drawn, event, parts, span};
+use crate::spans::{at, document, render, event, parts, span};
 
 #[expect(clippy::needless_pass_by_value, reason = "tables of values are easier to read without borrowing each")]
 fn chat(names: &str, second: i64, input: Value, output: Value) -> Span {
@@ -19,7 +19,7 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-fn says(text: &str) -> Value {
+fn assistant(text: &str) -> Value {
     json!([{"role": "assistant", "content": text}])
 }
 
@@ -40,7 +40,7 @@ fn tool(names: &str, second: i64, name: &str, attributes: Value) -> Span {
 }
 
 #[test]
-fn two_instrumentations_of_one_call_give_one_step() {
+fn nested_spans_of_one_call_are_one_step() {
     let input = json!([user("Hi")]);
     let document = document([
         span("agent", 0, json!({"gen_ai.operation.name": "invoke_agent"})),
@@ -53,17 +53,17 @@ fn two_instrumentations_of_one_call_give_one_step() {
         span(
             "provider/between",
             1,
-            json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.input.messages": input, "gen_ai.output.messages": says("Hello")}),
+            json!({"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5, "gen_ai.input.messages": input, "gen_ai.output.messages": assistant("Hello")}),
         ),
     ]);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+    assert_eq!(render(&document), "user: Hi\n> Hello");
     assert_eq!(document.usage.and_then(|usage| usage.input_tokens), Some(5));
 }
 
 #[test]
-fn side_by_side_they_are_one_by_the_answers_id() {
+fn overlapping_spans_with_the_same_response_id_are_one_step() {
     let two = ["a", "b"].map(|name| {
-        let mut span = chat(name, 1, json!([user("Hi")]), says("Hello"));
+        let mut span = chat(name, 1, json!([user("Hi")]), assistant("Hello"));
         span.attributes.insert("gen_ai.response.id".to_owned(), json!("resp-1"));
         span
     });
@@ -71,7 +71,7 @@ fn side_by_side_they_are_one_by_the_answers_id() {
 }
 
 #[test]
-fn agents_side_by_side_get_their_own_answers() {
+fn parallel_agents_get_their_own_results() {
     let asked = |agent: &str| user(&format!("Task of {agent}"));
     let of = |agent: &str, at: i64| {
         let call = calls(Some("call_0"), "f", json!({"who": agent}));
@@ -79,7 +79,7 @@ fn agents_side_by_side_get_their_own_answers() {
         [
             span(agent, at, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": agent})),
             chat(&format!("{agent} 1/{agent}"), at + 1, json!([asked(agent)]), call.clone()),
-            chat(&format!("{agent} 2/{agent}"), at + 4, json!([asked(agent), call[0], result]), says("Done.")),
+            chat(&format!("{agent} 2/{agent}"), at + 4, json!([asked(agent), call[0], result]), assistant("Done.")),
         ]
     };
     let document = document(of("one", 0).into_iter().chain(of("two", 1)));
@@ -89,7 +89,7 @@ fn agents_side_by_side_get_their_own_answers() {
 }
 
 #[test]
-fn answers_without_ids_are_in_the_order_of_their_calls() {
+fn results_without_ids_are_joined_in_call_order() {
     let part = |city: &str| json!({"type": "tool_call", "name": "f", "arguments": {"city": city}});
     let call = json!([{"role": "assistant", "parts": [part("Ulm"), part("Bonn")]}]);
     let result = |text: &str| json!({"role": "tool", "content": text});
@@ -101,14 +101,14 @@ fn answers_without_ids_are_in_the_order_of_their_calls() {
             "f",
             json!({"gen_ai.tool.call.arguments": {"city": "Ulm"}, "gen_ai.tool.call.result": "S1"}),
         ),
-        chat("two", 5, json!([user("Hi"), call[0], result("R1"), result("R2")]), says("Done.")),
+        chat("two", 5, json!([user("Hi"), call[0], result("R1"), result("R2")]), assistant("Done.")),
     ]);
     let results: Vec<&Value> = document.steps[0].tool_calls.iter().map(|call| &call.result).collect();
     assert_eq!(results, ["S1", "R2"]);
 }
 
 #[test]
-fn a_tool_that_was_tried_again_and_came_through_has_no_error() {
+fn a_successful_retry_clears_the_error_of_a_tool() {
     let mut failed = tool("try 1", 3, "f", json!({"gen_ai.tool.call.id": "c1"}));
     failed.error = Some("no net".to_owned());
     let document = document([
@@ -122,47 +122,47 @@ fn a_tool_that_was_tried_again_and_came_through_has_no_error() {
 
 #[rstest]
 #[case::at_the_same_time(Some(at(1)))]
-#[case::nobody_knows_when(None)]
-fn the_shorter_history_came_first(#[case] start: Option<jiff::Timestamp>) {
+#[case::unknown_time(None)]
+fn the_step_with_the_shorter_history_comes_first(#[case] start: Option<jiff::Timestamp>) {
     let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]);
-    let spans = [chat("z", 1, json!([user("Hi")]), says("Hello")), chat("a", 1, history, says("Bye."))];
+    let spans = [chat("z", 1, json!([user("Hi")]), assistant("Hello")), chat("a", 1, history, assistant("Bye."))];
     let document = document(spans.map(|span| Span { start, end: start, ..span }));
-    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye.");
+    assert_eq!(render(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye.");
 }
 
 #[test]
-fn one_after_the_other_they_are_two_whatever_the_answers_id() {
-    let first = chat("a", 1, json!([user("Hi")]), says("Hello"));
+fn consecutive_spans_with_the_same_response_id_are_two_steps() {
+    let first = chat("a", 1, json!([user("Hi")]), assistant("Hello"));
     let history = json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Wipe it")]);
     let two = [first, chat("b", 5, history, calls(Some("c1"), "wipe", json!({"all": true})))].map(|mut span| {
-        // Ollama counts to a thousand.
+        // Ollama reuses a thousand ids.
         span.attributes.insert("gen_ai.response.id".to_owned(), json!("chatcmpl-417"));
         span
     });
     let document = document(two);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Wipe it\n> \n> call c1 wipe({\"all\":true}) -> null");
+    assert_eq!(render(&document), "user: Hi\n> Hello\nuser: Wipe it\n> \n> call c1 wipe({\"all\":true}) -> null");
 }
 
 #[test]
-fn a_model_around_several_calls_is_the_loop_around_them() {
+fn a_model_span_around_several_calls_is_not_a_step() {
     let document = document([
-        chat("loop", 0, json!([user("Hi")]), says("Bye")),
-        chat("one/loop", 1, json!([user("Hi")]), says("Hello")),
-        chat("two/loop", 3, json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]), says("Bye")),
+        chat("loop", 0, json!([user("Hi")]), assistant("Bye")),
+        chat("one/loop", 1, json!([user("Hi")]), assistant("Hello")),
+        chat("two/loop", 3, json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]), assistant("Bye")),
     ]);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye");
+    assert_eq!(render(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye");
 }
 
 #[test]
-fn requests_without_content_within_a_call_are_its_plumbing() {
+fn requests_without_content_inside_a_call_are_not_steps() {
     let bare = |names: &str, second| span(names, second, json!({"gen_ai.operation.name": "chat"}));
     let document =
-        document([chat("call", 0, json!([user("Hi")]), says("Hello")), bare("try 1/call", 1), bare("try 2/call", 2)]);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+        document([chat("call", 0, json!([user("Hi")]), assistant("Hello")), bare("try 1/call", 1), bare("try 2/call", 2)]);
+    assert_eq!(render(&document), "user: Hi\n> Hello");
 }
 
 #[test]
-fn an_agent_called_as_a_tool_has_steps_of_its_own() {
+fn an_agent_called_as_a_tool_has_its_own_steps() {
     let document = document([
         chat(
             "main",
@@ -172,30 +172,30 @@ fn an_agent_called_as_a_tool_has_steps_of_its_own() {
         ),
         tool("tool/main", 1, "helper", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "done"})),
         span("helper/tool", 1, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "helper"})),
-        chat("inner/helper", 2, json!([{"role": "system", "content": "Help."}, user("Hi")]), says("done")),
+        chat("inner/helper", 2, json!([{"role": "system", "content": "Help."}, user("Hi")]), assistant("done")),
         chat(
             "last",
             5,
             json!([{"role": "system", "content": "Delegate."}, user("Hi"), {"role": "tool", "tool_call_id": "c1", "content": "done"}]),
-            says("Done."),
+            assistant("Done."),
         ),
     ]);
     assert_eq!(
-        drawn(&document),
+        render(&document),
         "system: Delegate.\nuser: Hi\n> \n> call c1 helper({\"q\":\"Hi\"}) -> \"done\"\nsystem: Help.\nuser: Hi\n> done\ntool of c1: done\n> Done."
     );
     assert_eq!(document.steps[1].agent.as_deref(), Some("helper"));
 }
 
 #[test]
-fn steps_go_by_the_time_at_which_they_began() {
+fn steps_are_ordered_by_start_time() {
     let document =
-        document([chat("b", 1, json!([user("one")]), says("1")), chat("a", 4, json!([user("two")]), says("2"))]);
-    assert_eq!(drawn(&document), "user: one\n> 1\nuser: two\n> 2");
+        document([chat("b", 1, json!([user("one")]), assistant("1")), chat("a", 4, json!([user("two")]), assistant("2"))]);
+    assert_eq!(render(&document), "user: one\n> 1\nuser: two\n> 2");
 }
 
 #[test]
-fn without_ids_tools_are_joined_by_name_and_arguments() {
+fn tool_spans_without_ids_are_joined_by_name_and_arguments() {
     let weather = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
     let asks = json!([{"role": "assistant", "parts": [weather("Ulm"), weather("Bonn")]}]);
     let document = document([
@@ -214,41 +214,41 @@ fn without_ids_tools_are_joined_by_name_and_arguments() {
         ),
     ]);
     assert_eq!(
-        drawn(&document),
+        render(&document),
         "user: Rain?\n> \n> call weather({\"city\":\"Ulm\"}) -> \"wet\"\n> call weather({\"city\":\"Bonn\"}) -> \"dry\""
     );
 }
 
 #[test]
-fn without_ids_and_spans_answers_are_joined_in_their_order() {
+fn results_without_ids_and_spans_are_joined_in_order() {
     let weather = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
     let asks = json!({"role": "assistant", "parts": [weather("Ulm"), weather("Bonn")]});
     let answer = |text: &str| json!({"role": "tool", "content": text});
     let document = document([
         chat("one", 0, json!([user("Rain?")]), json!([asks])),
-        chat("two", 2, json!([user("Rain?"), asks, answer("wet"), answer("dry")]), says("In Ulm.")),
+        chat("two", 2, json!([user("Rain?"), asks, answer("wet"), answer("dry")]), assistant("In Ulm.")),
     ]);
     let results: Vec<_> = document.steps[0].tool_calls.iter().map(|call| call.result.clone()).collect();
     assert_eq!(results, [json!("wet"), json!("dry")]);
 }
 
 #[test]
-fn a_tool_that_no_model_called_belongs_to_the_step_before_it() {
+fn a_tool_span_without_a_call_belongs_to_the_step_before_it() {
     let document = document([
-        chat("one", 0, json!([user("Rain?")]), says("Let me see.")),
+        chat("one", 0, json!([user("Rain?")]), assistant("Let me see.")),
         tool(
             "t",
             2,
             "weather",
             json!({"gen_ai.tool.call.id": "c9", "gen_ai.tool.call.arguments": "{}", "gen_ai.tool.call.result": "wet"}),
         ),
-        chat("two", 4, json!([user("Rain?")]), says("Yes.")),
+        chat("two", 4, json!([user("Rain?")]), assistant("Yes.")),
     ]);
-    assert_eq!(drawn(&document), "user: Rain?\n> Let me see.\n> call c9 weather({}) -> \"wet\"\nuser: Rain?\n> Yes.");
+    assert_eq!(render(&document), "user: Rain?\n> Let me see.\n> call c9 weather({}) -> \"wet\"\nuser: Rain?\n> Yes.");
 }
 
 #[test]
-fn one_call_told_by_a_span_by_the_answer_and_by_the_next_question_counts_once() {
+fn a_call_recorded_in_several_places_counts_once() {
     let asks = calls(Some("c1"), "weather", json!({}));
     let document = document([
         chat("one", 0, json!([user("Rain?")]), asks.clone()),
@@ -259,34 +259,34 @@ fn one_call_told_by_a_span_by_the_answer_and_by_the_next_question_counts_once() 
             "two",
             3,
             json!([user("Rain?"), asks[0], {"role": "tool", "tool_call_id": "c1", "content": "wet"}]),
-            says("Yes."),
+            assistant("Yes."),
         ),
     ]);
-    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
+    assert_eq!(render(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
 }
 
 #[rstest]
 #[case::status(|span: &mut Span| span.error = Some("no such city".to_owned()), "no such city")]
-#[case::status_without_words(|span: &mut Span| span.error = Some(String::new()), "failed, without a message")]
-#[case::kind(|span: &mut Span| { span.attributes.insert("error.type".to_owned(), json!("timeout")); }, "timeout")]
+#[case::status_without_message(|span: &mut Span| span.error = Some(String::new()), "failed, without a message")]
+#[case::error_type(|span: &mut Span| { span.attributes.insert("error.type".to_owned(), json!("timeout")); }, "timeout")]
 #[case::exception(
     |span: &mut Span| span.events.push(event("exception", json!({"exception.type": "KeyError", "exception.message": "Ulm"}))),
     "KeyError: Ulm"
 )]
-#[case::words_beside_the_status(
+#[case::exception_message_with_empty_status(
     |span: &mut Span| {
         span.error = Some(String::new());
         span.events.push(event("exception", json!({"exception.message": "Ulm"})));
     },
     "Ulm"
 )]
-#[case::of_the_protocol(
+#[case::mcp_error_result(
     |span: &mut Span| {
         span.attributes.insert("gen_ai.tool.call.result".to_owned(), json!({"isError": true, "content": [{"type": "text", "text": "no"}]}));
     },
     "no"
 )]
-fn errors_are_kept_where_they_happened(#[case] fail: fn(&mut Span), #[case] expected: &str) {
+fn errors_are_assigned_to_the_failed_call(#[case] fail: fn(&mut Span), #[case] expected: &str) {
     let mut failed = tool("t", 1, "weather", json!({"gen_ai.tool.call.id": "c1"}));
     fail(&mut failed);
     let document =
@@ -296,29 +296,29 @@ fn errors_are_kept_where_they_happened(#[case] fail: fn(&mut Span), #[case] expe
 }
 
 #[test]
-fn a_model_that_failed_is_a_step_that_failed() {
+fn a_failed_model_call_is_a_failed_step() {
     let mut failed = span(
         "one",
         0,
         json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [user("Hi")], "error.type": "429"}),
     );
     failed.error = Some("rate limit".to_owned());
-    let document = document([failed, chat("two", 2, json!([user("Hi")]), says("Hello"))]);
-    assert_eq!(drawn(&document), "user: Hi\n> \n> failed: rate limit\nuser: Hi\n> Hello");
+    let document = document([failed, chat("two", 2, json!([user("Hi")]), assistant("Hello"))]);
+    assert_eq!(render(&document), "user: Hi\n> \n> failed: rate limit\nuser: Hi\n> Hello");
 }
 
 #[test]
-fn an_agent_that_failed_is_told_once_and_plumbing_is_not() {
+fn reports_agent_errors_once_and_ignores_other_spans() {
     let mut agent = span("agent", 0, json!({"gen_ai.operation.name": "invoke_agent"}));
     agent.error = Some("out of turns".to_owned());
-    let mut plumbing = span("GET/agent", 1, json!({"http.response.status_code": 404}));
-    plumbing.error = Some("Not Found".to_owned());
-    let document = document([agent, plumbing, chat("one/agent", 2, json!([user("Hi")]), says("Hello"))]);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello\nfailed: out of turns");
+    let mut http_request = span("GET/agent", 1, json!({"http.response.status_code": 404}));
+    http_request.error = Some("Not Found".to_owned());
+    let document = document([agent, http_request, chat("one/agent", 2, json!([user("Hi")]), assistant("Hello"))]);
+    assert_eq!(render(&document), "user: Hi\n> Hello\nfailed: out of turns");
 }
 
 #[test]
-fn without_models_the_agent_is_the_step() {
+fn without_model_spans_the_agent_is_the_step() {
     let document = document([
         span("POST", 0, json!({})),
         span(
@@ -328,12 +328,12 @@ fn without_models_the_agent_is_the_step() {
         ),
         tool("t/agent", 2, "weather", json!({"gen_ai.tool.call.result": "wet"})),
     ]);
-    assert_eq!(drawn(&document), "user: Rain?\n> Yes.\n> call weather({}) -> \"wet\"");
+    assert_eq!(render(&document), "user: Rain?\n> Yes.\n> call weather({}) -> \"wet\"");
     assert_eq!(document.name.as_deref(), Some("POST"));
 }
 
 #[test]
-fn without_agents_the_root_is_the_step() {
+fn without_agent_spans_the_root_is_the_step() {
     let document = document([
         span(
             "chain",
@@ -342,11 +342,11 @@ fn without_agents_the_root_is_the_step() {
         ),
         span("retriever/chain", 1, json!({"openinference.span.kind": "RETRIEVER"})),
     ]);
-    assert_eq!(drawn(&document), "value: {\"city\":\"Ulm\"}\n> \n> value: [1,2]");
+    assert_eq!(render(&document), "value: {\"city\":\"Ulm\"}\n> \n> value: [1,2]");
 }
 
 #[test]
-fn an_agent_that_carries_its_conversation_gives_a_step_for_each_answer() {
+fn a_conversation_in_an_agent_span_yields_one_step_per_answer() {
     let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "weather", "arguments": "{}"}]});
     let all = json!([
         {"role": "user", "parts": [{"type": "text", "content": "before"}]},
@@ -358,19 +358,19 @@ fn an_agent_that_carries_its_conversation_gives_a_step_for_each_answer() {
     let expected = "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.";
     let agent =
         json!({"agent_name": "a", "pydantic_ai.all_messages": all.to_string(), "pydantic_ai.new_message_index": 1});
-    assert_eq!(drawn(&document([span("agent run", 0, agent.clone())])), expected);
-    // Spans of models that carry nothing do not make the conversation empty.
+    assert_eq!(render(&document([span("agent run", 0, agent.clone())])), expected);
+    // Model spans without content do not empty the conversation.
     let bare = |names: &str, second| {
         span(names, second, json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}))
     };
     assert_eq!(
-        drawn(&document([span("agent run", 0, agent), bare("1/agent run", 1), bare("2/agent run", 2)])),
+        render(&document([span("agent run", 0, agent), bare("1/agent run", 1), bare("2/agent run", 2)])),
         expected
     );
 }
 
 #[test]
-fn what_only_the_agent_tells_is_filled_in() {
+fn fills_in_content_from_the_agent_span() {
     let bare = |names: &str, second| {
         span(names, second, json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}))
     };
@@ -384,11 +384,11 @@ fn what_only_the_agent_tells_is_filled_in() {
         tool("t/agent", 2, "weather", json!({"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "wet"})),
         bare("2/agent", 3),
     ]);
-    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\n> Yes.");
+    assert_eq!(render(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\n> Yes.");
 }
 
 #[test]
-fn an_answer_that_only_the_next_question_tells_is_filled_in() {
+fn fills_in_an_output_from_the_next_input() {
     let mut first = chat("one", 0, json!([user("Rain?")]), json!([]));
     first.attributes.remove("gen_ai.output.messages");
     let asks = &calls(Some("c1"), "weather", json!({}))[0];
@@ -398,14 +398,14 @@ fn an_answer_that_only_the_next_question_tells_is_filled_in() {
             "two",
             3,
             json!([user("Rain?"), asks, {"role": "tool", "tool_call_id": "c1", "content": "wet"}]),
-            says("Yes."),
+            assistant("Yes."),
         ),
     ]);
-    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
+    assert_eq!(render(&document), "user: Rain?\n> \n> call c1 weather({}) -> \"wet\"\ntool of c1: wet\n> Yes.");
 }
 
 #[test]
-fn durations_are_not_added_over_spans_within_spans() {
+fn durations_of_nested_spans_are_not_added() {
     let document = document([
         chat("one", 0, json!([user("Rain?")]), calls(Some("c1"), "weather", json!({}))),
         tool("outer", 1, "weather", json!({"gen_ai.tool.call.id": "c1"})),
@@ -417,32 +417,32 @@ fn durations_are_not_added_over_spans_within_spans() {
 }
 
 #[test]
-fn the_message_is_the_users_and_never_the_system_prompt() {
+fn the_message_is_from_the_user_not_the_system_prompt() {
     let document =
-        document([chat("one", 0, json!([user("Rain?"), {"role": "system", "content": "Be brief."}]), says("Yes."))]);
+        document([chat("one", 0, json!([user("Rain?"), {"role": "system", "content": "Be brief."}]), assistant("Yes."))]);
     assert_eq!(document.steps[0].input.message.as_deref(), Some("Rain?"));
 }
 
 #[test]
-fn embeddings_and_retrievals_are_no_steps() {
+fn embeddings_and_retrievals_are_not_steps() {
     let other = |name: &str| {
         span(name, 0, json!({"gen_ai.operation.name": name, "gen_ai.request.model": "m", "gen_ai.system": "s"}))
     };
     let document =
-        document([other("embeddings"), other("retrieval"), chat("one", 1, json!([user("Hi")]), says("Hello"))]);
+        document([other("embeddings"), other("retrieval"), chat("one", 1, json!([user("Hi")]), assistant("Hello"))]);
     assert_eq!(document.steps.len(), 1);
 }
 
 #[test]
-fn what_the_source_itself_says_of_a_span_counts_first() {
+fn the_role_from_the_source_takes_precedence() {
     let mut generation = span("step", 0, json!({"openinference.span.kind": "CHAIN"}));
-    (generation.role, generation.input, generation.output) = (Some(Role::Model), Some(user("Hi")), Some(says("Hello")));
-    assert_eq!(drawn(&document([generation])), "user: Hi\n> Hello");
+    (generation.role, generation.input, generation.output) = (Some(Role::Model), Some(user("Hi")), Some(assistant("Hello")));
+    assert_eq!(render(&document([generation])), "user: Hi\n> Hello");
 }
 
 #[test]
-fn a_span_that_is_sent_again_does_not_double_anything() {
-    let one = chat("one", 0, json!([user("Hi")]), says("Hello"));
+fn a_repeated_span_is_not_duplicated() {
+    let one = chat("one", 0, json!([user("Hi")]), assistant("Hello"));
     let mut early = one.clone();
     (early.end, early.attributes) = (None, serde_json::Map::new());
     let expected = parts([one.clone()]);
@@ -457,7 +457,7 @@ fn a_span_that_is_sent_again_does_not_double_anything() {
 }
 
 #[test]
-fn a_tool_within_a_called_tool_does_not_answer_another_call() {
+fn a_nested_tool_span_does_not_match_another_call() {
     let two = json!([{"role": "assistant", "parts": [
         {"type": "tool_call", "id": "c1", "name": "weather", "arguments": {}},
         {"type": "tool_call", "id": "c2", "name": "weather", "arguments": {}},
@@ -472,9 +472,9 @@ fn a_tool_within_a_called_tool_does_not_answer_another_call() {
     assert_eq!(results, [json!("wet"), json!("dry")]);
 }
 
-/// Some models count the ids of their calls from zero in each answer.
+/// Some models number their calls from zero in each answer.
 #[test]
-fn ids_that_are_used_again_do_not_mix_calls_up() {
+fn reused_call_ids_are_kept_apart() {
     let asks = |city: &str| calls(Some("call_0"), "weather", json!({"city": city}))[0].clone();
     let answer = |text: &str| json!({"role": "tool", "tool_call_id": "call_0", "content": text});
     let chats = || {
@@ -485,7 +485,7 @@ fn ids_that_are_used_again_do_not_mix_calls_up() {
                 "three",
                 4,
                 json!([user("Rain?"), asks("Ulm"), answer("wet"), asks("Bonn"), answer("dry")]),
-                says("In Ulm."),
+                assistant("In Ulm."),
             ),
         ]
     };
@@ -493,40 +493,40 @@ fn ids_that_are_used_again_do_not_mix_calls_up() {
         tool(name, second, "weather", json!({"gen_ai.tool.call.id": "call_0", "gen_ai.tool.call.arguments": {"city": city}, "gen_ai.tool.call.result": result}))
     });
     let expected = "user: Rain?\n> \n> call call_0 weather({\"city\":\"Ulm\"}) -> \"wet\"\ntool of call_0: wet\n> \n> call call_0 weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool of call_0: dry\n> In Ulm.";
-    assert_eq!(drawn(&document(chats())), expected);
-    assert_eq!(drawn(&document(chats().into_iter().chain(tools))), expected);
+    assert_eq!(render(&document(chats())), expected);
+    assert_eq!(render(&document(chats().into_iter().chain(tools))), expected);
 }
 
 #[test]
-fn side_by_side_they_are_one_by_the_calls_that_they_make() {
+fn overlapping_spans_with_the_same_calls_are_one_step() {
     let asks = || calls(Some("c1"), "weather", json!({}));
     let document =
         document([chat("a", 0, json!([user("Rain?")]), asks()), chat("b", 0, json!([user("Rain?")]), asks())]);
-    assert_eq!(drawn(&document), "user: Rain?\n> \n> call c1 weather({}) -> null");
+    assert_eq!(render(&document), "user: Rain?\n> \n> call c1 weather({}) -> null");
 }
 
 #[test]
-fn a_request_that_failed_and_was_tried_again_within_a_call_is_no_failure() {
+fn a_failed_attempt_inside_a_successful_call_is_not_an_error() {
     let mut failed = span("try 1/call", 0, json!({"gen_ai.operation.name": "chat"}));
     failed.error = Some("503".to_owned());
     let document = document([
-        chat("call", 0, json!([user("Hi")]), says("Hello")),
+        chat("call", 0, json!([user("Hi")]), assistant("Hello")),
         failed,
         span("try 2/call", 1, json!({"gen_ai.operation.name": "chat"})),
     ]);
-    assert_eq!(drawn(&document), "user: Hi\n> Hello");
+    assert_eq!(render(&document), "user: Hi\n> Hello");
 }
 
 #[test]
-fn messages_that_were_cut_short_are_kept_as_text() {
+fn truncated_messages_are_kept_as_text() {
     let cut = "[{\"role\": \"user\", \"parts\": [{\"type\": \"text\", \"content\": \"Rain in";
     let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut}))]);
     assert_eq!(document.steps[0].input.message.as_deref(), Some(cut));
 }
 
 #[test]
-fn what_was_said_is_not_new_however_it_is_written_the_next_time() {
-    // The calls in one answer, then in two messages, without ids; the tools' spans give them ids afterwards.
+fn repeated_messages_are_recognised_in_another_form() {
+    // The calls are in one answer first, then in two messages without ids; only the tool spans have ids.
     let call = |city: &str| json!({"type": "tool_call", "name": "weather", "arguments": {"city": city}});
     let message = |calls: Vec<Value>| json!({"role": "assistant", "parts": calls});
     let result = |text: &str| json!({"role": "tool", "name": "weather", "content": text});
@@ -545,21 +545,21 @@ fn what_was_said_is_not_new_however_it_is_written_the_next_time() {
         chat("one", 0, json!([user("Rain?")]), json!([message(vec![call("Ulm"), call("Bonn")])])),
         ran("t1", 1, "Ulm", "wet"),
         ran("t2", 2, "Bonn", "dry"),
-        chat("two", 4, history, says("In Ulm.")),
+        chat("two", 4, history, assistant("In Ulm.")),
     ]);
     assert_eq!(
-        drawn(&document),
+        render(&document),
         "user: Rain?\n> \n> call id-Ulm weather({\"city\":\"Ulm\"}) -> \"wet\"\n> call id-Bonn weather({\"city\":\"Bonn\"}) -> \"dry\"\ntool: wet\ntool: dry\n> In Ulm."
     );
 }
 
 #[rstest]
-#[case::by_lines("system: Be brief.\nuser: Rain?\nIn Ulm.", "system: Be brief.\nuser: Rain?\nIn Ulm.\n> ")]
+#[case::roles_in_lines("system: Be brief.\nuser: Rain?\nIn Ulm.", "system: Be brief.\nuser: Rain?\nIn Ulm.\n> ")]
 #[case::no_user("system: Be brief.", "user: system: Be brief.\n> ")]
-#[case::another_beginning("Hi\nuser: Rain?", "user: Hi\nuser: Rain?\n> ")]
-fn a_prompt_as_text_may_name_its_speakers(#[case] prompt: &str, #[case] expected: &str) {
+#[case::no_leading_role("Hi\nuser: Rain?", "user: Hi\nuser: Rain?\n> ")]
+fn parses_roles_in_a_text_prompt(#[case] prompt: &str, #[case] expected: &str) {
     let document = document([span("chat", 0, json!({"gen_ai.operation.name": "chat", "gen_ai.prompt": prompt}))]);
-    assert_eq!(drawn(&document), expected);
-    let speakers = if expected.starts_with("system") { 2 } else { 1 };
-    assert_eq!(document.steps[0].input.messages.len(), speakers);
+    assert_eq!(render(&document), expected);
+    let message_count = if expected.starts_with("system") { 2 } else { 1 };
+    assert_eq!(document.steps[0].input.messages.len(), message_count);
 }

@@ -1,28 +1,28 @@
-//! Ten exports of ten frameworks, compared with the messages that Langfuse itself shows for them.
+//! Exports of ten frameworks, compared with the messages that Langfuse displays for them.
 
 use std::fs;
 
 use karat_core::document::{StepCall, TraceContent};
 use karat_core::rating::Rating;
-use karat_traces::Kind;
+use karat_traces::TraceFormat;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::fixture::{document, path, read_text, whole, whole_traces};
 
-/// One message that Langfuse shows.
-struct Shown {
+/// A message as Langfuse displays it.
+struct DisplayedMessage {
     role: Option<String>,
     texts: Vec<String>,
     calls: Vec<StepCall>,
 }
 
-fn shown(message: &Value) -> Shown {
+fn displayed_message(message: &Value) -> DisplayedMessage {
     let role = message["role"].as_str().map(str::to_owned);
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     match &message["content"] {
-        Value::String(text) => match calls_within(text) {
-            Some(within) => calls.extend(within),
+        Value::String(text) => match parse_calls_text(text) {
+            Some(parsed) => calls.extend(parsed),
             None => texts.push(text.clone()),
         },
         Value::Array(blocks) => {
@@ -30,7 +30,7 @@ fn shown(message: &Value) -> Shown {
                 match block["type"].as_str() {
                     Some("text") => texts.push(block["text"].as_str().expect("a text").to_owned()),
                     Some("tool_use") => calls.push(call(&block["id"], &block["name"], block["input"].clone())),
-                    // A result that Langfuse unpacked.
+                    // A result that Langfuse parsed.
                     None => texts.push(Value::Array(blocks.clone()).to_string()),
                     Some(other) => panic!("a block of type {other}"),
                 }
@@ -43,7 +43,7 @@ fn shown(message: &Value) -> Shown {
         calls.push(call(&listed["id"], &listed["name"], arguments));
     }
     texts.retain(|text| !text.is_empty());
-    Shown { role, texts, calls }
+    DisplayedMessage { role, texts, calls }
 }
 
 fn call(id: &Value, name: &Value, arguments: Value) -> StepCall {
@@ -51,8 +51,8 @@ fn call(id: &Value, name: &Value, arguments: Value) -> StepCall {
     StepCall { id, name: name.as_str().expect("a name").to_owned(), arguments, ..StepCall::default() }
 }
 
-/// Koog writes calls as a text.
-fn calls_within(text: &str) -> Option<Vec<StepCall>> {
+/// Parses calls in a text, as Koog writes them.
+fn parse_calls_text(text: &str) -> Option<Vec<StepCall>> {
     let listed: Vec<Value> = serde_json::from_str(text).ok()?;
     listed
         .iter()
@@ -67,14 +67,14 @@ fn calls(document: &TraceContent) -> impl Iterator<Item = &StepCall> {
     document.steps.iter().flat_map(|step| &step.tool_calls)
 }
 
-/// Tells whether a text is in the conversation, or is what a tool gave back.
-fn says(document: &TraceContent, text: &str) -> bool {
+/// Whether a text is a message or a tool result of the document.
+fn contains_text(document: &TraceContent, text: &str) -> bool {
     let value: Option<Value> = serde_json::from_str(text).ok();
-    let said = document
+    let is_message = document
         .steps
         .iter()
         .any(|step| step.output.response == text || step.input.messages.iter().any(|message| message.content == text));
-    said || calls(document).any(|call| {
+    is_message || calls(document).any(|call| {
         call.result.as_str() == Some(text)
             || value.as_ref() == Some(&call.result)
             || call.result.to_string().contains(&Value::from(text).to_string())
@@ -98,12 +98,12 @@ fn has_call(document: &TraceContent, wanted: &StepCall) -> bool {
 #[case("openai-agents-2025-09-30", 2, 1)]
 #[case("pydantic-ai-tools-2025-12-04", 4, 4)]
 #[case("vercel-aisdk-2025-11-17", 1, 1)]
-fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[case] tool_calls: usize) {
+fn contains_everything_that_langfuse_displays(#[case] name: &str, #[case] steps: usize, #[case] tool_calls: usize) {
     let imported = whole_traces(&format!("langfuse/{name}.trace.json"));
     assert_eq!(imported.len(), 1);
-    assert_eq!(imported[0].kind, Kind::Langfuse);
+    assert_eq!(imported[0].format, TraceFormat::Langfuse);
     let document = document(&imported[0]);
-    let expected = fs::read_to_string(path(&format!("langfuse/{name}.chatml.json"))).expect("the fixture is there");
+    let expected = fs::read_to_string(path(&format!("langfuse/{name}.chatml.json"))).expect("fixture exists");
     let expected: Value = serde_json::from_str(&expected).expect("JSON");
 
     let mut missing = Vec::new();
@@ -111,14 +111,14 @@ fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[
     for (observation, sides) in expected.as_object().expect("by observation") {
         for (side, messages) in sides.as_object().expect("input and output") {
             for message in messages["data"].as_array().into_iter().flatten() {
-                let shown = shown(message);
-                for text in &shown.texts {
+                let displayed = displayed_message(message);
+                for text in &displayed.texts {
                     compared += 1;
-                    if !says(&document, text) {
-                        missing.push(format!("{observation} {side}: {:?} says {text:.200}", shown.role));
+                    if !contains_text(&document, text) {
+                        missing.push(format!("{observation} {side}: {:?}: {text:.200}", displayed.role));
                     }
                 }
-                for call in &shown.calls {
+                for call in &displayed.calls {
                     compared += 1;
                     if !has_call(&document, call) {
                         missing.push(format!(
@@ -132,7 +132,7 @@ fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[
     }
     let document_text = serde_json::to_string_pretty(&document).expect("JSON");
     assert!(missing.is_empty(), "{name} misses {missing:#?}\nin {document_text}");
-    // What Langfuse cannot read either shows nothing.
+    // Langfuse displays nothing that it cannot parse either.
     assert!(compared > 0 || name.starts_with("autogen"), "{name}: nothing was compared");
     assert_eq!(document.steps.len(), steps, "{name}: steps of {document_text}");
     assert_eq!(calls(&document).count(), tool_calls, "{name}: calls of {document_text}");
@@ -142,13 +142,13 @@ fn all_that_langfuse_shows_is_there(#[case] name: &str, #[case] steps: usize, #[
     assert!(document.started_at.is_some() && document.name.is_some());
     let history = document.steps.iter().flat_map(|step| &step.input.messages);
     let history = history.filter(|message| message.role == "assistant").count();
-    assert_eq!(history, 0, "{name}: what was said before is not new in {document_text}");
-    // Models scored these, no person.
+    assert_eq!(history, 0, "{name}: repeated messages in {document_text}");
+    // All scores are from models.
     assert_eq!(imported[0].feedback, []);
 }
 
 #[test]
-fn what_the_trace_says_of_itself_counts() {
+fn reads_attributes_of_the_trace() {
     let imported = whole_traces("langfuse/autogen-2025-06-06.trace.json");
     let document = document(&imported[0]);
     assert_eq!(imported[0].trace_id, "1b72c51fabed12ae7df83bfd4a09f545");
@@ -162,7 +162,7 @@ fn what_the_trace_says_of_itself_counts() {
 }
 
 #[test]
-fn errors_are_kept() {
+fn reads_errors() {
     let export = json!({
         "trace": {"id": "t", "timestamp": "2026-01-01T00:00:00Z", "name": "ask"},
         "observations": [
@@ -193,33 +193,33 @@ fn errors_are_kept() {
 }
 
 #[test]
-fn what_the_system_was_told_may_be_around_the_calls() {
+fn finds_the_system_prompt_in_an_enclosing_span() {
     let document = document(&whole_traces("langfuse/claude-agent-2025-12-22.trace.json")[0]);
     let first = &document.steps[0].input.messages[0];
     assert_eq!(first.role, "system");
     assert!(first.content.starts_with("You are a friendly travel assistant"), "{}", first.content);
 }
 
-/// Google's ADK has an empty result in the tool's span, and the real one in the conversation.
+/// Google ADK has an empty result in the tool span, and the real one in the conversation.
 #[test]
-fn a_result_that_says_nothing_gives_way() {
+fn replaces_an_empty_result() {
     let document = document(&whole_traces("langfuse/google-adk-2025-08-28.trace.json")[0]);
     let call = calls(&document).next().expect("a call");
     assert!(call.result["greeting"].is_string(), "{call:?}");
 }
 
 #[test]
-fn the_innermost_tells_what_a_call_used() {
+fn usage_is_that_of_the_innermost_span() {
     let document = document(&whole_traces("langfuse/agno-2025-06-11.trace.json")[0]);
     let usage = document.usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(663 + 163), Some(225 + 20)));
 }
 
 #[rstest]
-#[case::by_the_sum(json!({"input": 7, "output": 3, "input_cached_tokens": 2, "total": 12}), Some(9), Some(2))]
-#[case::within(json!({"input": 7, "output": 3, "prompt_details.cache_read": 2, "total": 10}), Some(7), Some(2))]
-#[case::by_anthropic(json!({"input": 7, "output": 3, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1}), Some(10), Some(2))]
-fn what_a_cache_had_went_in_too(#[case] details: Value, #[case] input: Option<u64>, #[case] cached: Option<u64>) {
+#[case::excluded_by_total(json!({"input": 7, "output": 3, "input_cached_tokens": 2, "total": 12}), Some(9), Some(2))]
+#[case::included_by_total(json!({"input": 7, "output": 3, "prompt_details.cache_read": 2, "total": 10}), Some(7), Some(2))]
+#[case::excluded_by_anthropic_names(json!({"input": 7, "output": 3, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1}), Some(10), Some(2))]
+fn input_tokens_include_cached_tokens(#[case] details: Value, #[case] input: Option<u64>, #[case] cached: Option<u64>) {
     let export = json!({"trace": {"id": "t"}, "observations": [
         {"id": "g", "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:01Z", "usageDetails": details,
          "input": [{"role": "user", "content": "Rain?"}], "output": {"role": "assistant", "content": "No."}}]});
@@ -235,7 +235,7 @@ fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
 }
 
 #[test]
-fn people_s_scores_are_feedback() {
+fn human_scores_are_feedback() {
     let score = |author: Value, name: &str, kind: &str, value: Value, word: Value| {
         json!({"source": "ANNOTATION", "authorUserId": author, "name": name, "dataType": kind, "value": value,
                "stringValue": word, "comment": null, "timestamp": "2026-01-02T00:00:00Z"})
@@ -250,29 +250,29 @@ fn people_s_scores_are_feedback() {
         {"source": "EVAL", "name": "judge", "dataType": "NUMERIC", "value": 0},
         {"source": "API", "name": "user", "dataType": "NUMERIC", "value": 0},
     ]);
-    let said = |author: &str, rating, note: &str| (author.to_owned(), rating, Some(note.to_owned()));
+    let feedback = |author: &str, rating, note: &str| (author.to_owned(), rating, Some(note.to_owned()));
     assert_eq!(
         scored(&scores),
         [
-            said("ann", Rating::Positive, "helpful: True; tone: blue"),
-            said("ben", Rating::Neutral, "stars: 4"),
-            said("cat", Rating::Negative, "helpful: True; right: Wrong"),
-            said("langfuse", Rating::Negative, "right: 0"),
+            feedback("ann", Rating::Positive, "helpful: True; tone: blue"),
+            feedback("ben", Rating::Neutral, "stars: 4"),
+            feedback("cat", Rating::Negative, "helpful: True; right: Wrong"),
+            feedback("langfuse", Rating::Negative, "right: 0"),
         ]
     );
 }
 
 #[rstest]
-#[case(json!({"id": "t", "input": "Hi", "observations": ["o1", "o2"]}), "its 'observations' are only ids")]
-#[case(json!({"trace": {"id": "t", "input": "Hi", "observations": ["o1"]}, "observations": []}), "are only ids")]
-#[case(json!({"id": "t", "timestamp": "2026-01-01T00:00:00Z", "htmlPath": "/t", "input": "Hi"}), "it has no 'observations'")]
+#[case(json!({"id": "t", "input": "Hi", "observations": ["o1", "o2"]}), "'observations' holds only ids")]
+#[case(json!({"trace": {"id": "t", "input": "Hi", "observations": ["o1"]}, "observations": []}), "holds only ids")]
+#[case(json!({"id": "t", "timestamp": "2026-01-01T00:00:00Z", "htmlPath": "/t", "input": "Hi"}), "missing 'observations'")]
 #[case(json!({"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z"}), "an observation without its trace")]
-fn what_a_list_has_of_a_trace_is_refused(#[case] listed: Value, #[case] why: &str) {
+fn refuses_list_entries(#[case] listed: Value, #[case] reason: &str) {
     for export in [listed.clone(), json!({"data": [listed], "meta": {"page": 1}})] {
         let mut read = read_text(None, &export.to_string());
         assert_eq!(read.len(), 1, "{read:?}");
-        let error = read.remove(0).expect_err("it would be hollow").to_string();
-        assert!(error.contains(why), "{error}");
+        let error = read.remove(0).expect_err("incomplete trace").to_string();
+        assert!(error.contains(reason), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Langfuse's API, by a server on a real socket that plays a part of it.
+//! The Langfuse API, with a mock server on a real socket.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,16 +8,16 @@ use std::thread;
 use std::time::Duration;
 
 use karat_core::rating::Rating;
-use karat_traces::{Kind, LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, Piece, resume_from};
+use karat_traces::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, Piece, TraceFormat, resume_from};
 use serde_json::{Value, json};
 
 use crate::fixture::document;
 
-/// What a server says: a status, a header line or none, and a body.
-type Answer = (u16, &'static str, String);
+/// A response: status, header line (may be empty) and body.
+type Response = (u16, &'static str, String);
 
-/// Answers a request by its path and its query.
-type Play = dyn Fn(&str, &BTreeMap<String, String>) -> Answer + Send + Sync;
+/// Answers a request by its path and query.
+type Handler = dyn Fn(&str, &BTreeMap<String, String>) -> Response + Send + Sync;
 
 struct Server {
     url: String,
@@ -25,15 +25,15 @@ struct Server {
 }
 
 impl Server {
-    fn start(play: impl Fn(&str, &BTreeMap<String, String>) -> Answer + Send + Sync + 'static) -> Self {
+    fn start(handler: impl Fn(&str, &BTreeMap<String, String>) -> Response + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (play, log): (Arc<Play>, _) = (Arc::new(play), Arc::clone(&seen));
+        let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), Arc::clone(&seen));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (play, log) = (Arc::clone(&play), Arc::clone(&log));
-                thread::spawn(move || serve(stream, play.as_ref(), &log));
+                let (handler, log) = (Arc::clone(&handler), Arc::clone(&log));
+                thread::spawn(move || serve(stream, handler.as_ref(), &log));
             }
         });
         Self { url, seen }
@@ -41,17 +41,17 @@ impl Server {
 
     fn api(&self) -> LangfuseApi {
         let keys = LangfuseKeys { public: "pk".to_owned(), secret: "sk".to_owned() };
-        LangfuseApi::new(&self.url, keys).expect("an address").with_pause(Duration::from_millis(1))
+        LangfuseApi::new(&self.url, keys).expect("valid URL").with_retry_delay(Duration::from_millis(1))
     }
 
-    /// Returns the requests for a path, as they came.
+    /// Returns the requests for a path in order of arrival.
     fn seen(&self, path: &str) -> Vec<String> {
         let seen = self.seen.lock().expect("no panic").clone();
         seen.into_iter().filter(|target| target.split('?').next() == Some(path)).collect()
     }
 }
 
-fn serve(stream: TcpStream, play: &Play, log: &Mutex<Vec<String>>) {
+fn serve(stream: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
     let mut lines = Vec::new();
     loop {
@@ -69,20 +69,20 @@ fn serve(stream: TcpStream, play: &Play, log: &Mutex<Vec<String>>) {
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
     let query = query.split('&').filter_map(|pair| pair.split_once('='));
     let query = query.map(|(name, value)| (name.to_owned(), value.replace("%3A", ":").replace("%2C", ",")));
-    // cGs6c2s= is pk:sk.
+    // cGs6c2s= encodes pk:sk.
     let authorised = lines.iter().any(|line| line.eq_ignore_ascii_case("authorization: Basic cGs6c2s="));
-    let (status, header, body) = if authorised { play(path, &query.collect()) } else { (401, "", "{}".to_owned()) };
+    let (status, header, body) = if authorised { handler(path, &query.collect()) } else { (401, "", "{}".to_owned()) };
     let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
     let head = format!("HTTP/1.1 {status} X\r\n{header}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
     let mut stream = stream;
     stream.write_all((head + &body).as_bytes()).ok();
 }
 
-fn ok(value: &Value) -> Answer {
+fn ok(value: &Value) -> Response {
     (200, "", value.to_string())
 }
 
-fn page(items: &[Value], number: u64, pages: u64) -> Answer {
+fn page(items: &[Value], number: u64, pages: u64) -> Response {
     ok(&json!({"data": items, "meta": {"page": number, "limit": 50, "totalItems": 3, "totalPages": pages}}))
 }
 
@@ -90,13 +90,13 @@ fn trace(id: &str, second: u8) -> Value {
     json!({"id": id, "name": "ask", "timestamp": format!("2026-01-01T00:00:{second:02}.000Z"), "input": "Hi", "scores": ["s"], "observations": ["o"]})
 }
 
-fn generation(trace: &str, id: &str, said: &str) -> Value {
+fn generation(trace: &str, id: &str, output: &str) -> Value {
     json!({"id": id, "traceId": trace, "type": "GENERATION", "name": "chat", "startTime": "2026-01-01T00:00:01.000Z",
-           "providedModelName": "m", "input": "[{\"role\":\"user\",\"content\":\"Hi\"}]", "output": said})
+           "providedModelName": "m", "input": "[{\"role\":\"user\",\"content\":\"Hi\"}]", "output": output})
 }
 
-/// Three traces on two pages, the second of which has its observations on two pages.
-fn usual(path: &str, query: &BTreeMap<String, String>) -> Answer {
+/// Serves three traces on two pages. The second trace has its observations on two pages.
+fn default_handler(path: &str, query: &BTreeMap<String, String>) -> Response {
     let get = |name: &str| query.get(name).map(String::as_str);
     match (path, get("traceId"), get("page"), get("cursor")) {
         ("/api/public/v2/scores", _, Some("1"), _) => page(
@@ -141,8 +141,8 @@ fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-/// Reads all pages, up to an error.
-fn all(api: LangfuseApi) -> (Vec<LangfusePage>, Option<LangfuseError>) {
+/// Reads all pages up to the first error.
+fn read_all(api: LangfuseApi) -> (Vec<LangfusePage>, Option<LangfuseError>) {
     run(async {
         let mut pages = api.pages(Some("2026-01-01T00:00:00Z".parse().expect("a time")), None);
         let mut read = Vec::new();
@@ -156,14 +156,14 @@ fn all(api: LangfuseApi) -> (Vec<LangfusePage>, Option<LangfuseError>) {
     })
 }
 
-/// Shows the traces of a page: their ids, what was said, and how people found it.
-fn shown(page: &LangfusePage) -> Vec<String> {
+/// Renders the traces of a page: ids, responses and ratings.
+fn render(page: &LangfusePage) -> Vec<String> {
     let show = |piece: &Result<Piece, _>| match piece {
         Ok(Piece::Whole(imported)) => {
-            assert_eq!(imported.kind, Kind::Langfuse);
-            let said: Vec<_> = document(imported).steps.into_iter().map(|step| step.output.response).collect();
+            assert_eq!(imported.format, TraceFormat::Langfuse);
+            let responses: Vec<_> = document(imported).steps.into_iter().map(|step| step.output.response).collect();
             let ratings: Vec<&str> = imported.feedback.iter().map(|one| one.rating.name()).collect();
-            format!("{} {said:?} {ratings:?}", imported.trace_id)
+            format!("{} {responses:?} {ratings:?}", imported.trace_id)
         }
         other => format!("{other:?}"),
     };
@@ -171,17 +171,17 @@ fn shown(page: &LangfusePage) -> Vec<String> {
 }
 
 #[test]
-fn pages_cursors_and_scores_are_followed() {
-    let server = Server::start(usual);
-    let (pages, error) = all(server.api());
+fn reads_pages_cursors_and_scores() {
+    let server = Server::start(default_handler);
+    let (pages, error) = read_all(server.api());
     assert!(error.is_none(), "{error:?}");
-    let shown: Vec<_> = pages.iter().map(shown).collect();
+    let rendered: Vec<_> = pages.iter().map(render).collect();
     assert_eq!(
-        shown,
+        rendered,
         [
             vec![r#"a ["Hello"] []"#.to_owned(), r#"b ["One", "Two"] ["negative"]"#.to_owned()],
             vec![r#"c ["Hello"] []"#.to_owned()],
-            // Somebody scored it since; it is older.
+            // An older trace that was scored in the time range.
             vec![r#"old ["Long ago"] ["positive"]"#.to_owned()],
         ]
     );
@@ -195,7 +195,7 @@ fn pages_cursors_and_scores_are_followed() {
 }
 
 #[test]
-fn haste_breakdowns_and_broken_pages_are_waited_out() {
+fn retries_rate_limits_server_errors_and_invalid_pages() {
     let failures = Mutex::new(vec![
         (429, "retry-after: 0", "{\"message\":\"slow down\"}".to_owned()),
         (503, "", "<html>".to_owned()),
@@ -208,53 +208,53 @@ fn haste_breakdowns_and_broken_pages_are_waited_out() {
         {
             return failure;
         }
-        usual(path, query)
+        default_handler(path, query)
     });
-    let (pages, error) = all(server.api());
+    let (pages, error) = read_all(server.api());
     assert!(error.is_none(), "{error:?}");
     assert_eq!(pages.iter().map(|page| page.pieces.len()).sum::<usize>(), 4);
     assert_eq!(server.seen("/api/public/traces").len(), 6);
 }
 
 #[test]
-fn what_stays_broken_is_told_and_what_came_before_is_there() {
+fn returns_earlier_pages_before_a_permanent_error() {
     let server = Server::start(|path, query| match (path, query.get("page").map(String::as_str)) {
         ("/api/public/traces", Some("2")) => (200, "", "not JSON".to_owned()),
-        _ => usual(path, query),
+        _ => default_handler(path, query),
     });
-    let (pages, error) = all(server.api());
+    let (pages, error) = read_all(server.api());
     assert_eq!(pages.len(), 1);
     let error = error.expect("broken").to_string();
-    assert_eq!(error, "the server's answer to 'api/public/traces' cannot be read: not JSON: it begins with 'not'");
+    assert_eq!(error, "invalid response to 'api/public/traces': invalid JSON: starts with 'not'");
 }
 
-/// An answer without a list is no end of the list: what was stored before would be replaced by less.
+/// Otherwise incomplete data would replace what was stored before.
 #[test]
-fn what_has_no_list_is_no_empty_list() {
+fn a_response_without_a_list_is_not_an_empty_list() {
     let limited = || (200, "", "{\"message\": \"temporarily limited\"}".to_owned());
     for broken in ["/api/public/v2/observations", "/api/public/v2/scores", "/api/public/traces"] {
-        let server = Server::start(move |path, query| if path == broken { limited() } else { usual(path, query) });
-        let (pages, error) = all(server.api());
-        let expected = format!("the server's answer to '{}' cannot be read: it has no list 'data'", &broken[1..]);
+        let server = Server::start(move |path, query| if path == broken { limited() } else { default_handler(path, query) });
+        let (pages, error) = read_all(server.api());
+        let expected = format!("invalid response to '{}': missing list 'data'", &broken[1..]);
         assert_eq!((pages.len(), error.map(|error| error.to_string())), (0, Some(expected)));
     }
 }
 
 #[test]
-fn a_list_that_ends_early_is_not_taken_for_whole() {
+fn an_empty_page_before_the_last_is_an_error() {
     for broken in ["/api/public/v2/scores", "/api/public/traces"] {
         let server = Server::start(move |path, query| match query.get("page").map(String::as_str) {
             Some("2") if path == broken => page(&[], 2, 3),
-            _ => usual(path, query),
+            _ => default_handler(path, query),
         });
-        let (_, error) = all(server.api());
+        let (_, error) = read_all(server.api());
         let error = error.expect("broken").to_string();
-        assert!(error.ends_with("page 2 is empty, though more are said to follow"), "{error}");
+        assert!(error.ends_with("page 2 is empty but not the last one"), "{error}");
     }
 }
 
 #[test]
-fn an_error_can_be_tried_again() {
+fn a_page_can_be_retried_after_an_error() {
     let server = Server::start({
         let left = Mutex::new(7);
         move |path, query| {
@@ -263,7 +263,7 @@ fn an_error_can_be_tried_again() {
                 *left -= 1;
                 return (500, "", String::new());
             }
-            usual(path, query)
+            default_handler(path, query)
         }
     });
     let read = run(async {
@@ -271,27 +271,27 @@ fn an_error_can_be_tried_again() {
         let first = pages.next().await.expect("fine").expect("a page");
         let error = pages.next().await.expect_err("it is down").to_string();
         let again = pages.next().await.expect("up again").expect("a page");
-        (shown(&first).len(), error, shown(&again))
+        (render(&first).len(), error, render(&again))
     });
     assert_eq!(read.0, 2);
-    assert_eq!(read.1, "the server answers 'api/public/v2/observations' with status 500");
+    assert_eq!(read.1, "request for 'api/public/v2/observations' failed with status 500");
     assert_eq!(read.2, [r#"c ["Hello"] []"#]);
 }
 
 #[test]
-fn wrong_keys_are_not_tried_again() {
-    let server = Server::start(usual);
+fn wrong_keys_are_not_retried() {
+    let server = Server::start(default_handler);
     let keys = LangfuseKeys { public: "pk".to_owned(), secret: "wrong".to_owned() };
     assert_eq!(format!("{keys:?}"), "LangfuseKeys { .. }");
-    let api = LangfuseApi::new(&server.url, keys).expect("an address");
-    let (pages, error) = all(api);
+    let api = LangfuseApi::new(&server.url, keys).expect("valid URL");
+    let (pages, error) = read_all(api);
     assert!(pages.is_empty());
-    assert_eq!(error.expect("refused").to_string(), "the server does not accept the keys (status 401)");
+    assert_eq!(error.expect("refused").to_string(), "the server rejected the API keys (status 401)");
     assert_eq!(server.seen("/api/public/v2/scores").len(), 1);
 }
 
 #[test]
-fn an_older_server_gives_its_traces_one_by_one() {
+fn reads_traces_one_by_one_from_an_older_server() {
     let server = Server::start(|path, query| match path {
         path if path.starts_with("/api/public/v2/") => (404, "", "{}".to_owned()),
         path if path.starts_with("/api/public/traces/") => {
@@ -301,40 +301,40 @@ fn an_older_server_gives_its_traces_one_by_one() {
             whole["scores"] = json!([{"source": "ANNOTATION", "name": "x", "dataType": "NUMERIC", "value": 1}]);
             ok(&whole)
         }
-        path => usual(path, query),
+        path => default_handler(path, query),
     });
-    let (pages, error) = all(server.api());
+    let (pages, error) = read_all(server.api());
     assert!(error.is_none(), "{error:?}");
-    assert_eq!(shown(&pages[0]), [r#"a ["Old"] ["positive"]"#, r#"b ["Old"] ["positive"]"#]);
+    assert_eq!(render(&pages[0]), [r#"a ["Old"] ["positive"]"#, r#"b ["Old"] ["positive"]"#]);
     let imported = pages[0].pieces.iter().flatten().next().expect("a trace");
     assert!(matches!(imported, Piece::Whole(one) if one.feedback[0].rating == Rating::Positive));
     assert!(server.seen("/api/public/v2/observations").len() <= 4);
 }
 
 #[test]
-fn a_web_page_is_told_at_once() {
+fn a_web_page_is_reported_without_retries() {
     let server = Server::start(|_, _| (200, "", "\n<!doctype html><html>Sign in</html>".to_owned()));
-    let (pages, error) = all(server.api());
+    let (pages, error) = read_all(server.api());
     assert!(pages.is_empty());
-    let error = error.expect("no Langfuse").to_string();
+    let error = error.expect("not a Langfuse server").to_string();
     assert_eq!(
         error,
-        "the server answers 'api/public/v2/scores' with a web page: is it the address of a Langfuse server?"
+        "'api/public/v2/scores' returned a web page: is this the URL of a Langfuse server?"
     );
     assert_eq!(server.seen("/api/public/v2/scores").len(), 1);
 }
 
 #[test]
-fn what_is_no_server_is_told() {
+fn reports_invalid_and_unreachable_servers() {
     let keys = || LangfuseKeys { public: String::new(), secret: String::new() };
-    let error = LangfuseApi::new("ftp://x", keys()).expect_err("no http").to_string();
-    assert_eq!(error, "'ftp://x' is no address of a Langfuse server: it begins with neither http:// nor https://");
-    let error = LangfuseApi::new("https://me:pass word@", keys()).expect_err("no address").to_string();
+    let error = LangfuseApi::new("ftp://x", keys()).expect_err("not HTTP").to_string();
+    assert_eq!(error, "'ftp://x' is not a valid Langfuse URL: expected http:// or https://");
+    let error = LangfuseApi::new("https://me:pass word@", keys()).expect_err("invalid URL").to_string();
     assert!(!error.contains("pass"), "{error}");
     let server = Server::start(|_, _| (404, "", String::new()));
-    let (_, error) = all(server.api());
-    assert_eq!(error.expect("missing").to_string(), "the server has no 'api/public/traces': is it a Langfuse server?");
+    let (_, error) = read_all(server.api());
+    assert_eq!(error.expect("missing").to_string(), "'api/public/traces' not found: is this a Langfuse server?");
     let (_, error) =
-        all(LangfuseApi::new("http://127.0.0.1:9", keys()).expect("an address").with_pause(Duration::ZERO));
-    assert!(error.expect("closed").to_string().starts_with("the server cannot be reached: "));
+        read_all(LangfuseApi::new("http://127.0.0.1:9", keys()).expect("valid URL").with_retry_delay(Duration::ZERO));
+    assert!(error.expect("closed").to_string().starts_with("cannot reach the server: "));
 }

@@ -1,4 +1,4 @@
-//! LangSmith's runs.
+//! LangSmith runs.
 
 use karat_traces::{Piece, TraceParts, assemble};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ fn lc(class: &str, kwargs: &Value) -> Value {
     json!({"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", class], "kwargs": kwargs})
 }
 
-/// An agent that calls a model, a tool and the model again.
+/// The runs of an agent that calls a model, a tool and the model again.
 fn runs() -> Vec<Value> {
     let order = |parts: &[(u8, &str)]| {
         let parts: Vec<String> =
@@ -45,15 +45,15 @@ fn runs() -> Vec<Value> {
 fn merged(text: &str) -> TraceParts {
     let mut parts = read_text(None, text).into_iter().map(|one| match one.expect("readable") {
         Piece::Parts(parts) => *parts,
-        Piece::Whole(whole) => panic!("{} is whole", whole.trace_id),
+        Piece::Whole(whole) => panic!("expected spans, found the whole trace {}", whole.trace_id),
     });
-    let mut first = parts.next().expect("a part");
+    let mut first = parts.next().expect("at least one part");
     parts.for_each(|more| first.merge(more));
     first
 }
 
 #[test]
-fn runs_become_steps() {
+fn assembles_runs_into_steps() {
     let lines = lines(&runs());
     let assembled = assemble(&merged(&lines));
     insta::assert_snapshot!(serde_json::to_string_pretty(&assembled.document).expect("JSON"), @r#"
@@ -134,9 +134,9 @@ fn runs_become_steps() {
       ]
     }
     "#);
-    let said: Vec<_> =
+    let feedback: Vec<_> =
         assembled.feedback.iter().map(|one| (one.author.as_str(), one.rating, one.note.as_deref())).collect();
-    insta::assert_debug_snapshot!(said, @r#"
+    insta::assert_debug_snapshot!(feedback, @r#"
     [
         (
             "langsmith",
@@ -150,7 +150,7 @@ fn runs_become_steps() {
 }
 
 #[test]
-fn lines_lists_wrappers_and_trees_are_the_same() {
+fn reads_lines_lists_wrappers_and_trees_alike() {
     let lines = lines(&runs());
     let expected = assemble(&merged(&lines)).document;
     let list = Value::Array(runs()).to_string();
@@ -169,7 +169,7 @@ fn lines_lists_wrappers_and_trees_are_the_same() {
 }
 
 #[test]
-fn errors_are_kept() {
+fn reads_errors() {
     let mut runs = runs();
     runs[2]["error"] = json!("ToolError('no net')");
     runs[1]["error"] = json!("RateLimitError()");
@@ -181,20 +181,20 @@ fn errors_are_kept() {
 }
 
 #[test]
-fn a_run_without_its_trace_is_refused() {
+fn refuses_runs_without_ids() {
     let text =
         "{\"id\":\"a\",\"run_type\":\"llm\",\"parent_run_id\":\"b\"}\n{\"run_type\":\"llm\",\"trace_id\":\"t\"}\n";
     let refused: Vec<String> =
         read_text(None, text).into_iter().map(|one| one.expect_err("refused").to_string()).collect();
     assert_eq!(
         refused,
-        ["line 1, run a: the run has a parent and no 'trace_id'", "line 2, run without an id: the run has no 'id'"]
+        ["line 1, run a: the run has a parent but no 'trace_id'", "line 2, run without an id: the run has no 'id'"]
     );
 }
 
-/// LangSmith's wrappers of model clients put both into the output.
+/// The LangSmith wrappers of model clients write both into the output.
 #[test]
-fn model_and_usage_may_be_in_the_output() {
+fn reads_model_and_usage_from_the_output() {
     let run = json!({"id": "r", "run_type": "llm", "name": "ChatOpenAI", "start_time": "2026-01-01T10:00:00",
         "inputs": {"messages": [{"role": "user", "content": "Hi"}], "model": "gpt-w"},
         "outputs": {"choices": [{"message": {"role": "assistant", "content": "Hello"}}], "model": "gpt-w-1",

@@ -1,4 +1,4 @@
-//! What comes of real exports, of each vocabulary, of servers, and of broken and hostile input.
+//! Imports of real exports, of every vocabulary, from servers, and of broken and hostile input.
 
 mod exports;
 mod fixture;

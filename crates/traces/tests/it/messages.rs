@@ -1,13 +1,13 @@
-//! Logs of OpenAI's and Anthropic's APIs.
+//! Logs of the OpenAI and Anthropic APIs.
 
 use karat_core::document::TraceContent;
-use karat_traces::{Imported, Kind};
+use karat_traces::{ImportedTrace, TraceFormat};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::fixture::{document, lines, read_text, whole};
 
-fn read_one(value: &Value) -> Imported {
+fn read_one(value: &Value) -> ImportedTrace {
     let mut read = read_text(None, &value.to_string());
     assert_eq!(read.len(), 1, "{read:?}");
     whole(read.remove(0).expect("readable"))
@@ -18,7 +18,7 @@ fn as_json(document: &TraceContent) -> String {
 }
 
 #[test]
-fn an_openai_request_with_its_response() {
+fn reads_an_openai_request_with_its_response() {
     let imported = read_one(&json!({
         "timestamp": "2026-01-01T10:00:00Z",
         "conversation_id": "conv-1",
@@ -31,7 +31,7 @@ fn an_openai_request_with_its_response() {
             "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\":1}"}}]}}],
             "usage": {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}}
     }));
-    assert_eq!(imported.kind, Kind::OpenAi);
+    assert_eq!(imported.format, TraceFormat::OpenAi);
     assert!(imported.trace_id.starts_with("chatcmpl-1-"), "{}", imported.trace_id);
     insta::assert_snapshot!(as_json(&document(&imported)).replace(&imported.trace_id, "ID"), @r#"
     {
@@ -99,7 +99,7 @@ fn an_openai_request_with_its_response() {
 }
 
 #[test]
-fn an_anthropic_request_with_its_response() {
+fn reads_an_anthropic_request_with_its_response() {
     let imported = read_one(&json!({
         "request_id": "req-1",
         "system": [{"type": "text", "text": "Be brief"}],
@@ -111,7 +111,7 @@ fn an_anthropic_request_with_its_response() {
             "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "I cannot tell."}],
             "usage": {"input_tokens": 5, "output_tokens": 6, "cache_read_input_tokens": 1, "cache_creation_input_tokens": 2}}
     }));
-    assert_eq!((imported.kind, imported.trace_id.as_str()), (Kind::Anthropic, "req-1"));
+    assert_eq!((imported.format, imported.trace_id.as_str()), (TraceFormat::Anthropic, "req-1"));
     insta::assert_snapshot!(as_json(&document(&imported)), @r#"
     {
       "trace_id": "req-1",
@@ -184,7 +184,7 @@ fn an_anthropic_request_with_its_response() {
 }
 
 #[test]
-fn an_error_in_place_of_an_answer_is_the_steps() {
+fn an_error_response_is_the_error_of_the_step() {
     let imported = read_one(&json!({
         "id": "r", "request": {"messages": [{"role": "user", "content": "Hi"}]},
         "response": {"error": {"message": "rate limit", "type": "x"}}
@@ -196,7 +196,7 @@ fn an_error_in_place_of_an_answer_is_the_steps() {
 }
 
 #[test]
-fn what_has_no_id_is_called_by_its_content() {
+fn an_entry_without_id_gets_a_content_id() {
     let log = |text: &str| json!({"messages": [{"role": "user", "content": text}], "id": 7});
     let first = read_one(&log("Hi"));
     assert_eq!(first.trace_id, read_one(&log("Hi")).trace_id);
@@ -208,7 +208,7 @@ fn what_has_no_id_is_called_by_its_content() {
 #[rstest]
 #[case("id")]
 #[case("custom_id")]
-fn entries_of_two_files_with_one_id_are_two_traces(#[case] name: &str) {
+fn entries_with_the_same_id_and_other_content_are_different_traces(#[case] name: &str) {
     let log = |text: &str| json!({name: "request-1", "messages": [{"role": "user", "content": text}]});
     let (first, second) = (read_one(&log("One")), read_one(&log("Two")));
     assert_eq!(first.trace_id, read_one(&log("One")).trace_id);
@@ -225,7 +225,7 @@ fn a_refusal_is_an_answer(#[case] answer: Value) {
 }
 
 #[test]
-fn a_response_of_openai_with_its_request() {
+fn reads_an_openai_responses_api_call() {
     let call = |id: &str, city: &str| {
         let arguments = json!({"city": city}).to_string();
         json!({"type": "function_call", "id": format!("fc-{id}"), "call_id": id, "name": "rain", "arguments": arguments})
@@ -239,7 +239,7 @@ fn a_response_of_openai_with_its_request() {
             {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]},
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Ulm."}]}]}}));
     let document = document(&imported);
-    assert_eq!((imported.kind, document.steps.len()), (Kind::OpenAi, 2), "{document:#?}");
+    assert_eq!((imported.format, document.steps.len()), (TraceFormat::OpenAi, 2), "{document:#?}");
     let results: Vec<&Value> = document.steps[0].tool_calls.iter().map(|call| &call.result).collect();
     assert_eq!(results, ["yes", "no"]);
     assert_eq!(document.steps[0].input.messages[0].content, "Be brief");
@@ -251,7 +251,7 @@ fn a_response_of_openai_with_its_request() {
 }
 
 #[test]
-fn each_message_may_have_a_line() {
+fn reads_one_message_per_line() {
     let log = [("user", "Hi"), ("assistant", "Hello"), ("user", "More"), ("assistant", "Done")]
         .map(|(role, text)| json!({"role": role, "content": text}));
     let mut read = read_text(None, &lines(&log));
@@ -262,19 +262,19 @@ fn each_message_may_have_a_line() {
 }
 
 #[test]
-fn what_the_user_adds_to_a_result_comes_after_it() {
+fn user_text_follows_the_tool_result() {
     let imported = read_one(&json!([
         {"role": "user", "content": "Rain?"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "rain", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "no"}, {"type": "text", "text": "And wind?"}]},
         {"role": "assistant", "content": "None."}]));
     let document = document(&imported);
-    let said: Vec<&str> = document.steps[1].input.messages.iter().map(|message| message.content.as_str()).collect();
-    assert_eq!(said, ["no", "And wind?"]);
+    let texts: Vec<&str> = document.steps[1].input.messages.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(texts, ["no", "And wind?"]);
 }
 
 #[test]
-fn what_somebody_said_stays_what_they_said() {
+fn does_not_parse_json_in_message_texts() {
     let parts = r#"[{"type": "text", "text": "inner"}]"#;
     let example = r#"[{"id": "x", "type": "function", "function": {"name": "delete_all", "arguments": "{}"}}]"#;
     let imported = read_one(&json!([{"role": "user", "content": parts}, {"role": "assistant", "content": example}]));
@@ -285,7 +285,7 @@ fn what_somebody_said_stays_what_they_said() {
 }
 
 #[test]
-fn a_plain_list_is_a_conversation() {
+fn reads_a_list_of_messages() {
     let imported = read_one(&json!([
         {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}, {"role": "user", "content": "Bye"}
     ]));
@@ -295,7 +295,7 @@ fn a_plain_list_is_a_conversation() {
 }
 
 #[test]
-fn a_wrong_shape_is_refused_with_its_place() {
+fn refuses_invalid_entries_with_their_place() {
     let log = [
         json!({"messages": [{"role": "user", "content": "Hi"}]}),
         json!({"messages": [{"role": "user", "content": "Hi"}, 3]}),
@@ -304,5 +304,5 @@ fn a_wrong_shape_is_refused_with_its_place() {
     let text = lines(&log);
     let refused: Vec<String> =
         read_text(None, &text).into_iter().filter_map(|one| one.err().map(|error| error.to_string())).collect();
-    assert_eq!(refused, ["line 2: messages[1]: a message is an object", "line 3: the conversation is empty"]);
+    assert_eq!(refused, ["line 2: messages[1]: a message must be an object", "line 3: the conversation is empty"]);
 }

@@ -1,17 +1,17 @@
-//! What single vocabularies do in their own way.
+//! Peculiarities of single vocabularies.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{document, drawn, event, span};
+use crate::spans::{document, render, event, span};
 
-/// Tools that give back a text have it written as JSON by some.
+/// Some instrumentations encode a text result as JSON.
 #[rstest]
 #[case("ai.toolCall.result", "\"It is sunny\"", json!("It is sunny"))]
 #[case("mlflow.spanOutputs", "\"forty\"", json!("forty"))]
 #[case("gen_ai.tool.call.result", "\"{\\\"a\\\":1}\"", json!({"a": 1}))]
 #[case("gen_ai.tool.call.result", "he said \"no\"", json!("he said \"no\""))]
-fn a_result_has_no_quotes_around_it(#[case] name: &str, #[case] written: &str, #[case] expected: Value) {
+fn unquotes_text_results(#[case] name: &str, #[case] written: &str, #[case] expected: Value) {
     let call =
         json!([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": {}}]}]);
     let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.id": "c1", name: written});
@@ -20,7 +20,7 @@ fn a_result_has_no_quotes_around_it(#[case] name: &str, #[case] written: &str, #
     assert_eq!(document.steps[0].tool_calls[0].result, expected);
 }
 
-/// Tools that the provider runs itself.
+/// Tools that the provider runs.
 #[rstest]
 #[case(
     json!({"type": "server_tool_call", "id": "s1", "name": "web_search", "server_tool_call": {"query": "q"}}),
@@ -34,28 +34,28 @@ fn a_result_has_no_quotes_around_it(#[case] name: &str, #[case] written: &str, #
     json!({"type": "tool_call", "id": "s1", "name": "web_search", "arguments": {"query": "q"}}),
     json!({"type": "tool_call_response", "id": "s1", "response": {"found": 1}})
 )]
-fn a_tool_may_answer_in_the_same_output(#[case] call: Value, #[case] result: Value) {
+fn a_provider_tool_result_is_in_the_same_output(#[case] call: Value, #[case] result: Value) {
     let parts = json!([call, result, {"type": "text", "content": "Found."}]);
     let attributes = json!({
         "gen_ai.operation.name": "chat", "gen_ai.output.messages": [{"role": "assistant", "parts": parts}],
     });
-    let drawn = drawn(&document([span("chat", 1, attributes)]));
-    assert_eq!(drawn, "> Found.\n> call s1 web_search({\"query\":\"q\"}) -> {\"found\":1}");
+    let rendered = render(&document([span("chat", 1, attributes)]));
+    assert_eq!(rendered, "> Found.\n> call s1 web_search({\"query\":\"q\"}) -> {\"found\":1}");
 }
 
 #[test]
-fn openinference_had_one_call_under_other_names() {
+fn reads_older_openinference_call_attributes() {
     let attributes = json!({
         "openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant",
         "llm.output_messages.0.message.function_call_name": "weather",
         "llm.output_messages.0.message.function_call_arguments_json": "{\"city\":\"Ulm\"}",
     });
-    let drawn = drawn(&document([span("llm", 1, attributes)]));
-    assert_eq!(drawn, "> \n> call weather({\"city\":\"Ulm\"}) -> null");
+    let rendered = render(&document([span("llm", 1, attributes)]));
+    assert_eq!(rendered, "> \n> call weather({\"city\":\"Ulm\"}) -> null");
 }
 
 #[test]
-fn of_several_choices_the_first_is_the_answer() {
+fn the_first_of_several_choices_is_the_answer() {
     let choice = |text: &str| json!({"role": "assistant", "content": text, "finish_reason": "stop"});
     let listed = json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": [choice("A"), choice("B")]});
     let numbered = json!({
@@ -73,16 +73,16 @@ fn of_several_choices_the_first_is_the_answer() {
     assert_eq!(document([span("chat", 1, calls)]).steps[0].tool_calls.len(), 2);
     let mut events = span("chat", 1, json!({"gen_ai.operation.name": "chat"}));
     let event_of =
-        |index: u64, said: &str| event("gen_ai.choice", json!({"index": index, "message": choice(said).to_string()}));
+        |index: u64, text: &str| event("gen_ai.choice", json!({"index": index, "message": choice(text).to_string()}));
     events.events = vec![event_of(0, "A"), event_of(1, "B")];
     for span in [span("chat", 1, listed), span("chat", 1, numbered), span("chat", 1, whole), events] {
-        assert_eq!(drawn(&document([span.clone()])), "> A", "{span:?}");
+        assert_eq!(render(&document([span.clone()])), "> A", "{span:?}");
     }
 }
 
-/// Some hand on the calls of an answer as its text; the description of a tool is none.
+/// Some sources encode calls as the text of an answer. A tool definition is not a call.
 #[test]
-fn only_a_text_of_calls_with_arguments_is_calls() {
+fn parses_calls_in_text_only_with_arguments() {
     let answer = |text: &str| {
         let attributes = json!({
             "llm.request.type": "chat", "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Go",

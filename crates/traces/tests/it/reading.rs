@@ -1,18 +1,18 @@
-//! Files of all kinds and none.
+//! Reading of files in any format.
 
 use std::io::{self, Cursor, Read, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use karat_traces::{Kind, LOOKED_FOR, Piece, ReadError, read};
+use karat_traces::{EXPECTED_CONTENT, Piece, ReadError, TraceFormat, read};
 use rstest::rstest;
 
 use crate::fixture::read_text;
 
-/// Shows what is read, one line for each thing.
-fn shown(read: impl IntoIterator<Item = Result<Piece, ReadError>>) -> Vec<String> {
+/// Renders each result as one line.
+fn render(read: impl IntoIterator<Item = Result<Piece, ReadError>>) -> Vec<String> {
     let show = |one: Result<Piece, ReadError>| match one {
-        Ok(Piece::Whole(imported)) => format!("{} {}", imported.kind, imported.trace_id),
+        Ok(Piece::Whole(imported)) => format!("{} {}", imported.format, imported.trace_id),
         Ok(Piece::Parts(parts)) => format!("{} part of {}: {} spans", parts.source, parts.trace_id, parts.spans.len()),
         Err(error) => format!("! {error}"),
     };
@@ -23,26 +23,26 @@ const A: &str = r#"{"trace_id":"a","steps":[]}"#;
 const B: &str = r#"{"trace_id":"b","steps":[]}"#;
 
 #[rstest]
-#[case::nothing("", &[])]
-#[case::one(A, &["karat a"])]
+#[case::empty("", &[])]
+#[case::one_document(A, &["karat a"])]
 #[case::lines(&format!("{A}\n\n{B}\n"), &["karat a", "karat b"])]
 #[case::a_list(&format!("[{A}, {B}]"), &["karat a", "karat b"])]
 #[case::a_wrapper(&format!("{{\"traces\": [{A}, {B}]}}"), &["karat a", "karat b"])]
-#[case::broken_among_good(
+#[case::broken_lines(
     &format!("{A}\n{{\"trace_id\":\n{{\"steps\":[]}}\n{{\"x\":1}}\n{B}\n"),
-    &["karat a", "! line 2: not JSON: it ends too early", "! line 3: there is no 'trace_id'", "! line 4: of no known kind", "karat b"]
+    &["karat a", "! line 2: invalid JSON: unexpected end of input", "! line 3: missing 'trace_id'", "! line 4: unrecognised trace format", "karat b"]
 )]
-#[case::a_broken_element(&format!("[{A}, {{1: 2}}, {B}]"), &["karat a", "! item 2: not JSON: a name is not in double quotes", "karat b"])]
-#[case::cut_off(&format!("[{A}, {{\"trace_id\""), &["karat a", "! item 2: ends in the middle of a value, on line 1: the file is cut off"])]
-#[case::a_document_with_a_comma_too_many(
+#[case::a_broken_element(&format!("[{A}, {{1: 2}}, {B}]"), &["karat a", "! item 2: invalid JSON: object keys must be in double quotes", "karat b"])]
+#[case::truncated_list(&format!("[{A}, {{\"trace_id\""), &["karat a", "! item 2: incomplete value at line 1: the file is truncated"])]
+#[case::a_document_with_a_trailing_comma(
     "\n{\n  \"trace_id\": \"a\",\n  \"steps\": [],\n}\n",
-    &["! line 2: not JSON: a comma stands before a closing bracket (line 5)"]
+    &["! line 2: invalid JSON: trailing comma (line 5)"]
 )]
-#[case::a_document_that_is_cut_off(
+#[case::truncated_document(
     "{\n  \"trace_id\": \"a\",\n  \"steps\": [\n",
-    &["! line 1: ends in the middle of a value, on line 4: the file is cut off"]
+    &["! line 1: incomplete value at line 4: the file is truncated"]
 )]
-#[case::other_kinds_in_one_file(
+#[case::several_formats_in_one_file(
     &format!("{A}\n{{\"id\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"Hi\"}}]}}\n"),
     &["karat a", "openai m-f392fa9b660d"]
 )]
@@ -50,17 +50,17 @@ const B: &str = r#"{"trace_id":"b","steps":[]}"#;
     "[{\"role\":\"user\",\"content\":\"Hi\"}]\n[{\"role\":\"user\",\"content\":\"Ho\"}]\n",
     &["openai openai-557f6d9586f57ae72d24a7d34f47ed21", "openai openai-b51315f6694299a53dcc7fcb727d4b29"]
 )]
-#[case::too_deep(&format!("{A}\n{}{}\n{B}", "[".repeat(500), "]".repeat(500)), &["karat a", "! line 2: not JSON: too deep: more than 127 brackets are open at once", "karat b"])]
-fn files_are_read_as_far_as_they_can_be(#[case] text: &str, #[case] expected: &[&str]) {
-    assert_eq!(shown(read_text(None, text)), expected);
+#[case::too_deep(&format!("{A}\n{}{}\n{B}", "[".repeat(500), "]".repeat(500)), &["karat a", "! line 2: invalid JSON: nested more than 127 levels deep", "karat b"])]
+fn reads_valid_values_and_reports_the_others(#[case] text: &str, #[case] expected: &[&str]) {
+    assert_eq!(render(read_text(None, text)), expected);
 }
 
 #[test]
-fn compressed_files_are_read() {
+fn reads_compressed_files() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(format!("{A}\n{B}\n").as_bytes()).expect("memory");
     let packed = encoder.finish().expect("memory");
-    assert_eq!(shown(read(None, Cursor::new(packed))), ["karat a", "karat b"]);
+    assert_eq!(render(read(None, Cursor::new(packed))), ["karat a", "karat b"]);
 }
 
 #[rstest]
@@ -68,23 +68,23 @@ fn compressed_files_are_read() {
 #[case("plain text\n")]
 #[case("PK\u{3}\u{4}")]
 #[case("42")]
-fn who_does_not_know_says_what_was_looked_for(#[case] text: &str) {
+fn rejects_unrecognised_formats(#[case] text: &str) {
     let read = read_text(None, text);
     assert_eq!(read.len(), 1);
-    let error = read.into_iter().next().expect("one").expect_err("unknown");
-    assert!(matches!(error, ReadError::Unknown(_)));
+    let error = read.into_iter().next().expect("one result").expect_err("unknown format");
+    assert!(matches!(error, ReadError::UnknownFormat(_)));
     let message = error.to_string();
-    assert!(message.starts_with("no known kind of traces: "), "{message}");
-    assert!(Kind::ALL.iter().all(|kind| LOOKED_FOR.contains(kind.name())));
+    assert!(message.starts_with("unrecognised trace format ("), "{message}");
+    assert!(TraceFormat::ALL.iter().all(|format| EXPECTED_CONTENT.contains(format.name())));
 }
 
 #[test]
-fn a_given_kind_is_not_doubted() {
-    let read = shown(read_text(Some(Kind::TauBench), &format!("{A}\nnot JSON\n")));
-    assert_eq!(read, ["! line 1: 'traj' is not a list of messages", "! line 2: not JSON: it begins with 'not'"]);
+fn a_given_format_is_not_detected_again() {
+    let read = render(read_text(Some(TraceFormat::TauBench), &format!("{A}\nnot JSON\n")));
+    assert_eq!(read, ["! line 1: 'traj' is not a list of messages", "! line 2: invalid JSON: starts with 'not'"]);
 }
 
-/// A text without end, made as it is read.
+/// An endless text, generated while it is read.
 struct Endless<F> {
     next: F,
     left: Cursor<Vec<u8>>,
@@ -109,21 +109,21 @@ impl<F: FnMut() -> String> Read for Endless<F> {
 }
 
 #[test]
-fn lines_are_read_one_by_one() {
+fn reads_lines_one_by_one() {
     let endless = Endless::new(|| format!("{A}\n"));
     assert_eq!(read(None, endless).take(10_000).flatten().count(), 10_000);
 }
 
 #[test]
-fn elements_of_a_list_are_read_one_by_one() {
-    let mut begun = false;
+fn reads_list_elements_one_by_one() {
+    let mut started = false;
     let endless =
-        Endless::new(move || if std::mem::replace(&mut begun, true) { format!(",{A}") } else { format!("[{A}") });
+        Endless::new(move || if std::mem::replace(&mut started, true) { format!(",{A}") } else { format!("[{A}") });
     assert_eq!(read(None, endless).take(10_000).flatten().count(), 10_000);
 }
 
 #[test]
-fn a_disk_that_fails_ends_the_reading() {
+fn an_io_error_ends_the_iteration() {
     struct Broken(bool);
     impl Read for Broken {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -135,33 +135,33 @@ fn a_disk_that_fails_ends_the_reading() {
             Ok(text.len())
         }
     }
-    // The first two bytes are read alone, to see whether it is compressed.
-    let read = shown(read(None, Cursor::new(format!("{A}\n")).chain(Broken(false))));
+    // The first two bytes are read separately to detect compression.
+    let read = render(read(None, Cursor::new(format!("{A}\n")).chain(Broken(false))));
     assert_eq!(read, ["karat a", "karat a", "karat b", "! disk gone"]);
 }
 
 #[rstest]
-#[case("null", "its JSON is neither an object nor a list")]
-#[case("\"a text\"\n", "its JSON is neither an object nor a list")]
-#[case("1\n2\n", "its JSON is neither an object nor a list")]
-#[case("nothing", "it is neither JSON nor OpenTelemetry's protobuf")]
-#[case("12 monkeys", "it is neither JSON nor OpenTelemetry's protobuf")]
-fn json_that_holds_no_trace_is_called_json(#[case] text: &str, #[case] why: &str) {
-    assert_eq!(shown(read_text(None, text)), [format!("! no known kind of traces: {why}")]);
+#[case("null", "the JSON is neither an object nor a list")]
+#[case("\"a text\"\n", "the JSON is neither an object nor a list")]
+#[case("1\n2\n", "the JSON is neither an object nor a list")]
+#[case("nothing", "neither JSON nor OpenTelemetry protobuf")]
+#[case("12 monkeys", "neither JSON nor OpenTelemetry protobuf")]
+fn reports_why_the_format_is_unrecognised(#[case] text: &str, #[case] reason: &str) {
+    assert_eq!(render(read_text(None, text)), [format!("! unrecognised trace format ({reason})")]);
 }
 
 #[test]
-fn protobuf_with_a_bracket_for_a_length_is_no_json() {
-    // What it is shows by its control characters, not by its second byte.
-    let error = read(None, Cursor::new(b"\n{\n\x01\x02".to_vec())).next().expect("one").expect_err("no OTLP either");
-    assert!(matches!(error, ReadError::Unknown(_)), "{error}");
+fn protobuf_with_a_bracket_as_length_is_not_json() {
+    // It is recognised by its control characters, not by its second byte.
+    let error = read(None, Cursor::new(b"\n{\n\x01\x02".to_vec())).next().expect("one result").expect_err("not OTLP either");
+    assert!(matches!(error, ReadError::UnknownFormat(_)), "{error}");
 }
 
 #[test]
-fn half_a_character_costs_nothing_else() {
+fn replaces_lone_surrogates() {
     let text = r#"{"trace_id": "t", "steps": [{"input": "cut \ud83d", "output": "ok"}]}"#;
-    assert_eq!(shown(read_text(None, text)), ["karat t"]);
+    assert_eq!(render(read_text(None, text)), ["karat t"]);
     let mut read = read_text(None, text);
-    let Ok(Piece::Whole(imported)) = read.remove(0) else { panic!("it is whole") };
+    let Ok(Piece::Whole(imported)) = read.remove(0) else { panic!("expected a whole trace") };
     assert!(imported.document.contains("cut \u{fffd}") || imported.document.contains("cut \\ufffd"));
 }

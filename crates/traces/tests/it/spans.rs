@@ -1,15 +1,15 @@
-//! Spans for tests, in few words.
+//! Helpers that build spans and render documents.
 
 use jiff::Timestamp;
 use karat_core::document::TraceContent;
-use karat_traces::{Kind, LogEvent, Span, SpanEvent, TraceParts, assemble};
+use karat_traces::{LogEvent, Span, SpanEvent, TraceFormat, TraceParts, assemble};
 use serde_json::{Map, Value};
 
 pub(crate) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// The seconds of a day in 2026.
+/// Returns a time this many seconds after midnight of a day in 2026.
 pub(crate) fn at(seconds: i64) -> Timestamp {
-    Timestamp::from_second(1_771_200_000 + seconds).expect("a time")
+    Timestamp::from_second(1_771_200_000 + seconds).expect("valid time")
 }
 
 pub(crate) fn map(value: Value) -> Map<String, Value> {
@@ -19,7 +19,8 @@ pub(crate) fn map(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A span of one second that begins at a second, with its parent's name after a slash: `chat/agent`.
+/// Returns a span that starts at this second and lasts one second. A slash separates its name from its parent's:
+/// `chat/agent`.
 pub(crate) fn span(names: &str, second: i64, attributes: Value) -> Span {
     let (name, parent) = match names.split_once('/') {
         Some((name, parent)) => (name, Some(parent.to_owned())),
@@ -46,7 +47,7 @@ pub(crate) fn log(span: &str, name: &str, second: i64, attributes: Value, body: 
 }
 
 pub(crate) fn parts(spans: impl IntoIterator<Item = Span>) -> TraceParts {
-    let mut parts = TraceParts::new(Kind::Otlp, TRACE);
+    let mut parts = TraceParts::new(TraceFormat::Otlp, TRACE);
     for span in spans {
         parts.add_span(span);
     }
@@ -57,8 +58,8 @@ pub(crate) fn document(spans: impl IntoIterator<Item = Span>) -> TraceContent {
     assemble(&parts(spans)).document
 }
 
-/// Draws a conversation in one line for each thing that was said or done.
-pub(crate) fn drawn(document: &TraceContent) -> String {
+/// Renders a conversation with one line per message, answer and call.
+pub(crate) fn render(document: &TraceContent) -> String {
     let mut lines = Vec::new();
     for step in &document.steps {
         for message in &step.input.messages {

@@ -1,15 +1,15 @@
-//! 200 trajectories of τ-bench.
+//! 200 τ-bench trajectories.
 
 use std::collections::BTreeSet;
 
 use karat_core::rating::Rating;
-use karat_traces::Kind;
+use karat_traces::TraceFormat;
 use serde_json::{Value, json};
 
 use crate::fixture::{document, read_text, whole, whole_traces};
 
 #[test]
-fn all_trajectories_are_read_with_their_rewards() {
+fn reads_all_trajectories_with_their_rewards() {
     let imported = whole_traces("tau-bench/gpt-4o-airline.json.gz");
     assert_eq!(imported.len(), 200);
     let ids: BTreeSet<&str> = imported.iter().map(|one| one.trace_id.as_str()).collect();
@@ -18,7 +18,7 @@ fn all_trajectories_are_read_with_their_rewards() {
     assert_eq!((rated(Rating::Positive), rated(Rating::Negative), rated(Rating::Neutral)), (84, 116, 0));
     assert!(imported.iter().all(|one| one.feedback.len() == 1 && one.feedback[0].author == "tau-bench"));
 
-    // Counted in the file itself, by another program.
+    // The expected numbers were counted in the file by another program.
     let documents: Vec<_> = imported.iter().map(document).collect();
     let steps = documents.iter().flat_map(|one| &one.steps);
     let calls: Vec<_> = steps.clone().flat_map(|step| &step.tool_calls).collect();
@@ -27,13 +27,13 @@ fn all_trajectories_are_read_with_their_rewards() {
     assert_eq!(calls.iter().filter(|call| call.error.is_some()).count(), 73);
     assert!(calls.iter().all(|call| call.error.as_ref().is_none_or(|error| error.starts_with("Error: "))));
     assert!(documents.iter().all(|one| one.metadata["expected_actions"].is_array()));
-    assert!(imported.iter().all(|one| !one.document.contains("reward")), "no document tells the answer");
+    assert!(imported.iter().all(|one| !one.document.contains("reward")), "documents must not contain the reward");
 }
 
 #[test]
-fn a_trajectory_becomes_steps() {
+fn converts_a_trajectory_into_steps() {
     let imported = &whole_traces("tau-bench/gpt-4o-airline.json.gz")[0];
-    assert_eq!(imported.kind, Kind::TauBench);
+    assert_eq!(imported.format, TraceFormat::TauBench);
     let document = document(imported);
     insta::assert_snapshot!(document.trace_id, @"tau-bench-0-0-66cd96f081de");
     let step = &document.steps[2];
@@ -73,15 +73,15 @@ fn a_trajectory_becomes_steps() {
 }
 
 #[test]
-fn the_same_file_again_is_the_same() {
+fn reading_is_deterministic() {
     let first = whole_traces("tau-bench/gpt-4o-airline.json.gz");
     assert_eq!(first, whole_traces("tau-bench/gpt-4o-airline.json.gz"));
 }
 
 #[test]
-fn another_models_run_of_the_same_task_is_another_trace() {
+fn another_run_of_the_same_task_is_another_trace() {
     let run =
-        |said: &str| json!({"task_id": 3, "trial": 1, "reward": 0.5, "traj": [{"role": "assistant", "content": said}]});
+        |text: &str| json!({"task_id": 3, "trial": 1, "reward": 0.5, "traj": [{"role": "assistant", "content": text}]});
     let read = |value: &Value| whole(read_text(None, &value.to_string()).remove(0).expect("readable"));
     let (one, other) = (read(&run("Hi")), read(&run("Hello")));
     assert!(one.trace_id.starts_with("tau-bench-3-1-") && one.trace_id != other.trace_id);

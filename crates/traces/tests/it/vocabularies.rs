@@ -1,4 +1,4 @@
-//! The same conversation in every vocabulary: a question, a call of a tool, its result, an answer.
+//! The same conversation in every vocabulary: a question, a tool call, its result and an answer.
 
 use karat_core::document::StepUsage;
 use karat_core::rating::Rating;
@@ -6,9 +6,9 @@ use karat_traces::{Role, Span, assemble};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{at, document, drawn, event, log, parts, span};
+use crate::spans::{at, document, render, event, log, parts, span};
 
-/// What every vocabulary must give.
+/// The expected conversation.
 const CONVERSATION: &str = r#"system: Be brief.
 user: Rain in Ulm?
 > 
@@ -20,8 +20,8 @@ fn text(value: &Value) -> String {
     value.to_string()
 }
 
-/// OpenTelemetry's current names, with structured values or with their JSON text.
-fn current(pack: fn(Value) -> Value) -> Vec<Span> {
+/// Current OpenTelemetry attributes, with structured values or their JSON text.
+fn current_otel(pack: fn(Value) -> Value) -> Vec<Span> {
     let user = json!({"role": "user", "parts": [{"type": "text", "content": "Rain in Ulm?"}]});
     let call = json!({"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "weather", "arguments": {"city": "Ulm"}}], "finish_reason": "tool_call"});
     let result =
@@ -61,16 +61,16 @@ fn current(pack: fn(Value) -> Value) -> Vec<Span> {
     ]
 }
 
-/// The newer name for a tool's answer within message parts.
+/// The newer key of a tool result in message parts.
 fn result_in_parts() -> Vec<Span> {
-    let mut spans = current(|value| value);
+    let mut spans = current_otel(|value| value);
     spans.retain(|span| span.id != "execute_tool weather");
     let messages = &mut spans[2].attributes["gen_ai.input.messages"];
     messages[2]["parts"][0] = json!({"type": "tool_call_response", "id": "c1", "result": {"rain": true}});
     spans
 }
 
-/// Events on spans, as the conventions had them before.
+/// Span events of older conventions.
 fn span_events() -> Vec<Span> {
     let system = || event("gen_ai.system.message", json!({"content": "Be brief."}));
     let user = || event("gen_ai.user.message", json!({"content": "Rain in Ulm?"}));
@@ -97,7 +97,7 @@ fn span_events() -> Vec<Span> {
     vec![first, second]
 }
 
-/// Traceloop: a number for each message and each call within the names.
+/// Traceloop: indices of messages and calls in the attribute names.
 fn traceloop() -> Vec<Span> {
     vec![
         span(
@@ -136,7 +136,7 @@ fn traceloop() -> Vec<Span> {
     ]
 }
 
-/// The Vercel AI SDK: an outer span for the loop, inner ones for the calls.
+/// Vercel AI SDK: an outer span for the loop, inner ones for the calls.
 fn vercel() -> Vec<Span> {
     let system = json!({"role": "system", "content": "Be brief."});
     let user = json!({"role": "user", "content": [{"type": "text", "text": "Rain in Ulm?"}]});
@@ -232,7 +232,7 @@ fn open_inference() -> Vec<Span> {
     ]
 }
 
-/// Google ADK: Gemini's contents as JSON text.
+/// Google ADK: Gemini contents as JSON text.
 fn vertex() -> Vec<Span> {
     let user = json!({"role": "user", "parts": [{"text": "Rain in Ulm?"}]});
     let call = json!({"role": "model", "parts": [{"function_call": {"id": "c1", "name": "weather", "args": {"city": "Ulm"}}}]});
@@ -271,7 +271,7 @@ fn vertex() -> Vec<Span> {
     ]
 }
 
-/// pydantic-ai of an older version: its events as JSON text in one attribute.
+/// Older pydantic-ai: events as JSON text in one attribute.
 fn pydantic_events() -> Vec<Span> {
     let system = json!({"event.name": "gen_ai.system.message", "role": "system", "content": "Be brief.", "gen_ai.message.index": 0});
     let user = json!({"event.name": "gen_ai.user.message", "role": "user", "content": "Rain in Ulm?", "gen_ai.message.index": 0});
@@ -279,9 +279,9 @@ fn pydantic_events() -> Vec<Span> {
         json!([{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": {"city": "Ulm"}}}]);
     let call = json!({"event.name": "gen_ai.assistant.message", "role": "assistant", "tool_calls": calls});
     let result = json!({"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": "{\"rain\":true}", "name": "weather"});
-    let asks =
+    let call_event =
         json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "tool_calls": calls}});
-    let says = json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Yes."}});
+    let answer_event = json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Yes."}});
     vec![
         span(
             "agent run",
@@ -291,7 +291,7 @@ fn pydantic_events() -> Vec<Span> {
         span(
             "chat 1/agent run",
             1,
-            json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "events": text(&json!([system, user, asks]))}),
+            json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "events": text(&json!([system, user, call_event]))}),
         ),
         span(
             "running tool/agent run",
@@ -303,12 +303,12 @@ fn pydantic_events() -> Vec<Span> {
         span(
             "chat 2/agent run",
             5,
-            json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "events": text(&json!([system, user, call, result, says]))}),
+            json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "events": text(&json!([system, user, call, result, answer_event]))}),
         ),
     ]
 }
 
-/// `MLflow`: everything as JSON text, in the shapes of the model's own interface.
+/// `MLflow`: everything as JSON text, in the shapes of the model API.
 fn mlflow() -> Vec<Span> {
     let system = json!({"role": "system", "content": "Be brief."});
     let user = json!({"role": "user", "content": "Rain in Ulm?"});
@@ -346,7 +346,7 @@ fn mlflow() -> Vec<Span> {
     ]
 }
 
-/// Anthropic's content blocks within what a framework calls input and output.
+/// Anthropic content blocks in the input and output of a framework.
 fn anthropic() -> Vec<Span> {
     let user = json!({"role": "user", "content": "Rain in Ulm?"});
     let call = json!({"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Ulm"}}]});
@@ -371,7 +371,7 @@ fn anthropic() -> Vec<Span> {
     ]
 }
 
-/// Amazon's content blocks as JSON text in events, as Strands writes them.
+/// Amazon Bedrock content blocks as JSON text in events, as Strands writes them.
 fn bedrock() -> Vec<Span> {
     let system = || event("gen_ai.system.message", json!({"content": "[{\"text\": \"Be brief.\"}]"}));
     let user = || event("gen_ai.user.message", json!({"content": "[{\"text\": \"Rain in Ulm?\"}]"}));
@@ -391,7 +391,7 @@ fn bedrock() -> Vec<Span> {
     vec![first, second]
 }
 
-/// `OpenAI`'s Responses: items instead of messages.
+/// `OpenAI` Responses API: items instead of messages.
 fn responses() -> Vec<Span> {
     let user = json!({"role": "user", "content": "Rain in Ulm?"});
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "weather", "arguments": "{\"city\":\"Ulm\"}"});
@@ -417,7 +417,7 @@ fn responses() -> Vec<Span> {
     ]
 }
 
-/// `LangChain`'s messages, as `LangSmith` and others keep them: with what the source itself says of its spans.
+/// `LangChain` messages as `LangSmith` and others store them, with the roles that the source assigns to spans.
 fn langchain() -> Vec<Span> {
     let lc = |class: &str, kwargs: Value| json!({"lc": 1, "type": "constructor", "id": ["langchain", "schema", class], "kwargs": kwargs});
     let system = lc("SystemMessage", json!({"content": "Be brief."}));
@@ -456,8 +456,8 @@ fn langchain() -> Vec<Span> {
 }
 
 #[rstest]
-#[case::opentelemetry_structured(current(|value| value))]
-#[case::opentelemetry_json_text(current(|value| Value::String(value.to_string())))]
+#[case::opentelemetry_structured(current_otel(|value| value))]
+#[case::opentelemetry_json_text(current_otel(|value| Value::String(value.to_string())))]
 #[case::opentelemetry_parts_only(result_in_parts())]
 #[case::opentelemetry_span_events(span_events())]
 #[case::traceloop(traceloop())]
@@ -470,15 +470,15 @@ fn langchain() -> Vec<Span> {
 #[case::bedrock(bedrock())]
 #[case::responses(responses())]
 #[case::langchain(langchain())]
-fn every_vocabulary_gives_the_same_conversation(#[case] spans: Vec<Span>) {
+fn every_vocabulary_yields_the_same_conversation(#[case] spans: Vec<Span>) {
     let document = document(spans);
-    assert_eq!(drawn(&document), CONVERSATION);
+    assert_eq!(render(&document), CONVERSATION);
     assert_eq!(document.steps[0].input.message.as_deref(), Some("Rain in Ulm?"));
     assert_eq!(document.steps[1].input.message, None);
 }
 
 #[test]
-fn content_may_come_in_log_records() {
+fn reads_content_of_log_records() {
     let body = |value: Value| value;
     let calls =
         json!([{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\":\"Ulm\"}"}}]);
@@ -514,15 +514,15 @@ fn content_may_come_in_log_records() {
             Value::Null,
         ),
     ];
-    assert_eq!(drawn(&assemble(&parts).document), CONVERSATION);
-    // The spans may be late, or be lost: the records alone tell as much.
+    assert_eq!(render(&assemble(&parts).document), CONVERSATION);
+    // The records suffice if the spans are late or lost.
     parts.spans.clear();
-    assert_eq!(drawn(&assemble(&parts).document), CONVERSATION);
+    assert_eq!(render(&assemble(&parts).document), CONVERSATION);
 }
 
 #[test]
-fn what_is_said_of_the_trace_is_kept() {
-    let document = document(current(|value| value));
+fn reads_attributes_of_the_trace() {
+    let document = document(current_otel(|value| value));
     assert_eq!(document.name.as_deref(), Some("agent"));
     assert_eq!(document.session_id.as_deref(), Some("session"));
     assert_eq!(document.user_id.as_deref(), Some("ada"));
@@ -538,29 +538,29 @@ fn what_is_said_of_the_trace_is_kept() {
 }
 
 #[test]
-fn the_loops_numbers_are_not_added_to_those_of_its_calls() {
+fn usage_of_the_loop_is_not_added_to_that_of_its_calls() {
     assert_eq!(document(vercel()).usage.and_then(|usage| usage.input_tokens), Some(30));
 }
 
 #[test]
-fn reasoning_is_told_apart_from_the_answer() {
+fn separates_reasoning_from_the_answer() {
     let thinks = json!([{"role": "assistant", "parts": [{"type": "reasoning", "content": "Clouds."}, {"type": "text", "content": "Yes."}]}]);
     let document = document([span(
         "chat",
         1,
         json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Rain?"}], "gen_ai.output.messages": thinks}),
     )]);
-    assert_eq!(drawn(&document), "user: Rain?\n> thought: Clouds.\n> Yes.");
+    assert_eq!(render(&document), "user: Rain?\n> thought: Clouds.\n> Yes.");
 }
 
 #[test]
-fn images_stay_beside_the_text() {
+fn keeps_images_as_parts() {
     let image = json!({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}});
-    let asks = json!([{"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]}]);
+    let input = json!([{"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]}]);
     let document = document([span(
         "chat",
         1,
-        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": asks, "gen_ai.output.messages": [{"role": "assistant", "content": "A cat."}]}),
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input, "gen_ai.output.messages": [{"role": "assistant", "content": "A cat."}]}),
     )]);
     let message = &document.steps[0].input.messages[0];
     assert_eq!((message.content.as_str(), &message.parts), ("What is this?", &vec![image]));
@@ -574,13 +574,13 @@ fn images_stay_beside_the_text() {
 #[case(json!({"annotator_kind": "HUMAN", "score": 0.5, "name": "quality"}), Some((Rating::Neutral, "quality")))]
 #[case(json!({"annotator_kind": "LLM", "label": "correct"}), None)]
 #[case(json!({"annotator_kind": "CODE", "score": 1}), None)]
-fn annotations_of_people_are_feedback(#[case] annotation: Value, #[case] expected: Option<(Rating, &str)>) {
+fn human_annotations_are_feedback(#[case] annotation: Value, #[case] expected: Option<(Rating, &str)>) {
     let attributes: serde_json::Map<String, Value> = crate::spans::map(annotation)
         .into_iter()
         .map(|(name, value)| (format!("annotations.0.annotation.{name}"), value))
         .collect();
     let feedback = assemble(&parts([span("llm", 1, Value::Object(attributes))])).feedback;
-    let said: Vec<_> = feedback.iter().map(|one| (one.rating, one.note.as_deref().unwrap_or_default())).collect();
-    assert_eq!(said, expected.into_iter().collect::<Vec<_>>());
+    let ratings: Vec<_> = feedback.iter().map(|one| (one.rating, one.note.as_deref().unwrap_or_default())).collect();
+    assert_eq!(ratings, expected.into_iter().collect::<Vec<_>>());
     assert!(feedback.iter().all(|one| one.author == "otlp" && one.created_at == Some(at(2))));
 }

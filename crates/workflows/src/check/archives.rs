@@ -1,4 +1,4 @@
-//! What is wrong with the archives of regression cases.
+//! Checks the archives of regression cases.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use super::issue::{CheckIssue, Marked, locate, problem};
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// The ending of an archive whose eval file may be gone; other files could be anything.
-const REGRESSION_ARCHIVE: &str = ".regression.archived.json";
+/// The suffix of archives that are checked even without an eval file.
+const ARCHIVE_SUFFIX: &str = ".regression.archived.json";
 
-/// Checks the archives of these eval files, and those in the folders that have lost their eval files.
+/// Checks the archives of these eval files, and archives without eval files in the folders.
 pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Settings) -> Result<Vec<CheckIssue>, Error> {
     let mut archives: BTreeMap<PathBuf, EvalPath> = BTreeMap::new();
     for path in eval_files {
         let archive = archive_path(&path.path);
         if archive.exists() {
-            let shown = settings.shown(&archive);
+            let shown = settings.display_path(&archive);
             archives.insert(archive.clone(), EvalPath { path: archive, shown, ..path.clone() });
         }
     }
-    for path in discover_archives(paths, &settings.layout, &settings.layout.here)? {
-        let is_archive = path.path.to_string_lossy().ends_with(REGRESSION_ARCHIVE);
-        // A renamed eval file is checked as one.
+    for path in discover_archives(paths, &settings.layout, &settings.layout.current_dir)? {
+        let is_archive = path.path.to_string_lossy().ends_with(ARCHIVE_SUFFIX);
+        // An eval file with such a name is checked as an eval file.
         if is_archive && !looks_like_eval_file(&path.path) {
             archives.entry(path.path.clone()).or_insert(path);
         }
@@ -43,14 +43,14 @@ pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Setti
 fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
     let bytes = read_bytes(path)?;
     let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
-    let archive = match Archive::read(&bytes) {
+    let archive = match Archive::parse(&bytes) {
         Ok(archive) => archive,
         Err(findings) => return Ok(CheckIssue::invalid(&path.shown, &text, findings)),
     };
     let rule = Rule::EditedRegression;
     let edited = archive.edited().into_iter().map(|edited| -> Marked {
         let message = format!(
-            "this case was edited after it was archived (hash {}, 'hash' says {}): restore it",
+            "this case was edited after it was archived (hash {}, expected {}): restore it",
             edited.found, edited.case.hash
         );
         let place = problem(format!("/archived/{}/case", edited.index), message, None);

@@ -1,4 +1,4 @@
-//! What is wrong with eval files.
+//! Checks eval files.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,29 +16,29 @@ use serde_json::Value;
 
 use super::issue::{CheckIssue, INVALID, Marked, locate, problem};
 use crate::error::Error;
-use crate::functions::{ProjectFunctions, names_of, pointer_to_cases};
+use crate::functions::{ProjectFunctions, eval_names, cases_pointer};
 
-/// The rule under which out-of-date files are listed.
+/// The rule of stale files.
 const STALE: &str = "stale";
 
-/// Checks file after file.
+/// Checks eval files one by one.
 pub(super) struct EvalFiles<'c> {
     pub(super) registry: Option<&'c Registry>,
     pub(super) overlaps: Option<&'c OverlapMap>,
-    /// What seed tokens resolve to.
+    /// The values of seed tokens.
     pub(super) tokens: &'c TokenSources,
     pub(super) functions: &'c ProjectFunctions,
-    /// The eval functions that the cases so far name.
-    pub(super) named: BTreeSet<String>,
-    /// Agents end with their first tool calls.
+    /// The eval functions of all cases so far.
+    pub(super) function_names: BTreeSet<String>,
+    /// Agents stop at their first tool calls.
     pub(super) routing_only: bool,
-    /// What no case of the files so far covers.
+    /// The overlaps that no case so far covers.
     pub(super) uncovered: Option<Uncovered<'c>>,
     pub(super) are_all_valid: bool,
 }
 
 impl EvalFiles<'_> {
-    /// Returns what is wrong with a file, and how many cases it has.
+    /// Returns the issues of a file and its number of cases.
     pub(super) fn check(
         &mut self,
         path: &EvalPath,
@@ -48,23 +48,23 @@ impl EvalFiles<'_> {
         let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
         let file = match parse_suite_file(path, &bytes) {
             Ok(SuiteFile::Eval(file)) => file,
-            // Messages, stubs and tools are held to the same rules in any file.
+            // Messages, stubs and tools follow the same rules in rubric files.
             Ok(SuiteFile::Rubric(file)) => file.without_rubrics(),
             Err(findings) => {
                 self.are_all_valid = false;
                 return Ok((CheckIssue::invalid(&path.shown, &text, findings), 0));
             }
         };
-        self.named.extend(file.cases.iter().flat_map(names_of).map(str::to_owned));
+        self.function_names.extend(file.cases.iter().flat_map(eval_names).map(str::to_owned));
         if let Some(uncovered) = &mut self.uncovered {
-            file.cases.iter().for_each(|case| uncovered.take_pairs(case));
+            file.cases.iter().for_each(|case| uncovered.remove_covered_pairs(case));
         }
         Ok((locate(&path.shown, &text, self.problems(path, &file, &text, silencer)), file.cases.len()))
     }
 
     fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str, silencer: &mut Silencer<'_>) -> Vec<Marked> {
-        let prefix = pointer_to_cases(text);
-        // Only an immutable case must be compared as it was written.
+        let prefix = cases_pointer(text);
+        // The raw JSON is needed only to verify hashes.
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
         let tree: Value = if is_hashed { serde_json::from_str(text).unwrap_or_default() } else { Value::Null };
         let raw_cases = tree.pointer(prefix).and_then(Value::as_array).map(Vec::as_slice);
@@ -77,13 +77,13 @@ impl EvalFiles<'_> {
             archived: archived.as_ref(),
             other_cases: None,
         };
-        let stale = check_staleness(file, &CurrentTool::of(file, self.registry));
+        let stale = check_staleness(file, &CurrentTool::find(file, self.registry));
         let stale = stale.iter().filter(|stale| stale.is_stale() || self.registry.is_some());
         let stale = stale.map(|stale| from_staleness("/metadata", stale));
         let changed = self.overlaps.and_then(|map| check_overlap_version(file, &map.version));
         let changed = changed.iter().map(|stale| from_staleness("/metadata/overlapMapVersion", stale));
         let mut lints = lint(file, context);
-        lints.retain(|lint| !silencer.takes([file.tool_name.as_str()], SilencedRule::Case(lint.rule)));
+        lints.retain(|lint| !silencer.silences([file.tool_name.as_str()], SilencedRule::Case(lint.rule)));
         let lints = lints.into_iter().map(|lint| from_lint(prefix, lint));
         let unknown = self.functions.unknown_in(file, prefix, |_| true).into_iter();
         let unknown = unknown.map(|problem| (problem, (INVALID, Severity::Error)));
@@ -92,7 +92,7 @@ impl EvalFiles<'_> {
 }
 
 fn from_staleness(pointer: &str, staleness: &Staleness) -> Marked {
-    (problem(pointer.to_owned(), staleness.warning(), staleness.renewal()), (STALE, Severity::Warning))
+    (problem(pointer.to_owned(), staleness.warning(), staleness.update_hint()), (STALE, Severity::Warning))
 }
 
 fn from_lint(prefix: &str, lint: Lint) -> Marked {

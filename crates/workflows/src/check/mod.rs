@@ -1,5 +1,4 @@
-//! What is invalid or likely wrong in tools, eval files, eval functions, archives and the overlap map, without asking the
-//! agent.
+//! Checks tools, eval files, eval functions, archives and the overlap map without calling the agent.
 
 mod archives;
 mod eval_files;
@@ -30,22 +29,22 @@ use crate::error::Error;
 use crate::functions::{ProjectFunctions, find_functions};
 use crate::settings::{Settings, ToolExecutor};
 
-/// What `karat check --format json` prints.
+/// The output of `karat check --format json`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat check report")]
 pub struct CheckReport {
-    /// How many eval files were read.
+    /// Number of eval files.
     pub files: usize,
-    /// How many cases the valid ones have.
+    /// Number of cases in valid eval files.
     pub cases: usize,
-    /// How many tools are known; null without a registry.
+    /// Number of known tools; null without a registry.
     pub tools: Option<usize>,
-    /// How many findings about tools the configuration silences.
+    /// Number of findings that the configuration silences.
     pub silenced: usize,
-    /// The rules that could not be judged, since not all eval files were checked or valid.
+    /// The rules that were not checked because some eval files were not checked or are invalid.
     pub not_judged: Vec<String>,
-    /// What was found, in the order of tools, eval files and overlap map.
+    /// The issues, in the order of tools, eval files and overlap map.
     pub issues: Vec<CheckIssue>,
 }
 
@@ -54,17 +53,17 @@ impl CheckReport {
         self.issues.iter().any(|issue| issue.rule == INVALID)
     }
 
-    /// Tells whether anything is wrong; where warnings count, also what is likely wrong.
+    /// Whether there are errors; with `strict`, also warnings.
     pub fn has_failed(&self, strict: bool) -> bool {
         self.issues.iter().any(|issue| strict || issue.severity == Severity::Error)
     }
 }
 
-/// Checks these eval files, folders or globs, and everything that belongs to them; without any, the whole project.
+/// Checks eval files, folders or globs, and everything that belongs to them; the whole project without paths.
 pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckReport, Error> {
     let settings = &context.settings;
-    let found = discover(paths, &settings.layout, &settings.layout.here);
-    // Paths that are given are eval files. Of a project without any, the tools can be checked.
+    let found = discover(paths, &settings.layout, &settings.layout.current_dir);
+    // Given paths must have eval files. Without paths, a project without eval files can still have tools to check.
     let found = if paths.is_empty() { found } else { Ok(found?) };
     let registry = list_tools(settings, context.notices).await?;
     let eval_paths = eval_paths(found, registry.as_ref(), context)?;
@@ -73,7 +72,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
     let mut silencer = Silencer::new(&settings.silence.silence);
     if let Some(registry) = &registry {
         if is_empty(registry) {
-            context.notices.warn("the tool registry has no tools, so nothing is said about them");
+            context.notices.warn("the tool registry has no tools to check");
         }
         report.tools = Some(registry.tools().len());
         let mut sources = Sources::new(settings);
@@ -86,10 +85,10 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
     let mut files = EvalFiles {
         tokens: &tokens,
         functions: &functions,
-        named: BTreeSet::new(),
+        function_names: BTreeSet::new(),
         registry: registry.as_ref(),
         overlaps: overlaps.as_ref(),
-        routing_only: routes_only(settings),
+        routing_only: is_routing_only(settings),
         uncovered: overlaps.as_ref().map(Uncovered::of),
         are_all_valid: true,
     };
@@ -99,7 +98,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
         report.cases += cases;
         report.issues.extend(issues);
     }
-    report.issues.extend(check_functions(&functions, (!is_whole).then_some(&files.named)));
+    report.issues.extend(check_functions(&functions, (!is_whole).then_some(&files.function_names)));
     report.issues.extend(archives::check(&eval_paths, paths, settings)?);
     if let Some(map) = &overlaps {
         check_map(map, &files, is_whole, &mut silencer, &mut report, context)?;
@@ -111,7 +110,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
     Ok(report)
 }
 
-/// Returns the eval files; none where the project has none yet, but tools to check.
+/// Returns the eval files; none if the project has only tools to check.
 fn eval_paths(
     found: Result<Vec<EvalPath>, karat_project::Error>,
     registry: Option<&Registry>,
@@ -119,37 +118,37 @@ fn eval_paths(
 ) -> Result<Vec<EvalPath>, Error> {
     match (found, registry) {
         (Err(error), Some(_)) => {
-            context.notices.warn(&format!("only the tools are checked: {error}"));
+            context.notices.warn(&format!("checking only the tools: {error}"));
             Ok(Vec::new())
         }
         (found, _) => Ok(found?),
     }
 }
 
-/// Tells whether the paths hold all eval files of the project, so that something can be missing in them.
+/// Whether the paths include all eval files of the project, so that missing coverage can be detected.
 fn is_whole_project(paths: &[PathBuf], settings: &Settings) -> bool {
     let layout = &settings.layout;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let evals = real(&layout.root.join("evals"));
-    paths.is_empty() || paths.iter().any(|path| evals.starts_with(real(&layout.here.join(path))))
+    paths.is_empty() || paths.iter().any(|path| evals.starts_with(real(&layout.current_dir.join(path))))
 }
 
-/// Tells whether agents end with their first tool calls: models do, unless tools really run.
-fn routes_only(settings: &Settings) -> bool {
+/// Whether agents stop at their first tool calls: models do, unless tools are executed.
+fn is_routing_only(settings: &Settings) -> bool {
     let is_model = settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings));
     is_model && settings.live.executor != ToolExecutor::Mcp
 }
 
-/// Returns what is wrong with the eval functions: with all of the project, or with those that are named.
-fn check_functions(functions: &ProjectFunctions, named: Option<&BTreeSet<String>>) -> Vec<CheckIssue> {
-    let is_named = |path: &Path| {
-        named.is_none_or(|names| names.iter().any(|name| functions.broken(name).any(|one| one.path == path)))
+/// Returns the issues of eval functions: of those with these names, or of all functions of the project.
+fn check_functions(functions: &ProjectFunctions, names: Option<&BTreeSet<String>>) -> Vec<CheckIssue> {
+    let is_selected = |path: &Path| {
+        names.is_none_or(|names| names.iter().any(|name| functions.broken(name).any(|file| file.path == path)))
     };
-    let files = functions.files.iter().filter(|file| is_named(&file.path));
+    let files = functions.files.iter().filter(|file| is_selected(&file.path));
     files.flat_map(|file| CheckIssue::invalid(&file.shown, &file.text, file.findings())).collect()
 }
 
-/// Checks the overlap map, and whether cases cover it where that can be judged.
+/// Checks the overlap map, and its coverage if all eval files are valid.
 fn check_map(
     map: &OverlapMap,
     files: &EvalFiles<'_>,
@@ -159,7 +158,7 @@ fn check_map(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     let unjudged = if !is_whole {
-        Some("only a part of the eval files was checked")
+        Some("not all eval files were checked")
     } else if !files.are_all_valid {
         Some("an eval file is invalid")
     } else {
@@ -168,10 +167,11 @@ fn check_map(
     let uncovered = files.uncovered.as_ref().filter(|_| unjudged.is_none());
     let checked = overlaps::check(map, files.registry, uncovered, silencer, &context.settings)?;
     report.issues.extend(checked.issues);
-    let unjudged = unjudged.or(checked.is_hidden.then_some("a tool may stand where the registry could not be read"));
+    let unjudged =
+        unjudged.or(checked.is_hidden.then_some("a tool may be in a part of the registry that could not be read"));
     if let Some(why) = unjudged.filter(|_| map.pairs().next().is_some()) {
         let rule = Rule::UntestedOverlap.name();
-        context.notices.note(&format!("{rule} was not judged: {why}"));
+        context.notices.note(&format!("{rule} was not checked: {why}"));
         report.not_judged.push(rule.to_owned());
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is wrong with the overlap map: in itself, against the registry, and against the cases.
+//! Checks the overlap map: by itself, against the registry and against the cases.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::issue::{CheckIssue, Marked, locate, problem};
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// What was found in the map.
+/// The result of checking the map.
 pub(super) struct Checked {
     pub(super) issues: Vec<CheckIssue>,
-    /// A tool of an overlap without a case may stand where the registry could not be read.
+    /// A tool of an uncovered overlap may be in a part of the registry that could not be read.
     pub(super) is_hidden: bool,
 }
 
@@ -41,10 +41,10 @@ pub(super) fn check(
     }
     let path = &settings.overlap_map.path;
     let text: Arc<str> = Arc::from(read_text(path, "the overlap map")?);
-    Ok(Checked { issues: locate(&settings.shown(path), &text, problems), is_hidden })
+    Ok(Checked { issues: locate(&settings.display_path(path), &text, problems), is_hidden })
 }
 
-/// Finds declared overlaps without a case, where they are first declared.
+/// Returns problems for declared overlaps without a case, at their first declaration.
 fn untested(
     map: &OverlapMap,
     registry: Option<&Registry>,
@@ -53,20 +53,20 @@ fn untested(
 ) -> Vec<Marked> {
     let rule = Rule::UntestedOverlap;
     let mut pointers: HashMap<(&str, &str), String> = HashMap::new();
-    for (at, entry) in map.entries.iter().enumerate() {
-        for (number, other) in entry.overlaps.iter().enumerate() {
+    for (entry_index, entry) in map.entries.iter().enumerate() {
+        for (index, other) in entry.overlaps.iter().enumerate() {
             let pair = (entry.tool.as_str().min(&other.tool), entry.tool.as_str().max(&other.tool));
-            pointers.entry(pair).or_insert_with(|| map.overlap_pointer(at, number));
+            pointers.entry(pair).or_insert_with(|| map.overlap_pointer(entry_index, index));
         }
     }
-    // A name that the registry lacks is told already, and nobody can write a case with it.
+    // Unknown tools are already reported, and cannot have a case.
     let is_known = |name: &str| registry.is_none_or(|registry| registry.tool(name).is_some());
     let pairs = uncovered.pairs().filter(|(left, right)| is_known(left) && is_known(right));
-    let pairs = pairs.filter(|(left, right)| !silencer.takes([*left, *right], SilencedRule::Case(rule)));
+    let pairs = pairs.filter(|(left, right)| !silencer.silences([*left, *right], SilencedRule::Case(rule)));
     let marked = pairs.filter_map(|(left, right)| {
         let message = format!("no ambiguous case covers the overlap of '{left}' and '{right}'");
         let help = format!(
-            "add a case with \"difficulty\": \"ambiguous\" whose 'toolsAcceptable' names both, e.g. [[\"{left}\"], \
+            "add a case with \"difficulty\": \"ambiguous\" and both tools in 'toolsAcceptable', e.g. [[\"{left}\"], \
              [\"{right}\"]]"
         );
         let pointer = pointers.remove(&(left, right))?;

@@ -1,4 +1,4 @@
-//! The texts that tools were read from, to show findings in them.
+//! The source texts of tools, to show findings in them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,40 +9,40 @@ use karat_json::{Place, Position, without_bom};
 
 use crate::settings::Settings;
 
-/// How far behind a description's beginning its words are looked for, beyond its length: quotes and escapes take room.
-const SLACK: usize = 200;
+/// Extra bytes to search beyond the length of a description, since quotes and escapes take space.
+const SEARCH_SLACK: usize = 200;
 
-/// Reads each text once, and only if something is to be shown in it.
+/// Reads each source text once, on demand.
 pub(super) struct Sources {
-    here: PathBuf,
-    /// What tools without a place were read from.
+    base: PathBuf,
+    /// The source of tools without a location.
     pub(super) registry: String,
     texts: BTreeMap<String, Option<Arc<SourceText>>>,
 }
 
-/// A text and where its lines begin.
+/// A text and the offsets of its lines.
 struct SourceText {
     text: Arc<str>,
-    lines: Vec<usize>,
+    line_starts: Vec<usize>,
 }
 
 impl Sources {
     pub(super) fn new(settings: &Settings) -> Self {
-        Self::below(settings.layout.here.clone(), settings.shown(&settings.tool_registry.path))
+        Self::with_base(settings.layout.current_dir.clone(), settings.display_path(&settings.tool_registry.path))
     }
 
-    /// Makes sources whose names are relative to a folder.
-    pub(super) fn below(here: PathBuf, registry: String) -> Self {
-        Self { here, registry, texts: BTreeMap::new() }
+    /// Creates sources with names relative to a folder.
+    pub(super) fn with_base(base: PathBuf, registry: String) -> Self {
+        Self { base, registry, texts: BTreeMap::new() }
     }
 
-    /// Finds a tool's place in its file: the words behind it, or else the value that begins there, as far as it is on its line.
-    pub(super) fn locate(&mut self, place: &ToolPlace, words: Option<Words<'_>>) -> Option<(Arc<str>, Place)> {
+    /// Locates an excerpt of a description after `place`; without one, the value at `place` up to the end of the line.
+    pub(super) fn locate(&mut self, place: &ToolPlace, excerpt: Option<Excerpt<'_>>) -> Option<(Arc<str>, Place)> {
         let position = place.position?;
         let source = self.text(&place.source)?;
         let start = source.offset(position)?;
         let rest = &source.text[start..];
-        let range = words.and_then(|words| words.find(rest)).unwrap_or_else(|| {
+        let range = excerpt.and_then(|excerpt| excerpt.find(rest)).unwrap_or_else(|| {
             let line = rest.lines().next().unwrap_or_default();
             0..value_length(line)
         });
@@ -55,31 +55,31 @@ impl Sources {
         if let Some(known) = self.texts.get(source) {
             return known.clone();
         }
-        let bytes = std::fs::read(self.here.join(source)).ok();
+        let bytes = std::fs::read(self.base.join(source)).ok();
         let text = bytes.map(|bytes| Arc::new(SourceText::new(&String::from_utf8_lossy(without_bom(&bytes)))));
         self.texts.insert(source.to_owned(), text.clone());
         text
     }
 }
 
-/// Words of a description, which may stand literally in the source.
+/// A part of a description, to find in the source.
 #[derive(Clone, Copy)]
-pub(super) struct Words<'w> {
-    pub(super) words: &'w str,
-    /// How long the description is.
-    pub(super) length: usize,
+pub(super) struct Excerpt<'e> {
+    pub(super) text: &'e str,
+    /// The length of the whole description.
+    pub(super) description_length: usize,
 }
 
-impl Words<'_> {
+impl Excerpt<'_> {
     fn find(self, rest: &str) -> Option<std::ops::Range<usize>> {
-        let end = (self.length + SLACK).min(rest.len());
-        let end = (end..=rest.len()).find(|&at| rest.is_char_boundary(at))?;
-        let at = rest[..end].find(self.words)?;
-        Some(at..at + self.words.len())
+        let end = (self.description_length + SEARCH_SLACK).min(rest.len());
+        let end = (end..=rest.len()).find(|&index| rest.is_char_boundary(index))?;
+        let start = rest[..end].find(self.text)?;
+        Some(start..start + self.text.len())
     }
 }
 
-/// Returns how long the value is that a line begins with: up to what ends it outside of quotes and brackets.
+/// Returns the length of the value at the start of a line, up to a delimiter outside of quotes and brackets.
 fn value_length(line: &str) -> usize {
     let mut depth = 0_usize;
     let mut quote = None;
@@ -103,19 +103,19 @@ fn value_length(line: &str) -> usize {
 
 impl SourceText {
     fn new(text: &str) -> Self {
-        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { text: Arc::from(text), lines: std::iter::once(0).chain(ends).collect() }
+        let starts = text.match_indices('\n').map(|(end, _)| end + 1);
+        Self { text: Arc::from(text), line_starts: std::iter::once(0).chain(starts).collect() }
     }
 
     fn offset(&self, position: Position) -> Option<usize> {
-        let start = *self.lines.get(position.line.checked_sub(1)?)?;
-        let letters = self.text[start..].char_indices().map(|(at, _)| start + at);
-        letters.chain([self.text.len()]).nth(position.column.checked_sub(1)?)
+        let start = *self.line_starts.get(position.line.checked_sub(1)?)?;
+        let offsets = self.text[start..].char_indices().map(|(index, _)| start + index);
+        offsets.chain([self.text.len()]).nth(position.column.checked_sub(1)?)
     }
 
     fn position(&self, offset: usize) -> Position {
-        let line = self.lines.partition_point(|&start| start <= offset);
-        let start = self.lines[line.saturating_sub(1)];
+        let line = self.line_starts.partition_point(|&start| start <= offset);
+        let start = self.line_starts[line.saturating_sub(1)];
         Position { line, column: self.text[start..offset].chars().count() + 1 }
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_and_positions_convert_both_ways() {
+    fn converts_between_offsets_and_positions() {
         let source = SourceText::new("é1\n\nab");
         for (offset, line, column) in [(0, 1, 1), (2, 1, 2), (4, 2, 1), (6, 3, 2), (7, 3, 3)] {
             assert_eq!(source.position(offset), Position { line, column });

@@ -1,4 +1,4 @@
-//! What is wrong with the tools: what could not be read of them, and how they are described.
+//! Checks the tools: gaps of the registry, and descriptions.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use karat_tools::contract::{ContractFinding, SilencedRule, Silencer, check_descr
 use karat_tools::overlap::OverlapMap;
 
 use super::issue::CheckIssue;
-use super::source_text::{Sources, Words};
+use super::source_text::{Excerpt, Sources};
 use crate::settings::Settings;
 
-/// How many lines of a server's output are quoted, of its beginning and of its end.
-const MAX_QUOTED: usize = 5;
-/// The rule under which the broken parts of a registry are listed.
+/// Maximum number of lines to quote from each end of a server's output.
+const MAX_QUOTED_LINES: usize = 5;
+/// The rule of broken parts of a registry.
 const BROKEN: &str = "registry-broken";
-/// The rule under which useless entries of `silence` are listed.
+/// The rule of unused entries of `silence`.
 const SILENCES_NOTHING: &str = "silences-nothing";
 
-/// Finds what is wrong, in the order of the registry: gaps, then tool by tool.
+/// Returns the issues: gaps first, then by tool in the order of the registry.
 pub(super) fn check(
     registry: &Registry,
     overlaps: Option<&OverlapMap>,
@@ -29,22 +29,22 @@ pub(super) fn check(
 ) -> Vec<CheckIssue> {
     let mut issues = Vec::new();
     for gap in registry.gaps() {
-        if gap.kind == GapKind::Broken || !silencer.takes([], SilencedRule::UNKNOWN) {
+        if gap.kind == GapKind::Broken || !silencer.silences([], SilencedRule::UNKNOWN) {
             issues.push(from_gap(gap, sources));
         }
     }
     for tool in registry.tools() {
         for (field, unknown) in tool.unknowns() {
-            if !silencer.takes([tool.name.as_str()], SilencedRule::UNKNOWN) {
+            if !silencer.silences([tool.name.as_str()], SilencedRule::UNKNOWN) {
                 issues.push(from_unknown(tool, field, unknown, sources));
             }
         }
     }
     for finding in check_descriptions(registry, overlaps) {
-        // An overlap that is not told apart is one tool's affair; what two share is silenced by either.
+        // A mutual finding can be silenced for either tool.
         let others = finding.also.iter().filter(|_| finding.rule.is_mutual());
         let tools = std::iter::once(&finding.tool).chain(others).map(String::as_str);
-        if !silencer.takes(tools, SilencedRule::Contract(finding.rule)) {
+        if !silencer.silences(tools, SilencedRule::Contract(finding.rule)) {
             issues.push(from_finding(registry, finding, sources));
         }
     }
@@ -58,49 +58,49 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> CheckIssue {
     };
     let (message, output) = gap.parts();
     let help = match gap.kind {
-        GapKind::Unknown => Some(unknown_help("there may be more tools than karat knows of")),
+        GapKind::Unknown => Some(unknown_help("the registry may have more tools")),
         GapKind::Broken => Some(quoted_lines(output)).filter(|lines| !lines.is_empty()),
     };
     let place = sources.locate(&gap.place, None);
     CheckIssue::new(&gap.place.source, place, (rule, severity), message.to_owned(), help)
 }
 
-/// Returns the lines of a program's output, without the middle of many.
+/// Returns the first and last lines of a program's output.
 fn quoted_lines(output: &str) -> String {
     let mut lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    if lines.len() > 2 * MAX_QUOTED {
-        lines.splice(MAX_QUOTED..lines.len() - MAX_QUOTED, ["..."]);
+    if lines.len() > 2 * MAX_QUOTED_LINES {
+        lines.splice(MAX_QUOTED_LINES..lines.len() - MAX_QUOTED_LINES, ["..."]);
     }
     lines.join("\n")
 }
 
 fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut Sources) -> CheckIssue {
     let Unknown { place, why } = unknown;
-    let message = format!("the {} is not known: {why}", field.name());
-    let help = Some(unknown_help("nothing is concluded from it"));
+    let message = format!("cannot read the {}: {why}", field.name());
+    let help = Some(unknown_help("rules about it are skipped"));
     let rule = (SilencedRule::UNKNOWN.name(), Severity::Warning);
     let issue = CheckIssue::new(&place.source, sources.locate(place, None), rule, message, help);
     CheckIssue { tool: Some(tool.name.clone()), ..issue }
 }
 
 fn unknown_help(consequence: &str) -> String {
-    format!("{consequence}; write it as a literal, or let 'toolRegistry' name a command that prints the tools")
+    format!("{consequence}; write it as a literal, or set 'toolRegistry' to a command that prints the tools")
 }
 
 fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> CheckIssue {
     let tool = registry.tool(&finding.tool);
     let place: Option<&ToolPlace> = tool.and_then(|tool| tool.description_place.as_ref().or(tool.place.as_ref()));
     let description = tool.and_then(|tool| tool.description.as_deref()).unwrap_or_default();
-    let words = finding.span.and_then(|span| description.get(span));
-    let words = words.map(|words| Words { words, length: description.len() });
+    let excerpt = finding.span.and_then(|span| description.get(span));
+    let excerpt = excerpt.map(|text| Excerpt { text, description_length: description.len() });
     let file = place.map_or_else(|| sources.registry.clone(), |place| place.source.clone());
-    let place = place.and_then(|place| sources.locate(place, words));
+    let place = place.and_then(|place| sources.locate(place, excerpt));
     let rule = (finding.rule.name(), Severity::Warning);
     let issue = CheckIssue::new(&file, place, rule, finding.message, Some(finding.suggestion));
     CheckIssue { tool: Some(finding.tool), ..issue }
 }
 
-/// Finds the entries of `silence` that are of no use, in the file that has them.
+/// Finds unused entries of `silence`, in the file that declares them.
 pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, settings: &Settings) -> Vec<CheckIssue> {
     let mut problems = silencer.unused(registry);
     if problems.is_empty() {
@@ -114,7 +114,7 @@ pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, sett
     for problem in &mut problems {
         problem.pointer.insert_str(0, "/silence");
     }
-    let shown = settings.shown(file);
+    let shown = settings.display_path(file);
     let findings = Finding::locate_all(&text, problems);
     let issue = |finding| CheckIssue::in_text(&shown, &text, finding, (SILENCES_NOTHING, Severity::Warning));
     findings.into_iter().map(issue).collect()
@@ -139,13 +139,13 @@ mod tests {
         ToolPlace { source: "tools.ts".to_owned(), position: Some(Position { line, column }) }
     }
 
-    /// Where each issue is, by which rule, and the text that is pointed at.
+    /// Returns the location, rule and marked text of each issue.
     fn found(registry: &Registry, silence: &Silence) -> Vec<(String, String, String)> {
         let project = TempProject::new("karat").file(
             "tools.ts",
             "export const a = {\n  description: 'This tool can\\'t do it',\n  name: NAME,\n};\nexport * from './b';\n",
         );
-        let mut sources = Sources::below(project.path(), "tools".to_owned());
+        let mut sources = Sources::with_base(project.path(), "tools".to_owned());
         let issues = check(registry, None, &mut Silencer::new(silence), &mut sources);
         let shown = |issue: CheckIssue| {
             let (at, text) = issue.place.map_or_else(Default::default, |(text, place)| {
@@ -159,7 +159,7 @@ mod tests {
 
     fn registry() -> Registry {
         let unknown = Unknown { place: at(3, 9), why: "a name".to_owned() };
-        let mut registry = Registry::of([Tool {
+        let mut registry = Registry::from_tools([Tool {
             name: "a".to_owned(),
             description: Some("This tool can't do it".to_owned()).into(),
             place: Some(at(1, 14)),
@@ -169,12 +169,12 @@ mod tests {
         }]);
         registry.add_gap(Gap { kind: GapKind::Unknown, place: at(5, 1), what: "a loop".to_owned() });
         let server = ToolPlace { source: "mcp:x".to_owned(), position: None };
-        registry.add_gap(Gap { kind: GapKind::Broken, place: server, what: "it is gone".to_owned() });
+        registry.add_gap(Gap { kind: GapKind::Broken, place: server, what: "connection closed".to_owned() });
         registry
     }
 
     #[test]
-    fn issues_point_at_their_places() {
+    fn locates_issues_in_the_source() {
         let found = found(&registry(), &Silence::default());
         let found: Vec<_> = found.iter().map(|(at, rule, text)| (at.as_str(), rule.as_str(), text.as_str())).collect();
         assert_eq!(
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_parts_are_never_silenced() {
+    fn never_silences_broken_parts() {
         let mut problems = karat_json::Problems::default();
         let all = serde_json::json!({"*": "*"});
         let silence = Silence::read(&all, &karat_json::Path::Root, &mut problems).expect("valid");

@@ -1,4 +1,4 @@
-//! The agents that the settings name.
+//! Creates the agents of the settings.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
 
-use super::models::{Models, is_model, no_agent};
+use super::models::{Models, is_model, invalid_agent_error};
 use super::tools::Tools;
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, Settings, fill_headers, is_on_search_path, learn_arguments};
+use crate::settings::{Anchored, Settings, fill_headers, is_on_search_path, redact_arguments};
 use karat_project::read_text;
 
-/// Prepares the agents: one, or the several that are compared.
+/// Creates the agents: one, or several to compare.
 pub fn make_agents(
     models: &mut Models,
     settings: &Settings,
@@ -23,22 +23,22 @@ pub fn make_agents(
     notices: &dyn Notices,
 ) -> Result<Vec<Arc<dyn Agent>>, Error> {
     if settings.agent_endpoints.is_empty() {
-        return Err(Error::invalid("no agent to ask")
-            .hint("set 'agentEndpoint' in karat.json, or give --agent-endpoint http://localhost:3000/chat")
-            .hint("without an agent, scripted:FILE answers from a file"));
+        return Err(Error::invalid("no agent is configured")
+            .hint("set 'agentEndpoint' in karat.json, or add --agent-endpoint http://localhost:3000/chat")
+            .hint("scripted:FILE replies from a file, without an agent"));
     }
     let endpoints = settings.agent_endpoints.clone();
     let mut agents = Vec::with_capacity(endpoints.len());
     for endpoint in &endpoints {
         let agent = make_agent(endpoint, models, settings, tools, notices)?;
-        // A model's calls are paid for one by one; of others, only the whole answer's cost is known.
-        let is_paid = is_model(&endpoint.value, settings) || !models.budget().is_limited();
-        agents.push(if is_paid { agent } else { Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget()))) });
+        // Models account for each call; for other agents only the cost of the whole answer is known.
+        let is_accounted = is_model(&endpoint.value, settings) || !models.budget().is_limited();
+        agents.push(if is_accounted { agent } else { Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget()))) });
     }
     Ok(agents)
 }
 
-/// Prepares an agent; header variables are filled in here and kept secret from here on.
+/// Creates an agent. Expands variables in headers and registers their values as secrets.
 fn make_agent(
     endpoint: &Anchored<String>,
     models: &mut Models,
@@ -47,8 +47,8 @@ fn make_agent(
     notices: &dyn Notices,
 ) -> Result<Arc<dyn Agent>, Error> {
     let text = endpoint.value.clone();
-    // Where nobody is asked, no key is needed.
-    let offline = settings.recording.asks_nobody();
+    // Offline, no key is needed.
+    let offline = settings.recording.is_offline();
     if text.starts_with("http://") || text.starts_with("https://") {
         let headers = match fill_headers(&settings.agent.headers, &settings.variables, &settings.redactor) {
             Err(_) if offline => Vec::new(),
@@ -56,7 +56,7 @@ fn make_agent(
         };
         let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
             .map_err(|error| Error::invalid(error.to_string()))?;
-        // A URL's secrets may be spelled in another way once it was parsed and sent.
+        // Secrets of a URL may be encoded differently after parsing.
         settings.redactor.learn("agentEndpoint", &Value::from(agent.identity()));
         agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
         let throttle = Arc::new(Throttle::new(settings.concurrency, None));
@@ -66,7 +66,7 @@ fn make_agent(
         Some(("scripted", file)) if !file.is_empty() => {
             let path = endpoint.base.join(file);
             let script = read_text(&path, "the script")?;
-            match ScriptedAgent::read(&script, text.clone()) {
+            match ScriptedAgent::parse(&script, text.clone()) {
                 Ok(agent) => Ok(Arc::new(agent)),
                 Err(error) => Err(invalid_script(file, script, error.findings)),
             }
@@ -80,10 +80,10 @@ fn make_agent(
                 && !is_on_search_path(program)
             {
                 let name = program.display();
-                return Err(Error::invalid(format!("there is no program '{name}' on the PATH"))
-                    .hint(format!("for the file in the project's root write command:./{name}")));
+                return Err(Error::invalid(format!("program '{name}' not found on the PATH"))
+                    .hint(format!("use command:./{name} for the file in the project's root")));
             }
-            learn_arguments(agent.arguments(), &settings.redactor);
+            redact_arguments(agent.arguments(), &settings.redactor);
             Ok(Arc::new(agent))
         }
         _ if is_model(&text, settings) => {
@@ -91,7 +91,7 @@ fn make_agent(
             let agent = models.agent(&text, settings, registry, execution, notices)?;
             Ok(Arc::new(agent))
         }
-        _ => Err(no_agent(&text, settings)),
+        _ => Err(invalid_agent_error(&text, settings)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Models that are asked for an answer of a given shape: one judges, one drafts.
+//! Creates the models that return structured output: judge, drafter and rewriter.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::notice::Notices;
 use crate::settings::{Anchored, ChatModelConfig, Settings};
 use karat_project::read_text;
 
-/// What a model is there for.
+/// The role of a model.
 #[derive(Debug, Clone, Copy)]
 struct Role {
-    /// What it is called in messages: `judge`.
+    /// The name in messages, such as `judge`.
     name: &'static str,
-    /// The most tokens that an answer may have where nobody says, for providers that want to be told.
+    /// Default maximum of output tokens, for providers that require one.
     output_tokens: Option<u64>,
 }
 
 /// A judge's answers are short.
 const JUDGE: Role = Role { name: "judge", output_tokens: None };
 
-/// Ten cases take some five thousand tokens.
+/// Ten cases take about 5,000 tokens.
 const DRAFTER: Role = Role { name: "drafter", output_tokens: Some(8192) };
 
-/// Three functions of two hundred lines take some ten thousand tokens.
+/// Three functions of 200 lines take about 10,000 tokens.
 const REWRITER: Role = Role { name: "rewriter", output_tokens: Some(16_384) };
 
-/// Prepares the model that scores rubric cases; without one they are skipped.
+/// Creates the model that scores rubric cases, if configured.
 pub fn make_judge(
     models: &mut Models,
     settings: &Settings,
@@ -40,29 +40,29 @@ pub fn make_judge(
     judge.map(|judge| make_chat_model(judge, JUDGE, models, settings, notices)).transpose()
 }
 
-/// Prepares the model that drafts cases: the named one, else that of the settings.
+/// Creates the model that drafts cases: the requested one, else that of the settings.
 pub fn make_drafter_model(
-    named: Option<&str>,
+    requested: Option<&str>,
     models: &mut Models,
     settings: &Settings,
     notices: &dyn Notices,
 ) -> Result<Arc<dyn ChatModel>, Error> {
-    let chosen = chosen_model(named, settings.forge.as_ref(), settings).ok_or_else(|| {
-        Error::invalid("no model is named that could draft")
-            .hint("give --model KIND:MODEL, or set 'forge' in karat.json: {\"model\": \"KIND:MODEL\"}")
+    let chosen = select_model(requested, settings.forge.as_ref(), settings).ok_or_else(|| {
+        Error::invalid("no model is configured to draft cases")
+            .hint("add --model KIND:MODEL, or set 'forge' in karat.json: {\"model\": \"KIND:MODEL\"}")
     })?;
     make_chat_model(&chosen, DRAFTER, models, settings, notices)
 }
 
-/// Returns the model that rewrites evals: the named one, else that of the settings' `refine`, else of `forge`.
-pub fn chosen_rewriter(named: Option<&str>, settings: &Settings) -> Result<Anchored<ChatModelConfig>, Error> {
-    chosen_model(named, settings.refine.as_ref().or(settings.forge.as_ref()), settings).ok_or_else(|| {
-        Error::invalid("no model is named that could rewrite an eval")
-            .hint("give --model KIND:MODEL, or set 'refine' in karat.json: {\"model\": \"KIND:MODEL\"}")
+/// Returns the model that rewrites evals: the requested one, else that of `refine`, else that of `forge`.
+pub fn select_rewriter(requested: Option<&str>, settings: &Settings) -> Result<Anchored<ChatModelConfig>, Error> {
+    select_model(requested, settings.refine.as_ref().or(settings.forge.as_ref()), settings).ok_or_else(|| {
+        Error::invalid("no model is configured to rewrite evals")
+            .hint("add --model KIND:MODEL, or set 'refine' in karat.json: {\"model\": \"KIND:MODEL\"}")
     })
 }
 
-/// Prepares the model that rewrites evals.
+/// Creates the model that rewrites evals.
 pub fn make_rewriter(
     chosen: &Anchored<ChatModelConfig>,
     settings: &Settings,
@@ -72,20 +72,21 @@ pub fn make_rewriter(
     make_chat_model(chosen, REWRITER, &mut models, settings, notices)
 }
 
-fn chosen_model(
-    named: Option<&str>,
+fn select_model(
+    requested: Option<&str>,
     configured: Option<&Anchored<ChatModelConfig>>,
     settings: &Settings,
 ) -> Option<Anchored<ChatModelConfig>> {
-    match (named, configured) {
-        // Parameters stay as the settings say.
+    match (requested, configured) {
+        // Use the configured parameters of the model.
         (Some(model), Some(configured)) if configured.value.model == model => Some(configured.clone()),
-        (Some(model), _) => Some(Anchored { value: ChatModelConfig::named(model), base: settings.layout.here.clone() }),
+        (Some(model), _) => {
+            Some(Anchored { value: ChatModelConfig::new(model), base: settings.layout.current_dir.clone() })
+        }
         (None, configured) => configured.cloned(),
     }
 }
 
-/// Prepares a model to be asked.
 fn make_chat_model(
     configured: &Anchored<ChatModelConfig>,
     role: Role,
@@ -98,18 +99,18 @@ fn make_chat_model(
     match model.split_once(':') {
         Some(("scripted", file)) if !file.is_empty() => {
             if temperature.is_some() || seed.is_some() || max_output_tokens.is_some() {
-                let message = format!("a scripted {name} has no 'temperature', 'seed' or 'maxOutputTokens'");
+                let message = format!("a scripted {name} does not support 'temperature', 'seed' or 'maxOutputTokens'");
                 return Err(Error::invalid(message));
             }
             let script = read_text(&base.join(file), &format!("the {name}'s script"))?;
-            match ScriptedChatModel::read(&script, model.clone()) {
+            match ScriptedChatModel::parse(&script, model.clone()) {
                 Ok(model) => Ok(Arc::new(model)),
                 Err(error) => Err(invalid_script(file, script, error.findings)),
             }
         }
         Some(("command", command)) => {
             if temperature.is_some() || seed.is_some() || max_output_tokens.is_some() {
-                let message = format!("a {name} that is a program has no 'temperature', 'seed' or 'maxOutputTokens'");
+                let message = format!("a command {name} does not support 'temperature', 'seed' or 'maxOutputTokens'");
                 return Err(Error::invalid(message));
             }
             let model = CommandChatModel::new(command, base)
@@ -129,5 +130,5 @@ fn make_chat_model(
 
 fn api_of(kind: &str, settings: &Settings) -> Api {
     let configured = settings.model.providers.get(kind).and_then(|provider| provider.api);
-    configured.or_else(|| KnownProvider::named(kind).map(|known| known.api)).unwrap_or(Api::Openai)
+    configured.or_else(|| KnownProvider::by_name(kind).map(|known| known.api)).unwrap_or(Api::Openai)
 }

@@ -1,4 +1,4 @@
-//! The real clock and real ids, behind the core's ports.
+//! The system clock and id generator.
 
 use karat_core::port::{Clock, Ids};
 
@@ -11,7 +11,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Ids that sort by the time they were made.
+/// Ids that sort by creation time.
 pub struct TimeOrderedIds;
 
 impl Ids for TimeOrderedIds {

@@ -1,4 +1,4 @@
-//! What use cases work with, opened from the settings: agents, models, tools, store, sandbox, clock and ids.
+//! The context of workflows: agents, models, tools, store, sandbox, clock and ids.
 
 pub mod agents;
 pub mod chat_models;
@@ -18,45 +18,45 @@ use karat_store::Store;
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Settings, Surroundings};
+use crate::settings::{Settings, ProcessEnv};
 
-/// The settings of a project, and what belongs to the process.
+/// The settings of a project, and the services of the process.
 pub struct Context<'c> {
     pub settings: Settings,
-    pub surroundings: &'c Surroundings,
+    pub process_env: &'c ProcessEnv,
     pub clock: &'c dyn Clock,
     pub ids: &'c dyn Ids,
     pub notices: &'c dyn Notices,
 }
 
 impl Context<'_> {
-    /// Opens the store, and creates it where it does not exist yet.
+    /// Opens the store; creates it if it does not exist.
     pub async fn open_store(&self) -> Result<Store, Error> {
         store::open_store(&self.settings).await
     }
 
-    /// Works with a store that must exist, and closes it whatever the outcome.
+    /// Runs `work` with the store, which must exist, and closes it.
     pub async fn read_store<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Error>) -> Result<T, Error> {
-        store::with_store(store::open_store_to_read(&self.settings), work).await
+        store::with_store(store::open_existing_store(&self.settings), work).await
     }
 
-    /// Works with the store, which is created where it does not exist yet, and closes it whatever the outcome.
+    /// Runs `work` with the store, which is created if it does not exist, and closes it.
     pub async fn write_store<T>(&self, work: impl AsyncFnOnce(&Store) -> Result<T, Error>) -> Result<T, Error> {
         store::with_store(self.open_store(), work).await
     }
 
-    /// Waits for other edits of the project; warns where its folder cannot be locked.
+    /// Locks the project for edits, waiting for other processes. Warns if locking is not supported.
     pub fn edit_lock(&self) -> Result<EditLock, Error> {
         let layout = &self.settings.layout;
-        let lock = EditLock::take(layout)?;
+        let lock = EditLock::acquire(layout)?;
         if let Some(error) = &lock.unavailable {
             let root = layout.root.display();
-            self.notices.warn(&format!("cannot lock {root} ({error}): make one edit at a time"));
+            self.notices.warn(&format!("cannot lock {root} ({error}): avoid concurrent edits"));
         }
         Ok(lock)
     }
 
-    /// Reads the tools to look at them; reports the parts that are broken.
+    /// Reads the tool registry and reports its broken parts.
     pub async fn list_tools(&self) -> Result<Option<Registry>, Error> {
         let registry = tools::list_tools(&self.settings, self.notices).await?;
         let gaps = registry.iter().flat_map(Registry::gaps);
@@ -65,6 +65,6 @@ impl Context<'_> {
     }
 
     pub fn open_sandbox(&self) -> Result<Sandbox, Error> {
-        sandbox::open_sandbox(self.surroundings.guest.as_deref())
+        sandbox::open_sandbox(self.process_env.guest.as_deref())
     }
 }

@@ -1,4 +1,4 @@
-//! Models that the settings name.
+//! Creates the models of the settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::notice::Notices;
 use crate::settings::{MIN_KEY_LENGTH, Settings, fill_headers};
 use karat_project::read_text;
 
-/// A model API is asked again so often by default: it answers, and does nothing else.
-const MAX_RETRIES: u32 = 2;
+/// Default number of retries: calls of a model API have no side effects.
+const DEFAULT_MAX_RETRIES: u32 = 2;
 
-/// What all models of a run share.
+/// Creates models that share rate limits and the budget of a run.
 pub struct Models {
-    /// By provider: its limits hold for all its models together.
+    /// By provider: all its models share the limits.
     throttles: BTreeMap<String, Arc<Throttle>>,
     budget: Arc<Budget>,
-    /// Nobody is really asked, so that no key is needed.
+    /// No calls are made, so no key is needed.
     offline: bool,
 }
 
@@ -32,17 +32,17 @@ impl Models {
         Self { throttles: BTreeMap::new(), budget: Arc::new(Budget::new(settings.max_cost_usd)), offline }
     }
 
-    /// Returns what a run may cost, all agents together.
+    /// Returns the budget of the run.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Returns the providers that are asked, with their limits.
+    /// Returns the throttles of the providers, by name.
     pub fn throttles(&self) -> Vec<(String, Arc<Throttle>)> {
         self.throttles.iter().map(|(name, throttle)| (name.clone(), Arc::clone(throttle))).collect()
     }
 
-    /// Prepares a model that answers cases with the registry's tools.
+    /// Creates a model agent with the tools of the registry.
     pub fn agent(
         &mut self,
         endpoint: &str,
@@ -58,12 +58,12 @@ impl Models {
         let tools = registry.map(Registry::tools).unwrap_or_default();
         if tools.is_empty() {
             let why = if registry.is_some() { "the tool registry is empty" } else { "there is no tool registry" };
-            notices.warn(&format!("{endpoint} is offered no tools: {why} ('toolRegistryPath')"));
+            notices.warn(&format!("{endpoint} has no tools: {why} ('toolRegistryPath')"));
         }
         ModelAgent::new(client, prompt, tools, execution).map_err(|error| Error::invalid(error.to_string()))
     }
 
-    /// Prepares a model for calls.
+    /// Creates a client for a model.
     pub fn client(
         &mut self,
         endpoint: &str,
@@ -73,67 +73,67 @@ impl Models {
     ) -> Result<ModelClient, Error> {
         let (kind, model) = endpoint.split_once(':').unwrap_or((endpoint, ""));
         if model.is_empty() {
-            return Err(Error::invalid(format!("'{endpoint}' names no model: expected {kind}:MODEL")));
+            return Err(Error::invalid(format!("missing model in '{endpoint}': expected {kind}:MODEL")));
         }
         let config = settings.model.providers.get(kind).cloned().unwrap_or_default();
         let provider = self.provider(kind, &config, settings)?;
-        let price = settings.model.prices.get(endpoint).cloned().or_else(|| Price::listed(endpoint));
+        let price = settings.model.prices.get(endpoint).cloned().or_else(|| Price::list_price(endpoint));
         if price.is_none() {
-            let known = format!("the price of {endpoint} is not known");
+            let unknown = format!("unknown price of {endpoint}");
             let hint = "set 'prices' in karat.json: {\"KIND:MODEL\": {\"inputUsdPerMillion\": …, …}}";
             if settings.max_cost_usd.is_some() {
-                return Err(Error::invalid(format!("{known}, so 'maxCostUsd' cannot be kept")).hint(hint));
+                return Err(Error::invalid(format!("{unknown}: 'maxCostUsd' cannot be enforced")).hint(hint));
             }
-            notices.warn(&format!("{known}, so its cost is left out ('prices' can say it)"));
+            notices.warn(&format!("{unknown}: its cost is not counted (set 'prices')"));
         }
         let throttle = self.throttles.entry(kind.to_owned()).or_insert_with(|| {
-            let most = config.max_concurrency.and_then(|most| usize::try_from(most).ok());
-            Arc::new(Throttle::new(most.unwrap_or(settings.concurrency), config.requests_per_minute))
+            let max_concurrency = config.max_concurrency.and_then(|max| usize::try_from(max).ok());
+            Arc::new(Throttle::new(max_concurrency.unwrap_or(settings.concurrency), config.requests_per_minute))
         });
         let retries = config.max_retries.and_then(|retries| u32::try_from(retries).ok());
         let model_settings = ModelSettings {
             parameters,
-            max_retries: retries.or(settings.max_retries).unwrap_or(MAX_RETRIES),
+            max_retries: retries.or(settings.max_retries).unwrap_or(DEFAULT_MAX_RETRIES),
             max_response_bytes: settings.agent.max_response_bytes,
             price,
             throttle: Arc::clone(throttle),
             budget: Arc::clone(&self.budget),
         };
         if parameters.seed.is_some() && provider.api == karat_agents::Api::Anthropic {
-            notices.warn(&format!("{endpoint} takes no seed, so none is sent"));
+            notices.warn(&format!("{endpoint} does not support 'seed': it is ignored"));
         }
         ModelClient::new(provider, model.to_owned(), model_settings).map_err(|error| Error::invalid(error.to_string()))
     }
 
     fn provider(&self, name: &str, config: &ProviderConfig, settings: &Settings) -> Result<Provider, Error> {
-        let known = KnownProvider::named(name);
-        let set = |variable: &str| settings.variables.get(variable).filter(|value| !value.is_empty());
-        let other_base = config.base_url.clone().or_else(|| known.and_then(|known| set(known.base_variable)));
+        let known = KnownProvider::by_name(name);
+        let non_empty = |variable: &str| settings.variables.get(variable).filter(|value| !value.is_empty());
+        let other_base = config.base_url.clone().or_else(|| known.and_then(|known| non_empty(known.base_url_variable)));
         let default_base = known.and_then(|known| known.base_url);
         let base_url = other_base.or_else(|| default_base.map(str::to_owned)).ok_or_else(|| {
-            let variable = known.map_or("", |known| known.base_variable);
-            Error::invalid(format!("nothing says where '{name}' is"))
+            let variable = known.map_or("", |known| known.base_url_variable);
+            Error::invalid(format!("no base URL for provider '{name}'"))
                 .hint(format!("set {variable}, or 'providers' in karat.json: {{\"{name}\": {{\"baseUrl\": …}}}}"))
         })?;
         if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
             let from = config.base_url.as_ref().map_or_else(
-                || known.map_or("", |known| known.base_variable).to_owned(),
+                || known.map_or("", |known| known.base_url_variable).to_owned(),
                 |_| format!("'baseUrl' of '{name}'"),
             );
             return Err(Error::invalid(format!(
-                "{from} is no URL: '{base_url}' does not begin with http:// or https://"
+                "{from} is not a valid URL: '{base_url}' does not start with http:// or https://"
             )));
         }
         let key_variable = config.api_key_variable.as_deref().or(known.map(|known| known.key_variable));
-        let key = key_variable.and_then(set);
-        // A variable that a person named is meant.
+        let key = key_variable.and_then(non_empty);
+        // An explicitly configured variable must be set.
         let needs_key = config.api_key_variable.is_some() || known.is_some_and(|known| known.needs_key);
         if let (None, Some(variable), true, false) = (&key, key_variable, needs_key, self.offline) {
-            return Err(Error::invalid(format!("{variable} is not set, and '{name}' asks for a key"))
-                .hint("set it in the environment, or in a file .env beside karat.json")
-                .hint("openai-compatible:MODEL, ollama:MODEL and vllm:MODEL need none"));
+            return Err(Error::invalid(format!("{variable} is not set, but '{name}' requires a key"))
+                .hint("set it in the environment, or in a .env file next to karat.json")
+                .hint("openai-compatible:MODEL, ollama:MODEL and vllm:MODEL do not require a key"));
         }
-        // A key that is a short word is a stand-in for servers that want none, and masking it would garble every text.
+        // A short key is a placeholder for servers without authentication; masking it would garble every text.
         if let Some(key) = key.as_ref().filter(|key| key.len() >= MIN_KEY_LENGTH) {
             settings.redactor.add(key);
         }
@@ -143,12 +143,12 @@ impl Models {
             filled => filled?,
         };
         let api = config.api.or(known.map(|known| known.api)).unwrap_or(karat_agents::Api::Openai);
-        let has_configured_base = config.base_url.is_some();
-        Ok(Provider { name: name.to_owned(), api, base_url, has_configured_base, key, headers })
+        let is_base_url_configured = config.base_url.is_some();
+        Ok(Provider { name: name.to_owned(), api, base_url, is_base_url_configured, key, headers })
     }
 }
 
-/// Tells whether the endpoint is a model, by its kind.
+/// Whether the endpoint is a model.
 pub fn is_model(endpoint: &str, settings: &Settings) -> bool {
     endpoint.split_once(':').is_some_and(|(kind, _)| provider_names(settings).any(|name| name == kind))
 }
@@ -157,11 +157,11 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
     KnownProvider::ALL.iter().map(|known| known.name).chain(settings.model.providers.keys().map(String::as_str))
 }
 
-/// Says that nobody is called like this.
-pub fn no_agent(endpoint: &str, settings: &Settings) -> Error {
+/// Returns the error for an invalid agent endpoint.
+pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
-        "'{endpoint}' is no agent: expected a URL (http://…, https://…), openai:MODEL, anthropic:MODEL, another \
-         provider's model, command:PROGRAM or scripted:FILE"
+        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), openai:MODEL, anthropic:MODEL, \
+         another provider's model, command:PROGRAM or scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
     let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();
@@ -175,6 +175,6 @@ pub fn no_agent(endpoint: &str, settings: &Settings) -> Error {
     match nearest(kind, &names) {
         _ if is_address => failure.hint(format!("did you mean 'http://{endpoint}'?")),
         Some(near) => failure.hint(format!("did you mean '{}'?", example(near))),
-        None => failure.hint("a provider of your own is named in 'providers' in karat.json"),
+        None => failure.hint("add your own providers to 'providers' in karat.json"),
     }
 }

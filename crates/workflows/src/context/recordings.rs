@@ -1,4 +1,4 @@
-//! Answers that are recorded and replayed: what was asked for, and what came of it.
+//! Records and replays answers of agents and models.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use karat_core::port::Agent;
 use crate::error::Error;
 use crate::settings::{RecordingSetting, Settings};
 
-/// How many messages of one kind are shown.
+/// Maximum number of messages of a kind.
 const MAX_MESSAGES: usize = 5;
 
-/// The recordings of a run, where there are any.
+/// The recordings of a run, if enabled.
 pub struct Recordings {
     folder: Option<Arc<RecordingFolder>>,
     shown: String,
 }
 
 impl Recordings {
-    /// Finds out before anything is sent whether the folder is there, or can be written.
-    pub fn open(settings: &Settings, here: &Path) -> Result<Self, Error> {
+    /// Opens the folder of recordings. Checks that it exists or is writable before any call is made.
+    pub fn open(settings: &Settings, current_dir: &Path) -> Result<Self, Error> {
         let RecordingSetting { folder, mode } = &settings.recording;
-        let shown = folder.strip_prefix(here).unwrap_or(folder).display().to_string();
+        let shown = folder.strip_prefix(current_dir).unwrap_or(folder).display().to_string();
         match mode {
             Some(RecordingMode::Strict) if !folder.is_dir() => {
-                return Err(Error::invalid(format!("there are no recordings: {shown} is no folder"))
-                    .hint(format!("record the answers first: karat run --record {shown}")));
+                return Err(Error::invalid(format!("there are no recordings: {shown} is not a folder"))
+                    .hint(format!("record answers first: karat run --record {shown}")));
             }
             None | Some(RecordingMode::Strict) => {}
             Some(RecordingMode::Record | RecordingMode::Auto) => {
@@ -54,12 +54,12 @@ impl Recordings {
         }
     }
 
-    /// Returns what came of the recordings, where there are any.
+    /// Returns the summary of the recordings, if enabled.
     pub fn close(&self) -> Option<RecordingSummary> {
         let folder = self.folder.as_ref()?;
         Some(RecordingSummary {
-            warnings: first(folder.warnings(), "recordings"),
-            failures: first(folder.failures(), "answers"),
+            warnings: truncate_messages(folder.warnings(), "recordings"),
+            failures: truncate_messages(folder.failures(), "answers"),
             summary: self.summary(folder),
         })
     }
@@ -69,13 +69,13 @@ impl Recordings {
         let shown = &self.shown;
         match folder.mode() {
             RecordingMode::Record => format!("recorded {} in {shown}", answers(tally.recorded)),
-            RecordingMode::Auto if tally.asked > 0 => {
-                format!("replayed {}, asked {} anew (recorded in {shown})", answers(tally.replayed), tally.asked)
+            RecordingMode::Auto if tally.requested > 0 => {
+                format!("replayed {}, requested {} (recorded in {shown})", answers(tally.replayed), tally.requested)
             }
             RecordingMode::Strict if tally.missed > 0 => {
                 let missed = tally.missed;
-                let of = answers(tally.replayed);
-                format!("replayed {of}, {missed} not recorded (to record: karat run --replay=auto --record {shown})")
+                let replayed = answers(tally.replayed);
+                format!("replayed {replayed}, {missed} missing (to record: karat run --replay=auto --record {shown})")
             }
             RecordingMode::Auto | RecordingMode::Strict => {
                 format!("replayed {} from {shown}", answers(tally.replayed))
@@ -84,19 +84,19 @@ impl Recordings {
     }
 }
 
-/// What came of recording and replaying.
+/// The summary of recording and replaying.
 pub struct RecordingSummary {
     pub warnings: Vec<String>,
-    /// Answers that could not be recorded, which are lost results.
+    /// Answers that could not be recorded.
     pub failures: Vec<String>,
     pub summary: String,
 }
 
-/// Returns the first few: on a full disk there is one for every case.
-fn first(mut messages: Vec<String>, things: &str) -> Vec<String> {
+/// Truncates a list of messages: a full disk gives one for every case.
+fn truncate_messages(mut messages: Vec<String>, things: &str) -> Vec<String> {
     let more = messages.len().saturating_sub(MAX_MESSAGES);
     messages.truncate(MAX_MESSAGES);
-    messages.extend((more > 0).then(|| format!("the same goes for {more} more {things}")));
+    messages.extend((more > 0).then(|| format!("and the same for {more} more {things}")));
     messages
 }
 

@@ -9,12 +9,12 @@ use karat_sandbox::{Function, Guest, Sandbox, Task};
 
 use crate::error::Error;
 
-/// How eval functions run.
+/// Options for running eval functions.
 #[derive(Debug, Clone, Copy)]
 pub struct SandboxOptions {
     pub limits: Limits,
     pub isolation: Isolation,
-    /// How many traces are judged in parallel.
+    /// Number of traces to judge in parallel.
     pub jobs: usize,
 }
 
@@ -29,7 +29,7 @@ pub fn open_sandbox(guest: Option<&Path>) -> Result<Sandbox, Error> {
     Ok(Sandbox::open(&find_guest(guest)?)?)
 }
 
-/// Returns the Python that `KARAT_GUEST` names, or else the program's own.
+/// Returns the guest of `KARAT_GUEST`, or the built-in one.
 pub fn find_guest(guest: Option<&Path>) -> Result<Guest, Error> {
     Guest::find(guest).map_err(|error| {
         let error = Error::from(error);

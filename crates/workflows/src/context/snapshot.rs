@@ -1,4 +1,4 @@
-//! Captures the snapshot just before a run.
+//! Captures the snapshot before a run.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use karat_project::{parse_json, read_text};
 /// The maximum size of a snapshot.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What is kept of a command's stderr; less is shown.
+/// How much of a command's stderr to capture.
 const STDERR: Capture = Capture { keep: Keep::First, max_bytes: 4 * 1024 };
 
-/// Takes the snapshot from its source; one that cannot be had stops the run before anything is sent.
+/// Captures the snapshot from its source.
 pub async fn capture(
     source: &Anchored<SnapshotSource>,
     timeout: Duration,
@@ -43,7 +43,7 @@ pub async fn capture(
     };
     match tokio::time::timeout(timeout, capturing).await {
         Ok(captured) => captured,
-        Err(_) => Err(Error::invalid(format!("cannot capture the snapshot: no end within {} ms", timeout.as_millis()))),
+        Err(_) => Err(Error::invalid(format!("cannot capture the snapshot: timed out after {} ms", timeout.as_millis()))),
     }
 }
 
@@ -55,7 +55,7 @@ async fn run_command(
     let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
     let fail = |what: String| Error::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
     let command = Command { stderr: STDERR, ..Command::new(program, arguments, &source.base) };
-    // The caller keeps the time.
+    // The caller applies the timeout.
     let run = command.run(&[], Limits { stdout_bytes: MAX_BYTES, time: None }).await;
     let finished = run.map_err(|error| match error.failure {
         Failure::Start(error) => fail(error.to_string()),

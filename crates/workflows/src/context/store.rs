@@ -1,4 +1,4 @@
-//! Where things are kept between commands.
+//! Opens and closes the store.
 
 use karat_store::{Location, Store};
 
@@ -6,45 +6,44 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::settings::Settings;
 
-/// Opens the store, and makes it where it is a file that is not there yet.
+/// Opens the store; creates the file if it does not exist.
 pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
     Ok(Store::open(&settings.store).await?)
 }
 
-/// Opens the store for a verb that has nothing to do where nothing was ever kept: no file is made, least of all under a
-/// name that was mistyped.
-pub async fn open_store_to_read(settings: &Settings) -> Result<Store, Error> {
+/// Opens the store for a command that needs existing data. Does not create a file, so that a mistyped name is an error.
+pub async fn open_existing_store(settings: &Settings) -> Result<Store, Error> {
     match &settings.store {
         Location::File(path) if !path.exists() => {
-            Err(Error::nothing_selected(format!("there is no store at {}", settings.shown(path)))
+            Err(Error::nothing_selected(format!("there is no store at {}", settings.display_path(path)))
                 .hint(Hint::CreateStore))
         }
         _ => open_store(settings).await,
     }
 }
 
-/// Works with a store and closes it, whatever came of it: a file that is not closed leaves a journal beside it, and whoever
-/// copies the file alone copies only a part.
+/// Runs `work` with a store and closes it in any case: an unclosed file leaves a journal next to it, so that a copy of
+/// the file alone is incomplete.
 pub async fn with_store<T, E: From<O>, O>(
     opening: impl Future<Output = Result<Store, O>>,
     work: impl AsyncFnOnce(&Store) -> Result<T, E>,
 ) -> Result<T, E> {
-    let (store, done) = keep_store(opening, work).await?;
+    let (store, output) = with_open_store(opening, work).await?;
     store.close().await;
-    Ok(done)
+    Ok(output)
 }
 
-/// Works with a store and gives it back for more; where the work failed, it is closed.
-pub async fn keep_store<T, E: From<O>, O>(
+/// Runs `work` with a store and returns the open store; closes it if `work` fails.
+pub async fn with_open_store<T, E: From<O>, O>(
     opening: impl Future<Output = Result<Store, O>>,
     work: impl AsyncFnOnce(&Store) -> Result<T, E>,
 ) -> Result<(Store, T), E> {
     let store = opening.await?;
     match work(&store).await {
-        Ok(done) => Ok((store, done)),
-        Err(failure) => {
+        Ok(output) => Ok((store, output)),
+        Err(error) => {
             store.close().await;
-            Err(failure)
+            Err(error)
         }
     }
 }

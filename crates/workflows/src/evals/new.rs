@@ -1,4 +1,4 @@
-//! A first eval function with its cases; never overwrites.
+//! Creates an eval function with cases from a template. Never overwrites files.
 
 use std::path::Path;
 
@@ -10,10 +10,9 @@ use crate::error::Error;
 const FUNCTION: &str = include_str!("starting_function.py");
 const CASES: &str = include_str!("starting_cases.jsonl");
 
-/// The name of the starting function in its file.
+/// The name of the function in the template.
 const PLACEHOLDER: &str = "eval_starting_function";
 
-/// A longer one is a sentence.
 const MAX_NAME_LENGTH: usize = 80;
 
 /// The files of a new eval function.
@@ -22,28 +21,28 @@ pub struct NewEval {
     /// The name without `eval_`.
     pub name: String,
     pub function_file: String,
-    /// Whether the function's file was written; else it exists already.
+    /// Whether the function's file was written; false if it already exists.
     pub wrote_function: bool,
     pub cases_file: String,
 }
 
-/// Writes a starting function and its cases; of a function that exists, only the cases.
+/// Writes a function and its cases; only the cases if the function exists.
 pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
-    let name = plain_name(name)?;
+    let name = parse_name(name)?;
     let settings = &context.settings;
     let folder = &settings.eval_functions.path;
     let function = folder.join(format!("{name}.py"));
     let cases = folder.join(format!("{name}.cases.jsonl"));
-    // A link counts too, wherever it leads.
+    // Broken links also count.
     let exists = |path: &Path| path.symlink_metadata().is_ok();
     let wrote_function = !exists(&function);
     if exists(&cases) {
-        let shown = settings.shown(if wrote_function { &cases } else { &function });
-        return Err(Error::invalid(format!("{shown} is there already, and is left as it is")));
+        let shown = settings.display_path(if wrote_function { &cases } else { &function });
+        return Err(Error::invalid(format!("{shown} already exists")));
     }
     let write = |path: &Path, text: &str| {
         create_file(path, text.as_bytes())
-            .map_err(|error| Error::invalid(format!("cannot write {}: {error}", settings.shown(path))))
+            .map_err(|error| Error::invalid(format!("cannot write {}: {error}", settings.display_path(path))))
     };
     if wrote_function {
         write(&function, &FUNCTION.replace(PLACEHOLDER, &format!("eval_{name}")))?;
@@ -51,25 +50,25 @@ pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
     write(&cases, CASES)?;
     Ok(NewEval {
         name: name.to_owned(),
-        function_file: settings.shown(&function),
+        function_file: settings.display_path(&function),
         wrote_function,
-        cases_file: settings.shown(&cases),
+        cases_file: settings.display_path(&cases),
     })
 }
 
-/// Returns the name without its `eval_`, if it is one.
-fn plain_name(given: &str) -> Result<&str, Error> {
+/// Validates a name and strips `eval_`.
+fn parse_name(given: &str) -> Result<&str, Error> {
     let name = given.strip_prefix("eval_").unwrap_or(given);
     if is_snake_case(name) && name.len() <= MAX_NAME_LENGTH {
         return Ok(name);
     }
-    let error = Error::invalid(format!("'{given}' cannot be a function's name: it is in snake_case"));
+    let error = Error::invalid(format!("invalid function name '{given}': expected snake_case"));
     let near = snake_case(name);
     let near = near.strip_prefix("eval_").unwrap_or(&near);
     Err(if is_snake_case(near) && near.len() <= MAX_NAME_LENGTH && near != name {
         error.hint(format!("did you mean '{near}'?"))
     } else {
-        error.hint("lower-case letters, digits and _, beginning with a letter, such as response_quality")
+        error.hint("use lower-case letters, digits and _, starting with a letter, such as response_quality")
     })
 }
 
@@ -78,7 +77,7 @@ fn is_snake_case(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// Returns what was probably meant: `ResponseQuality` and `response-quality.py` are `response_quality`.
+/// Converts a name to snake case: `ResponseQuality` and `response-quality.py` become `response_quality`.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for character in name.strip_suffix(".py").unwrap_or(name).chars() {
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
     use crate::hint::Hint;
 
-    const EXPECTED: &str = "lower-case letters, digits and _, beginning with a letter, such as response_quality";
+    const EXPECTED: &str = "use lower-case letters, digits and _, starting with a letter, such as response_quality";
 
     #[rstest]
     #[case("tone", Ok("tone"))]
@@ -113,8 +112,8 @@ mod tests {
     #[case("../x", Err(EXPECTED))]
     #[case("eval_", Err(EXPECTED))]
     #[case("2nd", Err(EXPECTED))]
-    fn reads_names_and_suggests_others(#[case] given: &str, #[case] expected: Result<&str, &str>) {
-        let read = plain_name(given).map_err(|error| error.hints[0].clone());
-        assert_eq!(read, expected.map_err(Hint::from));
+    fn parses_names_and_suggests_valid_ones(#[case] given: &str, #[case] expected: Result<&str, &str>) {
+        let parsed = parse_name(given).map_err(|error| error.hints[0].clone());
+        assert_eq!(parsed, expected.map_err(Hint::from));
     }
 }

@@ -1,10 +1,10 @@
-//! Ratings out of a table or JSON lines.
+//! Imports feedback from CSV or JSON lines.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use karat_core::port::TraceStore;
-use karat_evals::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackReading, RowProblem, Statement};
+use karat_evals::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem, FeedbackEntry};
 use karat_evals::port::FeedbackStore;
 use karat_json::{Finding, InvalidFile, Position, without_bom};
 use karat_store::Store;
@@ -15,50 +15,50 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// For how many unknown ids the whole id is looked for.
-const MAX_COMPLETED: usize = 50;
+/// Maximum number of unknown ids for which a completion is suggested.
+const MAX_SUGGESTED_IDS: usize = 50;
 
 #[derive(Debug, Clone, Default)]
 pub struct ImportRequest {
-    /// The file as the user would name it, and what is in it.
+    /// The file name for display.
     pub name: String,
     pub bytes: Vec<u8>,
-    /// Found out by the content where none is given.
+    /// Default: detected from the content.
     pub format: Option<FeedbackFormat>,
-    /// Who speaks in rows that name nobody.
+    /// The author of rows that do not specify one.
     pub author: Option<String>,
-    /// Pass over unknown columns and keys.
+    /// Ignore unknown columns and keys.
     pub ignore_unknown: bool,
-    /// Import the valid rows where others are not.
+    /// Import the valid rows even if others are invalid.
     pub skip_invalid: bool,
     pub dry_run: bool,
-    /// How a user of this surface finds the ids of traces.
+    /// Help text for unknown trace ids, in terms of the surface.
     pub unknown_trace_help: Option<String>,
 }
 
-/// What came of an import. A refused file is an error and has a report too.
+/// The result of an import. A refused file has both an error and a report.
 #[derive(Debug)]
 pub struct Imported {
     pub report: FeedbackImportReport,
     pub refused: Option<Error>,
 }
 
-/// What came of a file of feedback.
+/// The report of a feedback import.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "karat feedback import")]
 pub struct FeedbackImportReport {
-    /// Whether anything was written; false for --dry-run, and where something is invalid without --skip-invalid.
+    /// Whether the store was written; false with --dry-run, and for an invalid file without --skip-invalid.
     pub written: bool,
     pub rows: u64,
-    /// Statements that are new, or would be.
+    /// Rows that are new, or would be with --dry-run.
     pub added: u64,
-    /// Statements that were there already.
+    /// Rows that are already in the store.
     pub unchanged: u64,
-    /// What is wrong, in the order of the file.
+    /// Problems, in the order of the file.
     pub invalid: Vec<InvalidRow>,
 }
 
-/// Something wrong in a file of feedback.
+/// A problem in a feedback file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct InvalidRow {
     /// From 1.
@@ -76,20 +76,20 @@ impl From<&Finding> for InvalidRow {
     }
 }
 
-/// Imports all rows, or none where one is invalid and invalid rows are not skipped.
+/// Imports all rows; none if any is invalid and invalid rows are not skipped.
 pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imported, Error> {
-    let text = text_of(&request)?;
+    let text = decode_text(&request)?;
     let format = request.format.unwrap_or_else(|| FeedbackFormat::detect(text));
     let now = context.clock.now();
     let author = request.author.as_deref();
-    let reading = FeedbackReading { format, author, now, ignore_unknown: request.ignore_unknown };
-    let mut file = match FeedbackFile::read(text, reading) {
+    let options = FeedbackOptions { format, author, now, ignore_unknown: request.ignore_unknown };
+    let mut file = match FeedbackFile::read(text, options) {
         Ok(file) => file,
         Err(problems) => return Ok(refused(&request.name, text, 0, RowProblem::locate(text, problems))),
     };
     context
         .read_store(async |store| {
-            refuse_unknown_traces(&mut file, request.unknown_trace_help.as_deref(), store).await?;
+            reject_unknown_traces(&mut file, request.unknown_trace_help.as_deref(), store).await?;
             let findings = RowProblem::locate(text, std::mem::take(&mut file.problems));
             if file.rows == 0 {
                 return Err(Error::nothing_selected(format!("there is no feedback in {}", request.name)));
@@ -97,7 +97,7 @@ pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imp
             if !findings.is_empty() && !request.skip_invalid {
                 return Ok(refused(&request.name, text, file.rows, findings));
             }
-            let (statements, repeated) = without_known(&file, now, store).await?;
+            let (statements, repeated) = new_feedback(&file, now, store).await?;
             let mut report = FeedbackImportReport {
                 written: !request.dry_run,
                 rows: file.rows,
@@ -120,48 +120,48 @@ fn refused(name: &str, text: &str, rows: u64, findings: Vec<Finding>) -> Importe
     let invalid = findings.iter().map(InvalidRow::from).collect();
     let report = FeedbackImportReport { written: false, rows, added: 0, unchanged: 0, invalid };
     let files = vec![InvalidFile { name: name.to_owned(), text: text.to_owned(), findings }];
-    let error = Error { files, ..Error::invalid(format!("nothing of {name} is imported")) };
+    let error = Error { files, ..Error::invalid(format!("nothing was imported from {name}")) };
     let error = if rows > 0 { error.hint(Hint::SkipInvalidRows) } else { error };
     Imported { report, refused: Some(error) }
 }
 
-fn text_of(request: &ImportRequest) -> Result<&str, Error> {
+fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     let bytes = without_bom(&request.bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let Position { line, column } = Position::of(&valid, valid.len());
         Error::invalid(format!("{}:{line}:{column} is not UTF-8", request.name))
-            .hint("a spreadsheet saves it as \"CSV UTF-8\"")
+            .hint("in a spreadsheet, save the file as \"CSV UTF-8\"")
     })
 }
 
-/// Makes problems of the rows whose trace is not in the store.
-async fn refuse_unknown_traces(
+/// Reports a problem for each row with a trace that is not in the store, and removes the row.
+async fn reject_unknown_traces(
     file: &mut FeedbackFile,
     unknown_trace_help: Option<&str>,
     store: &Store,
 ) -> Result<(), Error> {
-    let ids: BTreeSet<&str> = file.statements.iter().map(|statement| statement.feedback.trace_id.as_str()).collect();
+    let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
     let missing = store.missing_traces(&ids).await?;
-    let mut longer: HashMap<&str, String> = HashMap::new();
-    for id in missing.iter().take(MAX_COMPLETED) {
+    let mut completions: HashMap<&str, String> = HashMap::new();
+    for id in missing.iter().take(MAX_SUGGESTED_IDS) {
         if let [only] = store.trace_ids(id, 2).await?.as_slice() {
-            longer.insert(id, only.clone());
+            completions.insert(id, only.clone());
         }
     }
     let unknown: HashSet<&str> = missing.iter().map(String::as_str).collect();
     let mut problems = Vec::new();
-    file.statements.retain(|statement| {
-        let id = statement.feedback.trace_id.as_str();
+    file.entries.retain(|entry| {
+        let id = entry.feedback.trace_id.as_str();
         let is_known = !unknown.contains(id);
         if !is_known {
-            let help = match longer.get(id) {
-                Some(longer) => Some(format!("did you mean '{longer}'? A file has whole ids")),
+            let help = match completions.get(id) {
+                Some(full) => Some(format!("did you mean '{full}'? Ids in a file must be complete")),
                 None => unknown_trace_help.map(str::to_owned),
             };
             let message = format!("there is no trace '{id}' in the store");
-            problems.push(RowProblem::new(statement.place.clone(), message, help));
+            problems.push(RowProblem::new(entry.place.clone(), message, help));
         }
         is_known
     });
@@ -169,33 +169,33 @@ async fn refuse_unknown_traces(
     Ok(())
 }
 
-/// Leaves out rows without a time that say what their author says anyway, and returns how many these are. The others
-/// are newer than what their author said before.
-async fn without_known(file: &FeedbackFile, now: Timestamp, store: &Store) -> Result<(Vec<Feedback>, u64), Error> {
+/// Returns the feedback to add, and the number of rows that are left out: those without a time that repeat their
+/// author's newest feedback. Other rows without a time are dated after it.
+async fn new_feedback(file: &FeedbackFile, now: Timestamp, store: &Store) -> Result<(Vec<Feedback>, u64), Error> {
     let undated: BTreeSet<&str> = file
-        .statements
+        .entries
         .iter()
-        .filter(|statement| !statement.is_dated)
-        .map(|statement| statement.feedback.author.as_str())
+        .filter(|entry| !entry.is_dated)
+        .map(|entry| entry.feedback.author.as_str())
         .collect();
     let mut newest: HashMap<(String, String), Feedback> = HashMap::new();
     for author in undated {
-        // The newest come first.
+        // Newest first.
         for feedback in store.list_feedback(Some(author), false, None).await? {
             newest.entry((feedback.trace_id.clone(), feedback.author.clone())).or_insert(feedback);
         }
     }
-    // Rows with a time say what was so before, wherever they stand in the file.
-    for Statement { feedback, .. } in file.statements.iter().filter(|statement| statement.is_dated) {
+    // Dated rows count as earlier feedback wherever they are in the file.
+    for FeedbackEntry { feedback, .. } in file.entries.iter().filter(|entry| entry.is_dated) {
         let key = (feedback.trace_id.clone(), feedback.author.clone());
         if newest.get(&key).is_none_or(|known| known.created_at <= feedback.created_at) {
             newest.insert(key, feedback.clone());
         }
     }
-    let (mut statements, mut repeated) = (Vec::with_capacity(file.statements.len()), 0);
-    for statement in &file.statements {
-        let mut feedback = statement.feedback.clone();
-        if !statement.is_dated {
+    let (mut statements, mut repeated) = (Vec::with_capacity(file.entries.len()), 0);
+    for entry in &file.entries {
+        let mut feedback = entry.feedback.clone();
+        if !entry.is_dated {
             let before = newest.get(&(feedback.trace_id.clone(), feedback.author.clone()));
             if feedback.repeats(before) {
                 repeated += 1;

@@ -1,4 +1,4 @@
-//! What people say of traces: rate one, take a rating back, list and import ratings.
+//! Feedback: adds, withdraws, lists and imports ratings of traces.
 
 mod import;
 
@@ -19,9 +19,9 @@ use crate::trace_id::resolve_trace_id;
 
 #[derive(Debug, Clone)]
 pub struct RateRequest {
-    /// The trace's id or its beginning.
+    /// A trace id or its prefix.
     pub trace: String,
-    /// None takes the author's rating back.
+    /// `None` withdraws the author's rating.
     pub rating: Option<Rating>,
     pub note: Option<String>,
     pub author: String,
@@ -29,19 +29,19 @@ pub struct RateRequest {
     pub source: &'static str,
 }
 
-/// What came of saying something.
+/// The result of adding feedback.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "karat feedback add")]
 pub struct FeedbackChange {
-    /// False: the author had said the same already, and nothing was written.
+    /// False if the author had already given the same feedback; nothing is written then.
     pub added: bool,
-    /// What the author had said before.
+    /// The author's previous feedback.
     pub before: Option<Feedback>,
-    /// What counts now.
+    /// The author's current feedback.
     pub now: Option<Feedback>,
-    /// What people say of the trace together.
+    /// The combined rating of all authors.
     pub rating: Option<Rating>,
-    /// How many people that is.
+    /// The number of authors who rated the trace.
     pub authors: u64,
 }
 
@@ -50,68 +50,68 @@ pub async fn rate(request: RateRequest, context: &Context<'_>) -> Result<Feedbac
         .read_store(async |store| {
             let trace_id = resolve_trace_id(store, &request.trace).await?;
             if request.rating.is_none() {
-                let statements = store.feedback_of(&trace_id).await?;
-                if newest_by(&request.author, &statements).is_none_or(|before| before.rating.is_none()) {
-                    let message = format!("{} has said nothing of trace '{trace_id}'", request.author);
+                let feedback = store.feedback_of(&trace_id).await?;
+                if newest_by(&request.author, &feedback).is_none_or(|before| before.rating.is_none()) {
+                    let message = format!("{} has not rated trace '{trace_id}'", request.author);
                     return Err(Error::invalid(message).hint(Hint::ListFeedback));
                 }
             }
-            add_statement(RateRequest { trace: trace_id, ..request }, store, context.clock.now()).await
+            add_feedback(RateRequest { trace: trace_id, ..request }, store, context.clock.now()).await
         })
         .await
 }
 
-/// Adds a statement about a trace, unless it says nothing new. The request names the trace by its whole id.
-pub(crate) async fn add_statement(
+/// Adds feedback to a trace, unless it repeats the author's newest. The request must have the full trace id.
+pub(crate) async fn add_feedback(
     request: RateRequest,
     store: &impl FeedbackStore,
     now: Timestamp,
 ) -> Result<FeedbackChange, Error> {
-    let mut statements = store.feedback_of(&request.trace).await?;
-    let before = newest_by(&request.author, &statements).cloned();
+    let mut all = store.feedback_of(&request.trace).await?;
+    let before = newest_by(&request.author, &all).cloned();
     let feedback = Feedback {
         trace_id: request.trace,
         author: request.author,
         rating: request.rating,
         note: request.note.filter(|note| !note.trim().is_empty()),
         source: request.source.to_owned(),
-        // What was said before may be dated ahead of this clock, and would still count.
+        // Earlier feedback may be dated ahead of this clock and would still be the newest.
         created_at: Feedback::time_after(before.as_ref(), now),
     };
     let added = !feedback.repeats(before.as_ref());
     if added {
         store.add_feedback(std::slice::from_ref(&feedback)).await?;
-        statements.push(feedback.clone());
+        all.push(feedback.clone());
     }
-    let (rating, authors) = consensus_of(&statements);
+    let (rating, authors) = consensus_of(&all);
     let now = if added { Some(feedback) } else { before.clone() };
     Ok(FeedbackChange { added, before, now, rating, authors })
 }
 
-/// Returns an author's newest statement; the oldest stand first.
-fn newest_by<'f>(author: &str, statements: &'f [Feedback]) -> Option<&'f Feedback> {
-    statements.iter().rev().find(|feedback| feedback.author == author)
+/// Returns an author's newest feedback from a list that is sorted oldest first.
+fn newest_by<'f>(author: &str, sorted: &'f [Feedback]) -> Option<&'f Feedback> {
+    sorted.iter().rev().find(|feedback| feedback.author == author)
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct ListRequest {
-    /// Only of this trace: its id or its beginning.
+    /// Only feedback on this trace: an id or its prefix.
     pub trace: Option<String>,
     pub author: Option<String>,
-    /// Also what does not count any more.
+    /// Also list superseded and withdrawn feedback.
     pub history: bool,
     pub limit: Option<u64>,
 }
 
-/// What people said.
+/// Feedback on traces.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "karat feedback list")]
 pub struct FeedbackList {
-    /// The newest first. Without --history, each author's newest statement on each trace.
+    /// Newest first. Without --history, each author's newest feedback on each trace.
     pub feedback: Vec<Feedback>,
-    /// There are more than --limit let through.
+    /// Whether --limit cut off the list.
     pub more: bool,
-    /// Nobody said anything of any trace.
+    /// The store has no feedback at all.
     #[serde(skip)]
     pub is_store_empty: bool,
 }
@@ -129,7 +129,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Feedbac
         .await
 }
 
-/// Reads what is asked for, the newest first; at least one more than the limit where there are more.
+/// Reads the requested feedback, newest first; one more than the limit if there is more.
 async fn read(request: &ListRequest, store: &karat_store::Store) -> Result<Vec<Feedback>, Error> {
     let author = request.author.as_deref();
     let Some(trace) = &request.trace else {

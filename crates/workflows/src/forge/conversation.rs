@@ -1,25 +1,25 @@
-//! The conversation about drafts, as a state machine.
+//! The drafting conversation, as a state machine.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use karat_core::case::{Case, Tier};
-use karat_forge::session::{Approver, Basis, DeclaredOverlap, Entry, Session, Stage, Which};
-use karat_forge::{Draft, DraftFinding, Drafter, Request, Revision, Slot, examine};
+use karat_forge::session::{Approver, Basis, DeclaredOverlap, Entry, Session, Stage, CaseSelection};
+use karat_forge::{Draft, DraftFinding, Drafter, Request, Revision, Slot, check_draft};
 use karat_json::text::counted;
 use karat_tools::contract::ContractFinding;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::drafters::{ChosenDrafter, Drafted, choose_drafter};
-use super::material::Material;
+use super::inputs::ForgeInputs;
 use super::protocol::{Applied, Command, ConversationRequest, Event, Mode, Refusal, Step};
 use super::report::{Summary, WrittenFile};
 use super::session_file::SessionFile;
-use super::verifier::{Evidences, Verifier};
+use super::verifier::{EvidenceMap, Verifier};
 use super::writing::Written;
 use super::{MAX_TRIGGERS, MIN_TRIGGERS};
-use crate::cancel::unless_cancelled;
+use crate::cancel::run_until_cancelled;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventSink;
@@ -28,52 +28,52 @@ use crate::hint::Hint;
 pub struct Conversation<'c> {
     pub(super) context: &'c Context<'c>,
     pub(super) mode: Mode,
-    material: Material,
+    inputs: ForgeInputs,
     drafter: Arc<dyn Drafter>,
     drafted: Option<Drafted>,
     verifier: Option<Verifier>,
     approver: Option<String>,
-    /// None in a dry run.
+    /// `None` in a dry run.
     pub(super) file: Option<SessionFile>,
-    /// What is asked before the session begins.
+    /// Questions to ask before the session starts.
     questions: VecDeque<Step>,
     declared: Vec<DeclaredOverlap>,
-    /// The session that was left, until it is resumed.
-    kept: Option<Session>,
+    /// The saved session, until it is resumed.
+    saved: Option<Session>,
     is_resumed: bool,
     session: Option<Session>,
-    evidences: Evidences,
+    evidences: EvidenceMap,
     written: Written,
 }
 
 impl<'c> Conversation<'c> {
-    /// Chooses the drafter, and resumes a session or begins one, after the questions that are open.
+    /// Chooses the drafter, and resumes or starts a session once there are no open questions.
     pub async fn open(
         request: ConversationRequest,
-        material: Material,
+        inputs: ForgeInputs,
         context: &'c Context<'c>,
         cancel: &CancellationToken,
     ) -> Result<Self, Error> {
         let ConversationRequest { drafts, verify, mode, accept_description, approver } = request;
-        let is_doubtful = material.doubt.is_some() && !accept_description && mode != Mode::DryRun;
+        let is_doubtful = inputs.description_warning.is_some() && !accept_description && mode != Mode::DryRun;
         if is_doubtful && matches!(mode, Mode::Unattended { .. }) {
             return Err(Error::invalid("the description does not say when to use the tool")
-                .hint("fix the description, or go on all the same with --yes"));
+                .hint("fix the description, or continue anyway with --yes"));
         }
         let preparing = async {
-            let chosen = choose_drafter(drafts, &material, context).await?;
+            let chosen = choose_drafter(drafts, &inputs, context).await?;
             let verifier = if verify { Some(Verifier::new(context).await?) } else { None };
             Ok((chosen, verifier))
         };
-        let (ChosenDrafter { drafter, drafted }, verifier) = Box::pin(unless_cancelled(cancel, preparing)).await?;
+        let (ChosenDrafter { drafter, drafted }, verifier) = Box::pin(run_until_cancelled(cancel, preparing)).await?;
         let file = match mode {
             Mode::DryRun => None,
-            _ => Some(SessionFile::open(&material.brief.tool.name, &context.settings)?),
+            _ => Some(SessionFile::open(&inputs.brief.tool.name, &context.settings)?),
         };
         let mut conversation = Self {
             context,
             mode,
-            material,
+            inputs,
             drafter,
             drafted,
             verifier,
@@ -81,10 +81,10 @@ impl<'c> Conversation<'c> {
             file,
             questions: is_doubtful.then_some(Step::ConfirmDescription).into_iter().collect(),
             declared: Vec::new(),
-            kept: None,
+            saved: None,
             is_resumed: false,
             session: None,
-            evidences: Evidences::new(),
+            evidences: EvidenceMap::new(),
             written: Written::default(),
         };
         conversation.prepare()?;
@@ -92,26 +92,25 @@ impl<'c> Conversation<'c> {
         Ok(conversation)
     }
 
-    /// Finds the session that was left, and what is to be asked.
+    /// Loads the saved session and collects the questions to ask.
     fn prepare(&mut self) -> Result<(), Error> {
         let (resume, is_attended) = match self.mode {
             Mode::DryRun => (false, false),
             Mode::Unattended { resume, .. } => (resume, false),
             Mode::Attended { resume, .. } => (resume, true),
         };
-        let tool = self.material.brief.tool.name.clone();
-        match self.read_kept()? {
+        let tool = self.inputs.brief.tool.name.clone();
+        match self.read_saved()? {
             Some(_) if !is_attended && !resume => {
-                return Err(
-                    Error::invalid(format!("a session of '{tool}' is kept")).hint(Hint::ResumeOrRestartForge { tool })
-                );
+                return Err(Error::invalid(format!("there is a saved session for '{tool}'"))
+                    .hint(Hint::ResumeOrRestartForge { tool }));
             }
             Some(session) => self.resume(session, is_attended)?,
             None if resume => {
-                let message = format!("there is no session of '{tool}' to go on with");
+                let message = format!("there is no session for '{tool}' to resume");
                 return Err(Error::nothing_selected(message).hint(Hint::StartForge { tool: Some(tool) }));
             }
-            None if is_attended => self.ask_what_is_missing(),
+            None if is_attended => self.queue_questions(),
             None => self.require_triggers()?,
         }
         if is_attended && self.approver.is_none() {
@@ -120,14 +119,14 @@ impl<'c> Conversation<'c> {
         Ok(())
     }
 
-    fn read_kept(&self) -> Result<Option<Session>, Error> {
+    fn read_saved(&self) -> Result<Option<Session>, Error> {
         let Some(file) = &self.file else { return Ok(None) };
         if let Mode::Attended { restart: true, .. } | Mode::Unattended { restart: true, .. } = self.mode {
-            // A session that cannot be read is forgotten all the same.
+            // Also discard a session that cannot be read.
             let unwritten = file.read().ok().flatten().map_or(0, |session| session.unwritten_count());
             if unwritten > 0 {
-                let forgotten = format!("{} not written yet, forgotten", counted(unwritten, "approved case"));
-                self.context.notices.warn(&forgotten);
+                let warning = format!("discarded {} not yet written", counted(unwritten, "approved case"));
+                self.context.notices.warn(&warning);
             }
             file.remove()?;
             return Ok(None);
@@ -135,7 +134,7 @@ impl<'c> Conversation<'c> {
         let session = file.read()?;
         match session {
             Some(session) if self.drafted.is_some() => {
-                Err(Error::invalid("a session of this tool has begun, which --drafts cannot be added to")
+                Err(Error::invalid("cannot add --drafts: there is a saved session for this tool")
                     .hint(Hint::ResumeForge { tool: session.tool.clone() })
                     .hint(Hint::RestartForgeWithDrafts { tool: session.tool }))
             }
@@ -144,57 +143,58 @@ impl<'c> Conversation<'c> {
     }
 
     fn resume(&mut self, session: Session, is_attended: bool) -> Result<(), Error> {
-        self.material = self.material.with_declared(&session.declared);
-        self.material.brief.triggers.clone_from(&session.triggers);
-        let changes = session.basis.changes(&Basis::of(&self.material.brief));
+        self.inputs = self.inputs.with_declared(&session.declared);
+        self.inputs.brief.triggers.clone_from(&session.triggers);
+        let changes = session.basis.changes(&Basis::new(&self.inputs.brief));
         if !changes.is_empty() && !is_attended {
-            return Err(Error::invalid(format!("since the drafts were made, this changed: {}", changes.join("; ")))
-                .hint("--restart drafts anew; in a terminal, --resume asks whether to go on"));
+            return Err(Error::invalid(format!("changed since the drafts were made: {}", changes.join("; ")))
+                .hint("--restart drafts again; in a terminal, --resume asks whether to continue"));
         }
         if !changes.is_empty() {
             self.questions.push_back(Step::ConfirmChanges { changes });
         }
-        self.kept = Some(session);
+        self.saved = Some(session);
         self.is_resumed = true;
         Ok(())
     }
 
-    fn ask_what_is_missing(&mut self) {
-        // A labeled case has to cover an overlap, so it is declared together with them.
-        let has_labeled = self.material.tiers.includes(Tier::Labeled);
-        let proposals = if has_labeled { self.material.proposals() } else { Vec::new() };
+    fn queue_questions(&mut self) {
+        // Labeled cases cover overlaps, so overlaps are declared only if labeled cases are drafted.
+        let has_labeled = self.inputs.tiers.includes(Tier::Labeled);
+        let proposals = if has_labeled { self.inputs.proposals() } else { Vec::new() };
         let questions = proposals.into_iter().map(|(tool, reason)| Step::DeclareOverlap { tool, reason });
         self.questions.extend(questions);
-        if self.drafted.is_none() && self.material.brief.triggers.len() < MIN_TRIGGERS {
+        if self.drafted.is_none() && self.inputs.brief.triggers.len() < MIN_TRIGGERS {
             self.questions.push_back(Step::AddTriggers);
         }
     }
 
     fn require_triggers(&self) -> Result<(), Error> {
-        let found = self.material.brief.triggers.len();
+        let found = self.inputs.brief.triggers.len();
         if self.drafted.is_some() || found >= MIN_TRIGGERS {
             return Ok(());
         }
-        let name = &self.material.brief.tool.name;
-        Err(Error::invalid(format!("'{name}' has {found} trigger phrases, and at least {MIN_TRIGGERS} are needed")).hint(
-            "say what people say who mean it: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the registry",
+        let name = &self.inputs.brief.tool.name;
+        Err(Error::invalid(format!("'{name}' has {found} trigger phrases; at least {MIN_TRIGGERS} are required")).hint(
+            "add phrases that should trigger the tool: --trigger 'PHRASE' (3 to 5 times), or 'triggerPhrases' in the \
+             registry",
         ))
     }
 
-    /// Begins the session, or resumes the kept one, when nothing is left to ask.
+    /// Starts a session, or resumes the saved one, once there are no open questions.
     fn start_when_ready(&mut self) -> Result<(), Error> {
         if !self.questions.is_empty() || self.session.is_some() {
             return Ok(());
         }
-        let session = if let Some(mut session) = self.kept.take() {
-            session.basis = Basis::of(&self.material.brief);
+        let session = if let Some(mut session) = self.saved.take() {
+            session.basis = Basis::new(&self.inputs.brief);
             if matches!(self.mode, Mode::Attended { .. }) {
                 session.reopen(self.drafter.as_ref());
             }
             session
         } else {
-            self.material = self.material.with_declared(&self.declared);
-            let mut session = self.begin();
+            self.inputs = self.inputs.with_declared(&self.declared);
+            let mut session = self.start_session();
             session.declared.clone_from(&self.declared);
             session
         };
@@ -203,15 +203,14 @@ impl<'c> Conversation<'c> {
         if is_done { Ok(()) } else { self.save() }
     }
 
-    fn begin(&mut self) -> Session {
-        let (brief, plan, drafter) = (&self.material.brief, self.material.plan(), self.drafter.as_ref());
+    fn start_session(&mut self) -> Session {
+        let (brief, plan, drafter) = (&self.inputs.brief, self.inputs.plan(), self.drafter.as_ref());
         match &self.drafted {
-            Some(Drafted { drafts, open }) => Session::begin_with(brief, plan, drafts, open.clone(), drafter),
-            None => Session::begin(brief, self.material.plan(), self.material.slots(&plan), drafter),
+            Some(Drafted { drafts, open }) => Session::with_drafts(brief, plan, drafts, open.clone(), drafter),
+            None => Session::new(brief, self.inputs.plan(), self.inputs.slots(&plan), drafter),
         }
     }
 
-    /// Returns the next step.
     pub fn next(&self) -> Step {
         if let Some(question) = self.questions.front() {
             return question.clone();
@@ -226,7 +225,7 @@ impl<'c> Conversation<'c> {
         }
     }
 
-    /// Does what a person or a script wants, and saves the session.
+    /// Applies a command and saves the session.
     pub async fn apply(
         &mut self,
         command: Command,
@@ -235,13 +234,13 @@ impl<'c> Conversation<'c> {
     ) -> Result<Applied, Error> {
         let step = self.next();
         let applied = if self.questions.is_empty() {
-            self.obey(step, command, events, cancel).await
+            self.execute(step, command, events, cancel).await
         } else {
             self.answer(&step, command)
         };
         let applied = applied.or_else(|failure| match failure {
             Failed::Refused(refusal) => Ok(Applied::Refused(refusal)),
-            Failed::Drafting(error) if error.kind != ErrorKind::Cancelled => Ok(Applied::NotDrafted(error)),
+            Failed::Drafting(error) if error.kind != ErrorKind::Cancelled => Ok(Applied::DraftingFailed(error)),
             Failed::Drafting(error) | Failed::Other(error) => Err(error),
         })?;
         self.start_when_ready()?;
@@ -259,7 +258,7 @@ impl<'c> Conversation<'c> {
                 self.declared.extend(declare.then_some(declared));
             }
             (Step::AddTriggers, Command::AddTrigger { phrase }) => {
-                let (triggers, phrase) = (&mut self.material.brief.triggers, phrase.trim());
+                let (triggers, phrase) = (&mut self.inputs.brief.triggers, phrase.trim());
                 if triggers.iter().any(|known| known.eq_ignore_ascii_case(phrase)) {
                     return Err(Refusal::KnownTrigger.into());
                 }
@@ -269,7 +268,7 @@ impl<'c> Conversation<'c> {
                 }
             }
             (Step::AddTriggers, Command::EndTriggers) => {
-                if self.material.brief.triggers.len() < MIN_TRIGGERS {
+                if self.inputs.brief.triggers.len() < MIN_TRIGGERS {
                     return Err(Refusal::TooFewTriggers.into());
                 }
             }
@@ -285,7 +284,7 @@ impl<'c> Conversation<'c> {
         Ok(Applied::Done)
     }
 
-    async fn obey(
+    async fn execute(
         &mut self,
         step: Step,
         command: Command,
@@ -295,7 +294,7 @@ impl<'c> Conversation<'c> {
         let approver = self.approver.clone().unwrap_or_default();
         let time = self.context.clock.now().to_string();
         let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
-        let decides = matches!(step, Step::Decide | Step::Verify);
+        let can_decide = matches!(step, Step::Decide | Step::Verify);
         match command {
             Command::ApprovePlan if step == Step::ApprovePlan => session.approve_plan(),
             Command::Draft if step == Step::Draft => {
@@ -303,16 +302,16 @@ impl<'c> Conversation<'c> {
                 self.draft(&slots, 0, None, events, cancel).await?;
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
-            Command::Approve { which } if decides => {
+            Command::Approve { which } if can_decide => {
                 let refused = session.approve(&which, Approver { name: &approver, time: &time })?;
                 return Ok(Applied::Approved { refused });
             }
-            Command::Drop { numbers } if decides => session.leave_out(&numbers)?,
-            Command::Redraft { which, words } if decides => {
+            Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
+            Command::Redraft { which, words } if can_decide => {
                 return self.redraft(&which, words.as_deref(), events, cancel).await;
             }
-            Command::Replace { number, case } if decides => {
-                let findings = self.examine(number, &case)?;
+            Command::Replace { number, case } if can_decide => {
+                let findings = self.check_draft(number, &case)?;
                 let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
                 let id = session.editable(number)?.slot.id.clone();
                 session.replace(number, case, findings)?;
@@ -320,8 +319,8 @@ impl<'c> Conversation<'c> {
                 return Ok(Applied::Changed { ids: vec![id] });
             }
             Command::Write => return Ok(Applied::Wrote { files: self.write()? }),
-            Command::Next if decides => session.forward()?,
-            Command::Back if decides => session.back()?,
+            Command::Next if can_decide => session.forward()?,
+            Command::Back if can_decide => session.back()?,
             _ => return Err(Refusal::OutOfTurn.into()),
         }
         Ok(Applied::Done)
@@ -329,14 +328,14 @@ impl<'c> Conversation<'c> {
 
     async fn redraft(
         &mut self,
-        which: &Which,
+        which: &CaseSelection,
         words: Option<&str>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
     ) -> Result<Applied, Failed> {
         match words {
             None if !self.drafter.can_redraft() => return Err(Refusal::NoOtherDraft.into()),
-            Some(_) if !self.drafter.understands_words() => return Err(Refusal::WordsNotUnderstood.into()),
+            Some(_) if !self.drafter.accepts_instructions() => return Err(Refusal::InstructionsNotSupported.into()),
             _ => {}
         }
         let session = self.session.as_ref().ok_or(Refusal::OutOfTurn)?;
@@ -344,7 +343,7 @@ impl<'c> Conversation<'c> {
         let slots: Vec<Slot> = entries.iter().map(|entry| entry.slot.clone()).collect();
         let attempt = entries.iter().map(|entry| entry.attempts).max().unwrap_or_default();
         let drafts: Vec<Draft> = entries.into_iter().filter_map(|entry| entry.draft).collect();
-        let revision = words.map(|words| Revision { drafts: &drafts, words });
+        let revision = words.map(|instructions| Revision { drafts: &drafts, instructions });
         self.draft(&slots, attempt, revision, events, cancel).await?;
         let ids: Vec<String> = slots.into_iter().map(|slot| slot.id).collect();
         for id in &ids {
@@ -362,7 +361,7 @@ impl<'c> Conversation<'c> {
         cancel: &CancellationToken,
     ) -> Result<(), Failed> {
         let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
-        let (brief, drafter) = (&self.material.brief, self.drafter.as_ref());
+        let (brief, drafter) = (&self.inputs.brief, self.drafter.as_ref());
         let so_far = session.others(brief, slots);
         let request = Request { brief, slots, so_far: &so_far, attempt, revision };
         let model = drafter.model();
@@ -373,7 +372,7 @@ impl<'c> Conversation<'c> {
             let drafts = drafter.draft(request).await;
             drafts.map_err(|error| Error::no_verdict(format!("cannot draft: {}", error.message)))
         };
-        let drafts = unless_cancelled(cancel, drafting).await.map_err(Failed::Drafting)?;
+        let drafts = run_until_cancelled(cancel, drafting).await.map_err(Failed::Drafting)?;
         session.fill(&drafts, drafter.name(), model.as_deref());
         Ok(())
     }
@@ -383,21 +382,21 @@ impl<'c> Conversation<'c> {
         let (Some(verifier), Some(session)) = (&self.verifier, &mut self.session) else { return Ok(()) };
         emit(events, Event::Verifying { agent: verifier.agent(), drafts: drafts.len() })?;
         let verifying = async {
-            verifier.verify(drafts, session, &self.material, &mut self.evidences, self.context).await;
+            verifier.verify(drafts, session, &self.inputs, &mut self.evidences, self.context).await;
             Ok(())
         };
-        Ok(unless_cancelled(cancel, verifying).await?)
+        Ok(run_until_cancelled(cancel, verifying).await?)
     }
 
-    /// Returns the undecided drafts of the batch that can be run and were not.
+    /// Returns the undecided drafts of the batch that can be run but were not yet.
     fn unverified(&self) -> Vec<(Slot, Case)> {
         let batch = self.session.as_ref().and_then(Session::batch);
         let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
         let open = entries.iter().filter(|entry| entry.is_undecided() && !self.evidences.contains_key(&entry.slot.id));
-        open.filter_map(|entry| Some((entry.slot.clone(), entry.draft.as_ref()?.read()?))).collect()
+        open.filter_map(|entry| Some((entry.slot.clone(), entry.draft.as_ref()?.parse_case()?))).collect()
     }
 
-    /// Writes all approved cases; saves after each file, so that none is written twice.
+    /// Writes all approved cases. Saves the session after each file, so that no case is written twice.
     fn write(&mut self) -> Result<Vec<WrittenFile>, Failed> {
         let before = self.written.files.len();
         for tier in [Tier::Golden, Tier::Labeled] {
@@ -406,9 +405,9 @@ impl<'c> Conversation<'c> {
                 continue;
             }
             if self.mode != Mode::DryRun {
-                self.written.write(session, &self.material, tier, self.context)?;
+                self.written.write(session, &self.inputs, tier, self.context)?;
             }
-            session.wrote(tier);
+            session.mark_written(tier);
             self.save()?;
         }
         Ok(self.written.files[before..].to_vec())
@@ -421,59 +420,59 @@ impl<'c> Conversation<'c> {
         }
     }
 
-    /// Removes the session from disk, since all of it is decided and written, and sums it up.
+    /// Removes the finished session from disk and returns its summary.
     pub fn finish(self) -> Result<Summary, Error> {
-        let session = self.session.ok_or_else(|| Error::invalid("the session has not begun"))?;
+        let session = self.session.ok_or_else(|| Error::invalid("the session has not started"))?;
         if let Some(file) = &self.file {
             file.remove()?;
         }
         let evidences = (self.mode == Mode::DryRun).then_some(&self.evidences);
-        Ok(Summary::of(&session, &self.material, self.drafter.as_ref(), self.written, evidences))
+        Ok(Summary::of(&session, &self.inputs, self.drafter.as_ref(), self.written, evidences))
     }
 
-    /// Returns the session, once the questions before it are answered.
+    /// Returns the session, once all questions are answered.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// Returns the session, if it was left and is resumed here.
+    /// Returns the session, if it was resumed.
     pub fn resumed(&self) -> Option<&Session> {
-        self.kept.as_ref().or(self.session.as_ref()).filter(|_| self.is_resumed)
+        self.saved.as_ref().or(self.session.as_ref()).filter(|_| self.is_resumed)
     }
 
-    pub fn evidences(&self) -> &Evidences {
+    pub fn evidences(&self) -> &EvidenceMap {
         &self.evidences
     }
 
     pub fn triggers(&self) -> &[String] {
-        &self.material.brief.triggers
+        &self.inputs.brief.triggers
     }
 
-    /// Returns the tool's name as the registry spells it.
+    /// Returns the tool's name, spelt as in the registry.
     pub fn tool(&self) -> &str {
-        &self.material.brief.tool.name
+        &self.inputs.brief.tool.name
     }
 
-    /// Returns where the session is kept, as the user would type it.
+    /// Returns the path of the session file, for display.
     pub fn session_path(&self) -> Option<&str> {
         self.file.as_ref().map(|file| file.shown.as_str())
     }
 
-    /// Returns what the tool's description lacks if the other tool is declared to overlap it.
+    /// Returns the finding that the tool's description would have if the other tool were declared to overlap it.
     pub fn lacks_disambiguation(&self, other: &str) -> Option<ContractFinding> {
-        self.material.lacks_disambiguation(other)
+        self.inputs.lacks_disambiguation(other)
     }
 
-    /// Returns what is wrong with a case in the place of a draft.
-    pub fn examine(&self, number: usize, case: &Value) -> Result<Vec<DraftFinding>, Refusal> {
+    /// Returns the findings of a case that would replace a draft.
+    pub fn check_draft(&self, number: usize, case: &Value) -> Result<Vec<DraftFinding>, Refusal> {
         let session = self.session.as_ref().ok_or(Refusal::OutOfTurn)?;
         let slot = &session.editable(number)?.slot;
-        let others = session.others(&self.material.brief, std::slice::from_ref(slot));
-        Ok(examine(&self.material.brief, slot, case, &others))
+        let others = session.others(&self.inputs.brief, std::slice::from_ref(slot));
+        Ok(check_draft(&self.inputs.brief, slot, case, &others))
     }
 }
 
-/// Why a command was not done.
+/// The reason why a command failed.
 enum Failed {
     Refused(Refusal),
     Drafting(Error),
@@ -486,8 +485,8 @@ impl From<Refusal> for Failed {
     }
 }
 
-impl From<karat_forge::session::Refusal> for Failed {
-    fn from(refusal: karat_forge::session::Refusal) -> Self {
+impl From<karat_forge::session::InvalidAction> for Failed {
+    fn from(refusal: karat_forge::session::InvalidAction) -> Self {
         Failed::Refused(refusal.into())
     }
 }

@@ -1,4 +1,4 @@
-//! Whether cases can be drafted from a tool's description.
+//! Checks that cases can be drafted from a tool's description.
 
 use karat_core::registry::{Registry, Tool, ToolField};
 use karat_tools::contract::{
@@ -9,9 +9,9 @@ use karat_tools::overlap::OverlapMap;
 use crate::context::Context;
 use crate::error::Error;
 
-/// A description that does not say when to use the tool: a person has to agree to draft from it.
+/// A description that does not say when to use the tool: a person has to confirm drafting from it.
 #[derive(Debug, Clone)]
-pub struct DescriptionDoubt {
+pub struct DescriptionWarning {
     pub tool: String,
     pub finding: ContractFinding,
     /// A description to start from.
@@ -22,7 +22,7 @@ pub struct DescriptionDoubt {
 #[derive(Debug, Clone)]
 pub struct VagueDescription {
     pub tool: String,
-    /// The place of the description in the registry.
+    /// The location of the description in the registry.
     pub place: Option<String>,
     pub findings: Vec<ContractFinding>,
     /// A description to start from.
@@ -31,11 +31,11 @@ pub struct VagueDescription {
 
 pub(super) enum DescriptionVerdict {
     Clear,
-    Doubtful(DescriptionDoubt),
+    Doubtful(DescriptionWarning),
     Vague(VagueDescription),
 }
 
-/// Checks the description against the contract; findings that prevent nothing are warnings.
+/// Checks the description against the contract. Emits findings that do not block drafting as warnings.
 pub(super) fn check_description(
     tool: &Tool,
     registry: &Registry,
@@ -43,8 +43,8 @@ pub(super) fn check_description(
     context: &Context<'_>,
 ) -> Result<DescriptionVerdict, Error> {
     if let Some(unknown) = tool.unknown(ToolField::Description) {
-        return Err(Error::invalid(format!("the description of '{}' is not known: {}", tool.name, unknown.why))
-            .hint(format!("{}: cases are drafted from a description that can be read", unknown.place)));
+        return Err(Error::invalid(format!("cannot read the description of '{}': {}", tool.name, unknown.why))
+            .hint(format!("{}: cases are drafted from the description", unknown.place)));
     }
     let mut silencer = Silencer::new(&context.settings.silence.silence);
     let is_about_tool = |finding: &ContractFinding| {
@@ -52,8 +52,8 @@ pub(super) fn check_description(
     };
     let mut findings = check_descriptions(registry, overlaps);
     findings.retain(is_about_tool);
-    // A person has looked at what is silenced.
-    findings.retain(|finding| !silencer.takes([tool.name.as_str()], SilencedRule::Contract(finding.rule)));
+    // Silenced findings were reviewed by a person.
+    findings.retain(|finding| !silencer.silences([tool.name.as_str()], SilencedRule::Contract(finding.rule)));
     let gate = |finding: &ContractFinding| finding.drafting_gate(registry);
     for finding in findings.iter().filter(|finding| gate(finding) == DraftingGate::Warn) {
         context.notices.warn(&format!("{}: {} ({})", tool.name, finding.message, finding.rule.name()));
@@ -67,7 +67,7 @@ pub(super) fn check_description(
     Ok(match findings.into_iter().next() {
         Some(finding) => {
             let corrected = corrected_description(tool, &[&finding], registry);
-            DescriptionVerdict::Doubtful(DescriptionDoubt { tool: tool.name.clone(), finding, corrected })
+            DescriptionVerdict::Doubtful(DescriptionWarning { tool: tool.name.clone(), finding, corrected })
         }
         None => DescriptionVerdict::Clear,
     })

@@ -1,4 +1,4 @@
-//! Who drafts.
+//! Selects the drafter.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use karat_core::registry::same_name;
 use karat_forge::{Draft, DraftFile, Drafter, ModelDrafter, Plan, Slot, TemplateDrafter, golden_slots, labeled_slots};
 use karat_json::text::counted;
 
-use super::material::Material;
+use super::inputs::ForgeInputs;
 use super::traces::{TraceInput, TraceSource};
 use crate::context::Context;
 use crate::context::chat_models::make_drafter_model;
@@ -16,10 +16,10 @@ use crate::context::models::{Models, is_model};
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// Where drafts come from.
+/// The source of drafts.
 pub enum DraftsRequest {
     Drafter(DrafterRequest),
-    /// A file of drafts: its name as the user would type it, and its text.
+    /// A file of drafts: its name for display, and its text.
     File {
         name: String,
         text: String,
@@ -28,15 +28,15 @@ pub enum DraftsRequest {
 
 #[derive(Default)]
 pub struct DrafterRequest {
-    /// Else traces where some are named, else a model where one is configured, else the template.
+    /// Default: traces if any are given, else a model if one is configured, else the template.
     pub kind: Option<DrafterKind>,
-    /// The model that drafts, in place of that of the settings.
+    /// The model that drafts; overrides the settings.
     pub model: Option<String>,
-    /// Traces to draft from; else those of the store.
+    /// Traces to draft from; those of the store if empty.
     pub traces: Vec<TraceInput>,
-    /// Traces of the store that began then or later.
+    /// Only traces of the store that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Traces of the store that people together find so.
+    /// Only traces of the store with this combined rating.
     pub rating: Option<Rating>,
 }
 
@@ -47,27 +47,27 @@ pub enum DrafterKind {
     Traces,
 }
 
-/// A drafter, and the drafts of a file, which are all there.
+/// A drafter, and its drafts if they come from a file.
 pub(super) struct ChosenDrafter {
     pub(super) drafter: Arc<dyn Drafter>,
     pub(super) drafted: Option<Drafted>,
 }
 
-/// The drafts of a file, and the slots that stay open.
+/// The drafts of a file, and the slots that they do not fill.
 pub(super) struct Drafted {
     pub(super) drafts: Vec<Draft>,
     pub(super) open: Vec<Slot>,
 }
 
-/// Chooses who drafts, and says so.
+/// Selects the drafter and notes the choice.
 pub(super) async fn choose_drafter(
     request: DraftsRequest,
-    material: &Material,
+    inputs: &ForgeInputs,
     context: &Context<'_>,
 ) -> Result<ChosenDrafter, Error> {
     let request = match request {
         DraftsRequest::Drafter(request) => request,
-        DraftsRequest::File { name, text } => return read_drafts(&name, &text, material, context),
+        DraftsRequest::File { name, text } => return read_drafts(&name, &text, inputs, context),
     };
     let settings = &context.settings;
     let has_model = request.model.is_some() || settings.forge.is_some();
@@ -78,14 +78,14 @@ pub(super) async fn choose_drafter(
         None => DrafterKind::Template,
     };
     if kind != DrafterKind::Traces && !request.traces.is_empty() {
-        return Err(Error::invalid("--traces is for the drafter 'traces'").hint("leave --drafter out"));
+        return Err(Error::invalid("--traces requires the drafter 'traces'").hint("remove --drafter"));
     }
     if kind != DrafterKind::Traces && (request.since.is_some() || request.rating.is_some()) {
-        return Err(Error::invalid("--since and --rating are for traces of the store").hint("give --drafter traces"));
+        return Err(Error::invalid("--since and --rating select traces of the store").hint("add --drafter traces"));
     }
     let (drafter, how) = match kind {
         DrafterKind::Template => {
-            (template(), "without a model: what takes an understanding of the tools stays open".to_owned())
+            (template(), "from templates, without a model; slots that need one remain open".to_owned())
         }
         DrafterKind::Model => {
             let drafter = model_drafter(request.model.as_deref(), context)?;
@@ -93,9 +93,9 @@ pub(super) async fn choose_drafter(
             (drafter, how)
         }
         DrafterKind::Traces => {
-            // What no trace fills is drafted as it would be without traces.
+            // Slots that no trace fills are drafted as without traces.
             let rest = if has_model { model_drafter(request.model.as_deref(), context)? } else { template() };
-            let tool = &material.brief.tool.name;
+            let tool = &inputs.brief.tool.name;
             let traces = if request.traces.is_empty() {
                 TraceSource::from_store(tool, request.since, request.rating, context).await?
             } else {
@@ -105,7 +105,7 @@ pub(super) async fn choose_drafter(
             if settings.agent_endpoints.iter().any(|endpoint| is_model(&endpoint.value, settings)) {
                 drafter = drafter.with_stubs();
             }
-            (Arc::new(drafter) as Arc<dyn Drafter>, "from traces, as far as they go".to_owned())
+            (Arc::new(drafter) as Arc<dyn Drafter>, "from traces where possible".to_owned())
         }
     };
     context.notices.note(&format!("cases are drafted {how}"));
@@ -122,9 +122,9 @@ fn model_drafter(model: Option<&str>, context: &Context<'_>) -> Result<Arc<dyn D
     Ok(Arc::new(ModelDrafter::new(model)))
 }
 
-/// Reads a file of drafts, and gives each draft a slot.
-fn read_drafts(name: &str, text: &str, material: &Material, context: &Context<'_>) -> Result<ChosenDrafter, Error> {
-    let (brief, notices) = (&material.brief, context.notices);
+/// Reads a file of drafts and assigns each draft to a slot.
+fn read_drafts(name: &str, text: &str, inputs: &ForgeInputs, context: &Context<'_>) -> Result<ChosenDrafter, Error> {
+    let (brief, notices) = (&inputs.brief, context.notices);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut file = DraftFile::read(name, text).map_err(|error| {
         Error::invalid(format!("{name}: {error}")).hint(Hint::ForgeBrief { tool: brief.tool.name.clone() })
@@ -133,17 +133,17 @@ fn read_drafts(name: &str, text: &str, material: &Material, context: &Context<'_
         let tool = &brief.tool.name;
         return Err(Error::invalid(format!("the drafts {name} are for '{other}', not for '{tool}'")));
     }
-    match file.leave_out_existing(brief) {
+    match file.remove_existing(brief) {
         0 => {}
-        count => notices.note(&format!("{} of {name} already written", counted(count, "case"))),
+        count => notices.note(&format!("skipped {} of {name} already written", counted(count, "case"))),
     }
-    let all = [golden_slots(brief), labeled_slots(brief, &Plan::of(brief))].concat();
+    let all = [golden_slots(brief), labeled_slots(brief, &Plan::new(brief))].concat();
     let (mut filled, drafter) = file.match_to(brief, &all);
-    let is_wanted = |slot: &Slot| material.tiers.includes(slot.purpose.tier());
+    let is_wanted = |slot: &Slot| inputs.tiers.includes(slot.purpose.tier());
     let count = filled.len();
     filled.retain(is_wanted);
     if filled.len() < count {
-        notices.note(&format!("{} of another tier left out", counted(count - filled.len(), "draft")));
+        notices.note(&format!("skipped {} of another tier", counted(count - filled.len(), "draft")));
     }
     let is_open = |slot: &Slot| is_wanted(slot) && filled.iter().all(|other| other.id != slot.id);
     let open: Vec<Slot> = all.into_iter().filter(is_open).collect();

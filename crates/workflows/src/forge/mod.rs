@@ -1,13 +1,13 @@
 //! Drafts golden and labeled cases for a tool, for a person to approve.
 //!
-//! [`gather`] reads what cases are made of. A [`Conversation`] drafts and decides: [`Conversation::next`] returns the next
-//! step, [`Conversation::apply`] does what a person wants, and the session is on disk after every change. A terminal, a
-//! page and a script drive the same machine.
+//! [`load_inputs`] reads the inputs. A [`Conversation`] is a state machine: [`Conversation::next`] returns the next
+//! step, [`Conversation::apply`] applies a command, and the session is saved after every change. A terminal, a page or
+//! a script can drive it.
 
 mod conversation;
 mod description;
 mod drafters;
-mod material;
+mod inputs;
 mod protocol;
 mod report;
 mod session_file;
@@ -17,17 +17,17 @@ mod verifier;
 mod writing;
 
 pub use self::conversation::Conversation;
-pub use self::description::{DescriptionDoubt, VagueDescription};
+pub use self::description::{DescriptionWarning, VagueDescription};
 pub use self::drafters::{DrafterKind, DrafterRequest, DraftsRequest};
-pub use self::material::{Gathered, Material, Tiers, ToolRequest, gather};
+pub use self::inputs::{ForgeInputs, LoadedInputs, Tiers, ToolRequest, load_inputs};
 pub use self::protocol::{Applied, Command, ConversationRequest, Event, Mode, Refusal, Step};
 pub use self::report::{
     ForgeReport, RefusedDraft, ReportedBatch, ReportedDraft, ReportedFinding, Summary, WrittenFile,
 };
-pub use self::session_file::kept_sessions;
+pub use self::session_file::saved_sessions;
 pub use self::traces::TraceInput;
-pub use self::verifier::Evidences;
+pub use self::verifier::EvidenceMap;
 
-/// How many trigger phrases a tool needs, and how many a person is asked for.
+/// Number of trigger phrases: required for a tool, and maximum to ask for.
 pub const MIN_TRIGGERS: usize = 3;
 pub const MAX_TRIGGERS: usize = 5;

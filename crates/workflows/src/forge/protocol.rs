@@ -1,6 +1,6 @@
-//! What a conversation is asked for and what it answers.
+//! Requests, commands, steps and events of a conversation.
 
-use karat_forge::session::Which;
+use karat_forge::session::CaseSelection;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,51 +11,51 @@ use crate::error::Error;
 
 pub struct ConversationRequest {
     pub drafts: DraftsRequest,
-    /// Run each draft against the agent before it is decided.
+    /// Run each draft against the agent before deciding on it.
     pub verify: bool,
     pub mode: Mode,
-    /// Go on although the description does not say when to use the tool.
+    /// Continue even if the description does not say when to use the tool.
     pub accept_description: bool,
-    /// The name that is recorded with an approval; a person is asked for it where it is not known.
+    /// The approver to record; `None` asks for the name.
     pub approver: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing is written, not even a session.
+    /// Writes nothing, not even a session.
     DryRun,
-    /// No person is asked.
+    /// Asks nothing.
     Unattended { resume: bool, restart: bool },
-    /// A person decides. A session that was left is resumed.
+    /// A person decides. Resumes a saved session.
     Attended { resume: bool, restart: bool },
 }
 
-/// What comes next.
+/// The next step of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "step")]
 pub enum Step {
-    /// The description does not say when to use the tool: proceed, or leave.
+    /// The description does not say when to use the tool: proceed or quit.
     ConfirmDescription,
-    /// This changed since the drafts of the kept session were made: proceed, or leave.
+    /// The basis of the saved session's drafts changed: proceed or quit.
     ConfirmChanges {
         changes: Vec<String>,
     },
-    /// The overlap map says nothing of the tool, which may be taken for this one.
+    /// The overlap map has no entry for the tool, which may overlap this one.
     DeclareOverlap {
         tool: String,
         reason: String,
     },
-    /// There are too few trigger phrases.
+    /// More trigger phrases are required.
     AddTriggers,
     NameApprover,
     ApprovePlan,
-    /// Slots of the batch have no drafts.
+    /// The batch has slots without drafts.
     Draft,
-    /// Drafts of the batch were not run yet.
+    /// The batch has drafts that were not run yet.
     Verify,
-    /// The batch is to be decided.
+    /// The batch awaits a decision.
     Decide,
-    /// Approved cases are to be written.
+    /// There are approved cases to write.
     Write,
     Done,
 }
@@ -63,7 +63,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "command")]
 pub enum Command {
-    /// Go on with the description, or with drafts whose basis changed.
+    /// Continue with the description, or with drafts whose basis changed.
     Proceed,
     DeclareOverlap {
         declare: bool,
@@ -79,44 +79,44 @@ pub enum Command {
     Draft,
     Verify,
     Approve {
-        which: Which,
+        which: CaseSelection,
     },
     Drop {
         numbers: Vec<usize>,
     },
-    /// Draft again, as these words say if there are any.
+    /// Draft again, with optional instructions.
     Redraft {
-        which: Which,
+        which: CaseSelection,
         words: Option<String>,
     },
-    /// Put a case in the place of a draft.
+    /// Replace a draft with a case.
     Replace {
         number: usize,
         case: Value,
     },
-    /// Write all approved cases now.
+    /// Write all approved cases.
     Write,
     Next,
     Back,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub enum Applied {
     Done,
-    /// These cannot be approved.
+    /// `refused` has the numbers of drafts that cannot be approved.
     Approved {
         refused: Vec<usize>,
     },
-    /// The drafts of these ids are new.
+    /// The drafts with these ids are new.
     Changed {
         ids: Vec<String>,
     },
     Wrote {
         files: Vec<WrittenFile>,
     },
-    /// The drafter failed; the drafts are as they were.
-    NotDrafted(Error),
+    /// The drafter failed; the drafts are unchanged.
+    DraftingFailed(Error),
     /// Nothing was done.
     Refused(Refusal),
 }
@@ -124,22 +124,22 @@ pub enum Applied {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{0}")]
-    Command(#[from] karat_forge::session::Refusal),
-    #[error("it is not the time for this command")]
+    Command(#[from] karat_forge::session::InvalidAction),
+    #[error("this command is not available in the current step")]
     OutOfTurn,
     #[error("there is no other draft")]
     NoOtherDraft,
-    #[error("only a model understands words")]
-    WordsNotUnderstood,
-    #[error("at least {MIN_TRIGGERS} are needed")]
+    #[error("only a model can follow instructions")]
+    InstructionsNotSupported,
+    #[error("at least {MIN_TRIGGERS} trigger phrases are required")]
     TooFewTriggers,
-    #[error("that one is there already")]
+    #[error("duplicate trigger phrase")]
     KnownTrigger,
     #[error("the name is empty")]
     EmptyName,
 }
 
-/// Work that takes its time.
+/// The start of a long-running operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Drafting { model: String },

@@ -1,4 +1,4 @@
-//! What came of a session.
+//! The report of a session.
 
 use std::collections::BTreeMap;
 
@@ -6,68 +6,67 @@ use karat_core::case::{Difficulty, Tier};
 use karat_core::lint::{Rule, Severity};
 use karat_core::trace::Usage;
 use karat_forge::session::{Entry, Session};
-use karat_forge::{Draft, DraftFinding, Drafter, Evidence, OpenSlot, Plan, examine_whole};
+use karat_forge::{Draft, DraftFinding, Drafter, Evidence, OpenSlot, Plan, check_coverage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::material::Material;
-use super::verifier::Evidences;
+use super::inputs::ForgeInputs;
+use super::verifier::EvidenceMap;
 use super::writing::Written;
 
-/// A report for programs, and what a person is told beside it.
+/// The machine-readable report, with details for people.
 #[derive(Debug)]
 pub struct Summary {
     pub report: ForgeReport,
-    /// What the drafter's model used, where that is known.
+    /// The usage of the drafter's model, if known.
     pub usage: Option<Usage>,
-    /// Drafts that were left out and could not have been approved by a script.
+    /// Drafts that were left out and that a script cannot approve.
     pub refused: Vec<RefusedDraft>,
-    /// How many approved cases have findings.
+    /// The number of approved cases with findings.
     pub with_findings: usize,
-    /// How many of them have a finding of each rule.
+    /// The number of approved cases with findings, by rule.
     pub findings: BTreeMap<&'static str, usize>,
-    /// There was nothing to draft, and no slot is open.
+    /// There was nothing to draft and no slot is open.
     pub is_complete: bool,
 }
 
-/// A draft with errors, or with personal data.
+/// A draft with errors or personal data.
 #[derive(Debug)]
 pub struct RefusedDraft {
     pub id: String,
     pub reasons: Vec<String>,
 }
 
-/// What was planned, drafted and written.
+/// The planned, drafted and written cases.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat forge report")]
 pub struct ForgeReport {
     pub tool: String,
-    /// The labeled cases of the tool, by the formula.
+    /// The planned labeled cases of the tool.
     pub plan: Plan,
-    /// What drafts: `template`, `model`, `traces` or `file`; none where only the plan was wanted.
+    /// The drafter: `template`, `model`, `traces` or `file`; none for a plan only.
     pub drafter: Option<String>,
-    /// The model that drafts, if one does.
+    /// The model of the drafter, if it uses one.
     pub model: Option<String>,
-    /// With `--dry-run`: what was drafted.
+    /// With `--dry-run`: all drafts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<ReportedBatch>,
-    /// What was written.
     pub files: Vec<WrittenFile>,
     /// Drafts that were not approved.
     pub left_out: Vec<ReportedDraft>,
-    /// The places for which there is no draft.
+    /// The slots without a draft.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub open: Vec<OpenSlot>,
-    /// Tools that the overlap map now declares to be taken for this one.
+    /// Tools that were added to the overlap map as overlaps of this tool.
     pub overlaps_added: Vec<String>,
-    /// What all cases together lack.
+    /// Findings about the cases as a whole.
     pub lacking: Vec<ReportedFinding>,
 }
 
-/// Drafts that belong together.
+/// Drafts that are approved together.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedBatch {
@@ -76,33 +75,33 @@ pub struct ReportedBatch {
     pub drafts: Vec<ReportedDraft>,
 }
 
-/// A draft, and what is wrong with it.
+/// A draft with its findings.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedDraft {
     pub id: String,
-    /// What it is to test, in words.
+    /// What the draft tests, for people.
     pub purpose: String,
-    /// Who or what made it, in words.
+    /// The author or drafter, for people.
     pub origin: Option<String>,
-    /// The case; none where none could be made.
+    /// The case; none if the drafter could not create one.
     pub case: Option<Value>,
     pub findings: Vec<ReportedFinding>,
-    /// Whether a person could approve it as it is.
+    /// Whether a person could approve the draft unchanged.
     pub can_be_approved: bool,
-    /// With `--verify`: what running it showed.
+    /// With `--verify`: the evidence from running the draft.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-/// Something that is wrong.
+/// A problem of a draft, or of the cases as a whole.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedFinding {
-    /// `error`: it cannot be approved so; `warning`: a person should look at it.
+    /// `error` prevents approval; `warning` needs a person's attention.
     pub severity: Severity,
     pub rule: Rule,
-    /// Where in the case, as a JSON pointer; empty for the whole of it.
+    /// The location in the case, as a JSON pointer; empty for the whole case.
     pub pointer: String,
     pub message: String,
 }
@@ -115,9 +114,9 @@ pub struct WrittenFile {
     pub tier: Tier,
     /// The ids of the cases that were added.
     pub added: Vec<String>,
-    /// How many cases the file has now.
+    /// The total number of cases in the file.
     pub total: usize,
-    /// The file was not there before.
+    /// Whether the file was created.
     pub is_new: bool,
 }
 
@@ -137,22 +136,20 @@ impl ForgeReport {
         }
     }
 
-    /// Reports a session.
     fn of_session(session: &Session, drafter: &dyn Drafter, written: Written, lacking: &[DraftFinding]) -> Self {
         Self {
             drafter: Some(drafter.name().to_owned()),
             model: drafter.model(),
             files: written.files,
             left_out: left_out(session).map(|entry| ReportedDraft::of(entry, None)).collect(),
-            open: session.open_slots().iter().map(OpenSlot::of).collect(),
+            open: session.open_slots().iter().map(OpenSlot::new).collect(),
             overlaps_added: written.overlaps,
             lacking: lacking.iter().map(ReportedFinding::of).collect(),
             ..Self::of_plan(session.plan.clone())
         }
     }
 
-    /// Adds all drafts.
-    fn with_drafts(mut self, session: &Session, evidences: &Evidences) -> Self {
+    fn with_drafts(mut self, session: &Session, evidences: &EvidenceMap) -> Self {
         let batches = session.batches().iter().map(|batch| ReportedBatch {
             tier: batch.tier,
             difficulty: batch.difficulty(),
@@ -164,15 +161,15 @@ impl ForgeReport {
 }
 
 impl Summary {
-    /// Sums a session up; lists all drafts where these are their evidences.
+    /// Summarizes a session. Lists all drafts if `evidences` is given.
     pub(super) fn of(
         session: &Session,
-        material: &Material,
+        inputs: &ForgeInputs,
         drafter: &dyn Drafter,
         written: Written,
-        evidences: Option<&Evidences>,
+        evidences: Option<&EvidenceMap>,
     ) -> Self {
-        let report = ForgeReport::of_session(session, drafter, written, &lacking(material, session));
+        let report = ForgeReport::of_session(session, drafter, written, &lacking(inputs, session));
         let report = match evidences {
             Some(evidences) => report.with_drafts(session, evidences),
             None => report,
@@ -200,9 +197,9 @@ impl Summary {
 }
 
 impl RefusedDraft {
-    /// Returns nothing where a person dropped a draft that could have been approved.
+    /// Returns `None` for a draft that could have been approved but was dropped by a person.
     fn of(entry: &Entry) -> Option<Self> {
-        if entry.draft.as_ref().is_some_and(Draft::can_be_approved) && !is_private(entry) {
+        if entry.draft.as_ref().is_some_and(Draft::can_be_approved) && !has_personal_data(entry) {
             return None;
         }
         let findings = entry.draft.iter().flat_map(|draft| &draft.findings);
@@ -213,14 +210,14 @@ impl RefusedDraft {
     }
 }
 
-/// Tells whether a draft holds personal data.
-pub(super) fn is_private(entry: &Entry) -> bool {
+/// Whether a draft has personal data.
+pub(super) fn has_personal_data(entry: &Entry) -> bool {
     let findings = entry.draft.iter().flat_map(|draft| &draft.findings);
     findings.into_iter().any(|finding| finding.rule == Rule::PersonalData)
 }
 
 fn left_out(session: &Session) -> impl Iterator<Item = &Entry> {
-    [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.left_out(tier))
+    [Tier::Golden, Tier::Labeled].into_iter().flat_map(|tier| session.dropped(tier))
 }
 
 fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
@@ -228,13 +225,13 @@ fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
     entries.filter(|entry| entry.is_approved()).filter_map(|entry| entry.draft.as_ref())
 }
 
-/// Returns what all cases together lack.
-fn lacking(material: &Material, session: &Session) -> Vec<DraftFinding> {
+/// Returns the findings about the cases as a whole.
+fn lacking(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
     let drafts: Vec<Draft> = approved(session).cloned().collect();
     if drafts.is_empty() {
         return Vec::new();
     }
-    examine_whole(&material.brief, &session.plan, &drafts)
+    check_coverage(&inputs.brief, &session.plan, &drafts)
 }
 
 impl ReportedDraft {

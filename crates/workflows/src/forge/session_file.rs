@@ -1,4 +1,4 @@
-//! Sessions on disk: each decision is saved before the next question is asked.
+//! Session files: each decision is saved before the next question.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use karat_core::regression::slug;
 use karat_forge::session::Session;
 use karat_project::replace_file;
-use karat_store::make_folder;
+use karat_store::create_data_dir;
 
 use crate::error::Error;
 use crate::hint::Hint;
@@ -18,7 +18,7 @@ pub(super) struct SessionFile {
     path: PathBuf,
     pub(super) shown: String,
     tool: String,
-    /// The system's lock, which ends with the process; none where the file system has none.
+    /// The file lock, released when the process ends; `None` if the file system does not support locks.
     _lock: Option<File>,
 }
 
@@ -26,7 +26,7 @@ fn folder(settings: &Settings) -> PathBuf {
     settings.layout.root.join(".karat").join("forge")
 }
 
-/// Returns a name that every file system takes, the same for the same tool.
+/// Returns a portable, deterministic file stem for a tool.
 fn file_stem(tool: &str) -> String {
     let slug = slug(tool);
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
@@ -42,27 +42,27 @@ impl SessionFile {
     pub(super) fn open(tool: &str, settings: &Settings) -> Result<Self, Error> {
         let folder = folder(settings);
         let fail =
-            |error: io::Error| Error::invalid(format!("cannot keep a session in {}: {error}", settings.shown(&folder)));
-        // Sessions are one person's work in progress.
-        make_folder(&folder).map_err(fail)?;
+            |error: io::Error| Error::invalid(format!("cannot save a session in {}: {error}", settings.display_path(&folder)));
+        // Creates the folder with a .gitignore: sessions are personal work in progress.
+        create_data_dir(&folder).map_err(fail)?;
         let stem = file_stem(tool);
         let lock = File::options().create(true).truncate(false).write(true).open(folder.join(format!(".{stem}.lock")));
         let lock = lock.map_err(fail)?;
         let lock = match lock.try_lock() {
             Ok(()) => Some(lock),
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::invalid(format!("another karat forge is at work on '{tool}'"))
-                    .hint("leave it there with q; what was approved is kept"));
+                return Err(Error::invalid(format!("another karat forge process is working on '{tool}'"))
+                    .hint("quit it with q; approved cases are saved"));
             }
-            // Some network file systems have no locks.
+            // Some network file systems do not support locks.
             Err(TryLockError::Error(_)) => None,
         };
         let path = folder.join(format!("{stem}.json"));
-        let shown = settings.shown(&path);
+        let shown = settings.display_path(&path);
         Ok(Self { path, shown, tool: tool.to_owned(), _lock: lock })
     }
 
-    /// Reads the session that was left, if there is one.
+    /// Reads the saved session, if there is one.
     pub(super) fn read(&self) -> Result<Option<Session>, Error> {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -70,19 +70,19 @@ impl SessionFile {
             Err(error) => return Err(Error::invalid(format!("cannot read {}: {error}", self.shown))),
         };
         let session = Session::read(&text).map_err(|error| {
-            Error::invalid(format!("the session {}: {error}", self.shown))
+            Error::invalid(format!("invalid session {}: {error}", self.shown))
                 .hint(Hint::RestartForge { tool: self.tool.clone() })
         })?;
         if session.tool != self.tool {
-            return Err(Error::invalid(format!("the session {} is of the tool '{}'", self.shown, session.tool)));
+            return Err(Error::invalid(format!("the session {} belongs to tool '{}'", self.shown, session.tool)));
         }
         Ok(Some(session))
     }
 
-    /// Saves a session whole, or leaves the file as it was.
+    /// Saves a session atomically.
     pub(super) fn save(&self, session: &Session) -> Result<(), Error> {
-        replace_file(&self.path, &session.text())
-            .map_err(|error| Error::unavailable(format!("cannot keep the session in {}: {error}", self.shown)))
+        replace_file(&self.path, &session.to_json())
+            .map_err(|error| Error::unavailable(format!("cannot save the session in {}: {error}", self.shown)))
     }
 
     pub(super) fn remove(&self) -> Result<(), Error> {
@@ -95,12 +95,12 @@ impl SessionFile {
     }
 
     pub(super) fn resume_hint(&self) -> Hint {
-        Hint::ResumeKeptForge { tool: self.tool.clone(), file: self.shown.clone() }
+        Hint::ResumeSavedForge { tool: self.tool.clone(), file: self.shown.clone() }
     }
 }
 
-/// Reads the sessions that were left.
-pub fn kept_sessions(settings: &Settings) -> Vec<Session> {
+/// Reads all saved sessions; skips unreadable ones.
+pub fn saved_sessions(settings: &Settings) -> Vec<Session> {
     let entries = std::fs::read_dir(folder(settings)).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();

@@ -1,19 +1,19 @@
-//! Decides without a person: for scripts.
+//! Runs a conversation without a person, for scripts.
 
-use karat_forge::session::{Entry, Session, Which};
+use karat_forge::session::{Entry, Session, CaseSelection};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;
 use super::protocol::{Applied, Command, Event, Mode, Step};
-use super::report::is_private;
+use super::report::has_personal_data;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventSink;
 
 impl Conversation<'_> {
-    /// Approves all drafts that can be approved and drops the others, until everything is written. `observe` sees the
-    /// conversation before each step.
+    /// Approves all drafts that can be approved and drops the others, until everything is written. `observe` is called
+    /// before each step.
     ///
-    /// A session in which nothing is approved yet is not kept when this fails.
+    /// On failure, a session without approved drafts is discarded.
     pub async fn run_unattended(
         &mut self,
         observe: &mut dyn FnMut(&Self, &Step),
@@ -44,15 +44,15 @@ impl Conversation<'_> {
                 Step::Draft => Command::Draft,
                 Step::Verify => Command::Verify,
                 Step::Write => Command::Write,
-                Step::Decide => match self.private_numbers() {
-                    numbers if numbers.is_empty() => Command::Approve { which: Which::All },
+                Step::Decide => match self.numbers_with_personal_data() {
+                    numbers if numbers.is_empty() => Command::Approve { which: CaseSelection::All },
                     numbers => Command::Drop { numbers },
                 },
                 Step::ConfirmDescription
                 | Step::ConfirmChanges { .. }
                 | Step::DeclareOverlap { .. }
                 | Step::AddTriggers
-                | Step::NameApprover => return Err(Error::invalid("a person has to be asked")),
+                | Step::NameApprover => return Err(Error::invalid("this step needs a person's answer")),
             };
             self.apply_or_fail(command, events, cancel).await?;
         }
@@ -71,20 +71,20 @@ impl Conversation<'_> {
             applied = self.apply(Command::Drop { numbers: refused.clone() }, events, cancel).await?;
         }
         match applied {
-            Applied::NotDrafted(error) => Err(error),
+            Applied::DraftingFailed(error) => Err(error),
             Applied::Refused(refusal) => Err(Error::no_verdict(refusal.to_string())),
             _ => Ok(()),
         }
     }
 
-    /// Returns the numbers of undecided drafts that hold personal data, which need a person's word where they are written.
-    fn private_numbers(&self) -> Vec<usize> {
+    /// Returns the numbers of undecided drafts with personal data: writing them needs a person's approval.
+    fn numbers_with_personal_data(&self) -> Vec<usize> {
         if self.mode == Mode::DryRun {
             return Vec::new();
         }
         let batch = self.session().and_then(Session::batch);
         let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
-        let is_meant = |entry: &Entry| entry.is_undecided() && is_private(entry);
-        (1..).zip(entries).filter(|(_, entry)| is_meant(entry)).map(|(number, _)| number).collect()
+        let is_affected = |entry: &Entry| entry.is_undecided() && has_personal_data(entry);
+        (1..).zip(entries).filter(|(_, entry)| is_affected(entry)).map(|(number, _)| number).collect()
     }
 }

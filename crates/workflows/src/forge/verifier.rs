@@ -10,25 +10,25 @@ use karat_core::port::Agent;
 use karat_core::result::CaseResult;
 use karat_core::staleness::CurrentTool;
 use karat_forge::session::Session;
-use karat_forge::{Evidence, Slot, examine, proof_of_run, weigh};
+use karat_forge::{Evidence, Slot, check_draft, proof_values, assess_run};
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::material::Material;
+use super::inputs::ForgeInputs;
 use crate::context::Context;
 use crate::context::agents::make_agents;
 use crate::context::models::Models;
 use crate::context::tools::{Tools, read_tools};
 use crate::error::Error;
 
-/// What running the drafts showed, by their ids.
-pub type Evidences = BTreeMap<String, Evidence>;
+/// The evidence from running drafts, by draft id.
+pub type EvidenceMap = BTreeMap<String, Evidence>;
 
 /// The agent that drafts are run against.
 pub(super) struct Verifier {
     agent: Arc<dyn Agent>,
-    /// Servers that run the agent's tools end with this.
+    /// Keeps the servers of the agent's tools running.
     _tools: Tools,
 }
 
@@ -40,8 +40,8 @@ impl Verifier {
         let mut models = Models::new(settings, false);
         let agents = make_agents(&mut models, settings, &tools, context.notices)?;
         let [agent] = agents.as_slice() else {
-            return Err(Error::invalid("drafts are verified with one agent, and 'matrix' names several")
-                .hint("name one with --agent-endpoint"));
+            return Err(Error::invalid("verifying drafts requires one agent, but 'matrix' has several")
+                .hint("choose one with --agent-endpoint"));
         };
         Ok(Self { agent: Arc::clone(agent), _tools: tools })
     }
@@ -50,43 +50,43 @@ impl Verifier {
         self.agent.identity()
     }
 
-    /// Runs drafts. A golden draft that passes and lacks proof gets values from what the agent answered.
+    /// Runs drafts. A golden draft that passes but lacks proof gets values from the agent's response.
     pub(super) async fn verify(
         &self,
         drafts: Vec<(Slot, Case)>,
         session: &mut Session,
-        material: &Material,
-        evidences: &mut Evidences,
+        inputs: &ForgeInputs,
+        evidences: &mut EvidenceMap,
         context: &Context<'_>,
     ) {
         let cases: Vec<Case> = drafts.iter().map(|(_, case)| case.clone()).collect();
-        let mut results = self.run(material, cases, context).await;
+        let mut results = self.run(inputs, cases, context).await;
         for (index, (slot, case)) in drafts.iter().enumerate() {
             let evidence = match results.remove(&index) {
                 Some(result) => {
-                    let evidence = weigh(&material.brief.tool.name, slot, case, &result);
+                    let evidence = assess_run(&inputs.brief.tool.name, slot, case, &result);
                     if evidence == Evidence::Passed {
-                        add_proof(session, material, slot, case, &result);
+                        add_proof(session, inputs, slot, case, &result);
                     }
                     evidence
                 }
-                None => Evidence::Errored { why: "it was not run".to_owned() },
+                None => Evidence::Errored { why: "the draft was not run".to_owned() },
             };
             evidences.insert(slot.id.clone(), evidence);
         }
     }
 
-    /// Returns the results by the cases' places.
+    /// Returns the results by the index of the case.
     async fn run(
         &self,
-        material: &Material,
+        inputs: &ForgeInputs,
         cases: Vec<Case>,
         context: &Context<'_>,
     ) -> BTreeMap<usize, Arc<CaseResult>> {
         let settings = &context.settings;
-        let tool_name = material.brief.tool.name.clone();
+        let tool_name = inputs.brief.tool.name.clone();
         let file = EvalFile { metadata: None, tier: Tier::Unknown, tool_name, hash: String::new(), cases };
-        let current = CurrentTool::of(&file, Some(&material.brief.registry));
+        let current = CurrentTool::find(&file, Some(&inputs.brief.registry));
         let path = "drafts".to_owned();
         let suite = SuitePlan { project_path: path.clone(), path, agent: 0, file, current, baseline: None };
         let plan = Plan {
@@ -99,8 +99,8 @@ impl Verifier {
             strictness: Strictness { all_failures: true, fail_vacuous: false },
             fail_fast: false,
             gates: None,
-            tokens: material.brief.sources.clone(),
-            registry: Some(material.brief.registry.clone()),
+            tokens: inputs.brief.sources.clone(),
+            registry: Some(inputs.brief.registry.clone()),
             tokenizer: settings.tokenizer,
             redactor: settings.redactor.clone(),
             functions: None,
@@ -120,8 +120,8 @@ impl Verifier {
     }
 }
 
-/// Gives a draft that the agent passed proof values from the agent's answer, where it has too few.
-fn add_proof(session: &mut Session, material: &Material, slot: &Slot, case: &Case, result: &CaseResult) {
+/// Adds proof values from the agent's response to a draft that passed without them.
+fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) {
     let expect = &case.expect;
     let is_golden =
         slot.purpose.tier() == Tier::Golden && expect.tools_called.as_ref().is_some_and(|tools| !tools.is_empty());
@@ -129,13 +129,13 @@ fn add_proof(session: &mut Session, material: &Material, slot: &Slot, case: &Cas
         return;
     }
     let details = &result.details;
-    let proof = proof_of_run(&material.brief, &case.input.message, &details.tool_calls, &details.response);
-    let others = session.others(&material.brief, std::slice::from_ref(slot));
+    let proof = proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response);
+    let others = session.others(&inputs.brief, std::slice::from_ref(slot));
     session.amend(&slot.id, |case| {
         if !proof.is_empty() {
             case["expect"]["responseContains"] = json!(proof);
         }
-        examine(&material.brief, slot, case, &others)
+        check_draft(&inputs.brief, slot, case, &others)
     });
 }
 

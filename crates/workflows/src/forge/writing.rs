@@ -1,22 +1,22 @@
-//! Writes approved cases: the overlap map first, so that eval files name the map as it is then.
+//! Writes approved cases. Updates the overlap map first, so that eval files record its new version.
 
 use std::io;
 use std::path::Path;
 
 use karat_core::case::Tier;
-use karat_forge::file::{FileError, Heading, forged};
+use karat_forge::file::{FileError, FileHeader, merge_cases};
 use karat_forge::session::Session;
 use karat_json::InvalidFile;
 use karat_project::replace_file;
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 use serde_json::Value;
 
-use super::material::Material;
+use super::inputs::ForgeInputs;
 use super::report::WrittenFile;
 use crate::context::Context;
 use crate::error::Error;
 
-/// What a session wrote.
+/// The files and overlaps that a session wrote.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) files: Vec<WrittenFile>,
@@ -24,11 +24,11 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// Adds the approved cases of a tier to the tool's file. Cases that are there already are not added again.
+    /// Adds the approved cases of a tier to the tool's file. Skips existing cases.
     pub(super) fn write(
         &mut self,
         session: &Session,
-        material: &Material,
+        inputs: &ForgeInputs,
         tier: Tier,
         context: &Context<'_>,
     ) -> Result<(), Error> {
@@ -38,18 +38,18 @@ impl Written {
         if cases.is_empty() {
             return Ok(());
         }
-        let path = material.file(tier);
-        let shown = context.settings.shown(path);
+        let path = inputs.file(tier);
+        let shown = context.settings.display_path(path);
         let existing = read_existing(path, &shown)?;
-        let heading = Heading {
-            tool: &material.brief.tool,
+        let header = FileHeader {
+            tool: &inputs.brief.tool,
             tier,
-            registry_size: material.registry_size,
+            registry_size: inputs.registry_size,
             overlap_map_version: overlap_map_version(context)?,
             generated_at: context.clock.now().to_string(),
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let file = forged(existing.as_deref(), &name, &heading, &cases, &session.approvals(tier)).map_err(|error| {
+        let file = merge_cases(existing.as_deref(), &name, &header, &cases, &session.approvals(tier)).map_err(|error| {
             match (error, &existing) {
                 (FileError::Invalid(invalid), Some(bytes)) => {
                     Error::invalid_files(vec![InvalidFile::new(&shown, bytes, invalid.findings)])
@@ -61,7 +61,7 @@ impl Written {
             replace(path, &shown, &file.text)?;
         }
         for (from, to) in &file.renumbered {
-            context.notices.note(&format!("{from} was taken in the meantime: the case is {to}"));
+            context.notices.note(&format!("the id {from} is already in use: the case is now {to}"));
         }
         for remark in &file.remarks {
             context.notices.warn(&format!("{shown}: {remark}"));
@@ -72,13 +72,13 @@ impl Written {
     }
 }
 
-/// Adds the declared neighbours to the overlap map; returns those that it did not have.
+/// Adds the declared overlaps to the overlap map. Returns the new ones.
 fn declare_overlaps(session: &Session, context: &Context<'_>) -> Result<Vec<String>, Error> {
     if session.declared.is_empty() {
         return Ok(Vec::new());
     }
     let path = &context.settings.overlap_map.path;
-    let shown = context.settings.shown(path);
+    let shown = context.settings.display_path(path);
     let bytes = read_existing(path, &shown)?;
     let opened = bytes.as_deref().map_or_else(|| Ok(OverlapEditor::empty()), OverlapEditor::open);
     let edit = |mut editor: OverlapEditor| -> Result<OverlapEditor, OverlapEditError> {
@@ -104,7 +104,7 @@ fn declare_overlaps(session: &Session, context: &Context<'_>) -> Result<Vec<Stri
 
 fn overlap_map_version(context: &Context<'_>) -> Result<Option<String>, Error> {
     let path = &context.settings.overlap_map.path;
-    let bytes = read_existing(path, &context.settings.shown(path))?;
+    let bytes = read_existing(path, &context.settings.display_path(path))?;
     Ok(bytes.and_then(|bytes| OverlapMap::read(&bytes).ok()).map(|map| map.version))
 }
 

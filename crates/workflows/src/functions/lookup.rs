@@ -1,4 +1,4 @@
-//! Eval functions that arguments name: by their files, or by their names in the project.
+//! Finds the eval functions of arguments: by file, or by name in the project.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,20 +13,20 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::settings::Settings;
 
-/// A valid eval function, and where it is.
+/// A valid eval function and its file.
 pub struct LoadedFunction {
     pub path: PathBuf,
-    /// The path as the user would type it.
+    /// The path for display.
     pub shown: String,
     pub function: Arc<Function>,
 }
 
-/// A file that an argument names.
+/// A file that an argument refers to.
 pub struct FoundFile {
     pub path: PathBuf,
-    /// The path as the user would type it.
+    /// The path for display.
     pub shown: String,
-    /// The file, or why it cannot be read.
+    /// The file, or the error if it cannot be read.
     pub file: Result<FunctionFile, Error>,
 }
 
@@ -36,20 +36,20 @@ impl From<FunctionFile> for FoundFile {
     }
 }
 
-/// Tells whether an argument is written as only a path is.
-pub fn is_written_as_path(argument: &str) -> bool {
-    let has_ending = Path::new(argument).extension().is_some();
-    has_ending || argument.contains(['/', std::path::MAIN_SEPARATOR]) || matches!(argument, "." | "..")
+/// Whether an argument can only be a path, not a name.
+pub fn looks_like_path(argument: &str) -> bool {
+    let has_extension = Path::new(argument).extension().is_some();
+    has_extension || argument.contains(['/', std::path::MAIN_SEPARATOR]) || matches!(argument, "." | "..")
 }
 
-/// Returns the paths among arguments, by which a project is found.
-pub fn paths_among(arguments: &[String], here: &Path) -> Vec<PathBuf> {
-    let is_path = |argument: &&String| is_written_as_path(argument) || here.join(argument).exists();
+/// Returns the arguments that are paths, to find the project.
+pub fn path_arguments(arguments: &[String], current_dir: &Path) -> Vec<PathBuf> {
+    let is_path = |argument: &&String| looks_like_path(argument) || current_dir.join(argument).exists();
     arguments.iter().filter(is_path).map(PathBuf::from).collect()
 }
 
-/// Reads all functions that are named, in order, each once; without a name, all of the project. Where any is invalid, the
-/// error has the findings of all.
+/// Loads the functions of the arguments, in order, each once; all functions of the project without arguments. The error
+/// has the findings of all invalid files.
 pub fn load_functions(arguments: &[String], settings: &Settings) -> Result<Vec<LoadedFunction>, Error> {
     let mut functions = Vec::new();
     let mut invalid: Vec<InvalidFile> = Vec::new();
@@ -65,14 +65,14 @@ pub fn load_functions(arguments: &[String], settings: &Settings) -> Result<Vec<L
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     for LoadedFunction { shown, function, .. } in &functions {
         if let Some(other) = names.insert(&function.name, shown) {
-            let message = format!("there are two functions '{}': in {other} and in {shown}", function.name);
-            return Err(Error::invalid(message).hint("give one of them another name"));
+            let message = format!("duplicate function '{}' in {other} and {shown}", function.name);
+            return Err(Error::invalid(message).hint("rename one of them"));
         }
     }
     Ok(functions)
 }
 
-/// Finds the files that are named, in order, each once; without a name, all functions of the project.
+/// Finds the files of the arguments, in order, each once; all functions of the project without arguments.
 pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<Vec<FoundFile>, Error> {
     if arguments.is_empty() {
         return Ok(find_functions(settings)?.files.into_iter().map(FoundFile::from).collect());
@@ -88,57 +88,58 @@ pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<
     Ok(all)
 }
 
-/// A name of the project ranks above a file or a folder that happens to be called so; `./` says that a path is meant.
+/// Finds the files of an argument. The name of a function takes precedence over a file or folder of the same name; `./`
+/// marks a path.
 fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<FoundFile>, Error> {
-    let path = settings.layout.here.join(argument);
-    if is_written_as_path(argument) {
-        return at_path(path, settings);
+    let path = settings.layout.current_dir.join(argument);
+    if looks_like_path(argument) {
+        return find_at_path(path, settings);
     }
-    match by_name(argument, settings) {
-        Err(_) if path.exists() => at_path(path, settings),
+    match find_by_name(argument, settings) {
+        Err(_) if path.exists() => find_at_path(path, settings),
         found => found.map(|files| files.into_iter().map(FoundFile::from).collect()),
     }
 }
 
 /// The error of a project without functions.
 pub fn no_functions(settings: &Settings) -> Error {
-    let folder = settings.shown(&settings.eval_functions.path);
+    let folder = settings.display_path(&settings.eval_functions.path);
     Error::nothing_selected(format!("there are no eval functions in {folder}")).hint(Hint::NewEval)
 }
 
-/// Returns a file, or those of a folder that hold functions.
-fn at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Error> {
+/// Returns a file, or the function files of a folder.
+fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Error> {
     if !path.is_dir() {
-        return Ok(vec![read_named(path, settings)]);
+        return Ok(vec![read_file(path, settings)]);
     }
-    let shown = settings.shown(&path);
+    let shown = settings.display_path(&path);
     let paths = function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {shown}: {error}")))?;
     if paths.is_empty() {
         return Err(Error::nothing_selected(format!("there are no Python files in {shown}"))
-            .hint("eval functions are files that end in .py and do not begin with _ or ."));
+            .hint("eval functions are .py files whose names do not start with _ or ."));
     }
-    Ok(paths.into_iter().map(|path| read_named(path, settings)).collect())
+    Ok(paths.into_iter().map(|path| read_file(path, settings)).collect())
 }
 
-fn read_named(path: PathBuf, settings: &Settings) -> FoundFile {
-    let shown = settings.shown(&path);
-    let file = check_kind(&path, &shown, settings).and_then(|()| FunctionFile::read(path.clone(), shown.clone()));
+fn read_file(path: PathBuf, settings: &Settings) -> FoundFile {
+    let shown = settings.display_path(&path);
+    let file = check_file(&path, &shown, settings).and_then(|()| FunctionFile::read(path.clone(), shown.clone()));
     FoundFile { path, shown, file }
 }
 
-/// Fails for a file that cannot hold a function: it is of another kind, or does not exist.
-fn check_kind(path: &Path, shown: &str, settings: &Settings) -> Result<(), Error> {
+/// Fails if a file does not exist or is not a Python file.
+fn check_file(path: &Path, shown: &str, settings: &Settings) -> Result<(), Error> {
     match path.metadata() {
-        Ok(_) if path.extension().is_some_and(|ending| ending != "py") => {
+        Ok(_) if path.extension().is_some_and(|extension| extension != "py") => {
             let error = Error::invalid(format!("{shown} is not a Python file"));
             Err(match shown.strip_suffix(".cases.jsonl") {
                 Some(function) => error.hint(Hint::TestEval { file: format!("{function}.py") }),
-                None => error.hint("eval functions are files that end in .py; traces go behind --traces"),
+                None => error.hint("eval functions are .py files; pass traces with --traces"),
             })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let error = Error::not_found(format!("cannot read {shown}: {error}"));
-            Err(match near_file(path, settings) {
+            Err(match nearest_file(path, settings) {
                 Some(near) => error.hint(format!("did you mean '{near}'?")),
                 None => error,
             })
@@ -147,18 +148,18 @@ fn check_kind(path: &Path, shown: &str, settings: &Settings) -> Result<(), Error
     }
 }
 
-/// Returns the function's file that was probably meant: beside the missing one, or in the project.
-fn near_file(path: &Path, settings: &Settings) -> Option<String> {
+/// Suggests a function file with a similar name, in the same folder or in the project.
+fn nearest_file(path: &Path, settings: &Settings) -> Option<String> {
     let folders = [path.parent()?, &settings.eval_functions.path];
     let files: Vec<PathBuf> = folders.iter().filter_map(|folder| function_paths(folder).ok()).flatten().collect();
     let names: Vec<&str> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
     let near = nearest(path.file_name()?.to_str()?, &names)?;
     let file = files.iter().find(|file| file.file_name().is_some_and(|name| name == near))?;
-    Some(settings.shown(file))
+    Some(settings.display_path(file))
 }
 
-/// Returns the project's function of a name, with or without its `eval_`; else all invalid files that should hold it.
-fn by_name(name: &str, settings: &Settings) -> Result<Vec<FunctionFile>, Error> {
+/// Returns the project's function with this name, with or without `eval_`, or all invalid files that may define it.
+fn find_by_name(name: &str, settings: &Settings) -> Result<Vec<FunctionFile>, Error> {
     let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
     let project = find_functions(settings)?;
     if !project.has(&wanted) {
@@ -166,8 +167,8 @@ fn by_name(name: &str, settings: &Settings) -> Result<Vec<FunctionFile>, Error> 
         return Err(Error::not_found(message).hint(hint));
     }
     let is_valid = project.get(&wanted).is_some();
-    let is_meant = |file: &FunctionFile| file.defines(&wanted) && file.function.is_ok() == is_valid;
-    Ok(project.files.into_iter().filter(is_meant).collect())
+    let is_match = |file: &FunctionFile| file.defines(&wanted) && file.function.is_ok() == is_valid;
+    Ok(project.files.into_iter().filter(is_match).collect())
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {

@@ -1,11 +1,11 @@
-//! Python eval functions on disk: those of the project, those that arguments name, and those that cases name.
+//! Finds and loads Python eval functions: those of the project, of arguments and of cases.
 
 mod cases;
 mod lookup;
 mod project;
 
-pub use cases::{names_of, pointer_to_cases, start_functions};
+pub use cases::{eval_names, cases_pointer, start_functions};
 pub use lookup::{
-    FoundFile, LoadedFunction, find_function_files, is_written_as_path, load_functions, no_functions, paths_among,
+    FoundFile, LoadedFunction, find_function_files, looks_like_path, load_functions, no_functions, path_arguments,
 };
 pub use project::{FunctionFile, ProjectFunctions, find_functions};

@@ -1,39 +1,38 @@
 //! Remembers how far a server was read.
 //!
-//! A file beside the store, for one server, one project and one store. Without it everything is read again, which changes
-//! nothing.
+//! The cursor is a file next to the store, for one server, project and store. Without it all traces are read again,
+//! which does not change the store.
 
 use std::path::PathBuf;
 
 use jiff::Timestamp;
 use karat_json::hash::short_hash;
 use karat_project::replace_file;
-use karat_store::{Location, make_folder};
+use karat_store::{Location, create_data_dir};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// What is remembered, and where.
 #[derive(Debug)]
 pub(super) struct Cursor {
     path: PathBuf,
-    mark: Mark,
+    state: CursorState,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct CursorState {
     url: String,
-    /// From when on it was read; null: from the beginning.
+    /// The start of the range that was read; null for all traces.
     since: Option<Timestamp>,
-    /// All traces that began in between are in the store.
+    /// The end of the range: all traces that started in it are in the store.
     seen_until: Option<Timestamp>,
-    /// One of them: a store that does not have it is another one.
+    /// A trace of the range, to detect that the store was replaced.
     last_trace: Option<String>,
 }
 
 impl Cursor {
-    /// Reads what is remembered of a server. A file that cannot be read is as good as none.
+    /// Reads the cursor of a server. Ignores an unreadable file.
     pub(super) fn open(url: &str, public_key: &str, settings: &Settings) -> Self {
         let (folder, store) = match &settings.store {
             Location::File(path) => (path.parent().map(PathBuf::from), path.to_string_lossy().into_owned()),
@@ -42,41 +41,41 @@ impl Cursor {
         let folder = folder.unwrap_or_else(|| settings.layout.root.join(".karat"));
         let hash = short_hash(format!("{url}\n{public_key}\n{store}").as_bytes());
         let path = folder.join(format!("langfuse-{hash}.json"));
-        let mark = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Self { path, mark: Mark { url: url.to_owned(), ..mark.unwrap_or_default() } }
+        let state = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Self { path, state: CursorState { url: url.to_owned(), ..state.unwrap_or_default() } }
     }
 
-    /// Returns until when all is there, where what is asked for now begins within that; no time is before all times.
+    /// Returns the end of the range that was read, if `since` is within it. `None` sorts before all times.
     pub(super) fn seen_until(&self, since: Option<Timestamp>) -> Option<Timestamp> {
-        let seen_until = self.mark.seen_until?;
-        (self.mark.since <= since && since <= Some(seen_until)).then_some(seen_until)
+        let seen_until = self.state.seen_until?;
+        (self.state.since <= since && since <= Some(seen_until)).then_some(seen_until)
     }
 
     pub(super) fn last_trace(&self) -> Option<&str> {
-        self.mark.last_trace.as_deref()
+        self.state.last_trace.as_deref()
     }
 
-    /// Remembers that all traces are there that began from `since` until `seen_until`.
+    /// Records that all traces that started from `since` until `seen_until` are stored.
     pub(super) fn advance(
         &mut self,
         since: Option<Timestamp>,
         seen_until: Timestamp,
         last_trace: Option<String>,
     ) -> Result<(), Error> {
-        let goes_on = self.seen_until(since).is_some();
-        let mark = Mark {
-            url: self.mark.url.clone(),
-            since: if goes_on { self.mark.since } else { since },
-            seen_until: if goes_on { self.mark.seen_until.max(Some(seen_until)) } else { Some(seen_until) },
-            last_trace: last_trace.or_else(|| self.mark.last_trace.take()),
+        let extends_range = self.seen_until(since).is_some();
+        let state = CursorState {
+            url: self.state.url.clone(),
+            since: if extends_range { self.state.since } else { since },
+            seen_until: if extends_range { self.state.seen_until.max(Some(seen_until)) } else { Some(seen_until) },
+            last_trace: last_trace.or_else(|| self.state.last_trace.take()),
         };
-        self.mark = mark;
+        self.state = state;
         let failed = |error: std::io::Error| {
-            Error::unavailable(format!("cannot note in {} how far it is: {error}", self.path.display()))
+            Error::unavailable(format!("cannot save the import progress to {}: {error}", self.path.display()))
         };
-        let text = serde_json::to_string_pretty(&self.mark).map_err(|error| Error::unavailable(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&self.state).map_err(|error| Error::unavailable(error.to_string()))?;
         if let Some(folder) = self.path.parent() {
-            make_folder(folder).map_err(failed)?;
+            create_data_dir(folder).map_err(failed)?;
         }
         replace_file(&self.path, &format!("{text}\n")).map_err(failed)
     }
@@ -87,25 +86,25 @@ mod tests {
     use super::*;
 
     fn time(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("a time")
+        Timestamp::from_second(second).expect("valid time")
     }
 
     #[test]
-    fn what_was_read_is_not_read_again_unless_more_is_asked_for() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn resumes_only_within_the_range_that_was_read() {
+        let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("sub/langfuse.json");
-        let mut cursor = Cursor { path: path.clone(), mark: Mark::default() };
+        let mut cursor = Cursor { path: path.clone(), state: CursorState::default() };
         assert_eq!(cursor.seen_until(None), None);
         cursor.advance(Some(time(10)), time(20), Some("t".to_owned())).expect("written");
         cursor.advance(Some(time(12)), time(15), None).expect("written");
         assert_eq!((cursor.seen_until(Some(time(10))), cursor.last_trace()), (Some(time(20)), Some("t")));
         assert_eq!(cursor.seen_until(Some(time(11))), Some(time(20)));
-        // What came before was never read, and between then and later is a gap.
+        // Earlier traces were never read; a later start would leave a gap.
         assert_eq!((cursor.seen_until(Some(time(9))), cursor.seen_until(None)), (None, None));
         assert_eq!(cursor.seen_until(Some(time(21))), None);
         cursor.advance(None, time(5), None).expect("written");
         assert_eq!(cursor.seen_until(None), Some(time(5)));
-        let kept: Mark = serde_json::from_slice(&std::fs::read(path).expect("there")).expect("a mark");
-        assert_eq!(kept, cursor.mark);
+        let bytes = std::fs::read(path).expect("file exists");
+        assert_eq!(serde_json::from_slice::<CursorState>(&bytes).expect("valid state"), cursor.state);
     }
 }

@@ -1,4 +1,4 @@
-//! Imports traces of other programs into the store: out of files, or from a Langfuse server.
+//! Imports traces into the store, from files or a Langfuse server.
 
 mod cursor;
 mod reader;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use karat_core::port::StoreError;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
 use karat_store::{Location, Store};
-use karat_traces::{Kind, Piece};
+use karat_traces::{TraceFormat, Piece};
 use tokio_util::sync::CancellationToken;
 
 use self::reader::{Content, FileReader};
@@ -26,52 +26,51 @@ use crate::event::EventSink;
 use crate::ingest::{Ingest, Ingested, Totals};
 use crate::trace_filter::source_kind;
 
-/// How much memory pieces take that wait to be written together.
+/// Maximum estimated memory of a batch.
 const MAX_BATCH_BYTES: usize = 16 << 20;
 
-/// How many characters of a trace's id a report shows.
-const MAX_SHOWN_ID: usize = 60;
+/// Maximum length of a trace id in a report, in characters.
+const MAX_ID_LENGTH: usize = 60;
 
 pub struct Request {
     pub origin: Origin,
-    /// The name of the kind of source; found out by the content where none is given.
+    /// The name of the source format; detected from the content by default.
     pub kind: Option<String>,
-    /// Also import the ratings that the source has of people.
+    /// Also import ratings.
     pub feedback: bool,
-    /// Read everything, and store nothing.
+    /// Read everything, but store nothing.
     pub dry_run: bool,
 }
 
 pub enum Origin {
-    /// Files and folders; `-` is `stdin`.
+    /// Files and folders; `-` reads `stdin`.
     Files { paths: Vec<PathBuf>, stdin: Box<dyn Read + Send> },
     Server {
         url: String,
-        /// Only traces that began then or later, in words.
+        /// Only traces that started at this time or later, as the user gave it.
         since: Option<String>,
     },
 }
 
 pub enum Event {
-    /// The store is open, and reading begins: the size of all files, where it is known, and whether stdin is among them.
+    /// The store is open and reading starts. `bytes` is the size of all files, if known.
     Opened { bytes: Option<u64>, reads_stdin: bool },
-    /// A batch is in the store: how many traces there are by now, how many pieces were refused, and how many bytes were
-    /// read.
+    /// A batch was stored. Has the totals so far: traces, refused pieces and bytes read.
     Progress { traces: usize, refused: usize, bytes: u64 },
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
     pub report: ImportReport,
     pub files_without_traces: Vec<String>,
-    /// Why the import ended early, or that there was nothing to import.
+    /// The error if the import ended early or there was nothing to import.
     pub error: Option<Error>,
 }
 
-/// Imports what there is, until its end or until it is cancelled; what was read by then is stored.
+/// Imports all traces, or stores what was read until it was cancelled.
 ///
-/// Fails where nothing was imported or refused before the error.
+/// Returns `Err` only if nothing was imported or refused before the error.
 pub async fn import_traces(
     request: Request,
     context: &Context<'_>,
@@ -81,9 +80,9 @@ pub async fn import_traces(
     let Request { origin, kind, feedback, dry_run } = request;
     let kind = kind.as_deref().map(source_kind).transpose()?;
     let source = Source::find(origin, kind, dry_run, context)?;
-    // A dry run writes to a store that is thrown away.
+    // A dry run writes to a temporary store.
     let folder = dry_run.then(tempfile::tempdir).transpose();
-    let folder = folder.map_err(|error| Error::unavailable(format!("cannot make a temporary folder: {error}")))?;
+    let folder = folder.map_err(|error| Error::unavailable(format!("cannot create a temporary folder: {error}")))?;
     let opening = async {
         match &folder {
             Some(folder) => Ok(Store::open(&Location::File(folder.path().join("dry.db"))).await?),
@@ -115,21 +114,21 @@ pub async fn import_traces(
     ended
 }
 
-/// Where traces are read from.
+/// The source of the traces.
 enum Source {
     Files { files: TraceFiles, stdin: Box<dyn Read + Send> },
     Server(Box<Server>),
 }
 
 impl Source {
-    fn find(origin: Origin, kind: Option<Kind>, dry_run: bool, context: &Context<'_>) -> Result<Self, Error> {
+    fn find(origin: Origin, kind: Option<TraceFormat>, dry_run: bool, context: &Context<'_>) -> Result<Self, Error> {
         match origin {
             Origin::Server { url, since } => {
                 let since = since.as_deref();
                 Ok(Self::Server(Box::new(Server::new(&url, kind, since, dry_run, context)?)))
             }
             Origin::Files { paths, stdin } => {
-                let files = TraceFiles::find(&paths, &context.surroundings.current_dir)?;
+                let files = TraceFiles::find(&paths, &context.process_env.current_dir)?;
                 let source = Self::Files { files, stdin };
                 match &source {
                     Self::Files { files, .. } if files.files.is_empty() && files.unreadable.is_empty() => {
@@ -153,11 +152,11 @@ impl Source {
             Self::Server(server) => Error::nothing_selected(format!("there are no new traces at {}", server.url)),
             Self::Files { files, .. } => {
                 let error = Error::nothing_selected("there are no traces");
-                match files.passed_over.as_slice() {
-                    [] => error.hint("files hold traces in JSON, JSON lines or OpenTelemetry's protobuf"),
+                match files.skipped.as_slice() {
+                    [] => error.hint("traces are read from JSON, JSON lines or OpenTelemetry protobuf files"),
                     [first, ..] => error.hint(format!(
-                        "of folders only .json, .jsonl, .ndjson, .pb and .binpb are read; {first} was passed over: name \
-                         files to have them read whatever their names are"
+                        "in folders only .json, .jsonl, .ndjson, .pb and .binpb files are read; {first} was skipped: \
+                         pass a file's path to read it whatever its extension"
                     )),
                 }
             }
@@ -165,7 +164,7 @@ impl Source {
     }
 }
 
-/// A piece, and which of the files it came from.
+/// A piece and the index of its file.
 #[derive(Clone)]
 struct FilePiece {
     file: usize,
@@ -180,13 +179,13 @@ impl FilePiece {
         }
     }
 
-    /// Estimates the memory that a piece takes.
+    /// Estimates the memory of a piece.
     fn bytes(&self) -> usize {
-        /// A span with its attributes, roughly.
-        const SPAN: usize = 4096;
+        /// Rough size of a span with its attributes.
+        const SPAN_BYTES: usize = 4096;
         match &self.piece {
             Piece::Whole(whole) => whole.document.len() + whole.raw.len(),
-            Piece::Parts(parts) => (parts.spans.len() + parts.logs.len()) * SPAN,
+            Piece::Parts(parts) => (parts.spans.len() + parts.logs.len()) * SPAN_BYTES,
         }
     }
 }
@@ -197,17 +196,17 @@ fn piece_writer<'i>(store: &'i Store, context: &'i Context<'_>, with_feedback: b
     let clock = context.clock;
     let write = move |batch: Arc<Vec<FilePiece>>| async move {
         let ingest = Ingest { store, now: clock.now(), with_feedback };
-        ingest.write(batch.iter().map(|one| one.piece.clone()).collect()).await
+        ingest.write(batch.iter().map(|piece| piece.piece.clone()).collect()).await
     };
     BatchWriter::new(write).max_weight(MAX_BATCH_BYTES, FilePiece::bytes)
 }
 
-/// An import under way.
+/// A running import.
 struct Import<'i> {
     store: &'i Store,
     writer: PieceWriter<'i>,
     totals: Totals,
-    /// The files, or the server.
+    /// The names of the files, or of the server.
     names: Vec<String>,
     files_without_traces: Vec<String>,
     events: &'i mut dyn EventSink<Event>,
@@ -222,7 +221,7 @@ impl Import<'_> {
         let opened = match source {
             Source::Server(_) => Event::Opened { bytes: None, reads_stdin: false },
             Source::Files { files, .. } => {
-                report.passed_over.clone_from(&files.passed_over);
+                report.passed_over.clone_from(&files.skipped);
                 let unreadable =
                     files.unreadable.iter().map(|(file, why)| refused(file, None, why, RefusalKind::Unreadable));
                 report.refused.extend(unreadable);
@@ -266,7 +265,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Counts a batch that was written. A piece that cannot be stored is refused; where none can, the store is at fault.
+    /// Counts a written batch. Refuses pieces that cannot be stored; if none can be, returns the store's error.
     fn record(&mut self, written: Written<FilePiece, Ingested>, bytes: u64) -> Result<(), Error> {
         let Written { committed, results, failed } = written;
         for mut ingested in results {
@@ -291,7 +290,7 @@ impl Import<'_> {
     }
 
     fn refuse_trace(&mut self, file: usize, trace_id: &str, message: &str) {
-        let place = format!("trace {}", trace_id.chars().take(MAX_SHOWN_ID).collect::<String>());
+        let place = format!("trace {}", trace_id.chars().take(MAX_ID_LENGTH).collect::<String>());
         let refused = refused(&self.names[file], Some(place), message, RefusalKind::Invalid);
         self.totals.report_mut().refused.push(refused);
     }

@@ -1,39 +1,38 @@
-//! Reads files on a thread of its own, ahead of what is written.
+//! Reads files on a separate thread, ahead of the writer.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_core::stored::{RefusalKind, RefusedPiece};
-use karat_traces::{Kind, Piece, ReadError, read};
+use karat_traces::{TraceFormat, Piece, ReadError, read};
 use tokio::sync::mpsc;
 
 use super::refused;
 use super::trace_files::TraceFile;
 
-/// How many pieces are read ahead.
+/// Number of pieces to read ahead.
 const READ_AHEAD: usize = 1000;
 
-/// What is read of a file, in order.
+/// An item of a file, in order.
 pub(super) enum Content {
     /// The file was opened.
     Opened,
     Piece(Piece),
     Refused(RefusedPiece),
-    /// The file was read to its end, and there was nothing in it.
+    /// The file has no traces.
     Empty,
 }
 
-/// Files that are being read.
 pub(super) struct FileReader {
     content: mpsc::Receiver<(usize, Content)>,
     bytes_read: Arc<AtomicU64>,
 }
 
 impl FileReader {
-    /// Starts to read. The thread ends with the files, or when this is dropped; a pipe may never end, so nobody waits for
-    /// the thread.
-    pub(super) fn start(files: Vec<TraceFile>, stdin: Box<dyn Read + Send>, kind: Option<Kind>) -> Self {
+    /// Starts the reader thread. It ends with the files or when this is dropped; it is not joined, since a pipe may
+    /// never end.
+    pub(super) fn start(files: Vec<TraceFile>, stdin: Box<dyn Read + Send>, kind: Option<TraceFormat>) -> Self {
         let (sender, content) = mpsc::channel(READ_AHEAD);
         let bytes_read = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&bytes_read);
@@ -55,7 +54,7 @@ impl FileReader {
         Self { content, bytes_read }
     }
 
-    /// Waits for more, and returns it with the number of its file, from 0.
+    /// Returns the next item with the index of its file.
     pub(super) async fn next(&mut self) -> Option<(usize, Content)> {
         self.content.recv().await
     }
@@ -65,8 +64,8 @@ impl FileReader {
     }
 }
 
-/// Reads a file to its end, or until nobody receives any more, which is `None`.
-fn read_file(file: &TraceFile, kind: Option<Kind>, input: Counted, send: &dyn Fn(Content) -> Option<()>) -> Option<()> {
+/// Reads a whole file. Returns `None` if the receiver is closed.
+fn read_file(file: &TraceFile, kind: Option<TraceFormat>, input: Counted, send: &dyn Fn(Content) -> Option<()>) -> Option<()> {
     let refused = |place: Option<String>, message: String, kind: RefusalKind| {
         Content::Refused(refused(&file.shown, place, &message, kind))
     };
@@ -77,7 +76,7 @@ fn read_file(file: &TraceFile, kind: Option<Kind>, input: Counted, send: &dyn Fn
         send(match piece {
             Ok(piece) => Content::Piece(piece),
             Err(ReadError::Refused(why)) => refused(Some(why.place), why.message, RefusalKind::Invalid),
-            Err(error @ ReadError::Unknown(_)) => refused(None, error.to_string(), RefusalKind::UnknownSource),
+            Err(error @ ReadError::UnknownFormat(_)) => refused(None, error.to_string(), RefusalKind::UnknownSource),
             Err(ReadError::Io(error)) => refused(None, error.to_string(), RefusalKind::Unreadable),
         })?;
     }

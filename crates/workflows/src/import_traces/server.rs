@@ -1,9 +1,9 @@
-//! Traces from a Langfuse server, page by page.
+//! Imports traces from a Langfuse server, page by page.
 
 use jiff::Timestamp;
 use karat_core::port::TraceStore;
 use karat_core::stored::RefusalKind;
-use karat_traces::{Kind, LangfuseApi, LangfuseError, LangfuseKeys, Piece, resume_from};
+use karat_traces::{TraceFormat, LangfuseApi, LangfuseError, LangfuseKeys, Piece, resume_from};
 
 use super::cursor::Cursor;
 use super::{FilePiece, Import, refused};
@@ -19,26 +19,26 @@ pub(super) struct Server {
     pub(super) url: String,
     api: LangfuseApi,
     since: Option<Timestamp>,
-    /// How far earlier imports came; none for a dry run.
+    /// The progress of earlier imports; `None` for a dry run.
     cursor: Option<Cursor>,
 }
 
 impl Server {
     pub(super) fn new(
         url: &str,
-        kind: Option<Kind>,
+        kind: Option<TraceFormat>,
         since: Option<&str>,
         dry_run: bool,
         context: &Context<'_>,
     ) -> Result<Self, Error> {
-        if kind != Some(Kind::Langfuse) {
-            return Err(Error::invalid("--url reads from a Langfuse server only").hint("add --from langfuse"));
+        if kind != Some(TraceFormat::Langfuse) {
+            return Err(Error::invalid("--url supports only Langfuse servers").hint("add --from langfuse"));
         }
         let settings = &context.settings;
         let key = |name: &str| {
             settings.variables.get(name).filter(|key| !key.is_empty()).ok_or_else(|| {
                 Error::invalid(format!("{name} is not set"))
-                    .hint("the keys of a Langfuse project are in its settings; set them as variables, or in .env")
+                    .hint("find the keys in the settings of the Langfuse project; set them as variables or in .env")
             })
         };
         let keys = LangfuseKeys { public: key(PUBLIC_KEY)?, secret: key(SECRET_KEY)? };
@@ -52,7 +52,7 @@ impl Server {
 }
 
 impl Import<'_> {
-    /// Imports page after page, each stored before the next one is asked for, so that a later import can go on there.
+    /// Imports page by page. Each page is stored before the next request, so that a later import can resume there.
     pub(super) async fn read_server(&mut self, server: Server) -> Result<(), Error> {
         let Server { url, api, since, mut cursor } = server;
         let mut from = since;
@@ -95,7 +95,7 @@ impl Import<'_> {
         }
     }
 
-    /// Whether the store still has what an earlier import put there.
+    /// Whether the store still has a trace of an earlier import.
     async fn is_stored(&self, trace: Option<&str>) -> Result<bool, Error> {
         let Some(trace) = trace else { return Ok(false) };
         let found = self.store.trace_ids(trace, 1).await?;
@@ -106,10 +106,10 @@ impl Import<'_> {
 fn server_error(error: &LangfuseError, has_stored_some: bool) -> Error {
     let failed = Error::unavailable(error.to_string());
     match error {
-        LangfuseError::Keys(_) => {
-            failed.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} belong to one project of one server"))
+        LangfuseError::Unauthorized(_) => {
+            failed.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} must belong to the same project of this server"))
         }
-        _ if has_stored_some => failed.hint("what was read is kept; the same command goes on"),
+        _ if has_stored_some => failed.hint("the traces read so far are stored; run the same command again to continue"),
         _ => failed,
     }
 }

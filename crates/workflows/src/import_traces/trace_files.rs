@@ -1,4 +1,4 @@
-//! Finds the files to read traces from: files, folders of them, and standard input.
+//! Finds the files to read traces from: files, folders and standard input.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// What stands for standard input.
+/// The argument for standard input.
 const STDIN: &str = "-";
 
-/// The endings of files that may hold traces; each may have `.gz` behind it.
-const ENDINGS: [&str; 5] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb"];
+/// Extensions of trace files, optionally followed by `.gz`.
+const EXTENSIONS: [&str; 5] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb"];
 
 /// The files to read, each once.
 #[derive(Debug, Default)]
 pub(super) struct TraceFiles {
     pub(super) files: Vec<TraceFile>,
-    /// Files of folders whose endings say that they hold something else, as a person would name them.
-    pub(super) passed_over: Vec<String>,
-    /// Folders that cannot be looked into, and why.
+    /// Files in folders that were skipped because of their extensions, for display.
+    pub(super) skipped: Vec<String>,
+    /// Files and folders that cannot be read, with the error.
     pub(super) unreadable: Vec<(String, String)>,
 }
 
 /// A file, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TraceFile {
-    /// As a person would name it.
+    /// The path for display.
     pub(super) shown: String,
-    /// None: standard input.
+    /// `None` for standard input.
     path: Option<PathBuf>,
-    /// How long it is, where that is known.
+    /// The size, if known.
     pub(super) bytes: Option<u64>,
 }
 
 impl TraceFile {
-    /// Opens the file, or takes standard input.
+    /// Opens the file or standard input.
     pub(super) fn open(&self, stdin: &mut Option<Box<dyn Read + Send>>) -> io::Result<Box<dyn Read + Send>> {
         match &self.path {
-            None => stdin.take().ok_or_else(|| io::Error::other("it was read already")),
+            None => stdin.take().ok_or_else(|| io::Error::other("stdin was already read")),
             Some(path) => Ok(Box::new(File::open(path)?)),
         }
     }
@@ -49,25 +49,25 @@ impl TraceFile {
 }
 
 impl TraceFiles {
-    /// Finds the files that are meant, in the order of the arguments; folders are gone through by name, to their depth.
-    pub(super) fn find(paths: &[PathBuf], here: &Path) -> Result<Self, Error> {
+    /// Finds the files in the order of the arguments; folders recursively, sorted by name.
+    pub(super) fn find(paths: &[PathBuf], current_dir: &Path) -> Result<Self, Error> {
         let mut found = Self::default();
         let mut seen = BTreeSet::new();
         for path in paths {
             if path.as_os_str() == STDIN {
                 if found.reads_stdin() {
-                    return Err(Error::invalid("- is given twice: stdin can be read once"));
+                    return Err(Error::invalid("- is given twice: stdin can be read only once"));
                 }
                 found.files.push(TraceFile { shown: "stdin".to_owned(), path: None, bytes: None });
                 continue;
             }
-            let full = here.join(path);
-            let about = std::fs::metadata(&full)
+            let full = current_dir.join(path);
+            let metadata = std::fs::metadata(&full)
                 .map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
-            if about.is_dir() {
+            if metadata.is_dir() {
                 found.add_folder(&full, path, &mut seen);
             } else {
-                found.add(&full, path, about.is_file().then_some(about.len()), &mut seen);
+                found.add(&full, path, metadata.is_file().then_some(metadata.len()), &mut seen);
             }
         }
         Ok(found)
@@ -77,7 +77,7 @@ impl TraceFiles {
         self.files.iter().any(TraceFile::is_stdin)
     }
 
-    /// Returns how many bytes there are, where that is known of all.
+    /// Returns the total size, if the size of every file is known.
     pub(super) fn bytes(&self) -> Option<u64> {
         self.files.iter().map(|file| file.bytes).sum()
     }
@@ -89,7 +89,7 @@ impl TraceFiles {
     }
 
     fn add_folder(&mut self, folder: &Path, shown: &Path, seen: &mut BTreeSet<PathBuf>) {
-        // Without end where a folder links to one above it.
+        // Prevents endless recursion through links.
         if !seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())) {
             return;
         }
@@ -104,20 +104,22 @@ impl TraceFiles {
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             let name = entry.file_name();
-            // A repository's own folder, and ours.
+            // Skips .git and .karat.
             if name.to_string_lossy().starts_with('.') {
                 continue;
             }
             let (path, shown) = (entry.path(), shown.join(&name));
             match std::fs::metadata(&path) {
-                Ok(about) if about.is_dir() => self.add_folder(&path, &shown, seen),
-                Ok(about) if about.is_file() && may_hold_traces(&name.to_string_lossy()) => {
-                    self.add(&path, &shown, Some(about.len()), seen);
+                Ok(metadata) if metadata.is_dir() => self.add_folder(&path, &shown, seen),
+                Ok(metadata) if metadata.is_file() && has_trace_extension(&name.to_string_lossy()) => {
+                    self.add(&path, &shown, Some(metadata.len()), seen);
                 }
-                Ok(_) => self.passed_over.push(shown.display().to_string()),
-                // A link that leads nowhere, and whose name says that it led to something else.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !may_hold_traces(&name.to_string_lossy()) => {
-                    self.passed_over.push(shown.display().to_string());
+                Ok(_) => self.skipped.push(shown.display().to_string()),
+                // A broken link without the extension of a trace file.
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound && !has_trace_extension(&name.to_string_lossy()) =>
+                {
+                    self.skipped.push(shown.display().to_string());
                 }
                 Err(error) => self.unreadable.push((shown.display().to_string(), error.to_string())),
             }
@@ -125,11 +127,10 @@ impl TraceFiles {
     }
 }
 
-/// Whether a file of a folder is read, by its name.
-fn may_hold_traces(name: &str) -> bool {
+fn has_trace_extension(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
-    ENDINGS.iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
+    EXTENSIONS.iter().any(|extension| name.len() > extension.len() && name.ends_with(extension))
 }
 
 #[cfg(test)]
@@ -148,29 +149,29 @@ mod tests {
     #[case("a.gz", false)]
     #[case("a.json.bak", false)]
     #[case("notes.md", false)]
-    fn names_tell_what_is_read(#[case] name: &str, #[case] expected: bool) {
-        assert_eq!(may_hold_traces(name), expected, "{name}");
+    fn recognises_trace_extensions(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(has_trace_extension(name), expected, "{name}");
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_that_leads_nowhere_counts_by_its_name() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn handles_broken_links_by_extension() {
+        let folder = tempfile::tempdir().expect("temporary folder");
         for name in ["latest", "gone.json"] {
             std::os::unix::fs::symlink(folder.path().join("nowhere"), folder.path().join(name)).expect("linked");
         }
         let found = TraceFiles::find(&[PathBuf::from(".")], folder.path()).expect("found");
-        assert_eq!(found.passed_over, ["./latest"]);
+        assert_eq!(found.skipped, ["./latest"]);
         let unreadable: Vec<&str> = found.unreadable.iter().map(|(file, _)| file.as_str()).collect();
         assert_eq!(unreadable, ["./gone.json"]);
     }
 
     #[test]
-    fn folders_are_gone_through_by_name_and_each_file_once() {
-        let folder = tempfile::tempdir().expect("a folder");
+    fn walks_folders_by_name_and_finds_each_file_once() {
+        let folder = tempfile::tempdir().expect("temporary folder");
         for name in ["b.json", "a/z.jsonl", "a/notes.txt", ".git/x.json", "c.pb.gz"] {
             let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::create_dir_all(path.parent().expect("has a parent")).expect("created");
             std::fs::write(path, "{}").expect("written");
         }
         #[cfg(unix)]
@@ -179,6 +180,6 @@ mod tests {
         let found = TraceFiles::find(&paths, folder.path()).expect("found");
         let shown: Vec<&str> = found.files.iter().map(|file| file.shown.as_str()).collect();
         assert_eq!(shown, ["c.pb.gz", "./a/z.jsonl", "./b.json"]);
-        assert_eq!((found.passed_over, found.files.len()), (vec!["./a/notes.txt".to_owned()], 3));
+        assert_eq!((found.skipped, found.files.len()), (vec!["./a/notes.txt".to_owned()], 3));
     }
 }

@@ -1,8 +1,8 @@
-//! Ratings that a source has of people, as feedback.
+//! Converts ratings of a source to feedback.
 //!
-//! The same import again must add nothing, though many sources do not say when something was said. So a statement
-//! without a time gets the time at which the trace ended, or else began, or else came into the store; and it is not
-//! added where its author's newest statement from the same source says the same already.
+//! Importing the same data again must add nothing, but many sources do not record when a rating was given. A rating
+//! without a time gets the time at which the trace ended, started or was imported, whichever is known first. It is not
+//! added if the newest feedback of its author from the same source is equal.
 
 use std::collections::BTreeMap;
 
@@ -13,105 +13,109 @@ use karat_evals::feedback::Feedback;
 use karat_evals::port::FeedbackStore;
 use karat_traces::SourceFeedback;
 
-/// In characters.
+/// Maximum length of an author's name, in characters.
 const MAX_NAME_LENGTH: usize = 60;
 
-/// What people say of one trace, according to its source.
+/// The ratings of one trace by its source.
 #[derive(Debug)]
-pub(super) struct SourceStatements {
+pub(super) struct TraceFeedback {
     trace_id: String,
     source: String,
-    /// When the trace ended, or else began.
+    /// When the trace ended, or started if the end is unknown.
     time: Option<Timestamp>,
-    pub(super) feedback: Vec<SourceFeedback>,
+    pub(super) ratings: Vec<SourceFeedback>,
 }
 
-impl SourceStatements {
-    pub(super) fn new(head: &TraceHead, source: &str, feedback: Vec<SourceFeedback>) -> Self {
-        let took = head.duration_ms.and_then(|took| i64::try_from(took).ok()).map(SignedDuration::from_millis);
-        let ended = |began: Timestamp| began.checked_add(took.unwrap_or_default()).unwrap_or(began);
-        Self { trace_id: head.trace_id.clone(), source: source.to_owned(), time: head.started_at.map(ended), feedback }
+impl TraceFeedback {
+    pub(super) fn new(head: &TraceHead, source: &str, ratings: Vec<SourceFeedback>) -> Self {
+        let duration = head.duration_ms.and_then(|millis| i64::try_from(millis).ok()).map(SignedDuration::from_millis);
+        let end = |start: Timestamp| start.checked_add(duration.unwrap_or_default()).unwrap_or(start);
+        Self { trace_id: head.trace_id.clone(), source: source.to_owned(), time: head.started_at.map(end), ratings }
     }
 
-    fn has_untimed(&self) -> bool {
-        self.feedback.iter().any(|said| said.created_at.is_none())
+    fn has_undated(&self) -> bool {
+        self.ratings.iter().any(|rating| rating.created_at.is_none())
     }
 
-    fn statement(&self, said: &SourceFeedback, created_at: Timestamp) -> Feedback {
+    fn to_feedback(&self, rating: &SourceFeedback, created_at: Timestamp) -> Feedback {
         Feedback {
             trace_id: self.trace_id.clone(),
-            author: name(&said.author, &self.source),
-            rating: Some(said.rating),
-            note: said.note.clone(),
+            author: author_name(&rating.author, &self.source),
+            rating: Some(rating.rating),
+            note: rating.note.clone(),
             source: self.source.clone(),
             created_at,
         }
     }
 
-    /// Returns the statements that have no time and are not there yet. `time` is when they were made, as far as anybody
-    /// knows; who has said something else before says this now.
-    fn untimed(&self, there: &[Feedback], time: Timestamp, now: Timestamp) -> Vec<Feedback> {
+    /// Returns feedback for the undated ratings that are not stored yet. `time` is the best known time of the ratings;
+    /// a rating that changes an earlier one is dated `now`.
+    fn new_undated(&self, existing: &[Feedback], time: Timestamp, now: Timestamp) -> Vec<Feedback> {
         let mut by_author: BTreeMap<&str, Vec<&SourceFeedback>> = BTreeMap::new();
-        for said in self.feedback.iter().filter(|said| said.created_at.is_none()) {
-            by_author.entry(&said.author).or_default().push(said);
+        for rating in self.ratings.iter().filter(|rating| rating.created_at.is_none()) {
+            by_author.entry(&rating.author).or_default().push(rating);
         }
         let mut new = Vec::new();
-        for (author, statements) in by_author {
-            let author = name(author, &self.source);
+        for (author, ratings) in by_author {
+            let author = author_name(author, &self.source);
             let before: Vec<&Feedback> =
-                there.iter().filter(|known| known.author == author && known.source == self.source).collect();
-            let same =
-                |known: &&Feedback, said: &SourceFeedback| known.rating == Some(said.rating) && known.note == said.note;
-            let is_there = |said: &SourceFeedback| match (statements.len(), before.last()) {
-                // Who changed their mind and changed it back says something new.
-                (1, Some(newest)) => same(newest, said),
-                _ => before.iter().any(|known| same(known, said)),
+                existing.iter().filter(|known| known.author == author && known.source == self.source).collect();
+            let is_same = |known: &&Feedback, rating: &SourceFeedback| {
+                known.rating == Some(rating.rating) && known.note == rating.note
             };
-            let newest = there.iter().rev().find(|known| known.author == author);
+            let is_stored = |rating: &SourceFeedback| match (ratings.len(), before.last()) {
+                // Compare only with the newest: changing a rating back is new feedback.
+                (1, Some(newest)) => is_same(newest, rating),
+                _ => before.iter().any(|known| is_same(known, rating)),
+            };
+            let newest = existing.iter().rev().find(|known| known.author == author);
             let time = if before.is_empty() { time } else { Feedback::time_after(newest, now) };
-            new.extend(statements.iter().filter(|said| !is_there(said)).map(|said| self.statement(said, time)));
+            new.extend(
+                ratings.iter().filter(|rating| !is_stored(rating)).map(|rating| self.to_feedback(rating, time)),
+            );
         }
         new
     }
 }
 
-/// Shortens an author's name; without one it is the source's.
-fn name(author: &str, source: &str) -> String {
+/// Shortens an author's name; an empty name becomes that of the source.
+fn author_name(author: &str, source: &str) -> String {
     let name: String = author.trim().chars().take(MAX_NAME_LENGTH).collect();
     if name.is_empty() { source.to_owned() } else { name }
 }
 
-/// Adds what was said, and returns how much of it is new.
+/// Adds feedback to the store. Returns the number of new entries.
 pub(super) async fn add(
     store: &(impl TraceStore + FeedbackStore),
     now: Timestamp,
-    said: &[SourceStatements],
+    traces: &[TraceFeedback],
 ) -> Result<u64, StoreError> {
-    let imported = imported_times(store, said).await?;
-    let mut statements = Vec::new();
-    for said in said {
-        let timed = said.feedback.iter().filter_map(|one| Some(said.statement(one, one.created_at?)));
-        statements.extend(timed);
-        if said.has_untimed() {
-            let there = store.feedback_of(&said.trace_id).await?;
-            let time = said.time.or_else(|| imported.get(&said.trace_id).copied()).unwrap_or(now);
-            statements.extend(said.untimed(&there, time, now));
+    let imported = imported_times(store, traces).await?;
+    let mut feedback = Vec::new();
+    for trace in traces {
+        let dated = trace.ratings.iter().filter_map(|rating| Some(trace.to_feedback(rating, rating.created_at?)));
+        feedback.extend(dated);
+        if trace.has_undated() {
+            let existing = store.feedback_of(&trace.trace_id).await?;
+            let time = trace.time.or_else(|| imported.get(&trace.trace_id).copied()).unwrap_or(now);
+            feedback.extend(trace.new_undated(&existing, time, now));
         }
     }
-    if statements.is_empty() {
+    if feedback.is_empty() {
         return Ok(0);
     }
-    let new = store.add_feedback(&statements).await?;
+    let new = store.add_feedback(&feedback).await?;
     Ok(new.into_iter().filter(|is_new| *is_new).count() as u64)
 }
 
-/// Returns when the traces came into the store that have no time themselves: two imports at once read the same there.
+/// Returns the import times of traces without a time. They are read from the store, so that concurrent imports get the
+/// same time.
 async fn imported_times(
     store: &impl TraceStore,
-    said: &[SourceStatements],
+    traces: &[TraceFeedback],
 ) -> Result<BTreeMap<String, Timestamp>, StoreError> {
-    let without = said.iter().filter(|said| said.time.is_none() && said.has_untimed());
-    let ids: Vec<String> = without.map(|said| said.trace_id.clone()).collect();
+    let undated = traces.iter().filter(|trace| trace.time.is_none() && trace.has_undated());
+    let ids: Vec<String> = undated.map(|trace| trace.trace_id.clone()).collect();
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -127,55 +131,56 @@ mod tests {
     use super::*;
 
     fn time(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("a time")
+        Timestamp::from_second(second).expect("valid time")
     }
 
-    fn said(statements: &[(&str, Rating, Option<&str>)]) -> SourceStatements {
-        let one = |(author, rating, note): &(&str, Rating, Option<&str>)| SourceFeedback {
+    fn trace_feedback(ratings: &[(&str, Rating, Option<&str>)]) -> TraceFeedback {
+        let rating = |(author, rating, note): &(&str, Rating, Option<&str>)| SourceFeedback {
             author: (*author).to_owned(),
             rating: *rating,
             note: note.map(str::to_owned),
             created_at: None,
         };
         let head = TraceHead { trace_id: "t".to_owned(), ..TraceHead::default() };
-        SourceStatements::new(&head, "langfuse", statements.iter().map(one).collect())
+        TraceFeedback::new(&head, "langfuse", ratings.iter().map(rating).collect())
     }
 
     #[test]
-    fn the_same_again_adds_nothing() {
+    fn importing_again_adds_nothing() {
         use Rating::{Negative, Positive};
-        let several = said(&[("ada", Positive, None), ("ada", Negative, Some("slow")), ("bob", Positive, None)]);
-        let mut there = several.untimed(&[], time(5), time(9));
-        assert_eq!(there.iter().map(|one| one.created_at).collect::<Vec<_>>(), [time(5); 3]);
-        assert!(several.untimed(&there, time(6), time(10)).is_empty());
-        // What people said elsewhere is not the source's.
-        there[0].source = "cli".to_owned();
-        assert_eq!(several.untimed(&there, time(6), time(10)).len(), 1);
+        let ratings = [("ada", Positive, None), ("ada", Negative, Some("slow")), ("bob", Positive, None)];
+        let several = trace_feedback(&ratings);
+        let mut existing = several.new_undated(&[], time(5), time(9));
+        assert_eq!(existing.iter().map(|feedback| feedback.created_at).collect::<Vec<_>>(), [time(5); 3]);
+        assert!(several.new_undated(&existing, time(6), time(10)).is_empty());
+        // Feedback from another source does not count.
+        existing[0].source = "cli".to_owned();
+        assert_eq!(several.new_undated(&existing, time(6), time(10)).len(), 1);
     }
 
     #[test]
-    fn who_changes_their_mind_does_so_now() {
+    fn dates_a_changed_rating_now() {
         use Rating::{Negative, Positive};
-        let mut there = said(&[("ada", Positive, None)]).untimed(&[], time(5), time(9));
+        let mut existing = trace_feedback(&[("ada", Positive, None)]).new_undated(&[], time(5), time(9));
         for (now, rating) in [(10, Negative), (11, Positive)] {
-            let new = said(&[("ada", rating, None)]).untimed(&there, time(5), time(now));
+            let new = trace_feedback(&[("ada", rating, None)]).new_undated(&existing, time(5), time(now));
             assert_eq!(new.len(), 1);
             assert_eq!((new[0].rating, new[0].created_at), (Some(rating), time(now)));
-            there.extend(new);
+            existing.extend(new);
         }
     }
 
     #[test]
-    fn what_is_said_now_is_newer_than_what_is_dated_ahead() {
+    fn dates_a_changed_rating_after_one_in_the_future() {
         use Rating::{Negative, Positive};
-        let there = said(&[("ada", Positive, None)]).untimed(&[], time(500), time(9));
-        let new = said(&[("ada", Negative, None)]).untimed(&there, time(5), time(10));
+        let existing = trace_feedback(&[("ada", Positive, None)]).new_undated(&[], time(500), time(9));
+        let new = trace_feedback(&[("ada", Negative, None)]).new_undated(&existing, time(5), time(10));
         assert!(new.len() == 1 && new[0].created_at > time(500), "{new:?}");
     }
 
     #[test]
-    fn a_trace_is_rated_when_it_has_ended() {
+    fn dates_ratings_at_the_end_of_the_trace() {
         let head = TraceHead { started_at: Some(time(3)), duration_ms: Some(2000), ..TraceHead::default() };
-        assert_eq!(SourceStatements::new(&head, "otlp", Vec::new()).time, Some(time(5)));
+        assert_eq!(TraceFeedback::new(&head, "otlp", Vec::new()).time, Some(time(5)));
     }
 }

@@ -1,11 +1,11 @@
-//! Writes pieces of traces into the store, for imports and for the receiver.
+//! Writes pieces of traces to the store, for imports and for the receiver.
 //!
-//! A trace is written whole or not at all, and everything is on disk when [`Ingest::write`] returns. Writing the same
-//! pieces again changes nothing. Spans never replace a whole trace, nor does a whole trace replace spans or a trace of
-//! another source: what comes second under an id is refused, since nothing says that both are about the same work.
+//! Each trace is written atomically and is on disk when [`Ingest::write`] returns. Writing is idempotent. Spans never
+//! replace a whole trace, and a whole trace never replaces spans or a trace of another source: the second one under an
+//! id is refused, since the two may be unrelated.
 
 mod feedback;
-mod gather;
+mod merge;
 mod totals;
 
 use std::time::Duration;
@@ -13,49 +13,49 @@ use std::time::Duration;
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
 use karat_core::port::{StoreError, TraceStore};
-use karat_core::stored::{Expected, NewTrace, Put, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, TraceHead};
 use karat_evals::port::FeedbackStore;
 use karat_json::hash::short_hash;
-use karat_traces::{Imported, Kind, Piece, SourceFeedback, TraceParts, assemble};
+use karat_traces::{ImportedTrace, TraceFormat, Piece, SourceFeedback, TraceParts, assemble};
 
-use self::feedback::SourceStatements;
-use self::gather::{Gathered, gather};
+use self::feedback::TraceFeedback;
+use self::merge::{MergedTrace, merge_pieces};
 pub(crate) use self::totals::Totals;
 
-/// How often spans are merged again because another process wrote the same trace in the meantime.
+/// Maximum number of attempts to merge spans while other processes write the same trace.
 const MAX_ATTEMPTS: u32 = 50;
 
-/// Writes pieces into a store.
+/// Writes pieces to a store.
 pub(crate) struct Ingest<'i, S> {
     pub(crate) store: &'i S,
     pub(crate) now: Timestamp,
-    /// Also store the ratings that the source has of people.
+    /// Also store the ratings of the source.
     pub(crate) with_feedback: bool,
 }
 
-/// What came of some pieces.
+/// The result of [`Ingest::write`].
 #[derive(Debug, Default)]
 pub(crate) struct Ingested {
     pub(crate) traces: Vec<IngestedTrace>,
     pub(crate) refused: Vec<RefusedTrace>,
-    /// Whole traces that another one of the same id replaced.
+    /// Whole traces that were replaced by another one with the same id.
     pub(crate) superseded: u64,
-    /// Ratings in these pieces, and how many of them are new in the store.
+    /// Ratings in the pieces, and how many of them are new in the store.
     pub(crate) feedback_found: u64,
     pub(crate) feedback_added: u64,
 }
 
-/// A trace that is in the store now.
+/// A stored trace.
 #[derive(Debug)]
 pub(crate) struct IngestedTrace {
     pub(crate) head: TraceHead,
     pub(crate) source: String,
-    pub(crate) put: Put,
-    /// It came as one, not in spans of which there may be more.
+    pub(crate) put: PutOutcome,
+    /// The trace came as a whole, not as spans.
     pub(crate) is_whole: bool,
 }
 
-/// A trace that cannot be stored, however often it is tried.
+/// A trace that cannot be stored; a retry does not help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedTrace {
     pub trace_id: String,
@@ -63,55 +63,54 @@ pub struct RefusedTrace {
     pub message: String,
 }
 
-/// A trace to be written, and what is needed to prepare it again.
+/// A trace to write, with the data to prepare it again after a conflict.
 struct Prepared {
     trace: NewTrace,
     feedback: Vec<SourceFeedback>,
-    /// The spans that came; those in the store are not among them.
+    /// The incoming spans, without those in the store.
     parts: Option<Box<TraceParts>>,
 }
 
 impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
-    /// Writes these pieces. When it fails, some of them may have been written; none is by half.
+    /// Writes the pieces. After an error some traces may have been written, each completely.
     pub(crate) async fn write(&self, pieces: Vec<Piece>) -> Result<Ingested, StoreError> {
-        let gathered = gather(pieces);
-        let mut ingested =
-            Ingested { superseded: gathered.superseded, refused: gathered.refused, ..Ingested::default() };
-        let mut waiting = Vec::with_capacity(gathered.traces.len());
-        for trace in gathered.traces {
+        let batch = merge_pieces(pieces);
+        let mut ingested = Ingested { superseded: batch.superseded, refused: batch.refused, ..Ingested::default() };
+        let mut waiting = Vec::with_capacity(batch.traces.len());
+        for trace in batch.traces {
             match prepare(trace) {
                 Ok(prepared) => waiting.push(prepared),
                 Err(refused) => ingested.refused.push(refused),
             }
         }
-        let mut statements = Vec::new();
+        let mut feedback = Vec::new();
         for attempt in 0..MAX_ATTEMPTS {
             if waiting.is_empty() {
                 break;
             }
             if attempt > 2 {
-                // Lets another writer of the same trace go first.
+                // Let other writers of the same trace finish.
                 tokio::time::sleep(Duration::from_millis(u64::from(attempt))).await;
             }
-            waiting = self.put(waiting, &mut ingested, &mut statements).await?;
+            waiting = self.put(waiting, &mut ingested, &mut feedback).await?;
         }
         if let Some(left) = waiting.first() {
-            let message = format!("others keep writing the trace {}", left.trace.head.trace_id);
+            let message = format!("cannot merge trace {}: other processes keep writing it", left.trace.head.trace_id);
             return Err(StoreError { message, hint: None });
         }
-        ingested.feedback_found = statements.iter().map(|of: &SourceStatements| of.feedback.len() as u64).sum();
+        ingested.feedback_found = feedback.iter().map(|trace: &TraceFeedback| trace.ratings.len() as u64).sum();
         if self.with_feedback {
-            ingested.feedback_added = feedback::add(self.store, self.now, &statements).await?;
+            ingested.feedback_added = feedback::add(self.store, self.now, &feedback).await?;
         }
         Ok(ingested)
     }
 
-    /// Writes all traces together, and returns those that have to be prepared again.
+    /// Writes the traces in one transaction. Returns those that have to be written again after a conflict.
     async fn put(
         &self,
         waiting: Vec<Prepared>,
         ingested: &mut Ingested,
-        statements: &mut Vec<SourceStatements>,
+        all_feedback: &mut Vec<TraceFeedback>,
     ) -> Result<Vec<Prepared>, StoreError> {
         let (traces, rest): (Vec<NewTrace>, Vec<_>) =
             waiting.into_iter().map(|prepared| (prepared.trace, (prepared.feedback, prepared.parts))).unzip();
@@ -119,12 +118,12 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
         let mut again = Vec::new();
         for ((trace, (feedback, parts)), put) in traces.into_iter().zip(rest).zip(puts) {
             let prepared = match (put, parts) {
-                (Put::Conflict, Some(parts)) => self.merged(parts).await?,
-                (Put::Conflict, None) => self.replacing(trace, feedback).await?,
+                (PutOutcome::Conflict, Some(parts)) => self.merge_with_stored(parts).await?,
+                (PutOutcome::Conflict, None) => self.replace_stored(trace, feedback).await?,
                 (put, parts) => {
                     let NewTrace { head, source, .. } = trace;
                     if !feedback.is_empty() {
-                        statements.push(SourceStatements::new(&head, &source, feedback));
+                        all_feedback.push(TraceFeedback::new(&head, &source, feedback));
                     }
                     let is_whole = parts.is_none();
                     ingested.traces.push(IngestedTrace { head, source, put, is_whole });
@@ -139,43 +138,43 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
         Ok(again)
     }
 
-    /// Prepares a whole trace that replaces the stored one of its id.
-    async fn replacing(
+    /// Prepares a whole trace to replace the stored one with the same id.
+    async fn replace_stored(
         &self,
         trace: NewTrace,
         feedback: Vec<SourceFeedback>,
     ) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
-        let Some(stored) = self.stored(&trace.head.trace_id).await? else {
-            let trace = NewTrace { expected: Expected::Nothing, ..trace };
+        let Some(stored) = self.read_stored(&trace.head.trace_id).await? else {
+            let trace = NewTrace { expected: ExpectedState::Absent, ..trace };
             return Ok(Ok(Prepared { trace, feedback, parts: None }));
         };
-        if comes_in_spans(&stored.source) {
+        if is_span_based(&stored.source) {
             let message = format!(
-                "spans of this trace are stored already, from {}: a whole trace, from {}, does not take their place",
+                "spans of this trace from {} are already stored: a whole trace from {} cannot replace them",
                 stored.source, trace.source
             );
             return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
         }
-        if !is_of_one_source(&stored.source, &trace.source) {
+        if !is_same_source(&stored.source, &trace.source) {
             let message = format!(
-                "another trace of this id is stored already, from {}: this one, from {}, does not take its place",
+                "another trace with this id from {} is already stored: a trace from {} cannot replace it",
                 stored.source, trace.source
             );
             return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
         }
-        let trace = NewTrace { expected: Expected::Raw(short_hash(&stored.raw)), ..trace };
+        let trace = NewTrace { expected: ExpectedState::RawHash(short_hash(&stored.raw)), ..trace };
         Ok(Ok(Prepared { trace, feedback, parts: None }))
     }
 
     /// Merges spans with the stored ones of the same trace.
-    async fn merged(&self, parts: Box<TraceParts>) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
-        let Some(stored) = self.stored(&parts.trace_id).await? else {
+    async fn merge_with_stored(&self, parts: Box<TraceParts>) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
+        let Some(stored) = self.read_stored(&parts.trace_id).await? else {
             return Ok(prepare_parts(parts));
         };
-        // A document may have any fields: that it reads as spans does not make it spans.
-        if !comes_in_spans(&stored.source) {
+        // Check the source, not the payload: a document of another source may also parse as spans.
+        if !is_span_based(&stored.source) {
             let message = format!(
-                "a whole trace of this id is stored already, from {}: spans, from {}, do not take its place",
+                "a whole trace with this id from {} is already stored: spans from {} cannot replace it",
                 stored.source, parts.source
             );
             return Ok(Err(RefusedTrace { trace_id: parts.trace_id.clone(), message }));
@@ -188,57 +187,57 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
             }
         };
         all.merge((*parts).clone());
-        Ok(assembled(&all, parts, Expected::Raw(short_hash(&stored.raw))))
+        Ok(assemble_trace(&all, parts, ExpectedState::RawHash(short_hash(&stored.raw))))
     }
 
-    /// Reads what is stored under an id. Where the trace is written between the two reads, the hash of its payload differs,
-    /// and writing is a conflict again.
-    async fn stored(&self, trace_id: &str) -> Result<Option<StoredPayload>, StoreError> {
+    /// Reads the stored trace with an id. If it is written between the two reads, the hash of its payload differs and
+    /// the write conflicts again.
+    async fn read_stored(&self, trace_id: &str) -> Result<Option<StoredPayload>, StoreError> {
         let Some(raw) = self.store.raw(trace_id).await? else { return Ok(None) };
         let trace = self.store.trace(trace_id).await?;
         Ok(trace.map(|trace| StoredPayload { source: trace.source, raw }))
     }
 }
 
-/// The payload that is stored under an id.
+/// The payload and source of a stored trace.
 struct StoredPayload {
     source: String,
     raw: Vec<u8>,
 }
 
-/// Whether a source's traces come in spans. Those of `karat run` are whole.
-fn comes_in_spans(source: &str) -> bool {
-    Kind::from_name(source).is_some_and(Kind::comes_in_spans)
+/// Whether traces of this source come in spans. Those of `karat run` are whole.
+fn is_span_based(source: &str) -> bool {
+    TraceFormat::from_name(source).is_some_and(TraceFormat::is_span_based)
 }
 
-/// Whether one source may have written both. A log that grew may look like one of the other vendor, since only some of its
-/// messages show whose they are.
-fn is_of_one_source(one: &str, other: &str) -> bool {
-    let is_log = |name: &str| matches!(Kind::from_name(name), Some(Kind::OpenAi | Kind::Anthropic));
+/// Whether both traces may come from the same source. The detected vendor of a chat log can change as the log grows,
+/// since only some messages are specific to a vendor.
+fn is_same_source(one: &str, other: &str) -> bool {
+    let is_log = |name: &str| matches!(TraceFormat::from_name(name), Some(TraceFormat::OpenAi | TraceFormat::Anthropic));
     one == other || is_log(one) && is_log(other)
 }
 
-fn prepare(gathered: Gathered) -> Result<Prepared, RefusedTrace> {
-    match gathered {
-        // Most traces are new or the same as before: the others are read when the store reports a conflict.
-        Gathered::Whole(whole) => prepare_whole(*whole),
-        Gathered::Parts(parts) => prepare_parts(parts),
+fn prepare(trace: MergedTrace) -> Result<Prepared, RefusedTrace> {
+    match trace {
+        // Assume that the trace is new; the store reports a conflict if it is not.
+        MergedTrace::Whole(whole) => prepare_whole(*whole),
+        MergedTrace::Parts(parts) => prepare_parts(parts),
     }
 }
 
-fn prepare_whole(whole: Imported) -> Result<Prepared, RefusedTrace> {
-    let Imported { kind, trace_id, document, raw, feedback } = whole;
+fn prepare_whole(whole: ImportedTrace) -> Result<Prepared, RefusedTrace> {
+    let ImportedTrace { format, trace_id, document, raw, feedback } = whole;
     let head = head_of(&trace_id, &document)?;
-    let trace = NewTrace { head, source: kind.name().to_owned(), document, raw, expected: Expected::Nothing };
+    let trace = NewTrace { head, source: format.name().to_owned(), document, raw, expected: ExpectedState::Absent };
     Ok(Prepared { trace, feedback, parts: None })
 }
 
 fn prepare_parts(parts: Box<TraceParts>) -> Result<Prepared, RefusedTrace> {
-    assembled(&parts.clone(), parts, Expected::Nothing)
+    assemble_trace(&parts.clone(), parts, ExpectedState::Absent)
 }
 
-/// Assembles a trace from all its spans, some of which came just now.
-fn assembled(all: &TraceParts, came: Box<TraceParts>, expected: Expected) -> Result<Prepared, RefusedTrace> {
+/// Assembles a trace from all its spans; `incoming` has only the new ones.
+fn assemble_trace(all: &TraceParts, incoming: Box<TraceParts>, expected: ExpectedState) -> Result<Prepared, RefusedTrace> {
     let assembled = assemble(all);
     let document = assembled.document.to_text();
     let trace = NewTrace {
@@ -248,12 +247,12 @@ fn assembled(all: &TraceParts, came: Box<TraceParts>, expected: Expected) -> Res
         raw: serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?,
         expected,
     };
-    Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(came) })
+    Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(incoming) })
 }
 
 fn head_of(trace_id: &str, document: &str) -> Result<TraceHead, RefusedTrace> {
-    let document = TraceDocument::read(document).map_err(|error| unreadable(trace_id, &error))?;
-    Ok(TraceHead::of(trace_id, &document))
+    let document = TraceDocument::parse(document).map_err(|error| unreadable(trace_id, &error))?;
+    Ok(TraceHead::from_document(trace_id, &document))
 }
 
 fn unreadable(trace_id: &str, error: &dyn std::error::Error) -> RefusedTrace {

@@ -1,40 +1,40 @@
-//! What came of all batches of an import.
+//! The totals of all batches of an import.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
-use karat_core::stored::{ImportReport, Put, TraceHead};
+use karat_core::stored::{ImportReport, PutOutcome, TraceHead};
 
 use super::Ingested;
 
-/// How many tools are named: a source with more has something else in their place.
+/// Maximum number of tool names to collect; more are unlikely to be real tools.
 const MAX_TOOLS: usize = 1000;
 
-/// Counts each trace once, however many pieces it came in.
+/// Counts each trace once, even if it comes in several pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     report: ImportReport,
     tools: BTreeSet<String>,
-    /// By a hash of the id, since there may be millions.
+    /// By the hash of the id, to save memory for millions of traces.
     seen: HashMap<u64, Seen>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Seen {
-    put: Put,
+    put: PutOutcome,
     steps: u32,
     tool_calls: u32,
     errors: u32,
 }
 
 impl Totals {
-    /// The parts of the report that are not counted here.
+    /// Gives access to the parts of the report that are not counted here.
     pub(crate) fn report_mut(&mut self) -> &mut ImportReport {
         &mut self.report
     }
 
-    /// How many different traces came.
+    /// The number of different traces.
     pub(crate) fn traces(&self) -> usize {
         self.seen.len()
     }
@@ -53,9 +53,9 @@ impl Totals {
                     *self.report.sources.entry(trace.source).or_default() += 1;
                 }
                 Entry::Occupied(mut before) => {
-                    self.report.superseded += u64::from(trace.is_whole && trace.put == Put::Changed);
-                    // What was added by this import and then grew was added.
-                    let put = if before.get().put == Put::Unchanged { trace.put } else { before.get().put };
+                    self.report.superseded += u64::from(trace.is_whole && trace.put == PutOutcome::Changed);
+                    // A trace that this import added stays "added" even if it changes later.
+                    let put = if before.get().put == PutOutcome::Unchanged { trace.put } else { before.get().put };
                     before.insert(Seen { put, ..now });
                 }
             }
@@ -65,14 +65,14 @@ impl Totals {
         }
     }
 
-    /// Returns the whole report.
+    /// Returns the complete report.
     pub(crate) fn into_report(self) -> ImportReport {
         let mut report = self.report;
         for seen in self.seen.values() {
             match seen.put {
-                Put::Added => report.added += 1,
-                Put::Changed => report.changed += 1,
-                Put::Unchanged | Put::Conflict => report.unchanged += 1,
+                PutOutcome::Added => report.added += 1,
+                PutOutcome::Changed => report.changed += 1,
+                PutOutcome::Unchanged | PutOutcome::Conflict => report.unchanged += 1,
             }
             report.steps += u64::from(seen.steps);
             report.tool_calls += u64::from(seen.tool_calls);
@@ -83,7 +83,7 @@ impl Totals {
     }
 }
 
-fn seen(put: Put, head: &TraceHead) -> Seen {
+fn seen(put: PutOutcome, head: &TraceHead) -> Seen {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     Seen { put, steps: small(head.steps), tool_calls: small(head.tool_calls), errors: small(head.errors) }
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::ingest::IngestedTrace;
 
-    fn ingested(id: &str, put: Put, steps: u64, is_whole: bool) -> Ingested {
+    fn ingested(id: &str, put: PutOutcome, steps: u64, is_whole: bool) -> Ingested {
         let head = TraceHead { trace_id: id.to_owned(), steps, ..TraceHead::default() };
         Ingested {
             traces: vec![IngestedTrace { head, source: "otlp".to_owned(), put, is_whole }],
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_counts_once_and_as_it_is_at_last() {
+    fn counts_each_trace_once_in_its_last_state() {
         let mut totals = Totals::default();
-        totals.add(ingested("a", Put::Added, 1, false));
-        totals.add(ingested("a", Put::Changed, 3, false));
-        totals.add(ingested("b", Put::Unchanged, 2, false));
-        totals.add(ingested("b", Put::Changed, 4, false));
-        totals.add(ingested("c", Put::Changed, 5, true));
-        totals.add(ingested("c", Put::Changed, 6, true));
+        totals.add(ingested("a", PutOutcome::Added, 1, false));
+        totals.add(ingested("a", PutOutcome::Changed, 3, false));
+        totals.add(ingested("b", PutOutcome::Unchanged, 2, false));
+        totals.add(ingested("b", PutOutcome::Changed, 4, false));
+        totals.add(ingested("c", PutOutcome::Changed, 5, true));
+        totals.add(ingested("c", PutOutcome::Changed, 6, true));
         let report = totals.into_report();
         assert_eq!((report.added, report.changed, report.unchanged), (1, 2, 0));
         assert_eq!((report.steps, report.superseded, report.sources["otlp"]), (13, 1, 3));

@@ -1,7 +1,7 @@
-//! Judges stored traces by stored evals.
+//! Judges stored traces with stored evals.
 //!
-//! Only what is missing is judged: a version of an eval and a trace as it is now. What was judged is stored in batches as
-//! it comes, so that a run that is killed goes on where it was.
+//! Skips traces that the version of an eval has already judged in their current state. Executions are stored in batches
+//! along the way, so that an interrupted run can be resumed.
 
 mod pages;
 mod plan;
@@ -21,39 +21,38 @@ use karat_sandbox::{Function, Judged, Sandbox, StreamError, validate};
 use karat_store::Store;
 use tokio_util::sync::CancellationToken;
 
-use self::pages::{Pages, TraceKey};
+use self::pages::{TraceKey, TracePages};
 use self::plan::{PlannedEval, plan};
 use crate::batch_writer::{BatchWriter, Written};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
-use crate::context::store::{keep_store, open_store_to_read};
+use crate::context::store::{with_open_store, open_existing_store};
 use crate::error::Error;
 use crate::event::EventSink;
 
-/// Which evals judge which traces.
 pub struct Request {
-    /// Names of evals in the store; none means all.
+    /// Names of evals in the store; all if empty.
     pub evals: Vec<String>,
-    /// A version of the only eval; else the newest.
+    /// The version, if there is only one eval; default: the newest.
     pub version: Option<u64>,
     pub filter: TraceFilter,
-    /// Also traces that were judged before.
+    /// Also judge traces that were judged before.
     pub again: bool,
     pub options: SandboxOptions,
 }
 
 pub enum Event {
-    /// How many verdicts are missing.
+    /// The number of missing executions.
     Planned { to_judge: u64 },
-    /// An execution that is in the store.
+    /// An execution was stored.
     Stored(Box<StoredExecution>),
-    /// What the run comes to so far.
+    /// The totals so far.
     Progress { judged: u64, passed: u64, failed: u64, errored: u64 },
-    /// Nothing more is at hand: show what was held back.
+    /// No more events are available now: flush buffered output.
     Idle,
 }
 
-/// What the run came to, and why it ended early if it did. What was judged is in the store either way.
+/// The summary of a run, with the error if it ended early. Executions are stored in either case.
 pub struct Outcome {
     pub summary: StoredEvalRunSummary,
     pub error: Option<Error>,
@@ -66,7 +65,7 @@ pub async fn judge_stored(
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
     let planning =
-        keep_store(open_store_to_read(&context.settings), async |store| plan(store, &request, &context.settings).await);
+        with_open_store(open_existing_store(&context.settings), async |store| plan(store, &request, &context.settings).await);
     let (store, (traces, planned)) = tokio::select! {
         planned = planning => planned?,
         () = cancel.cancelled() => return Err(Error::cancelled()),
@@ -76,14 +75,14 @@ pub async fn judge_stored(
     let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };
     let mut ended = Ok(run.emit(Event::Planned { to_judge }));
     let sandbox = if to_judge > 0 { Some(context.open_sandbox()?) } else { None };
-    for one in &planned {
-        let version = &one.version;
+    for eval in &planned {
+        let version = &eval.version;
         let mut tally = Tally::new([(version.eval_id.as_str(), version.code_hash.as_str())]);
-        if let Some(sandbox) = sandbox.as_ref().filter(|_| one.to_judge > 0) {
-            ended = run.judge(one, sandbox, &mut tally).await;
+        if let Some(sandbox) = sandbox.as_ref().filter(|_| eval.to_judge > 0) {
+            ended = run.judge(eval, sandbox, &mut tally).await;
         }
-        // Whatever comes of it, what was judged counts.
-        run.summary.add(version.version, one.judged_before, &tally);
+        // Count executions even after an error.
+        run.summary.add(version.version, eval.judged_before, &tally);
         if !matches!(ended, Ok(ControlFlow::Continue(()))) {
             break;
         }
@@ -94,7 +93,7 @@ pub async fn judge_stored(
     Ok(Outcome { summary, error: ended.err() })
 }
 
-/// What all evals of a run share.
+/// The state that all evals of a run share.
 struct Run<'r, 'c> {
     request: &'r Request,
     context: &'r Context<'c>,
@@ -109,7 +108,7 @@ impl Run<'_, '_> {
         self.events.emit(event)
     }
 
-    /// Judges what is missing of one eval, and adds it to the tally.
+    /// Judges the missing traces of one eval and adds them to the tally.
     async fn judge(
         &mut self,
         planned: &PlannedEval,
@@ -117,7 +116,7 @@ impl Run<'_, '_> {
         tally: &mut Tally,
     ) -> Result<ControlFlow<()>, Error> {
         let task = self.request.options.task(vec![Arc::clone(&planned.function)]);
-        let mut stream = sandbox.judge_stream(&task, Pages::new(&self.store, &planned.version, self.request))?;
+        let mut stream = sandbox.judge_stream(&task, TracePages::new(&self.store, &planned.version, self.request))?;
         let mut writer = execution_writer(&self.store);
         let mut flow = ControlFlow::Continue(());
         let mut ended = Ok(());
@@ -130,7 +129,7 @@ impl Run<'_, '_> {
                 ready = stream.next(), if !writer.is_full() => ready,
                 () = self.cancel.cancelled() => {
                     self.summary.interrupted = true;
-                    // What was judged by now is not lost.
+                    // Store what is already judged.
                     flow = ControlFlow::Break(());
                     Ok(stream.take_ready())
                 }
@@ -156,7 +155,7 @@ impl Run<'_, '_> {
         }
         drop(stream);
         while let Some(written) = writer.flush().await {
-            // What is left is stored even if no one looks any more.
+            // Store the rest even if the event sink is closed.
             let _ = self.report(written)?;
         }
         ended.map(|()| flow)
@@ -189,7 +188,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Emits what is in the store now.
+    /// Emits the stored executions.
     fn report(&mut self, written: Written<StoredExecution>) -> Result<ControlFlow<()>, Error> {
         let failed = written.failed.into_iter().next();
         let mut flow = ControlFlow::Continue(());
@@ -210,19 +209,19 @@ fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {
     BatchWriter::new(move |batch: Arc<Vec<StoredExecution>>| {
         let store = store.clone();
         async move {
-            // On a task of its own, so that writing goes on while judgements are taken in.
+            // Spawned so that writing continues while judgements arrive.
             let writing = tokio::spawn(async move { store.put_executions(&batch).await });
             writing.await.unwrap_or_else(|error| {
-                Err(StoreError { message: format!("cannot store what was judged: {error}"), hint: None })
+                Err(StoreError { message: format!("cannot store executions: {error}"), hint: None })
             })
         }
     })
 }
 
-/// Validates code that was valid when it was added, which another version of karat may see otherwise.
-pub fn validated(version: &EvalVersion) -> Result<Function, Error> {
+/// Validates the code of a stored version: it was valid when it was added, but the rules of karat may have changed.
+pub fn validate_version(version: &EvalVersion) -> Result<Function, Error> {
     let refused = |why: String| {
-        let message = format!("version {} of {} is not valid any more: {why}", version.version, version.eval_id);
+        let message = format!("version {} of {} is no longer valid: {why}", version.version, version.eval_id);
         Error::invalid(message).hint(crate::hint::Hint::FixEval)
     };
     let function = validate(version.code.as_bytes())

@@ -1,4 +1,4 @@
-//! Traces of the store, page by page, for the sandbox's threads.
+//! Reads traces from the store, page by page, for the sandbox's threads.
 
 use std::collections::VecDeque;
 
@@ -12,22 +12,21 @@ use tokio::runtime::Handle;
 
 use super::Request;
 
-/// How many traces are asked for at once.
+/// Number of traces per query.
 const PAGE_SIZE: u64 = 100;
 
-/// How many traces, and how many bytes of them, go to a thread at once: few, so that slow ones are shared out.
+/// Limits of the batch that a thread gets: small, so that slow traces are spread over the threads.
 const MAX_BATCH_TRACES: usize = 8;
 const MAX_BATCH_BYTES: usize = 1 << 20;
 
-/// A trace as the store names it.
 pub(super) struct TraceKey {
     pub(super) id: String,
-    /// Of the trace's text.
+    /// Hash of the trace's text.
     pub(super) hash: String,
 }
 
-/// An iterator over traces in batches, for a thread of the sandbox: it waits for the store.
-pub(super) struct Pages {
+/// An iterator over batches of traces. It blocks on the store, so it must run on a thread of the sandbox.
+pub(super) struct TracePages {
     runtime: Handle,
     store: Store,
     version: EvalVersion,
@@ -38,7 +37,7 @@ pub(super) struct Pages {
     waiting: VecDeque<StoredTrace>,
 }
 
-impl Pages {
+impl TracePages {
     pub(super) fn new(store: &Store, version: &EvalVersion, request: &Request) -> Self {
         Self {
             runtime: Handle::current(),
@@ -52,7 +51,7 @@ impl Pages {
     }
 }
 
-impl Iterator for Pages {
+impl Iterator for TracePages {
     type Item = Result<Vec<Input<TraceKey>>, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {

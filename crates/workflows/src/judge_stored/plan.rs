@@ -1,4 +1,4 @@
-//! Finds the evals that are meant, and counts what is missing.
+//! Selects the evals of a run and counts the missing executions.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use karat_evals::version::{EvalSummary, EvalVersion};
 use karat_sandbox::Function;
 use karat_store::Store;
 
-use super::{Request, validated};
+use super::{Request, validate_version};
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::settings::Settings;
-use crate::stored_eval::{named, version_among, versions_of};
+use crate::stored_eval::{select_eval, select_version, versions_of};
 
-/// A version of an eval, and how much there is for it to do.
+/// A version of an eval and the number of traces to judge.
 pub(super) struct PlannedEval {
     pub(super) version: EvalVersion,
     pub(super) function: Arc<Function>,
@@ -23,20 +23,20 @@ pub(super) struct PlannedEval {
     pub(super) to_judge: u64,
 }
 
-/// Returns how many traces are meant, and what each eval has to do.
+/// Returns the number of selected traces and the planned evals.
 pub(super) async fn plan(
     store: &Store,
     request: &Request,
     settings: &Settings,
 ) -> Result<(u64, Vec<PlannedEval>), Error> {
-    let evals = chosen_evals(store.evals().await?, &request.evals, settings)?;
+    let evals = select_evals(store.evals().await?, &request.evals, settings)?;
     if request.version.is_some() && evals.len() != 1 {
-        return Err(Error::invalid("--version is a version of one eval: name it"));
+        return Err(Error::invalid("--version requires exactly one eval"));
     }
     let mut chosen = Vec::with_capacity(evals.len());
     for eval in &evals {
-        let version = version_among(&versions_of(store, eval).await?, request.version)?;
-        let function = Arc::new(validated(&version)?);
+        let version = select_version(&versions_of(store, eval).await?, request.version)?;
+        let function = Arc::new(validate_version(&version)?);
         chosen.push((version, function));
     }
     let traces = store.count_traces(&request.filter).await?;
@@ -50,15 +50,15 @@ pub(super) async fn plan(
         } else {
             store.count_unjudged(&version.eval_id, version.version, &request.filter).await?
         };
-        // Traces may have come in the meantime.
+        // Traces may have been added in the meantime.
         let judged_before = traces.saturating_sub(to_judge);
         planned.push(PlannedEval { version, function, judged_before, to_judge });
     }
     Ok((traces, planned))
 }
 
-/// Returns the named evals, each once, in their order; without a name, all.
-fn chosen_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Result<Vec<EvalSummary>, Error> {
+/// Returns the named evals, each once, in order; all evals without names.
+fn select_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Result<Vec<EvalSummary>, Error> {
     if names.is_empty() {
         if evals.is_empty() {
             return Err(Error::nothing_selected("there are no evals in the store").hint(Hint::AddEval { file: None }));
@@ -67,7 +67,7 @@ fn chosen_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) 
     }
     let mut chosen: Vec<EvalSummary> = Vec::with_capacity(names.len());
     for name in names {
-        let eval = named(evals.clone(), name).map_err(|error| {
+        let eval = select_eval(evals.clone(), name).map_err(|error| {
             if is_in_project(name, settings) {
                 Error { hints: Vec::new(), ..error }.hint(Hint::AddEval { file: Some(name.clone()) })
             } else {
@@ -89,7 +89,7 @@ fn is_in_project(name: &str, settings: &Settings) -> bool {
 async fn no_traces(store: &Store, filter: &TraceFilter) -> Error {
     let is_narrow = *filter != TraceFilter::default();
     if is_narrow && store.count_traces(&TraceFilter::default()).await.is_ok_and(|all| all > 0) {
-        return Error::nothing_selected("no trace in the store is meant by these flags").hint(Hint::FilterTraces);
+        return Error::nothing_selected("no trace in the store matches these filters").hint(Hint::FilterTraces);
     }
     Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces)
 }

@@ -1,86 +1,85 @@
-//! What a file or a pipe with traces holds, by its first bytes.
+//! Detects the content of a file or pipe from its first bytes.
 
 use std::io::{self, Read};
 
-use karat_sandbox::{FILE_BEGINNING, STREAM_BEGINNING};
+use karat_sandbox::{FILE_MAGIC, STREAM_MAGIC};
 
-/// What something holds.
+/// The content of a file or pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A JSON object on each line, or something that nobody knows.
+    /// JSON lines, or an unknown format.
     JsonLines,
     Arrow,
-    /// Nothing that is read.
-    Other(Known),
+    Other(UnsupportedFormat),
 }
 
-/// Something that is known and not read.
+/// A known format that is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// As it stands behind "is".
-    pub what: &'static str,
-    /// The program that makes JSON lines of it, with the words that go before the file's name.
-    pub program: Option<&'static str>,
+pub struct UnsupportedFormat {
+    /// Completes "the file is …".
+    pub description: &'static str,
+    /// The command that converts it to JSON lines, without the file name.
+    pub converter: Option<&'static str>,
 }
 
-const fn other(what: &'static str, program: &'static str) -> Content {
-    Content::Other(Known { what, program: Some(program) })
+const fn unsupported(description: &'static str, converter: &'static str) -> Content {
+    Content::Unsupported(UnsupportedFormat { description, converter: Some(converter) })
 }
 
-const UTF_16: Content = other("UTF-16 text", "iconv -f UTF-16 -t UTF-8");
-const ARRAY: Content = other("a JSON array", "jq -c '.[]'");
-const SPREAD_OBJECT: Content = other("a JSON object over several lines", "jq -c .");
+const UTF_16: Content = unsupported("UTF-16 text", "iconv -f UTF-16 -t UTF-8");
+const ARRAY: Content = unsupported("a JSON array", "jq -c '.[]'");
+const MULTILINE_OBJECT: Content = unsupported("a JSON object over several lines", "jq -c .");
 
-/// What something begins with, and what it is.
-const BEGINNINGS: [(&[u8], Content); 12] = [
-    (&STREAM_BEGINNING, Content::Arrow),
-    (&FILE_BEGINNING, Content::Arrow),
-    (b"PAR1", Content::Other(Known { what: "a Parquet file", program: None })),
-    (b"\x1F\x8B", other("compressed", "zcat")),
-    (b"\x28\xB5\x2F\xFD", other("compressed", "zstdcat")),
-    (b"BZh", other("compressed", "bzcat")),
-    (b"\xFD7zXZ\0", other("compressed", "xzcat")),
-    (b"PK\x03\x04", other("compressed", "unzip -p")),
+/// Magic bytes and their content.
+const MAGIC_BYTES: [(&[u8], Content); 12] = [
+    (&STREAM_MAGIC, Content::Arrow),
+    (&FILE_MAGIC, Content::Arrow),
+    (b"PAR1", Content::Unsupported(UnsupportedFormat { description: "a Parquet file", converter: None })),
+    (b"\x1F\x8B", unsupported("compressed", "zcat")),
+    (b"\x28\xB5\x2F\xFD", unsupported("compressed", "zstdcat")),
+    (b"BZh", unsupported("compressed", "bzcat")),
+    (b"\xFD7zXZ\0", unsupported("compressed", "xzcat")),
+    (b"PK\x03\x04", unsupported("compressed", "unzip -p")),
     (b"\xFF\xFE", UTF_16),
     (b"\xFE\xFF", UTF_16),
     // Without a byte order mark.
-    (b"{\0", other("UTF-16 text", "iconv -f UTF-16LE -t UTF-8")),
-    (b"\0{", other("UTF-16 text", "iconv -f UTF-16BE -t UTF-8")),
+    (b"{\0", unsupported("UTF-16 text", "iconv -f UTF-16LE -t UTF-8")),
+    (b"\0{", unsupported("UTF-16 text", "iconv -f UTF-16BE -t UTF-8")),
 ];
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Whoever sends so much white space has nothing else to say of what it is.
-const MAX_BLANK: usize = 1024;
+/// Maximum leading white space before the content is assumed to be JSON lines.
+const MAX_WHITESPACE_BYTES: usize = 1024;
 
-/// The first bytes again, and then the rest.
-pub type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+/// A reader that returns the first bytes again, then the rest.
+pub type Rewound<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
-/// Finds out what the input holds, reading no more of it than that takes: more may be long in coming.
-pub fn recognise<R: Read>(mut input: R) -> io::Result<(Content, Whole<R>)> {
-    let mut beginning = Vec::new();
+/// Detects the content of an input. Reads as few bytes as possible, since a pipe may block.
+pub fn detect_content<R: Read>(mut input: R) -> io::Result<(Content, Rewound<R>)> {
+    let mut first_bytes = Vec::new();
     let content = loop {
-        if let Some(content) = content_of(&beginning) {
+        if let Some(content) = content_of(&first_bytes) {
             break content;
         }
         let mut next = [0];
         match input.read(&mut next) {
             Ok(0) => break Content::JsonLines,
-            Ok(_) => beginning.extend(next),
+            Ok(_) => first_bytes.extend(next),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     };
-    Ok((content, io::Cursor::new(beginning).chain(input)))
+    Ok((content, io::Cursor::new(first_bytes).chain(input)))
 }
 
-/// Returns what begins so; nothing while it cannot be told yet.
+/// Returns the content that starts with these bytes; `None` if more bytes are needed.
 fn content_of(bytes: &[u8]) -> Option<Content> {
-    if let Some((_, content)) = BEGINNINGS.iter().find(|(known, _)| bytes.starts_with(known)) {
+    if let Some((_, content)) = MAGIC_BYTES.iter().find(|(known, _)| bytes.starts_with(known)) {
         return Some(*content);
     }
     let may_become = |known: &[u8]| known.len() > bytes.len() && known.starts_with(bytes);
-    if may_become(BYTE_ORDER_MARK) || BEGINNINGS.iter().any(|(known, _)| may_become(known)) {
+    if may_become(BYTE_ORDER_MARK) || MAGIC_BYTES.iter().any(|(known, _)| may_become(known)) {
         return None;
     }
     let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start();
@@ -91,14 +90,14 @@ fn content_of(bytes: &[u8]) -> Option<Content> {
             let (blank, member) = rest.split_at(rest.len() - rest.trim_ascii_start().len());
             match member {
                 [] => None,
-                [b'"' | b'}', ..] if blank.contains(&b'\n') => Some(SPREAD_OBJECT),
-                // What is broken off is only a broken line.
+                [b'"' | b'}', ..] if blank.contains(&b'\n') => Some(MULTILINE_OBJECT),
+                // A truncated object is an invalid line.
                 _ => Some(Content::JsonLines),
             }
         }
         _ => Some(Content::JsonLines),
     };
-    content.or((bytes.len() > MAX_BLANK).then_some(Content::JsonLines))
+    content.or((bytes.len() > MAX_WHITESPACE_BYTES).then_some(Content::JsonLines))
 }
 
 #[cfg(test)]
@@ -107,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives one byte at a time, as a slow pipe does.
+    /// Returns one byte per read, like a slow pipe.
     struct Slow<'b>(&'b [u8]);
 
     impl Read for Slow<'_> {
@@ -132,15 +131,15 @@ mod tests {
     #[case(b"ARROW1\0\0\xFF", Content::Arrow)]
     #[case(b"[{}]", ARRAY)]
     #[case(b"\xEF\xBB\xBF \r\n\t[", ARRAY)]
-    #[case(b"{\r\n  \"a\": 1\r\n}", SPREAD_OBJECT)]
-    #[case(b"\n{ \n}", SPREAD_OBJECT)]
+    #[case(b"{\r\n  \"a\": 1\r\n}", MULTILINE_OBJECT)]
+    #[case(b"\n{ \n}", MULTILINE_OBJECT)]
     #[case(b"\xFF\xFE{\0", UTF_16)]
     #[case(b"\xFE\xFF\0{", UTF_16)]
-    fn the_first_bytes_tell(#[case] bytes: &[u8], #[case] expected: Content) {
-        let (content, whole) = recognise(Slow(bytes)).expect("memory can be read");
-        assert_eq!((content, all(whole).as_slice()), (expected, bytes), "nothing is lost");
-        let (content, whole) = recognise(bytes).expect("memory can be read");
-        assert_eq!((content, all(whole).as_slice()), (expected, bytes), "nothing is lost");
+    fn detects_content_and_loses_no_bytes(#[case] bytes: &[u8], #[case] expected: Content) {
+        let (content, whole) = detect_content(Slow(bytes)).expect("reading from memory");
+        assert_eq!((content, all(whole).as_slice()), (expected, bytes));
+        let (content, whole) = detect_content(bytes).expect("reading from memory");
+        assert_eq!((content, all(whole).as_slice()), (expected, bytes));
     }
 
     #[rstest]
@@ -152,37 +151,41 @@ mod tests {
     #[case(b"PK\x03\x04\x14", "compressed", Some("unzip -p"))]
     #[case(b"{\0\"\0", "UTF-16 text", Some("iconv -f UTF-16LE -t UTF-8"))]
     #[case(b"\0{\0\"", "UTF-16 text", Some("iconv -f UTF-16BE -t UTF-8"))]
-    fn what_is_not_read_is_known(#[case] bytes: &[u8], #[case] what: &str, #[case] program: Option<&str>) {
-        let (content, _) = recognise(bytes).expect("memory can be read");
-        let Content::Other(known) = content else { panic!("{content:?}") };
-        assert_eq!((known.what, known.program), (what, program));
+    fn detects_unsupported_formats(
+        #[case] bytes: &[u8],
+        #[case] description: &str,
+        #[case] converter: Option<&str>,
+    ) {
+        let (content, _) = detect_content(bytes).expect("reading from memory");
+        let Content::Unsupported(known) = content else { panic!("{content:?}") };
+        assert_eq!((known.description, known.converter), (description, converter));
     }
 
-    /// A pipe that stays open is not waited for.
+    /// Does not block on an open pipe.
     #[rstest]
     #[case(b"{\"", b"")]
     #[case(b"{}", b"")]
     #[case(b"[", b"")]
     #[case(b"x", b"more")]
-    fn no_more_is_read_than_it_takes(#[case] needed: &[u8], #[case] more: &[u8]) {
+    fn reads_no_more_than_needed(#[case] needed: &[u8], #[case] more: &[u8]) {
         struct Breaks;
         impl Read for Breaks {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-                Err(io::Error::other("it would wait"))
+                Err(io::Error::other("would block"))
             }
         }
-        assert!(recognise(needed.chain(more).chain(Breaks)).is_ok());
+        assert!(detect_content(needed.chain(more).chain(Breaks)).is_ok());
     }
 
     #[test]
-    fn white_space_without_end_is_read_no_further() {
-        let (content, _) = recognise(io::repeat(b'\n')).expect("it can be read");
+    fn stops_after_too_much_whitespace() {
+        let (content, _) = detect_content(io::repeat(b'\n')).expect("readable");
         assert_eq!(content, Content::JsonLines);
     }
 
     fn all(mut reader: impl Read) -> Vec<u8> {
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).expect("memory can be read");
+        reader.read_to_end(&mut bytes).expect("reading from memory");
         bytes
     }
 }

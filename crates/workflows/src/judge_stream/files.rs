@@ -1,4 +1,4 @@
-//! Files of traces, one after the other, as one stream.
+//! Reads several trace files as one stream.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,24 +8,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_sandbox::{Input, Lines, Position, read_lines};
 
-use super::content::{Content, Known, Whole, recognise};
+use super::content::{Content, UnsupportedFormat, Rewound, detect_content};
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// What stands for standard input.
+/// The argument for standard input.
 const STDIN: &str = "-";
 
-/// Traces that are ready to be read.
+/// Open trace files.
 pub(super) struct TraceFiles {
     sources: Vec<Source>,
-    /// How many bytes there are, where all are files.
+    /// The total size, if all are regular files.
     pub(super) bytes: Option<u64>,
 }
 
 struct Source {
     name: String,
     reader: Box<dyn Read + Send>,
-    /// What it holds is found out when its turn comes: who writes into a pipe may take long.
+    /// The content of a pipe is detected only when it is read, since the pipe may block.
     is_pipe: bool,
 }
 
@@ -38,12 +38,12 @@ impl Source {
 /// A line of one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileLine {
-    /// Its place among the files.
+    /// The index of the file.
     pub(super) file: usize,
     pub(super) position: Position,
 }
 
-/// How many bytes were read so far.
+/// The number of bytes read so far.
 #[derive(Clone, Default)]
 pub(super) struct BytesRead(Arc<AtomicU64>);
 
@@ -54,20 +54,20 @@ impl BytesRead {
 }
 
 impl TraceFiles {
-    /// Opens all files, so that one that is missing or holds something else is found before anything is judged.
-    pub(super) fn open(paths: &[PathBuf], stdin: Box<dyn Read + Send>, here: &Path) -> Result<Self, Error> {
+    /// Opens all files, so that missing or unsupported files are detected before anything is judged.
+    pub(super) fn open(paths: &[PathBuf], stdin: Box<dyn Read + Send>, current_dir: &Path) -> Result<Self, Error> {
         let mut sources: Vec<Source> = Vec::with_capacity(paths.len());
         let (mut bytes, mut stdin) = (Some(0), Some(stdin));
         for path in paths {
             if path.as_os_str() == STDIN {
                 let Some(reader) = stdin.take() else {
-                    return Err(Error::invalid("--traces - is given twice: stdin can be read once"));
+                    return Err(Error::invalid("--traces - is given twice: stdin can be read only once"));
                 };
                 sources.push(Source { name: "stdin".to_owned(), reader, is_pipe: true });
                 bytes = None;
             } else {
                 let name = path.display().to_string();
-                let (file, length) = open(&here.join(path)).map_err(|error| unreadable(&name, &error))?;
+                let (file, length) = open(&current_dir.join(path)).map_err(|error| unreadable(&name, &error))?;
                 bytes = bytes.zip(length).map(|(bytes, length)| bytes + length);
                 let is_pipe = length.is_none();
                 let reader: Box<dyn Read + Send> =
@@ -86,7 +86,7 @@ impl TraceFiles {
         self.sources.iter().map(|source| source.name.as_str())
     }
 
-    /// Returns the lines of all files in batches, and what counts the bytes that were read.
+    /// Returns the lines of all files in batches, and the counter of bytes read.
     pub(super) fn into_batches(self) -> (Batches, BytesRead) {
         let bytes_read = BytesRead::default();
         let waiting = self.sources.into_iter().enumerate();
@@ -94,7 +94,7 @@ impl TraceFiles {
     }
 }
 
-/// The lines of several files, in batches; each file's lines are counted from 1.
+/// The lines of several files, in batches. Line numbers start at 1 in each file.
 pub(super) struct Batches {
     waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
     current: Option<Current>,
@@ -141,7 +141,7 @@ impl Iterator for Batches {
     }
 }
 
-/// A reader that counts what it reads.
+/// A reader that counts bytes.
 struct Counted {
     reader: Box<dyn Read + Send>,
     bytes_read: BytesRead,
@@ -155,34 +155,36 @@ impl Read for Counted {
     }
 }
 
-/// Refuses what is known to hold no JSON lines, which would else be an error in every line.
-fn lines_of<R: Read>(input: R, name: &str) -> Result<Whole<R>, Error> {
-    let (content, whole) = recognise(input).map_err(|error| unreadable(name, &error))?;
+/// Rejects known formats other than JSON lines, which would otherwise give an error for every line.
+fn lines_of<R: Read>(input: R, name: &str) -> Result<Rewound<R>, Error> {
+    let (content, whole) = detect_content(input).map_err(|error| unreadable(name, &error))?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
     let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
-    let (what, hint) = match content {
+    let (description, hint) = match content {
         Content::JsonLines => return Ok(whole),
         Content::Arrow => ("Arrow", Hint::JudgeArrow { file }),
-        Content::Other(Known { what, program: Some(program) }) => (what, Hint::ConvertTraces { program, file }),
-        Content::Other(Known { what, program: None }) => {
-            (what, Hint::from("let the engine that wrote it write JSON lines"))
+        Content::Unsupported(UnsupportedFormat { description, converter: Some(program) }) => {
+            (description, Hint::ConvertTraces { program, file })
+        }
+        Content::Unsupported(UnsupportedFormat { description, converter: None }) => {
+            (description, Hint::from("export the data as JSON lines from the program that wrote it"))
         }
     };
-    Err(Error::invalid(format!("{name} is {what}, not JSON lines")).hint(hint))
+    Err(Error::invalid(format!("{name} is {description}, not JSON lines")).hint(hint))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Error {
     Error::invalid(format!("cannot read the traces {name}: {error}"))
 }
 
-/// Opens a file, and returns how long it is where that is known.
+/// Opens a file. Also returns its size, if it is a regular file.
 fn open(path: &Path) -> io::Result<(File, Option<u64>)> {
     let file = File::open(path)?;
-    let about = file.metadata()?;
-    if about.is_dir() {
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-    let length = about.is_file().then_some(about.len());
+    let length = metadata.is_file().then_some(metadata.len());
     Ok((file, length))
 }
 
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_trace_knows_its_file_though_some_are_empty() {
+    fn returns_the_file_and_line_of_each_trace() {
         let texts = [("a", "{}\n{}\n"), ("none", "\n"), ("b", "{}"), ("c", "{}\n\n{}")];
         let sources = texts.into_iter().map(|(name, text)| source(name, text)).collect();
         let (batches, bytes_read) = TraceFiles { sources, bytes: None }.into_batches();
@@ -206,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_looked_at_when_its_turn_comes() {
+    fn detects_the_content_of_a_pipe_when_it_is_read() {
         let sources = vec![source("a", "{}\n"), source("stdin", "[{}]")];
         let (mut batches, _) = TraceFiles { sources, bytes: None }.into_batches();
         assert!(batches.next().is_some_and(|batch| batch.is_ok()));

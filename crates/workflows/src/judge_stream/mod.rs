@@ -1,4 +1,4 @@
-//! Judges traces that come as a stream: JSON lines of files or of stdin, or rows of another engine.
+//! Judges a stream of traces: JSON lines from files or stdin, or rows from a data engine.
 
 mod content;
 mod files;
@@ -15,7 +15,7 @@ use karat_evals::tally::{EvalRunSummary, Tally};
 use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamError, Task};
 use tokio_util::sync::CancellationToken;
 
-pub use self::content::{Content, Known, Whole, recognise};
+pub use self::content::{Content, UnsupportedFormat, Rewound, detect_content};
 use self::files::{FileLine, TraceFiles};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
@@ -23,9 +23,9 @@ use crate::error::Error;
 use crate::event::EventSink;
 use crate::functions::load_functions;
 
-/// Which functions judge, and what they may use.
+/// The functions that judge, and their limits.
 pub struct Evaluators {
-    /// Files, folders, or names of the project's functions.
+    /// Files, folders or names of the project's functions.
     pub functions: Vec<String>,
     pub options: SandboxOptions,
 }
@@ -41,7 +41,7 @@ impl Evaluators {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
     Finished,
-    /// The receiver of the events wanted no more.
+    /// The event sink ended the stream.
     Stopped,
     Interrupted,
 }
@@ -49,18 +49,18 @@ pub enum StreamEnd {
 /// Traces in files, judged by functions of the project.
 pub struct FilesRequest {
     pub evaluators: Evaluators,
-    /// `-` is stdin.
+    /// `-` reads stdin.
     pub traces: Vec<PathBuf>,
     pub stdin: Box<dyn Read + Send>,
 }
 
 pub enum FilesEvent {
-    /// The files are open: their size, where it is known, and whether stdin is one of them.
+    /// The files are open. `bytes` is their total size, if known.
     Opened {
         bytes: Option<u64>,
         reads_stdin: bool,
     },
-    /// What all functions said of one trace.
+    /// The executions of all functions on one trace.
     Judged(Vec<Execution>),
     Progress {
         traces: u64,
@@ -69,15 +69,15 @@ pub enum FilesEvent {
         errored: u64,
         bytes: u64,
     },
-    /// Nothing more is at hand: show what was held back.
+    /// No more events are available now: flush buffered output.
     Idle,
 }
 
-/// What the run came to, and why it ended early if it did.
+/// The result of a run, with the error if it ended early.
 pub struct FilesOutcome {
     pub tally: Tally,
     pub summary: EvalRunSummary,
-    /// The files, for messages.
+    /// The names of the files, for messages.
     pub names: String,
     pub error: Option<Error>,
 }
@@ -89,7 +89,7 @@ pub async fn judge_files(
     cancel: &CancellationToken,
 ) -> Result<FilesOutcome, Error> {
     let task = request.evaluators.task(context)?;
-    let files = TraceFiles::open(&request.traces, request.stdin, &context.settings.layout.here)?;
+    let files = TraceFiles::open(&request.traces, request.stdin, &context.settings.layout.current_dir)?;
     let sandbox = context.open_sandbox()?;
     let _ = events.emit(FilesEvent::Opened { bytes: files.bytes, reads_stdin: files.reads_stdin() });
     let started = Instant::now();
@@ -102,9 +102,9 @@ pub async fn judge_files(
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilesEvent::Idle) };
         let FileLine { file, position } = judged.key;
-        // The name of the only file says nothing.
+        // The file name is redundant if there is only one file.
         let origin = (names.len() > 1).then(|| names[file].as_str());
-        name_unreadable(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |why| format!("{position}: {why}"));
         let trace_id = &judged.trace_id;
         tally.add(&judged.judgements, || match (trace_id, origin) {
             (Some(id), _) => id.clone(),
@@ -112,7 +112,7 @@ pub async fn judge_files(
             (None, Some(origin)) => format!("{origin} {position}"),
         });
         if let Some(origin) = origin {
-            name_unreadable(&mut judged, |why| format!("{origin} {why}"));
+            add_location(&mut judged, |why| format!("{origin} {why}"));
         }
         let executed_at = context.clock.now().to_string();
         let trace_id = judged.trace_id.take();
@@ -134,7 +134,7 @@ pub async fn judge_files(
     }
 }
 
-/// Traces of another engine, judged one after the other.
+/// Traces of a data engine, judged in order.
 pub struct FilterRequest<T> {
     pub evaluators: Evaluators,
     pub traces: T,
@@ -142,23 +142,23 @@ pub struct FilterRequest<T> {
 
 pub enum FilterEvent {
     Judged(FilteredTrace),
-    /// Nothing more is at hand: hand on what was held back.
+    /// No more events are available now: flush buffered output.
     Idle,
 }
 
-/// A judged trace, of which rows are made when its id is known: the engine may have one of its own.
+/// A judged trace. Its rows are created once its id is known, since the engine may provide its own.
 pub struct FilteredTrace {
     pub trace_id: Option<String>,
     functions: Arc<[Arc<Function>]>,
     guest_hash: Arc<str>,
-    said: Said,
+    judgements: TraceJudgements,
     executed_at: String,
 }
 
 impl FilteredTrace {
-    /// Returns a row for each function.
+    /// Returns one row per function.
     pub fn into_executions(self, trace_id: Option<&str>) -> Vec<Execution> {
-        executions(&self.functions, &self.guest_hash, trace_id, self.said, &self.executed_at)
+        executions(&self.functions, &self.guest_hash, trace_id, self.judgements, &self.executed_at)
     }
 }
 
@@ -179,12 +179,12 @@ where
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilterEvent::Idle) };
         let position = judged.key;
-        name_unreadable(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |why| format!("{position}: {why}"));
         events.emit(FilterEvent::Judged(FilteredTrace {
             trace_id: judged.trace_id.clone(),
             functions: Arc::clone(&functions),
             guest_hash: Arc::clone(&guest_hash),
-            said: judged.into(),
+            judgements: judged.into(),
             executed_at: context.clock.now().to_string(),
         }))
     });
@@ -194,7 +194,8 @@ where
     })
 }
 
-/// Hands over judged traces in order, and nothing when none is at hand, until the stream ends or is stopped.
+/// Calls `receive` with judged traces in order, and with `None` before waiting for more, until the stream ends or is
+/// stopped.
 async fn judge_each<K, E>(
     stream: &mut JudgementStream<K, E>,
     cancel: &CancellationToken,
@@ -204,7 +205,7 @@ async fn judge_each<K, E>(
         let mut ready = stream.take_ready();
         let mut end = None;
         if ready.is_empty() {
-            // Whoever waits for a verdict gets it before more is waited for.
+            // Flush verdicts before waiting for more.
             if receive(None).is_break() {
                 return Ok(StreamEnd::Stopped);
             }
@@ -228,31 +229,31 @@ async fn judge_each<K, E>(
             }
         }
         if let Some(end) = end {
-            // At the end, what was held back is shown too.
+            // Flush at the end.
             return Ok(if receive(None).is_break() { StreamEnd::Stopped } else { end });
         }
     }
 }
 
-/// Says where a trace is that could not be read.
-fn name_unreadable<K>(judged: &mut Judged<K>, named: impl Fn(&str) -> String) {
+/// Adds the location of an unreadable trace to its errors.
+fn add_location<K>(judged: &mut Judged<K>, located: impl Fn(&str) -> String) {
     if !judged.is_unreadable {
         return;
     }
     for judgement in &mut judged.judgements {
         if let Conclusion::Error(error) = &mut judgement.conclusion {
-            error.message = named(&error.message);
+            error.message = located(&error.message);
         }
     }
 }
 
-/// What functions said of one trace.
-struct Said {
+/// The judgements of all functions on one trace.
+struct TraceJudgements {
     trace_hash: String,
     judgements: Vec<Judgement>,
 }
 
-impl<K> From<Judged<K>> for Said {
+impl<K> From<Judged<K>> for TraceJudgements {
     fn from(judged: Judged<K>) -> Self {
         Self { trace_hash: judged.trace_hash, judgements: judged.judgements }
     }
@@ -262,13 +263,13 @@ fn executions(
     functions: &[Arc<Function>],
     guest_hash: &str,
     trace_id: Option<&str>,
-    said: Said,
+    judged: TraceJudgements,
     executed_at: &str,
 ) -> Vec<Execution> {
-    let trace = JudgedTrace { id: trace_id, hash: &said.trace_hash };
+    let trace = JudgedTrace { id: trace_id, hash: &judged.trace_hash };
     let execution = |(function, judgement): (&Arc<Function>, Judgement)| {
         let judge = Judge { eval_id: &function.name, code_hash: &function.code_hash, guest_hash };
         Execution::new(judge, trace, judgement, executed_at.to_owned())
     };
-    functions.iter().zip(said.judgements).map(execution).collect()
+    functions.iter().zip(judged.judgements).map(execution).collect()
 }

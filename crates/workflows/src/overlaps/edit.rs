@@ -1,4 +1,4 @@
-//! Edits of the overlap map.
+//! Edits the overlap map.
 
 use karat_core::registry::Registry;
 use karat_json::{InvalidFile, nearest};
@@ -8,52 +8,52 @@ use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
 use crate::context::Context;
 use crate::error::Error;
 
-/// Two tools are an overlap.
-const MIN_CLUSTER: usize = 3;
+/// Minimum number of tools in a cluster; two tools are an overlap.
+const MIN_CLUSTER_SIZE: usize = 3;
 
-/// The key of a map's own schema, which no tool can have as its name.
+/// The key of the schema in a map; not a valid tool name.
 const SCHEMA_KEY: &str = "$schema";
 
 pub struct AddRequest {
     pub tool: String,
-    /// The tools that are easily taken for it.
+    /// The tools that overlap it.
     pub others: Vec<String>,
-    /// Declare all of them as a cluster, instead of overlaps with the first.
+    /// Declare all tools as a cluster, instead of overlaps with the first.
     pub cluster: bool,
-    /// Joined to the reasons that are given already.
+    /// Added to existing reasons.
     pub reason: Option<String>,
-    /// Rewrite a map of the other shape.
+    /// Convert a map of the other shape.
     pub convert: bool,
 }
 
 pub struct RemoveRequest {
     pub tool: String,
-    /// The tools that it does not overlap any more.
+    /// The tools that no longer overlap it.
     pub others: Vec<String>,
-    /// Remove the cluster of all of them, instead of overlaps with the first.
+    /// Remove the cluster of all tools, instead of overlaps with the first.
     pub cluster: bool,
-    /// Rewrite a map of the other shape.
+    /// Convert a map of the other shape.
     pub convert: bool,
 }
 
-/// What an edit did; the file is written only where something changed.
+/// The result of an edit. The file is written only if something changed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Edited {
-    /// The map's file.
+    /// The path of the map, for display.
     pub path: String,
     pub changes: Vec<OverlapChange>,
-    /// The map was rewritten in the shape that karat edits.
+    /// The map was converted to the editable shape.
     pub converted: bool,
 }
 
-/// Declares that tools are easily taken for each other.
+/// Declares overlaps or a cluster.
 pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, Error> {
     let AddRequest { tool, others, cluster, reason, convert } = request;
     let registry = context.list_tools().await?;
     let tools = all_tools(&tool, &others, cluster)?;
     match &registry {
         Some(registry) => check_names(&tools, registry, context)?,
-        None => context.notices.note("there is no tool registry, so the names were not checked"),
+        None => context.notices.note("the names were not checked: there is no tool registry"),
     }
     edit(convert, context, |editor| {
         if cluster {
@@ -68,7 +68,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, E
     })
 }
 
-/// Takes a declaration back.
+/// Removes overlaps or a cluster.
 pub fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<Edited, Error> {
     let RemoveRequest { tool, others, cluster, convert } = request;
     let tools = all_tools(tool, others, *cluster)?;
@@ -81,44 +81,44 @@ pub fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<Edited, 
     })
 }
 
-/// Returns all tools that are named, each once.
+/// Returns all tools. Rejects invalid and duplicate names.
 fn all_tools(tool: &String, others: &[String], is_cluster: bool) -> Result<Vec<String>, Error> {
     let mut tools: Vec<String> = Vec::new();
     for name in std::iter::once(tool).chain(others) {
         if name.trim().is_empty() || name == SCHEMA_KEY {
-            return Err(Error::invalid(format!("'{name}' cannot be a tool's name")));
+            return Err(Error::invalid(format!("invalid tool name '{name}'")));
         }
         if tools.contains(name) {
-            return Err(Error::invalid(format!("'{name}' is named twice")));
+            return Err(Error::invalid(format!("duplicate tool '{name}'")));
         }
         tools.push(name.clone());
     }
-    if is_cluster && tools.len() < MIN_CLUSTER {
-        return Err(Error::invalid(format!("a cluster is of at least {MIN_CLUSTER} tools, found {}", tools.len()))
-            .hint("two tools are an overlap: leave --cluster out"));
+    if is_cluster && tools.len() < MIN_CLUSTER_SIZE {
+        let message = format!("a cluster needs at least {MIN_CLUSTER_SIZE} tools, found {}", tools.len());
+        return Err(Error::invalid(message).hint("to declare an overlap of two tools, remove --cluster"));
     }
     Ok(tools)
 }
 
-/// Fails for an unknown tool; warns where it may be in a part of the registry that could not be read.
+/// Rejects unknown tools; only warns if the registry has gaps.
 fn check_names(tools: &[String], registry: &Registry, context: &Context<'_>) -> Result<(), Error> {
     for tool in tools.iter().filter(|tool| registry.tool(tool).is_none()) {
         let near = nearest(tool, &registry.names()).map(|name| format!("did you mean '{name}'?"));
         if registry.gaps().is_empty() {
-            let error = Error::not_found(format!("the registry has no tool '{tool}'"));
+            let error = Error::not_found(format!("unknown tool '{tool}'"));
             return Err(match near {
                 Some(near) => error.hint(near),
                 None => error,
             });
         }
         let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
-        let warning = format!("'{tool}' is not known, but not all of the tool registry could be read{near}");
+        let warning = format!("unknown tool '{tool}', but parts of the tool registry could not be read{near}");
         context.notices.warn(&warning);
     }
     Ok(())
 }
 
-/// Reads the map, edits it and writes it back, while no other process edits the project.
+/// Edits the map under the project's edit lock.
 fn edit(
     convert: bool,
     context: &Context<'_>,
@@ -126,7 +126,7 @@ fn edit(
 ) -> Result<Edited, Error> {
     let _lock = context.edit_lock()?;
     let path = &context.settings.overlap_map.path;
-    let shown = context.settings.shown(path);
+    let shown = context.settings.display_path(path);
     let (mut editor, converted) = open(convert, &shown, context)?;
     edit(&mut editor).map_err(|error| Error::unavailable(error.to_string()))?;
     let changes = editor.changes().to_vec();
@@ -137,7 +137,7 @@ fn edit(
     Ok(Edited { path: shown, changes, converted })
 }
 
-/// Opens the map, or an empty one where there is no file; tells whether it was converted.
+/// Opens the map; an empty one if the file does not exist. Also returns whether the map was converted.
 fn open(convert: bool, shown: &str, context: &Context<'_>) -> Result<(OverlapEditor, bool), Error> {
     let bytes = match std::fs::read(&context.settings.overlap_map.path) {
         Ok(bytes) => bytes,
@@ -147,13 +147,13 @@ fn open(convert: bool, shown: &str, context: &Context<'_>) -> Result<(OverlapEdi
     let invalid = |error: OverlapEditError| match error {
         OverlapEditError::Invalid(findings) => Error::invalid_files(vec![InvalidFile::new(shown, &bytes, findings)]),
         error => Error::invalid(format!("{shown}: {error}"))
-            .hint("--convert rewrites it in the shape that karat edits, and says what has no place there"),
+            .hint("--convert rewrites it in the editable shape, and warns about what cannot be converted"),
     };
     match OverlapEditor::open(&bytes) {
         Err(OverlapEditError::ListShape) if convert => {
             let (editor, lost) = OverlapEditor::convert(&bytes).map_err(invalid)?;
-            for one in lost {
-                context.notices.warn(&format!("{one} has no place in the other shape, and is dropped"));
+            for item in lost {
+                context.notices.warn(&format!("dropped {item}: it cannot be converted"));
             }
             Ok((editor, true))
         }

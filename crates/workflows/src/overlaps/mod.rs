@@ -1,4 +1,4 @@
-//! Which tools are easily taken for each other: list, suggest and edit the overlap map.
+//! Lists, suggests and edits overlaps of tools.
 
 mod edit;
 mod suggest;
@@ -15,21 +15,21 @@ pub use self::suggest::{Suggested, suggest};
 use crate::context::Context;
 use crate::error::Error;
 
-/// What is declared, with both directions of an overlap united.
+/// The declared overlaps, with both directions merged.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat overlap list")]
 pub struct OverlapList {
-    /// The map's file, or null where there is none.
+    /// The file of the map; null if it does not exist.
     pub path: Option<String>,
-    /// What eval files carry as `overlapMapVersion`.
+    /// The version that eval files record as `overlapMapVersion`.
     pub version: Option<String>,
-    /// How many pairs of tools overlap.
+    /// Number of overlapping pairs of tools.
     pub overlaps: usize,
-    /// How many distinct clusters there are.
+    /// Number of distinct clusters.
     pub clusters: usize,
     pub tools: Vec<ListedTool>,
-    /// How many things are likely wrong in the map, as far as it shows without the tools.
+    /// Number of issues in the map, without checking it against the registry.
     #[serde(skip)]
     pub issues: usize,
 }
@@ -38,18 +38,18 @@ pub struct OverlapList {
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
     pub tool: String,
-    /// All its neighbours, whichever side declares them.
+    /// All overlapping tools, whichever side declares them.
     pub overlaps: Vec<String>,
-    /// The members of each cluster that holds it.
+    /// The members of each cluster with this tool.
     pub clusters: Vec<Vec<String>>,
     pub reason: Option<String>,
 }
 
-/// Lists the declared overlaps; no tools are read, which a server might have to be started for.
+/// Lists the declared overlaps. Does not read the registry, which may start a server.
 pub fn list(context: &Context<'_>) -> Result<OverlapList, Error> {
     let setting = &context.settings.overlap_map;
     Ok(match read_overlap_map(setting)? {
-        Some(map) => OverlapList::of(&map, context.settings.shown(&setting.path)),
+        Some(map) => OverlapList::of(&map, context.settings.display_path(&setting.path)),
         None => OverlapList::default(),
     })
 }

@@ -1,4 +1,4 @@
-//! A person adopts a candidate, and has it written to the eval's file.
+//! Adoption of a candidate as a new version, and writing it to the eval's file.
 
 use karat_evals::agreement::{Candidate, Refinement};
 use karat_evals::port::EvalStore;
@@ -14,7 +14,7 @@ use crate::functions::{LoadedFunction, find_functions};
 use crate::hint::Hint;
 use crate::settings::Settings;
 
-/// The decision on the candidates of a refinement. It is the whole state and can be serialised.
+/// The decision on the candidates of a refinement. This is the complete, serialisable state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adoption {
     pub eval_id: String,
@@ -40,13 +40,13 @@ pub struct AdoptableCode {
     why: String,
 }
 
-/// What comes next.
+/// The next step of an adoption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "step")]
 pub enum Step {
-    /// Adopt a candidate, or decline.
+    /// Adopt a candidate or decline.
     Choose,
-    /// The eval's file has the replaced code: adding it again would undo the adoption of this candidate.
+    /// The eval's file still has the replaced code: adding it again would undo the adoption.
     WriteFile {
         candidate: u64,
         file: String,
@@ -62,7 +62,7 @@ pub enum Command {
     WriteFile { write: bool },
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Applied {
     Adopted {
@@ -88,15 +88,15 @@ pub enum Applied {
 pub enum EvalFile {
     /// No file of the project defines the eval.
     Missing,
-    /// It has the replaced code, and [`Step::WriteFile`] follows.
+    /// The file has the replaced code; [`Step::WriteFile`] follows.
     Outdated(String),
-    /// It has other code, and is left alone.
+    /// The file has other code and is not written.
     Changed(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("it is not the time for this command")]
+    #[error("this command is not available in the current step")]
     OutOfTurn,
     #[error("there is no such candidate")]
     UnknownCandidate,
@@ -161,7 +161,7 @@ impl Adoption {
             guest_hash: self.guest_hash.clone(),
             note: Some(RefinedNote { model: &self.model, approver, why: &candidate.why }.to_string()),
             created_at: context.clock.now(),
-            // A candidate was measured against one version, and says nothing of another.
+            // The candidate was measured against this version only.
             after: Some(self.version),
         };
         let added = context.read_store(async |store| Ok(store.add_version(&version).await?)).await?;
@@ -181,18 +181,18 @@ impl Adoption {
         Ok(Applied::Adopted { candidate: number, version, file })
     }
 
-    /// Writes the candidate to a file, so that it is not lost, and returns the error.
+    /// Writes the candidate to a file, so that it is not lost, and returns the conflict error.
     fn conflict(&self, candidate: &AdoptableCode, newest: Option<u64>, settings: &Settings) -> Result<Error, Error> {
         let eval = &self.eval_id;
         let file = write_candidate(candidate.number, &candidate.code, &own_folder(eval, settings), settings)?;
         let message = match newest {
-            Some(newest) => format!("version {newest} of {eval} was added in the meantime, so nothing was adopted"),
-            None => format!("{eval} is no longer in the store, so nothing was adopted"),
+            Some(newest) => format!("nothing was adopted: version {newest} of {eval} was added in the meantime"),
+            None => format!("nothing was adopted: {eval} is no longer in the store"),
         };
         Ok(Error::conflict(message).hint(Hint::RefineNewest { eval: eval.clone(), file }))
     }
 
-    /// Writes code to the eval's file, unless somebody changed it since.
+    /// Writes code to the eval's file, unless it was changed in the meantime.
     fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<Applied>, Error> {
         let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
         let Some(LoadedFunction { path, shown, .. }) = outdated else { return Ok(None) };

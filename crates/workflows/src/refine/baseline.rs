@@ -1,8 +1,8 @@
-//! The newest version of an eval beside what people say: the measure of candidates.
+//! The agreement of an eval's newest version with ratings: the baseline for candidates.
 
 use std::sync::Arc;
 
-use karat_evals::agreement::{PartAgreement, PartedAgreement, RatedVerdict};
+use karat_evals::agreement::{SetAgreement, SplitAgreement, RatedVerdict};
 use karat_evals::feedback::note_of;
 use karat_evals::port::FeedbackStore;
 use karat_evals::version::EvalVersion;
@@ -12,12 +12,12 @@ use super::eval_runner::EvalRunner;
 use super::rated_traces::RatedTraces;
 use crate::context::Context;
 use crate::error::Error;
-use crate::judge_stored::validated;
+use crate::judge_stored::validate_version;
 
 pub(super) struct Baseline {
     pub(super) version: EvalVersion,
     pub(super) traces: RatedTraces,
-    /// Of the version on all traces, in their order.
+    /// Verdicts of the version on all traces, in order.
     pub(super) verdicts: Vec<RatedVerdict>,
     pub(super) runner: EvalRunner,
 }
@@ -28,27 +28,27 @@ impl Baseline {
         traces: RatedTraces,
         context: &Context<'_>,
     ) -> Result<Self, Error> {
-        let function = Arc::new(validated(&version)?);
+        let function = Arc::new(validate_version(&version)?);
         let runner = EvalRunner::open(context)?;
         let verdicts = runner.judge(vec![function], &traces).await?.into_iter().flatten().collect();
         Ok(Self { version, traces, verdicts, runner })
     }
 
-    /// Splits verdicts on all traces into the training part and the held-out part.
+    /// Splits verdicts on all traces into the training set and the held-out set.
     pub(super) fn split(&self, verdicts: &[RatedVerdict]) -> (Vec<RatedVerdict>, Vec<RatedVerdict>) {
-        let part = |held_out: bool| {
-            let of_part = self.traces.0.iter().zip(verdicts).filter(|(trace, _)| trace.held_out == held_out);
-            of_part.map(|(_, verdict)| verdict.clone()).collect()
+        let subset = |held_out: bool| {
+            let in_set = self.traces.0.iter().zip(verdicts).filter(|(trace, _)| trace.held_out == held_out);
+            in_set.map(|(_, verdict)| verdict.clone()).collect()
         };
-        (part(false), part(true))
+        (subset(false), subset(true))
     }
 
-    pub(super) fn agreement(&self) -> PartedAgreement {
+    pub(super) fn agreement(&self) -> SplitAgreement {
         let (training, held_out) = self.split(&self.verdicts);
-        PartedAgreement { training: PartAgreement::of(&training), held_out: PartAgreement::of(&held_out) }
+        SplitAgreement { training: SetAgreement::of(&training), held_out: SetAgreement::of(&held_out) }
     }
 
-    /// Chooses the traces that a model sees, with what people noted. All are of the training part.
+    /// Chooses traces of the training set to show to the model, with notes of people.
     pub(super) async fn examples(&self, context: &Context<'_>) -> Result<Vec<Example>, Error> {
         let mut training = Vec::new();
         for (trace, verdict) in self.traces.0.iter().zip(&self.verdicts).filter(|(trace, _)| !trace.held_out) {
@@ -65,8 +65,8 @@ impl Baseline {
         context
             .read_store(async |store| {
                 for example in &mut chosen {
-                    let statements = store.feedback_of(&example.trace_id).await?;
-                    example.note = note_of(&statements, example.rating).map(str::to_owned);
+                    let feedback = store.feedback_of(&example.trace_id).await?;
+                    example.note = note_of(&feedback, example.rating).map(str::to_owned);
                 }
                 Ok(chosen)
             })

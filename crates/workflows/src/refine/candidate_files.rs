@@ -1,34 +1,34 @@
-//! Candidates as files.
+//! Writes candidates to files.
 
 use std::path::{Path, PathBuf};
 
 use karat_evals::agreement::Refinement;
 use karat_project::replace_file;
-use karat_store::make_folder;
+use karat_store::create_data_dir;
 
 use super::CandidateFolder;
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// Writes the candidates into a folder, and sets their files.
+/// Writes the candidates to a folder and sets their files.
 pub(super) fn write_candidates(
     refinement: &mut Refinement,
     folder: &CandidateFolder,
     settings: &Settings,
 ) -> Result<(), Error> {
     let path = match folder {
-        CandidateFolder::Given(folder) => settings.layout.here.join(folder),
+        CandidateFolder::Given(folder) => settings.layout.current_dir.join(folder),
         CandidateFolder::Own => own_folder(&refinement.eval_id, settings),
     };
     for candidate in &mut refinement.candidates {
         candidate.file = Some(write_candidate(candidate.number, &candidate.code, &path, settings)?);
     }
-    // Older candidates would pass for new ones. What else a given folder holds is not ours.
+    // Remove older candidates, which could be mistaken for new ones; but nothing from a folder of the user.
     if *folder == CandidateFolder::Own {
         let older = (refinement.candidates.len() + 1..).map(|number| path.join(format!("candidate_{number}.py")));
         for old in older.take_while(|old| old.exists()) {
             std::fs::remove_file(&old)
-                .map_err(|error| Error::unavailable(format!("cannot remove {}: {error}", settings.shown(&old))))?;
+                .map_err(|error| Error::unavailable(format!("cannot remove {}: {error}", settings.display_path(&old))))?;
         }
     }
     Ok(())
@@ -38,11 +38,11 @@ pub(super) fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
     settings.layout.root.join(".karat").join("refine").join(eval_id)
 }
 
-/// Writes a candidate, and returns its path as a person would type it.
+/// Writes a candidate and returns its path for display.
 pub(super) fn write_candidate(number: u64, code: &str, folder: &Path, settings: &Settings) -> Result<String, Error> {
     let path = folder.join(format!("candidate_{number}.py"));
-    let shown = settings.shown(&path);
-    make_folder(folder)
+    let shown = settings.display_path(&path);
+    create_data_dir(folder)
         .and_then(|()| replace_file(&path, code))
         .map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))?;
     Ok(shown)

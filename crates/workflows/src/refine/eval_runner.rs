@@ -1,4 +1,4 @@
-//! Runs eval functions over rated traces, in the sandbox.
+//! Runs eval functions on rated traces in the sandbox.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl EvalRunner {
         Ok(Self { sandbox: context.open_sandbox()?, options })
     }
 
-    /// Returns the verdicts of each function on all traces, in the traces' order.
+    /// Returns the verdicts of each function on all traces, in the order of the traces.
     pub(super) async fn judge(
         &self,
         functions: Vec<Arc<Function>>,

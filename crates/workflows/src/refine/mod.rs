@@ -1,8 +1,8 @@
-//! A model rewrites an eval after what people say of traces, and a person decides what is adopted.
+//! Refines an eval: a model rewrites it from rated traces, and a person decides what to adopt.
 //!
-//! The model sees the code and rated traces of the training part only. What it writes is validated, run in the sandbox over
-//! both parts and measured beside the newest version. An [`Adoption`] makes a candidate a version: [`Adoption::next`]
-//! returns the next step, [`Adoption::apply`] does what a person wants.
+//! The model sees the code and only the rated traces of the training set. Its candidates are validated, run in the
+//! sandbox on both sets and compared with the newest version. An [`Adoption`] turns a candidate into a version:
+//! [`Adoption::next`] returns the next step, [`Adoption::apply`] applies a command.
 
 mod adoption;
 mod baseline;
@@ -25,17 +25,16 @@ use self::baseline::Baseline;
 use self::candidate_files::write_candidates;
 use self::rated_traces::RatedTraces;
 use self::rounds::Rounds;
-use crate::cancel::unless_cancelled;
+use crate::cancel::run_until_cancelled;
 use crate::context::Context;
-use crate::context::chat_models::{chosen_rewriter, make_rewriter};
+use crate::context::chat_models::{select_rewriter, make_rewriter};
 use crate::error::Error;
 use crate::event::EventSink;
-use crate::stored_eval::{find_eval, version_among, versions_of};
+use crate::stored_eval::{find_eval, select_version, versions_of};
 
 /// The share of rated traces that is held out by default.
 pub const DEFAULT_HOLD_OUT: f64 = 0.4;
 
-/// More is a mistake.
 const MAX_CANDIDATES: usize = 20;
 const MAX_ROUNDS: usize = 10;
 
@@ -43,43 +42,43 @@ const MAX_ROUNDS: usize = 10;
 pub struct Request {
     /// The eval's name, with or without `eval_`.
     pub eval: String,
-    /// How many candidates the model is asked for, in each round.
+    /// Number of candidates per round.
     pub candidates: usize,
-    /// How often the model is asked; later rounds know what was tried before.
+    /// Number of rounds; later rounds include the results of earlier ones.
     pub rounds: usize,
     /// The share of rated traces that the model does not see.
     pub hold_out: f64,
-    /// The model, as `KIND:MODEL`; else that of the settings.
+    /// The model, as `KIND:MODEL`; default: that of the settings.
     pub model: Option<String>,
     pub write_to: Option<CandidateFolder>,
 }
 
-/// Where candidates are written.
+/// The folder for candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CandidateFolder {
-    /// The folder of the eval in `.karat/refine`, which then holds these candidates only.
+    /// The folder of the eval in `.karat/refine`; older candidates in it are removed.
     Own,
     Given(PathBuf),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The code and so many traces, with what people said of them, go to the model.
+    /// The code and this number of rated traces are sent to the model.
     Asking { model: String, traces: usize },
-    /// A later round failed, and ends the rounds; what was written before counts.
+    /// A later round failed and is the last one; earlier candidates are still used.
     RoundFailed { model: String, message: String },
-    /// What all rounds used, as far as the model says.
+    /// The usage of all rounds, as reported by the model.
     Used(Usage),
 }
 
-/// What the model wrote, measured.
+/// The measured candidates.
 pub struct Outcome {
     pub refinement: Refinement,
-    /// The decision on the candidates; an error where none can be run.
+    /// The decision on the candidates; an error if none can be run.
     pub adoption: Result<Adoption, Error>,
 }
 
-/// What a model would be asked.
+/// The prompt for the model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Question {
     pub system: String,
@@ -93,7 +92,7 @@ pub async fn refine(
     events: &mut dyn EventSink<Event>,
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
-    Box::pin(unless_cancelled(cancel, ask_and_measure(request, context, events))).await
+    Box::pin(run_until_cancelled(cancel, ask_and_measure(request, context, events))).await
 }
 
 async fn ask_and_measure(
@@ -102,8 +101,8 @@ async fn ask_and_measure(
     events: &mut dyn EventSink<Event>,
 ) -> Result<Outcome, Error> {
     request.validate()?;
-    // Fail early where no model is configured.
-    let chosen = chosen_rewriter(request.model.as_deref(), &context.settings)?;
+    // Fail early if no model is configured.
+    let chosen = select_rewriter(request.model.as_deref(), &context.settings)?;
     let (version, traces) = read_rated(request, context).await?;
     let model = make_rewriter(&chosen, &context.settings, context.notices)?;
     let baseline = Baseline::measure(version, traces, context).await?;
@@ -111,7 +110,7 @@ async fn ask_and_measure(
     rounds.ask(model.as_ref(), events).await?;
     let (mut refinement, problem) = rounds.into_refinement(model.identity());
     if refinement.candidates.is_empty() {
-        let message = format!("{} wrote no other function that can be run", refinement.model);
+        let message = format!("{} did not write a new valid function", refinement.model);
         let error = Error::unavailable(message).quote(problem.unwrap_or_default());
         return Ok(Outcome { refinement, adoption: Err(error) });
     }
@@ -122,13 +121,13 @@ async fn ask_and_measure(
     Ok(Outcome { refinement, adoption: Ok(adoption) })
 }
 
-/// Returns what a model would be asked first.
+/// Returns the prompt of the first round, without sending it.
 pub async fn question(request: &Request, context: &Context<'_>) -> Result<Question, Error> {
     request.validate()?;
     let (version, traces) = read_rated(request, context).await?;
     let baseline = Baseline::measure(version, traces, context).await?;
     let rounds = Rounds::new(request, &baseline, baseline.examples(context).await?);
-    let prompt = rounds.rewriting().prompt();
+    let prompt = rounds.rewrite_request().prompt();
     let document = serde_json::from_str(&prompt.user)
         .map_err(|error| Error::invalid(format!("the question is not JSON: {error}")))?;
     Ok(Question { system: prompt.system, document, schema: prompt.schema })
@@ -149,14 +148,14 @@ impl Request {
     }
 }
 
-/// Reads the newest version of the eval, and enough rated traces.
+/// Reads the newest version of the eval and the rated traces. Fails if there are too few.
 async fn read_rated(request: &Request, context: &Context<'_>) -> Result<(EvalVersion, RatedTraces), Error> {
     let (version, traces) = context
         .read_store(async |store| {
             let eval = find_eval(store, &request.eval).await?;
             let versions = versions_of(store, &eval).await?;
             warn_of_leaks(&versions, request.hold_out, context);
-            let version = version_among(&versions, None)?;
+            let version = select_version(&versions, None)?;
             let traces = RatedTraces::read(store, &eval.eval_id, request.hold_out, context.notices).await?;
             Ok((version, traces))
         })
@@ -165,13 +164,13 @@ async fn read_rated(request: &Request, context: &Context<'_>) -> Result<(EvalVer
     Ok((version, traces))
 }
 
-/// Warns where the held-out part may be known to the model that wrote the newest code: a larger share holds out traces that
-/// an earlier refinement showed to a model.
+/// Warns if the model that wrote the newest code may have seen held-out traces: a larger share holds out traces that an
+/// earlier refinement trained on.
 fn warn_of_leaks(versions: &[EvalVersion], hold_out: f64, context: &Context<'_>) {
     if hold_out > DEFAULT_HOLD_OUT && versions.iter().any(EvalVersion::is_refined) {
         context.notices.warn(
-            "a version was refined before: with a larger --hold-out than then, its model was told of traces that are \
-             held out now",
+            "an earlier version was refined: if its --hold-out was smaller, its model has seen traces that are now \
+             held out",
         );
     }
 }

@@ -1,11 +1,11 @@
-//! The rounds in which a model writes candidates, each measured before the next.
+//! Rounds in which a model writes candidates; each is measured before the next.
 
 use std::sync::Arc;
 
 use karat_core::chat::ChatModel;
 use karat_core::rubric::total_usage;
-use karat_evals::agreement::{Candidate, PartedAgreement, Refinement, RefusedCode, rank};
-use karat_forge::refine::{Example, Proposed, Rewriting, Rewritten, Tried, rewrite};
+use karat_evals::agreement::{Candidate, SplitAgreement, Refinement, RefusedCode, rank};
+use karat_forge::refine::{Example, ProposedCode, RewriteRequest, Rewrite, TriedCode, rewrite};
 use karat_sandbox::{Finding, Function, validate};
 
 use super::baseline::Baseline;
@@ -16,14 +16,14 @@ use crate::event::EventSink;
 pub(super) struct Rounds<'r> {
     request: &'r Request,
     baseline: &'r Baseline,
-    today: PartedAgreement,
+    current: SplitAgreement,
     examples: Vec<Example>,
-    /// Code of earlier rounds, as the model sees it.
-    tried: Vec<Tried>,
-    /// The same code with all that is known of it.
+    /// Code of earlier rounds, as shown to the model.
+    tried: Vec<TriedCode>,
+    /// The same code with all measurements.
     measured: Vec<Candidate>,
     refused: Vec<RefusedCode>,
-    /// What was wrong with the last answer as a whole.
+    /// The problem of the last answer as a whole.
     problem: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl<'r> Rounds<'r> {
         Self {
             request,
             baseline,
-            today: baseline.agreement(),
+            current: baseline.agreement(),
             examples,
             tried: Vec::new(),
             measured: Vec::new(),
@@ -41,12 +41,12 @@ impl<'r> Rounds<'r> {
         }
     }
 
-    pub(super) fn rewriting(&self) -> Rewriting<'_> {
-        Rewriting {
+    pub(super) fn rewrite_request(&self) -> RewriteRequest<'_> {
+        RewriteRequest {
             eval_id: &self.baseline.version.eval_id,
             code: &self.baseline.version.code,
             wanted: self.request.candidates,
-            training: &self.today.training,
+            training: &self.current.training,
             examples: &self.examples,
             tried: &self.tried,
         }
@@ -59,10 +59,10 @@ impl<'r> Rounds<'r> {
         let mut usages = Vec::new();
         for _ in 0..self.request.rounds {
             let check = |code: &str| check(code, eval_id).map(drop);
-            let Rewritten { candidates, refused, problem, usage } = match rewrite(model, self.rewriting(), &check).await
+            let Rewrite { candidates, refused, problem, usage } = match rewrite(model, self.rewrite_request(), &check).await
             {
                 Ok(rewritten) => rewritten,
-                // What was tried before is worth showing.
+                // Candidates of earlier rounds are still useful.
                 Err(error) if !self.tried.is_empty() => {
                     emit(events, Event::RoundFailed { model: identity, message: error.message })?;
                     break;
@@ -80,9 +80,9 @@ impl<'r> Rounds<'r> {
         }
     }
 
-    /// Judges all traces with what the model wrote.
-    async fn measure(&mut self, proposed: Vec<Proposed>) -> Result<(), Error> {
-        let Baseline { version, traces, verdicts: today, runner } = self.baseline;
+    /// Judges all traces with the proposed code.
+    async fn measure(&mut self, proposed: Vec<ProposedCode>) -> Result<(), Error> {
+        let Baseline { version, traces, verdicts: current, runner } = self.baseline;
         let (functions, whys): (Vec<Arc<Function>>, Vec<String>) = proposed
             .into_iter()
             .filter_map(|one| Some((Arc::new(check(&one.code, &version.eval_id).ok()?), one.why)))
@@ -91,20 +91,20 @@ impl<'r> Rounds<'r> {
             return Ok(());
         }
         let judged = runner.judge(functions.clone(), traces).await?;
-        let (_, today) = self.baseline.split(today);
+        let (_, current) = self.baseline.split(current);
         for ((function, why), verdicts) in functions.into_iter().zip(whys).zip(judged) {
             let code = function.source.to_string();
             let (training, held_out) = self.baseline.split(&verdicts);
             let parts = (code.clone(), function.code_hash.clone(), why);
             let candidate =
-                Candidate::measure(&version.eval_id, version.version, parts, &training, (&today, &held_out));
-            self.tried.push(Tried { code, training: candidate.agreement.training });
+                Candidate::measure(&version.eval_id, version.version, parts, &training, (&current, &held_out));
+            self.tried.push(TriedCode { code, training: candidate.agreement.training });
             self.measured.push(candidate);
         }
         Ok(())
     }
 
-    /// Returns the ranked candidates, and what was wrong with the last answer.
+    /// Returns the ranked candidates, and the problem of the last answer.
     pub(super) fn into_refinement(self, model: String) -> (Refinement, Option<String>) {
         let (training, held_out) = self.baseline.traces.sizes();
         let mut candidates = self.measured;
@@ -115,7 +115,7 @@ impl<'r> Rounds<'r> {
             model,
             training,
             held_out,
-            today: self.today,
+            today: self.current,
             candidates,
             refused: self.refused,
         };
@@ -127,7 +127,7 @@ fn emit(events: &mut dyn EventSink<Event>, event: Event) -> Result<(), Error> {
     if events.emit(event).is_break() { Err(Error::cancelled()) } else { Ok(()) }
 }
 
-/// Validates the code of a model; the errors go back to it.
+/// Validates code of a model; the errors are sent back to it.
 fn check(code: &str, eval_id: &str) -> Result<Function, Vec<String>> {
     let text = |finding: &Finding| {
         let line = code.get(..finding.range.start).map_or(1, |before| before.matches('\n').count() + 1);

@@ -1,4 +1,4 @@
-//! Adds a case that keeps a fixed bug fixed: as described, from a case that failed in a run, or from a trace.
+//! Adds a regression case: from a description, from a failed case of a run, or from a trace.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use karat_core::regression::{ArchivedCase, NewRegression, RegressionEditor, next
 use karat_json::canonical::canonical_hash;
 use karat_json::text::shorten;
 use karat_json::{InvalidFile, nearest};
-use karat_project::{EvalPath, Loaded, archive_path, project_ids, read_archive, read_bytes};
+use karat_project::{EvalPath, LoadedSuite, archive_path, regression_ids, read_archive, read_bytes};
 use serde_json::{Map, Value, json};
 
 use super::from_run::from_run;
 use super::from_trace::from_trace;
-use super::template::{Template, bug_ref, is_made_of};
+use super::template::{Template, bug_ref, refers_to_trace};
 use super::{
-    RegressReport, ReportedCase, cannot_edit, file_name, load_valid, named_file, open_editor, project_file, raw_case,
-    unsealed, write_file,
+    RegressReport, ReportedCase, cannot_edit, file_name, load_valid, open_editor, project_file, raw_case, unsealed,
+    user_file, write_file,
 };
 use crate::context::Context;
 use crate::context::tools::list_tools;
@@ -27,35 +27,35 @@ use crate::hint::Hint;
 use crate::notice::Notices;
 use crate::settings::Settings;
 
-/// How much of an error a description holds.
+/// Maximum length of a description.
 const MAX_DESCRIPTION_CHARS: usize = 160;
 
 #[derive(Debug, Default)]
 pub struct AddRequest {
-    /// The tool under test; else that of the source.
+    /// The tool under test; default: that of the source.
     pub tool: Option<String>,
     pub source: Option<Source>,
-    /// The issue or commit of the fix; else the trace.
+    /// The issue or commit of the fix; default: the trace.
     pub bug_ref: Option<String>,
-    /// What the user said; else as in the source.
+    /// The message to the agent; default: that of the source.
     pub message: Option<String>,
-    /// What went wrong; else as the source says, else the bug.
+    /// What went wrong; default: from the source, else `bug_ref`.
     pub description: Option<String>,
     pub stubs: Option<Map<String, Value>>,
-    /// Keys of `expect`, in place of the same keys of the source.
+    /// Keys of `expect`; they replace those of the source.
     pub expect: Map<String, Value>,
-    /// The regression file; else the tool's, else a new one.
+    /// The regression file; default: that of the tool, else a new one.
     pub file: Option<PathBuf>,
     /// Write nothing.
     pub dry_run: bool,
 }
 
-/// What the new case is taken from.
+/// The source of a new case.
 #[derive(Debug)]
 pub enum Source {
-    /// A case that failed in a run; `latest` is the newest run.
+    /// A failed case of a run; `latest` is the newest run.
     Run { run: String, case: String, even_if_passed: bool },
-    /// A trace of the store, by its id or the beginning of it, and a step of the turn that is meant.
+    /// A stored trace, by its id or a prefix, and a step in the turn to use.
     Trace { trace: String, step: Option<usize> },
 }
 
@@ -70,11 +70,11 @@ pub enum Outcome {
     Added {
         new_file: bool,
     },
-    /// It would be added, but this is a dry run.
+    /// With `dry_run`: the case would be added.
     Planned {
         new_file: bool,
     },
-    /// A case was made of the same trace before.
+    /// There is already a case for the same trace.
     Exists {
         trace_ref: String,
     },
@@ -110,12 +110,12 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Er
     };
     let file = editor.file().map_err(|error| Error::unavailable(error.to_string()))?;
     if let Some(trace_ref) = &template.trace_ref {
-        let target = Loaded { path: path.clone(), file: file.clone() };
-        if let Some((path, id)) = made_of(trace_ref, all.iter().chain([&target])) {
-            return exists(path, id, trace_ref);
+        let target = LoadedSuite { path: path.clone(), file: file.clone() };
+        if let Some((path, id)) = find_case_of_trace(trace_ref, all.iter().chain([&target])) {
+            return existing_case(path, id, trace_ref);
         }
     }
-    let id = free_id(&tool, &file, &path, context)?;
+    let id = unused_id(&tool, &file, &path, context)?;
     let case = new_case(&request, template, id.clone(), now)?.into_case();
     editor.add(&case).map_err(|error| cannot_edit(&path.shown, &error))?;
     verify(&editor, &id, &path, registry.as_ref(), context.notices)?;
@@ -128,7 +128,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Er
     Ok(Added { outcome, case: ReportedCase { id, path: path.shown, archive: None, hash, case: Some(case) } })
 }
 
-/// Refuses a case that the reader refuses, that cannot fail, or that a lint finds wrong: it could not be fixed afterwards.
+/// Rejects a case that is invalid, cannot fail or has a lint error, since a regression case cannot be edited later.
 fn verify(
     editor: &RegressionEditor,
     id: &str,
@@ -138,48 +138,51 @@ fn verify(
 ) -> Result<(), Error> {
     let file = editor.file().map_err(|invalid| {
         let files = vec![InvalidFile::new(&path.shown, editor.text().as_bytes(), invalid.findings)];
-        Error { files, ..Error::invalid("the new case is invalid, so nothing was written") }
+        Error { files, ..Error::invalid("nothing was written: the new case is invalid") }
     })?;
     if !file.cases.iter().any(|case| case.id == id && can_fail(case)) {
-        return Err(always_passes());
+        return Err(always_passes_error());
     }
     let context = LintContext { registry, ..LintContext::default() };
     for lint in lint(&file, context).into_iter().filter(|lint| lint.case_id == id) {
         let message = format!("{} ({})", lint.message, lint.rule.name());
         if lint.rule.severity() == Severity::Error {
-            return Err(Error::invalid(message).hint("a regression case is never edited, so nothing was written"));
+            return Err(Error::invalid(message).hint("nothing was written: a regression case cannot be edited later"));
         }
         notices.warn(&message);
     }
     Ok(())
 }
 
-/// Finds the case that was made of a trace before.
-fn made_of<'l>(trace_ref: &str, all: impl IntoIterator<Item = &'l Loaded>) -> Option<(&'l EvalPath, &'l str)> {
+/// Finds an existing case for a trace.
+fn find_case_of_trace<'l>(
+    trace_ref: &str,
+    all: impl IntoIterator<Item = &'l LoadedSuite>,
+) -> Option<(&'l EvalPath, &'l str)> {
     all.into_iter().find_map(|loaded| {
-        let case = loaded.file.cases.iter().find(|case| is_made_of(case, trace_ref))?;
+        let case = loaded.file.cases.iter().find(|case| refers_to_trace(case, trace_ref))?;
         Some((&loaded.path, case.id.as_str()))
     })
 }
 
-fn exists(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Error> {
+fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Error> {
     let case = raw_case(&read_bytes(path)?, id);
     let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
     let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
     Ok(Added { outcome, case: ReportedCase { id: id.to_owned(), path: path.shown.clone(), archive: None, hash, case } })
 }
 
-/// The file that the case goes to.
+/// The file to add the case to.
 struct Target {
     path: EvalPath,
     is_new: bool,
 }
 
 impl Target {
-    /// Finds the tool's regression file, wherever it is, or where a new one belongs.
-    fn find(tool: &str, request: &AddRequest, all: &[Loaded], settings: &Settings) -> Result<Self, Error> {
+    /// Finds the tool's regression file, or the path of a new one.
+    fn find(tool: &str, request: &AddRequest, all: &[LoadedSuite], settings: &Settings) -> Result<Self, Error> {
         if let Some(file) = &request.file {
-            let path = named_file(file, settings);
+            let path = user_file(file, settings);
             return Ok(Self { is_new: !path.path.exists(), path });
         }
         let of_tool: Vec<&EvalPath> = all
@@ -193,7 +196,7 @@ impl Target {
             several => {
                 let names: Vec<&str> = several.iter().map(|path| path.shown.as_str()).collect();
                 Err(Error::invalid(format!("'{tool}' has several regression files: {}", names.join(", ")))
-                    .hint("name the one that is meant with --file"))
+                    .hint("choose one with --file"))
             }
         }
     }
@@ -201,20 +204,21 @@ impl Target {
     fn new_file(tool: &str, settings: &Settings) -> Result<Self, Error> {
         if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
             return Err(
-                Error::invalid(format!("'{tool}' cannot be a part of a file's name")).hint("name a file with --file")
+                Error::invalid(format!("tool name '{tool}' cannot be used in a file name"))
+                    .hint("specify a file with --file"),
             );
         }
         let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
         let path = project_file(path, settings);
         if path.path.exists() {
-            return Err(Error::invalid(format!("{} is there, but is no regression file of '{tool}'", path.shown))
+            return Err(Error::invalid(format!("{} exists, but is not a regression file for '{tool}'", path.shown))
                 .hint(Hint::CheckOrNameRegressionFile));
         }
         Ok(Self { path, is_new: true })
     }
 }
 
-/// Returns the tool of the registry that is meant; refuses an unknown one, unless parts of the registry are missing.
+/// Returns the tool with this name. Rejects an unknown tool, unless the registry has gaps.
 fn known_tool<'r>(
     name: &str,
     registry: Option<&'r Registry>,
@@ -229,36 +233,36 @@ fn known_tool<'r>(
     }
     let near = nearest(name, &registry.names()).map(|name| format!("did you mean '{name}'?"));
     if registry.gaps().is_empty() {
-        let error = Error::not_found(format!("the registry has no tool '{name}'"));
+        let error = Error::not_found(format!("unknown tool '{name}'"));
         return Err(match near {
             Some(near) => error.hint(near),
             None => error,
         });
     }
     let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
-    notices.warn(&format!("'{name}' is not known, but not all of the tool registry could be read{near}"));
+    notices.warn(&format!("unknown tool '{name}', but parts of the tool registry could not be read{near}"));
     Ok(None)
 }
 
-/// Returns the next id: not one of any eval file's, nor of an archive's, nor one whose hash is left.
-fn free_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>) -> Result<String, Error> {
+/// Returns the next id that is not used in an eval file, an archive or the case hashes.
+fn unused_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>) -> Result<String, Error> {
     let settings = &context.settings;
     let archive_path = archive_path(&path.path);
-    let archive = read_archive(&archive_path, &settings.shown(&archive_path))?;
+    let archive = read_archive(&archive_path, &settings.display_path(&archive_path))?;
     let open = unsealed(file).count();
     if open > 0 {
         let cases = if open == 1 { "1 case has" } else { &format!("{open} cases have") };
-        context.notices.note(&format!("{cases} no hash in {}; 'karat regress seal' adds it", path.shown));
+        context.notices.note(&format!("{cases} no hash in {}; add it with 'karat regress seal'", path.shown));
     }
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let archived = archive.cases.iter().map(ArchivedCase::id);
     let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
-    let elsewhere = project_ids(&settings.layout)?;
+    let elsewhere = regression_ids(&settings.layout)?;
     Ok(next_id(tool, taken.chain(elsewhere.iter().map(String::as_str))))
 }
 
-/// Returns the metadata of a new file, without the tool's version: a regression case guards a bug, and is not out of date
-/// when the tool is described in other words.
+/// Returns the metadata of a new file, without the tool's version: a regression case is not stale when the tool's
+/// description changes.
 fn metadata(tool: &str, now: &str) -> Map<String, Value> {
     let members = [
         ("toolName", json!(tool)),
@@ -270,22 +274,22 @@ fn metadata(tool: &str, now: &str) -> Map<String, Value> {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-fn always_passes() -> Error {
-    Error::invalid("the case expects nothing that an answer could fail, so it would always pass")
-        .hint("say what must be true with --tools-called, --response-contains and the like; see --help")
+fn always_passes_error() -> Error {
+    Error::invalid("the case would always pass: it has no assertion that can fail")
+        .hint("add assertions, for example --tools-called or --response-contains; see --help")
 }
 
 fn new_case(request: &AddRequest, template: Template, id: String, created_at: String) -> Result<NewRegression, Error> {
-    let expect = merged(template.expect, &request.expect);
+    let expect = merge_expectations(template.expect, &request.expect);
     if expect.is_empty() {
-        return Err(always_passes());
+        return Err(always_passes_error());
     }
     if let [first, ..] = snapshot_keys(&expect).as_slice() {
         let error = Error::invalid(format!(
-            "'{first}' uses a {{{{snapshot:...}}}} token, whose value changes: a regression case must only hold stable values"
+            "'{first}' uses a {{{{snapshot:...}}}} token: a regression case must have only stable values"
         ));
-        let is_of_run = matches!(request.source, Some(Source::Run { .. }));
-        return Err(if is_of_run { error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() }) } else { error });
+        let is_from_run = matches!(request.source, Some(Source::Run { .. }));
+        return Err(if is_from_run { error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() }) } else { error });
     }
     let bug_ref = bug_ref(request.bug_ref.as_deref(), template.trace_ref.as_deref());
     let description = request.description.clone().or(template.description).unwrap_or_else(|| bug_ref.clone());
@@ -302,9 +306,9 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
     })
 }
 
-/// Puts the requested keys in the place of the same keys.
-fn merged(mut expect: Map<String, Value>, requested: &Map<String, Value>) -> Map<String, Value> {
-    // A case has one kind of routing, so a requested one replaces the other kind too.
+/// Replaces keys of `expect` with the requested ones.
+fn merge_expectations(mut expect: Map<String, Value>, requested: &Map<String, Value>) -> Map<String, Value> {
+    // A case has one kind of routing assertion, so a requested one replaces any kind.
     if requested.contains_key("toolsCalled") || requested.contains_key("toolsAcceptable") {
         for key in ["toolsCalled", "toolsCalledMatch", "toolsAcceptable"] {
             expect.shift_remove(key);

@@ -1,21 +1,21 @@
-//! Takes a case out of its eval file into the archive beside it.
+//! Moves a case from its eval file to the archive next to it.
 
 use std::path::PathBuf;
 
 use karat_core::regression::{ArchivedCase, is_regression};
 use karat_json::canonical::canonical_hash;
 use karat_json::nearest;
-use karat_project::{EvalPath, Loaded, archive_path, archived_ids, read_archive};
+use karat_project::{EvalPath, LoadedSuite, archive_path, archived_ids, read_archive};
 
-use super::{RegressReport, ReportedCase, cannot_edit, load_valid, named_file, open_editor, write_file};
+use super::{RegressReport, ReportedCase, cannot_edit, load_valid, open_editor, user_file, write_file};
 use crate::context::Context;
 use crate::error::Error;
 
 pub struct ArchiveRequest {
-    /// The case's id.
+    /// The id of the case.
     pub id: String,
     pub reason: Option<String>,
-    /// The eval file that holds the case; else it is looked for.
+    /// The eval file of the case; searched for by default.
     pub file: Option<PathBuf>,
 }
 
@@ -24,38 +24,38 @@ pub fn archive(request: ArchiveRequest, context: &Context<'_>) -> Result<Regress
     let settings = &context.settings;
     let _lock = context.edit_lock()?;
     let path = match &file {
-        Some(file) => named_file(file, settings),
+        Some(file) => user_file(file, settings),
         None => find_file(&id, &load_valid(context)?)?,
     };
     let mut editor = open_editor(&path)?;
     let file = editor.file().map_err(|error| Error::unavailable(error.to_string()))?;
     if file.cases.iter().any(|case| case.id == id && !is_regression(&file, case)) {
-        return Err(Error::invalid(format!("'{id}' of {} is no regression case", path.shown))
-            .hint("other cases can be edited and removed as they are"));
+        return Err(Error::invalid(format!("'{id}' of {} is not a regression case", path.shown))
+            .hint("other cases can be edited or removed directly"));
     }
     let (case, sealed) = editor.remove(&id).map_err(|error| Error::invalid(format!("{}: {error}", path.shown)))?;
     let hash = canonical_hash(&case);
     let sealed_hash = sealed.filter(|sealed| *sealed != hash);
     if sealed_hash.is_some() {
-        let warning = format!("'{id}' was edited after it was made; it is archived as it is now, with both hashes");
+        let warning = format!("'{id}' was edited after it was sealed; archiving the current case with both hashes");
         context.notices.warn(&warning);
     }
     let archive_path = archive_path(&path.path);
-    let shown = settings.shown(&archive_path);
+    let shown = settings.display_path(&archive_path);
     let mut archive = read_archive(&archive_path, &shown)?;
     match archive.cases.iter().find(|archived| archived.id() == id) {
-        // An earlier call was interrupted between the two files; the rest is done below.
+        // An earlier call was interrupted after it wrote the archive; the eval file is written below.
         Some(archived) if archived.case == case => {}
         Some(_) => {
-            return Err(Error::invalid(format!("{shown} holds another case with the id '{id}'"))
-                .hint("ids are never used twice: give this case another one"));
+            return Err(Error::invalid(format!("{shown} has another case with the id '{id}'"))
+                .hint("ids must be unique: give this case another id"));
         }
         None => {
             let archived_at = context.clock.now().to_string();
             archive
                 .add(ArchivedCase { archived_at, reason, hash: hash.clone(), sealed_hash, case })
                 .map_err(|error| cannot_edit(&shown, &error))?;
-            // First, so that at no time the case is nowhere.
+            // Write the archive first, so that the case is never lost.
             write_file(&archive_path, &shown, &archive.into_text())?;
         }
     }
@@ -64,21 +64,22 @@ pub fn archive(request: ArchiveRequest, context: &Context<'_>) -> Result<Regress
     Ok(RegressReport { written: true, cases: vec![case] })
 }
 
-/// Finds the one eval file that holds a regression case.
-fn find_file(id: &str, loaded: &[Loaded]) -> Result<EvalPath, Error> {
-    let regressions = |loaded: &'_ Loaded| -> Vec<String> {
+/// Finds the eval file of a regression case.
+fn find_file(id: &str, loaded: &[LoadedSuite]) -> Result<EvalPath, Error> {
+    let regressions = |loaded: &'_ LoadedSuite| -> Vec<String> {
         let file = &loaded.file;
         file.cases.iter().filter(|case| is_regression(file, case)).map(|case| case.id.clone()).collect()
     };
-    let holders: Vec<&Loaded> = loaded.iter().filter(|one| regressions(one).iter().any(|found| found == id)).collect();
-    match holders.as_slice() {
-        [one] => Ok(one.path.clone()),
+    let found: Vec<&LoadedSuite> =
+        loaded.iter().filter(|suite| regressions(suite).iter().any(|known| known == id)).collect();
+    match found.as_slice() {
+        [suite] => Ok(suite.path.clone()),
         [] => {
-            let is_archived = |one: &&Loaded| archived_ids(&one.path.path).is_some_and(|ids| ids.contains(id));
-            if let Some(one) = loaded.iter().find(is_archived) {
-                return Err(Error::invalid(format!("'{id}' of {} is archived already", one.path.shown)));
+            let is_archived = |suite: &&LoadedSuite| archived_ids(&suite.path.path).is_some_and(|ids| ids.contains(id));
+            if let Some(suite) = loaded.iter().find(is_archived) {
+                return Err(Error::invalid(format!("'{id}' of {} is already archived", suite.path.shown)));
             }
-            let error = Error::not_found(format!("no eval file holds a regression case '{id}'"));
+            let error = Error::not_found(format!("no eval file has a regression case '{id}'"));
             let ids: Vec<String> = loaded.iter().flat_map(regressions).collect();
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
             Err(match nearest(id, &ids) {
@@ -87,9 +88,9 @@ fn find_file(id: &str, loaded: &[Loaded]) -> Result<EvalPath, Error> {
             })
         }
         several => {
-            let names: Vec<&str> = several.iter().map(|one| one.path.shown.as_str()).collect();
-            Err(Error::invalid(format!("several eval files hold '{id}': {}", names.join(", ")))
-                .hint("name the one that is meant with --file"))
+            let names: Vec<&str> = several.iter().map(|suite| suite.path.shown.as_str()).collect();
+            Err(Error::invalid(format!("several eval files have a case '{id}': {}", names.join(", ")))
+                .hint("choose one with --file"))
         }
     }
 }

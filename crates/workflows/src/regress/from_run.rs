@@ -1,4 +1,4 @@
-//! A case that failed in a run, as the template of a regression case.
+//! Creates the template of a regression case from a failed case of a run.
 
 use karat_core::case::SuiteFile;
 use karat_core::registry::same_name;
@@ -14,25 +14,25 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::settings::Settings;
 
-/// The newest run, whichever it is.
+/// The name of the newest run.
 const LATEST: &str = "latest";
 
-/// Finds a case of a run, and reads it from its eval file.
+/// Finds a case of a run and reads it from its eval file.
 pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Context<'_>) -> Result<Template, Error> {
     let (settings, notices) = (&context.settings, context.notices);
     let output_dir = &settings.layout.output_dir;
     let results = if run == LATEST { newest_run(settings)? } else { run_results(output_dir, run)? };
     let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
         return Err(Error::not_found(format!("there is no run '{run}' in {}", output_dir.display()))
-            .hint("a run's id is in its result files' names; 'latest' is the newest"));
+            .hint("result file names contain the run id; 'latest' is the newest run"));
     };
     let (result, case) = find_result(&results, id, &run_id)?;
     match case.outcome {
         Outcome::Failed => {}
         Outcome::Passed if even_if_passed => {}
         Outcome::Passed => {
-            return Err(Error::invalid(format!("'{id}' passed in the run {run_id}, so it shows no bug"))
-                .hint("--even-if-passed takes it nevertheless"));
+            return Err(Error::invalid(format!("'{id}' passed in run {run_id}, so it does not show a bug"))
+                .hint("add --even-if-passed to use it anyway"));
         }
         Outcome::Errored => {
             let why = case.error.as_deref().unwrap_or_default();
@@ -42,14 +42,14 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     let path = eval_file(result, settings)?;
     let bytes = read_bytes(&path)?;
     let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else {
-        return Err(Error::invalid(format!("{} is no valid eval file any more", path.shown)).hint(Hint::CheckFiles));
+        return Err(Error::invalid(format!("{} is no longer a valid eval file", path.shown)).hint(Hint::CheckFiles));
     };
     let hash = &result.metadata.eval_file_hash;
     if !hash.is_empty() && *hash != file.hash {
-        notices.warn(&format!("{} changed since that run; the case is taken as it is now", path.shown));
+        notices.warn(&format!("{} changed since that run; using its current state", path.shown));
     }
     let Some(raw) = raw_case(&bytes, id) else {
-        return Err(Error::invalid(format!("{} holds no case '{id}' any more", path.shown)));
+        return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.shown)));
     };
     Ok(Template {
         tool: file.tool_name,
@@ -63,8 +63,8 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
 }
 
 fn newest_run(settings: &Settings) -> Result<Vec<EarlierResult>, Error> {
-    // The hint of `newest` is about baselines.
-    let results = Results::newest(&settings.layout)
+    // Replace the hint of `load_newest`, which is about baselines.
+    let results = Results::load_newest(&settings.layout)
         .map_err(|error| Error { hints: vec![Hint::RunEvalsOrDescribeCase], ..Error::from(error) })?;
     let mut suites = results.suites;
     let newest = suites.first().map(|result| result.run_id.clone());
@@ -72,7 +72,7 @@ fn newest_run(settings: &Settings) -> Result<Vec<EarlierResult>, Error> {
     Ok(suites)
 }
 
-/// Finds the result of a case; where several agents were asked, one with which it failed.
+/// Finds the result of a case. With several agents, prefers a failed result.
 fn find_result<'r>(
     results: &'r [EarlierResult],
     id: &str,
@@ -97,27 +97,30 @@ fn find_result<'r>(
     if let Some((other, _)) = all.iter().find(|(other, one)| one.outcome == case.outcome && is_other(other)) {
         let (left, right) = (&result.metadata.eval_file, &other.metadata.eval_file);
         return Err(Error::invalid(format!("the id '{id}' is in {left} and in {right}"))
-            .hint("give --message and the expectation instead of --from-run"));
+            .hint("use --message and assertions instead of --from-run"));
     }
     Ok((result, case))
 }
 
-/// Finds the eval file of a result: where it says, or else by its tool and tier.
+/// Finds the eval file of a result: by its recorded path, else by tool and tier.
 fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Error> {
-    let named = &result.metadata.eval_file;
-    let path = settings.layout.root.join(named);
-    if !named.is_empty() && path.is_file() {
+    let recorded = &result.metadata.eval_file;
+    let path = settings.layout.root.join(recorded);
+    if !recorded.is_empty() && path.is_file() {
         return Ok(project_file(path, settings));
     }
     let is_of_suite = |path: &EvalPath| match read_bytes(path).map(|bytes| parse_suite_file(path, &bytes)) {
         Ok(Ok(SuiteFile::Eval(file))) => file.tier == result.tier && same_name(&file.tool_name, &result.tool_name),
         _ => false,
     };
-    let all = discover(&[], &settings.layout, &settings.layout.here)?;
+    let all = discover(&[], &settings.layout, &settings.layout.current_dir)?;
     all.into_iter().find(is_of_suite).ok_or_else(|| {
-        let what =
-            if named.is_empty() { format!("the {} evals of {}", result.tier, result.tool_name) } else { named.clone() };
-        Error::invalid(format!("the eval file of that run is gone: {what}"))
-            .hint("give --message and the expectation instead of --from-run")
+        let missing = if recorded.is_empty() {
+            format!("the {} eval file of {}", result.tier, result.tool_name)
+        } else {
+            recorded.clone()
+        };
+        Error::invalid(format!("the eval file of that run no longer exists: {missing}"))
+            .hint("use --message and assertions instead of --from-run")
     })
 }

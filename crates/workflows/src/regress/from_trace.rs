@@ -1,4 +1,4 @@
-//! A trace of the store in which something went wrong, as the template of a regression case.
+//! Creates the template of a regression case from a stored trace.
 
 use karat_core::document::UnreadableTrace;
 use karat_core::port::TraceStore;
@@ -6,7 +6,7 @@ use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_evals::feedback::Feedback;
 use karat_evals::port::FeedbackStore;
-use karat_forge::{TraceTurn, personal_data, trace_turns};
+use karat_forge::{TraceTurn, find_personal_data, trace_turns};
 use karat_json::text::shorten;
 use karat_store::Store;
 
@@ -16,11 +16,11 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::trace_id::resolve_trace_id;
 
-/// How much of an answer a description quotes.
+/// Maximum length of a quoted answer.
 const MAX_ANSWER_CHARS: usize = 80;
 
-/// How many tools of other turns are named.
-const MAX_NAMED_TOOLS: usize = 8;
+/// Maximum number of tools in a hint.
+const MAX_LISTED_TOOLS: usize = 8;
 
 struct SourceTrace {
     id: String,
@@ -29,31 +29,33 @@ struct SourceTrace {
     feedback: Vec<Feedback>,
 }
 
-/// Takes a message of a trace, and describes what went wrong.
+/// Uses a message of a trace and describes what went wrong. `trace` is an id or a prefix.
 pub(super) async fn from_trace(
-    named: &str,
+    trace: &str,
     step: Option<usize>,
     tool: Option<&str>,
     context: &Context<'_>,
 ) -> Result<Template, Error> {
-    let trace = context.read_store(async |store| read(named, store).await).await?;
+    let trace = context.read_store(async |store| read(trace, store).await).await?;
     let turn = trace.turn(step)?;
     let notices = context.notices;
     if trace.rating == Some(Rating::Positive) {
-        notices.warn(&format!("people find the trace {} positive: does it show a bug?", trace.id));
+        notices.warn(&format!("trace {} is rated positive: does it show a bug?", trace.id));
     }
     let others = trace.turns.len() - 1;
-    if turn.leans {
-        notices
-            .warn("the message leans on what was said before, and a case sends one message: reword it with --message");
+    if turn.has_history {
+        notices.warn(
+            "the message may depend on earlier messages, but a case sends only one: reword it with --message",
+        );
     } else if others > 0 {
         let messages = if others == 1 { "1 further message".to_owned() } else { format!("{others} further messages") };
-        notices
-            .warn(&format!("the user sent {messages}, and a case sends one: the first is taken; --step takes another"));
-    }
-    if let Some(what) = personal_data(&turn.message) {
         notices.warn(&format!(
-            "the message is a real one and holds {what}: replace it with --message unless it may be kept"
+            "the user sent {messages}, but a case sends only one: using the first; choose another with --step"
+        ));
+    }
+    if let Some(what) = find_personal_data(&turn.message) {
+        notices.warn(&format!(
+            "the message has personal data ({what}): replace it with --message unless it may be stored"
         ));
     }
     let tool = match tool {
@@ -71,15 +73,15 @@ pub(super) async fn from_trace(
     })
 }
 
-async fn read(named: &str, store: &Store) -> Result<SourceTrace, Error> {
-    let id = resolve_trace_id(store, named).await?;
-    let gone = || Error::conflict(format!("the trace '{id}' is not in the store any more"));
-    let stored = store.trace(&id).await?.ok_or_else(gone)?;
+async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
+    let id = resolve_trace_id(store, trace).await?;
+    let removed = || Error::conflict(format!("trace '{id}' is no longer in the store"));
+    let stored = store.trace(&id).await?.ok_or_else(removed)?;
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
     let listed = store.list_traces(&filter).await?;
     let feedback = store.feedback_of(&id).await?;
     let unusable =
-        |why: UnreadableTrace| Error::invalid(format!("no case can be made of the trace {id}: {}", why.source));
+        |why: UnreadableTrace| Error::invalid(format!("cannot create a case from trace {id}: {}", why.source));
     let turns = trace_turns(&stored.document().map_err(unusable)?);
     Ok(SourceTrace { id, turns, rating: listed.first().and_then(|listed| listed.rating), feedback })
 }
@@ -93,23 +95,23 @@ impl SourceTrace {
         found.ok_or_else(|| match (step, self.turns.last()) {
             (Some(step), Some(last)) => {
                 let first = self.turns.first().map_or(1, |turn| *turn.steps.start());
-                Error::invalid(format!("step {step} of the trace {} is in no user's turn", self.id))
-                    .hint(format!("users' turns are the steps {first} to {}", last.steps.end()))
+                Error::invalid(format!("step {step} of trace {} does not belong to a user's turn", self.id))
+                    .hint(format!("the user's turns are steps {first} to {}", last.steps.end()))
             }
-            _ => Error::invalid(format!("the trace {} holds no message of a user", self.id))
-                .hint("give TOOL and --message instead of --from-trace"),
+            _ => Error::invalid(format!("trace {} has no user message", self.id))
+                .hint("use TOOL and --message instead of --from-trace"),
         })
     }
 
-    /// Describes what went wrong: a person's note, else what failed, else what was done. Leaves personal data out.
+    /// Describes what went wrong: a person's note, else the error, else the calls and the answer. Omits personal data.
     fn description(&self, turn: &TraceTurn) -> String {
         let mut newest: Vec<&Feedback> = self.feedback.iter().collect();
         newest.sort_by_key(|feedback| std::cmp::Reverse(feedback.created_at));
         let notes = newest.into_iter().filter(|feedback| feedback.rating == Some(Rating::Negative));
         let note = notes.filter_map(|feedback| feedback.note.as_deref()).find(|note| !note.trim().is_empty());
-        let is_fine = |text: &String| personal_data(text).is_none();
-        let told = note.map(str::to_owned).filter(is_fine).or_else(|| turn.error.clone().filter(is_fine));
-        told.unwrap_or_else(|| {
+        let is_allowed = |text: &String| find_personal_data(text).is_none();
+        let problem = note.map(str::to_owned).filter(is_allowed).or_else(|| turn.error.clone().filter(is_allowed));
+        problem.unwrap_or_else(|| {
             let called = if turn.tools.is_empty() {
                 "called no tool".to_owned()
             } else {
@@ -118,13 +120,13 @@ impl SourceTrace {
             let answer = turn.response.split_whitespace().collect::<Vec<_>>().join(" ");
             match answer {
                 answer if answer.is_empty() => format!("{called}, and did not answer"),
-                answer if !is_fine(&answer) => called,
+                answer if !is_allowed(&answer) => called,
                 answer => format!("{called}, and answered: {}", shorten(&answer, MAX_ANSWER_CHARS)),
             }
         })
     }
 
-    /// Returns the tool that a turn called, if it is the only one.
+    /// Returns the only tool that a turn called; an error if there is not exactly one.
     fn only_tool(&self, turn: &TraceTurn) -> Result<String, Error> {
         let mut tools = turn.tools.clone();
         tools.sort();
@@ -135,9 +137,9 @@ impl SourceTrace {
                 let (first, last) = (turn.steps.start(), turn.steps.end());
                 let steps = if first == last { format!("step {first}") } else { format!("steps {first} to {last}") };
                 let error = Error::invalid(format!(
-                    "no tool was called in the turn of this message ({steps}), so the tool under test is not known"
+                    "cannot determine the tool under test: no tool was called in the turn of this message ({steps})"
                 ));
-                let error = match self.called_elsewhere() {
+                let error = match self.other_tools_hint() {
                     Some(called) => error.hint(called),
                     None => error,
                 };
@@ -148,8 +150,8 @@ impl SourceTrace {
         }
     }
 
-    /// Lists the tools that the trace calls, each with the first turn that does: another message may be meant.
-    fn called_elsewhere(&self) -> Option<String> {
+    /// Lists the tools that the trace calls, each with its first turn, in case another message should be used.
+    fn other_tools_hint(&self) -> Option<String> {
         let mut called: Vec<(&str, usize)> = Vec::new();
         for turn in &self.turns {
             for tool in &turn.tools {
@@ -159,8 +161,8 @@ impl SourceTrace {
             }
         }
         let shown: Vec<String> =
-            called.iter().take(MAX_NAMED_TOOLS).map(|(tool, step)| format!("{tool} (--step {step})")).collect();
-        let more = match called.len().saturating_sub(MAX_NAMED_TOOLS) {
+            called.iter().take(MAX_LISTED_TOOLS).map(|(tool, step)| format!("{tool} (--step {step})")).collect();
+        let more = match called.len().saturating_sub(MAX_LISTED_TOOLS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };

@@ -1,4 +1,4 @@
-//! Cases that keep fixed bugs fixed: add one, archive one, add missing hashes.
+//! Regression cases: adds, archives and seals them.
 
 mod add;
 mod archive;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use karat_core::case::{Case, EvalFile, SuiteFile};
 use karat_core::regression::{RegressionEditError, RegressionEditor, is_regression};
 use karat_json::{InvalidFile, parse, without_bom};
-use karat_project::{EvalPath, Loaded, discover, parse_suite_file, read_bytes, replace_file};
+use karat_project::{EvalPath, LoadedSuite, discover, parse_suite_file, read_bytes, replace_file};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -24,12 +24,12 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// What was done with regression cases.
+/// The result of a regress command.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat regress report")]
 pub struct RegressReport {
-    /// Whether files were written; false for --dry-run, and where nothing was to do.
+    /// Whether files were written; false with --dry-run, or if there was nothing to do.
     pub written: bool,
     pub cases: Vec<ReportedCase>,
 }
@@ -39,31 +39,31 @@ pub struct RegressReport {
 #[serde(rename_all = "camelCase")]
 pub struct ReportedCase {
     pub id: String,
-    /// The eval file that it is in, or was in.
+    /// The eval file of the case; for an archived case, its former file.
     pub path: String,
-    /// Where it was archived.
+    /// The archive, if the case was archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
-    /// The hash by which an edit of it is found.
+    /// The hash that detects later edits.
     pub hash: String,
-    /// The case as it is written, where it was added, or was made of the same trace before.
+    /// The case as written, if it was added or already exists for the same trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<Value>,
 }
 
 /// Reads the project's eval files; skips invalid ones with a warning.
-fn load_valid(context: &Context<'_>) -> Result<Vec<Loaded>, Error> {
+fn load_valid(context: &Context<'_>) -> Result<Vec<LoadedSuite>, Error> {
     let layout = &context.settings.layout;
-    // A project may have none yet.
-    let found = discover(&[], layout, &layout.here).unwrap_or_default();
+    // A new project may not have any eval files.
+    let found = discover(&[], layout, &layout.current_dir).unwrap_or_default();
     let mut loaded = Vec::new();
     for path in found {
         let bytes = read_bytes(&path)?;
         match parse_suite_file(&path, &bytes) {
-            Ok(SuiteFile::Eval(file)) => loaded.push(Loaded { path, file }),
+            Ok(SuiteFile::Eval(file)) => loaded.push(LoadedSuite { path, file }),
             Ok(SuiteFile::Rubric(_)) => {}
             Err(_) => {
-                let warning = format!("{} is invalid and is passed over; 'karat check' shows why", path.shown);
+                let warning = format!("skipped invalid file {}; 'karat check' shows why", path.shown);
                 context.notices.warn(&warning);
             }
         }
@@ -71,14 +71,14 @@ fn load_valid(context: &Context<'_>) -> Result<Vec<Loaded>, Error> {
     Ok(loaded)
 }
 
-/// Returns a file that the user named, relative to the current folder.
-fn named_file(file: &Path, settings: &Settings) -> EvalPath {
-    eval_path(settings.layout.here.join(file), file.display().to_string(), settings)
+/// Returns the path of a file given by the user, relative to the current directory.
+fn user_file(file: &Path, settings: &Settings) -> EvalPath {
+    eval_path(settings.layout.current_dir.join(file), file.display().to_string(), settings)
 }
 
-/// Returns a file of the project.
+/// Returns the path of a file of the project.
 fn project_file(path: PathBuf, settings: &Settings) -> EvalPath {
-    let shown = settings.shown(&path);
+    let shown = settings.display_path(&path);
     eval_path(path, shown, settings)
 }
 
@@ -98,7 +98,7 @@ fn open_editor(path: &EvalPath) -> Result<RegressionEditor, Error> {
             Error::invalid_files(vec![InvalidFile::new(&path.shown, &bytes, invalid.findings)])
         }
         RegressionEditError::BareList => Error::invalid(format!("{}: {error}", path.shown))
-            .hint("put the list under 'cases' of an object: {\"metadata\": {}, \"cases\": [...]}"),
+            .hint("wrap the list in an object: {\"metadata\": {}, \"cases\": [...]}"),
         error => cannot_edit(&path.shown, &error),
     })
 }
@@ -107,19 +107,19 @@ fn cannot_edit(shown: &str, error: &dyn std::fmt::Display) -> Error {
     Error::unavailable(format!("cannot edit {shown}: {error}"))
 }
 
-/// Writes a file whole, or leaves it as it was.
+/// Writes a file atomically.
 fn write_file(path: &Path, shown: &str, text: &str) -> Result<(), Error> {
     replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))
 }
 
-/// Returns the regression cases of a file that have no hash.
+/// Returns the regression cases of a file without a hash.
 fn unsealed(file: &EvalFile) -> impl Iterator<Item = &Case> {
     let hashes = file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
     let is_sealed = move |id: &str| hashes.is_some_and(|hashes| hashes.contains_key(id));
     file.cases.iter().filter(move |case| is_regression(file, case) && !is_sealed(&case.id))
 }
 
-/// Returns a case of a valid eval file as it is written.
+/// Returns the JSON of a case in a valid eval file.
 fn raw_case(bytes: &[u8], id: &str) -> Option<Value> {
     let tree = parse(&String::from_utf8_lossy(without_bom(bytes))).ok()?;
     let cases = tree.get("cases").unwrap_or(&tree).as_array()?;

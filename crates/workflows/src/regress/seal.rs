@@ -1,4 +1,4 @@
-//! Adds the hashes of regression cases that have none.
+//! Adds missing hashes of regression cases.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ use crate::error::Error;
 
 pub struct Sealed {
     pub report: RegressReport,
-    /// Files that could not be sealed; the others are.
+    /// Errors of files that could not be sealed.
     pub failures: Vec<Error>,
 }
 
-/// Seals the eval files of these paths, or those of the project.
+/// Seals the eval files of these paths; all eval files of the project if empty.
 pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<Sealed, Error> {
     let layout = &context.settings.layout;
     let _lock = context.edit_lock()?;
     let mut cases = Vec::new();
     let mut failures = Vec::new();
-    for path in discover(paths, layout, &layout.here)? {
+    for path in discover(paths, layout, &layout.current_dir)? {
         let bytes = read_bytes(&path)?;
         let file = match parse_suite_file(&path, &bytes) {
             Ok(SuiteFile::Eval(file)) => file,

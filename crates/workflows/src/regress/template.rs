@@ -1,4 +1,4 @@
-//! What a regression case takes from a case that failed, or from a trace.
+//! The template of a regression case, from a failed case or a trace.
 
 use karat_core::case::Case;
 use serde_json::{Map, Value};
@@ -10,13 +10,13 @@ pub(super) struct Template {
     pub(super) expect: Map<String, Value>,
     pub(super) stubs: Option<Value>,
     pub(super) max_turns: Option<Value>,
-    /// Why it failed, or what it tests where it passed.
+    /// Why the case failed, or what it tests.
     pub(super) description: Option<String>,
-    /// The trace and the place in it, as the case refers to them.
+    /// The reference to the trace and the step in it.
     pub(super) trace_ref: Option<String>,
 }
 
-/// Returns what a case refers to: the bug, the trace, or both.
+/// Returns the `bugRef` of a case: the bug, the trace, or both.
 pub(super) fn bug_ref(bug: Option<&str>, trace_ref: Option<&str>) -> String {
     match (bug, trace_ref) {
         (Some(bug), Some(trace)) => format!("{bug} ({trace})"),
@@ -25,8 +25,8 @@ pub(super) fn bug_ref(bug: Option<&str>, trace_ref: Option<&str>) -> String {
     }
 }
 
-/// Tells whether a case was made of this trace.
-pub(super) fn is_made_of(case: &Case, trace_ref: &str) -> bool {
+/// Whether a case was created from this trace.
+pub(super) fn refers_to_trace(case: &Case, trace_ref: &str) -> bool {
     let bug_ref = case.bug_ref.as_deref().unwrap_or_default();
     let before = bug_ref.strip_suffix(')').and_then(|text| text.strip_suffix(trace_ref));
     bug_ref == trace_ref || before.is_some_and(|bug| bug.ends_with(" ("))
@@ -53,7 +53,7 @@ mod tests {
         #[case] same: bool,
     ) {
         let case = json!({"id": "x", "bugRef": bug_ref(bug, trace), "input": {"message": "m"}, "expect": {}});
-        let case = Case::read_one(&case).expect("a case");
-        assert_eq!(is_made_of(&case, "trace a-1"), same);
+        let case = Case::read_one(&case).expect("valid case");
+        assert_eq!(refers_to_trace(&case, "trace a-1"), same);
     }
 }

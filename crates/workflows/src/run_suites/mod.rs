@@ -1,4 +1,4 @@
-//! Runs eval files against the agents, judges the answers, writes result files, and stores the run.
+//! Runs eval files against the agents, judges the answers, writes result files and stores the run.
 
 mod plan;
 mod recorder;
@@ -27,29 +27,30 @@ use crate::error::Error;
 use crate::hint::Hint;
 
 pub struct Request {
-    /// Eval files, folders or globs; none means the project's.
+    /// Eval files, folders or globs; all eval files of the project if empty.
     pub paths: Vec<PathBuf>,
     pub selection: SelectionRequest,
-    /// Whether the run and its traces are stored.
+    /// Whether to store the run and its traces.
     pub store: bool,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 pub struct Outcome {
     pub run_id: String,
     pub totals: RunTotals,
     /// Reports and result files that could not be written.
     pub report_errors: Vec<ReportError>,
-    /// Traces that the store did not take.
+    /// Traces that could not be stored.
     pub not_stored: Vec<NotStored>,
-    /// Why the run is not whole in the store.
+    /// The error if the run is not completely stored.
     pub store_error: Option<Error>,
     pub recordings: Option<RecordingSummary>,
 }
 
-/// Runs to the end, or until cancelled: what finished by then is reported and stored as usual.
+/// Runs all selected cases, or until cancelled: finished cases are reported and stored as usual.
 ///
-/// `reporters` makes the surface's reporters of the number of cases, once all that can fail beforehand has succeeded.
+/// `reporters` creates the reporters of the surface from the number of cases. It is called after all preparation that
+/// can fail.
 pub async fn run_suites(
     request: Request,
     context: &Context<'_>,
@@ -62,7 +63,7 @@ pub async fn run_suites(
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };
     check_output_dir(&context.settings.layout.output_dir)?;
-    let recordings = Recordings::open(&context.settings, &context.settings.layout.here)?;
+    let recordings = Recordings::open(&context.settings, &context.settings.layout.current_dir)?;
     plan.rubrics.judge = plan.rubrics.judge.take().map(|judge| recordings.wrap_judge(judge));
     let scored = plan.rubrics.suites.iter().map(|suite| suite.file.cases.len());
     let cases = plan.suites.iter().map(|suite| suite.file.cases.len()).chain(scored).sum();
@@ -105,7 +106,7 @@ pub async fn run_suites(
     })
 }
 
-/// Where the events of a run go.
+/// The destination of the events of a run.
 enum Sink<'r> {
     Stored(Box<RunRecorder<'r>>),
     Reported(Reporters),
@@ -121,14 +122,14 @@ async fn begin_recording<'c>(
     begin.await.map_err(|error: Error| error.hint(Hint::RunWithoutStore))
 }
 
-/// Finds out before anything is sent whether results can be written.
+/// Checks that results can be written before any agent is called.
 fn check_output_dir(folder: &Path) -> Result<(), Error> {
     let tried = std::fs::create_dir_all(folder)
         .and_then(|()| tempfile::Builder::new().prefix(".karat-").tempfile_in(folder).map(drop));
     tried.map_err(|error| Error::invalid(format!("cannot write results to {}: {error}", folder.display())))
 }
 
-/// Says once of each provider that it asked to slow down: a run that waits should not look like one that hangs.
+/// Reports rate limiting once per provider, so that a waiting run does not look like a hanging one.
 async fn report_rate_limits(providers: &[(String, Arc<Throttle>)], context: &Context<'_>) -> Infallible {
     let mut reported = BTreeSet::new();
     loop {
@@ -138,7 +139,7 @@ async fn report_rate_limits(providers: &[(String, Arc<Throttle>)], context: &Con
                 && reported.insert(name)
             {
                 context.notices.note(&format!(
-                    "{name} asks to slow down (HTTP 429): waiting as it says, for now with {window} at once"
+                    "rate limited by {name} (HTTP 429): waiting as requested, with {window} parallel calls for now"
                 ));
             }
         }

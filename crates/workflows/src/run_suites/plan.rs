@@ -1,4 +1,4 @@
-//! Everything that a run needs before it begins: files, tools, agents, the judge, the snapshot and the baseline.
+//! Prepares a run: loads the files, tools, agents, the judge, the snapshot and the baseline.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use karat_core::port::{Agent, EvalFunctions};
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
-use karat_project::{EvalPath, Loaded, LoadedRubric, Results, discover, load_all, read_json_setting};
+use karat_project::{EvalPath, LoadedSuite, LoadedRubric, Results, discover, load_all, read_json_setting};
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
 use super::Request;
@@ -23,52 +23,52 @@ use crate::context::tools::read_tools;
 use crate::error::Error;
 use crate::functions::start_functions;
 
-/// The files of a run, with the selected cases only.
+/// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
-    suites: Vec<Loaded>,
+    suites: Vec<LoadedSuite>,
     rubrics: Vec<LoadedRubric>,
     baseline: Option<Results>,
     functions: Option<Arc<dyn EvalFunctions>>,
 }
 
-/// A run that can begin.
+/// A run that is ready to start.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) agents: Vec<Arc<dyn Agent>>,
-    /// The providers that are asked, with their limits.
+    /// The throttles of the providers, by name.
     pub(super) throttles: Vec<(String, Arc<Throttle>)>,
 }
 
-/// Reads the files, and leaves out what is not selected.
+/// Reads the files and applies the selection.
 pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSuites, Error> {
     let settings = &context.settings;
     let selection = Selection::new(&request.selection)?;
-    let mut paths = discover(&request.paths, &settings.layout, &settings.layout.here)?;
+    let mut paths = discover(&request.paths, &settings.layout, &settings.layout.current_dir)?;
     selection.drop_other_tiers(&mut paths)?;
     let (mut suites, mut rubrics) = load_all(paths)?;
     selection.apply(&mut suites, &mut rubrics)?;
-    let baseline = Results::baseline(settings.baseline.as_ref(), &settings.layout)?;
+    let baseline = Results::load_baseline(settings.baseline.as_ref(), &settings.layout)?;
     if request.selection.only_failed {
         if !rubrics.is_empty() {
-            context.notices.warn("rubric files are left out by --only-failed: a score neither passes nor fails");
+            context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");
             rubrics.clear();
         }
         match &baseline {
-            Some(results) => results.keep_failed(&mut suites)?,
-            None => Results::newest(&settings.layout)?.keep_failed(&mut suites)?,
+            Some(results) => results.retain_failed(&mut suites)?,
+            None => Results::load_newest(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
-    let functions = start_functions(&suites, settings, context.surroundings)?;
+    let functions = start_functions(&suites, settings, context.process_env)?;
     Ok(LoadedSuites { suites, rubrics, baseline, functions })
 }
 
-/// Connects to what the run needs.
+/// Prepares the tools, agents and models of the run.
 pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Result<Prepared, Error> {
     let Context { settings, notices, .. } = context;
     let tools = read_tools(settings, *notices).await?;
-    tools.warn_of_unknown(*notices);
-    // One for all: a provider's limits and the budget are the run's, not an agent's.
-    let mut models = Models::new(settings, settings.recording.asks_nobody());
+    tools.warn_about_gaps(*notices);
+    // Shared, since rate limits and the budget apply to the whole run.
+    let mut models = Models::new(settings, settings.recording.is_offline());
     let agents = make_agents(&mut models, settings, &tools, *notices)?;
     let judge = if loaded.rubrics.is_empty() { None } else { make_judge(&mut models, settings, *notices)? };
     let seed = read_json_setting(&settings.seed_manifest, "the seed manifest")?;
@@ -101,22 +101,22 @@ pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Resu
 
 /// Plans every eval file for every agent.
 fn suite_plans(
-    mut suites: Vec<Loaded>,
+    mut suites: Vec<LoadedSuite>,
     agents: &[Arc<dyn Agent>],
     registry: Option<&Registry>,
     baseline: Option<&Results>,
     context: &Context<'_>,
 ) -> Vec<SuitePlan> {
     let mut plans = Vec::with_capacity(suites.len() * agents.len());
-    for (place, agent) in agents.iter().enumerate() {
+    for (index, agent) in agents.iter().enumerate() {
         let identity = agent.identity();
         let identity = context.settings.redactor.text(&identity);
-        // Only several agents need the files several times.
-        let files = if place + 1 == agents.len() { std::mem::take(&mut suites) } else { suites.clone() };
-        plans.extend(files.into_iter().map(|Loaded { path, file }| {
-            let current = CurrentTool::of(&file, registry);
+        // Avoid a clone for the last agent.
+        let files = if index + 1 == agents.len() { std::mem::take(&mut suites) } else { suites.clone() };
+        plans.extend(files.into_iter().map(|LoadedSuite { path, file }| {
+            let current = CurrentTool::find(&file, registry);
             let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, context));
-            SuitePlan { path: path.shown, project_path: path.in_project, agent: place, file, current, baseline }
+            SuitePlan { path: path.shown, project_path: path.in_project, agent: index, file, current, baseline }
         }));
     }
     plans
@@ -129,8 +129,8 @@ fn suite_baseline(
     agent: &str,
     context: &Context<'_>,
 ) -> Option<Baseline> {
-    let Some(result) = results.of(path, file, agent) else {
-        context.notices.warn(&format!("the baseline has no result for {}, so nothing is compared", path.shown));
+    let Some(result) = results.find(path, file, agent) else {
+        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.shown));
         return None;
     };
     Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
@@ -143,7 +143,7 @@ fn rubric_plans(rubrics: &[LoadedRubric], agents: usize, registry: Option<&Regis
         project_path: path.in_project.clone(),
         agent,
         file: file.clone(),
-        current: CurrentTool::of(&file.without_rubrics(), registry),
+        current: CurrentTool::find(&file.without_rubrics(), registry),
     };
     (0..agents).flat_map(|agent| rubrics.iter().map(move |rubric| plan(agent, rubric))).collect()
 }

@@ -1,7 +1,7 @@
-//! Stores a run while it goes on, and passes its events on after they are stored: the run, the tries of its cases, and a
-//! trace of each answer.
+//! Stores a run while it executes: the run, the trials of its cases, and a trace of each answer. Forwards events to the
+//! reporters once their cases are stored.
 //!
-//! What is stored is made of results, which secrets were taken out of.
+//! Everything stored comes from results, which are already redacted.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
-use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, StoredCase, StoredRun, TraceHead};
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
@@ -24,24 +24,24 @@ use crate::batch_writer::{BatchWriter, Written};
 use crate::error::Error;
 use crate::trace_filter::RUN_SOURCE;
 
-/// How long a finished case waits for others to be stored with it: it is shown after that.
+/// Maximum time that a finished case waits for its batch; it is reported only after that.
 const MAX_DELAY: Duration = Duration::from_millis(50);
 
-/// How many bytes of a case's id its traces' ids have.
+/// Maximum number of bytes of a case id in a trace id.
 const MAX_ID_BYTES: usize = 200;
 
-/// A try whose trace the store did not take.
+/// A trial whose trace could not be stored.
 #[derive(Debug, Clone)]
 pub struct NotStored {
     pub case_id: String,
     pub reason: String,
 }
 
-/// What came of storing and reporting a run.
+/// The result of storing and reporting a run.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) not_stored: Vec<NotStored>,
-    /// Why the run is not whole in the store.
+    /// The error if the run is not completely stored.
     pub(super) error: Option<Error>,
     pub(super) report_errors: Vec<ReportError>,
 }
@@ -55,24 +55,24 @@ struct FinishedCase {
 
 type CaseWriter = BatchWriter<'static, FinishedCase, Vec<NotStored>>;
 
-/// Stores a run, and holds its events back until their cases are stored.
+/// Stores a run and delays its events until their cases are stored.
 pub(super) struct RunRecorder<'r> {
     reporters: Reporters,
     store: Store,
     record: Arc<RunRecord>,
     clock: &'r dyn Clock,
     writer: CaseWriter,
-    /// Events that wait for their turn.
+    /// Events that are not forwarded yet.
     waiting: VecDeque<RunEvent>,
-    /// How many of the waiting cases are stored.
+    /// The number of waiting cases that are stored.
     stored: usize,
     not_stored: Vec<NotStored>,
-    /// Once the store fails, events are passed on at once.
+    /// After an error of the store, events are forwarded immediately.
     error: Option<StoreError>,
 }
 
 impl<'r> RunRecorder<'r> {
-    /// Puts the run into the store, so that a store that takes nothing is found before an agent is asked.
+    /// Stores the run, so that a store that cannot be written is detected before any agent is called.
     pub(super) async fn begin(
         store: Store,
         plan: &Plan,
@@ -97,7 +97,7 @@ impl<'r> RunRecorder<'r> {
         })
     }
 
-    /// Stores and reports what is left, after the run has ended.
+    /// Stores and reports the rest after the run has ended.
     pub(super) async fn finish(mut self) -> Recorded {
         while let Some(written) = self.writer.flush().await {
             self.written(written);
@@ -125,7 +125,8 @@ impl<'r> RunRecorder<'r> {
         }
     }
 
-    /// Hands on the events before the first case that is not stored yet. The run's end waits for the run's own numbers.
+    /// Forwards the events before the first case that is not stored yet. The end of the run waits until its totals are
+    /// stored.
     fn pass_on(&mut self) {
         let mut passed_on = false;
         while let Some(event) = self.waiting.pop_front_if(|event| match event {
@@ -136,7 +137,7 @@ impl<'r> RunRecorder<'r> {
                 self.stored -= 1;
             }
             if matches!(event, RunEvent::RubricFinished { .. } | RunEvent::RunFinished { .. }) {
-                // What reporters held back of the cases comes before what follows from them.
+                // Flush buffered output of the cases before the events that follow from them.
                 self.reporters.flush();
             }
             self.reporters.report(&event);
@@ -172,7 +173,7 @@ impl RunSink for RunRecorder<'_> {
     }
 }
 
-/// Writes cases and their traces on tasks of their own: neither judging nor reporting waits for the store.
+/// Writes cases and their traces on separate tasks, so that judging and reporting do not wait for the store.
 fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWriter {
     let (store, record) = (store.clone(), Arc::clone(record));
     let write = move |batch: Arc<Vec<FinishedCase>>| {
@@ -194,7 +195,7 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
     BatchWriter::new(write).max_delay(MAX_DELAY)
 }
 
-/// Stores the tries of a case one by one, each without its trace where the store does not take that.
+/// Stores the trials of a case one by one; without the trace if the trace cannot be stored.
 async fn put_each_try(
     store: &Store,
     tries: Vec<StoredCase>,
@@ -213,20 +214,20 @@ async fn put_each_try(
     Ok(not_stored)
 }
 
-/// What is known of the run beside its results.
+/// The data of a run that is not part of its results.
 struct RunRecord {
     run: StoredRun,
     suites: Vec<Suite>,
 }
 
 struct Suite {
-    /// From 1, in the order of the run: one file may be asked of several agents.
+    /// From 1, in the order of the run. A file has one number per agent.
     number: usize,
     eval_file: String,
     tool_name: String,
     tier: String,
     agent: String,
-    /// What each case asks, in the cases' order.
+    /// The messages of the cases, in order.
     messages: Vec<String>,
 }
 
@@ -263,7 +264,7 @@ impl RunRecord {
             ended_at: Some(ended_at),
             cases: totals.cases as u64,
             passed: totals.passed as u64,
-            // Totals count what errored among what did not pass.
+            // In the totals, errored cases also count as failed.
             failed: totals.failed.saturating_sub(totals.errored) as u64,
             errored: totals.errored as u64,
             interrupted: totals.interrupted,
@@ -312,17 +313,17 @@ impl RunRecord {
         let members = [("name".to_owned(), Value::from(case_id)), ("metadata".to_owned(), origin)];
         let document = one.details.document(&id, message, members.into_iter().collect());
         NewTrace {
-            head: TraceHead::of(&id, &document),
+            head: TraceHead::from_document(&id, &document),
             source: RUN_SOURCE.to_owned(),
             raw: document.text().as_bytes().to_vec(),
             document: document.text().to_owned(),
-            expected: Expected::Anything,
+            expected: ExpectedState::Anything,
         }
     }
 }
 
-/// Returns what stands for a case in its traces' ids: its own id, or where that is long, its beginning and its hash. A
-/// store takes no key of any length.
+/// Returns the key of a case in its trace ids: the case id, or its prefix and hash if it is too long for a key in the
+/// store.
 fn key_of(case_id: &str) -> Cow<'_, str> {
     if case_id.len() <= MAX_ID_BYTES {
         return Cow::Borrowed(case_id);
@@ -331,18 +332,18 @@ fn key_of(case_id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}~{}", short_hash(case_id.as_bytes())))
 }
 
-/// One try of a case.
+/// One trial of a case.
 struct Try<'t> {
     outcome: Outcome,
     duration_ms: u64,
     error: Option<&'t str>,
     details: &'t CaseDetails,
-    /// An assertion was looked at, or there was none to look at.
+    /// An assertion was evaluated, or there was none.
     was_judged: bool,
 }
 
 impl Try<'_> {
-    /// Tells whether the agent answered: else it took too long, or there was an error in place of an answer.
+    /// Whether the agent answered; false after a timeout or an error.
     fn has_answer(&self) -> bool {
         self.was_judged || *self.details != CaseDetails::default()
     }

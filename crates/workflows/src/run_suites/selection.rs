@@ -1,15 +1,15 @@
-//! Which cases are run.
+//! Selects the cases to run.
 
 use std::collections::HashSet;
 
 use karat_core::case::{Case, Difficulty, Tier};
 use karat_json::nearest;
 use karat_pattern::Pattern;
-use karat_project::{EvalPath, Loaded, LoadedRubric};
+use karat_project::{EvalPath, LoadedSuite, LoadedRubric};
 
 use crate::error::Error;
 
-/// Which cases are to run; each kind of selection narrows the others.
+/// The cases to run. All given criteria must match.
 #[derive(Debug, Clone, Default)]
 pub struct SelectionRequest {
     pub ids: Vec<String>,
@@ -17,13 +17,13 @@ pub struct SelectionRequest {
     pub tiers: Vec<String>,
     /// Names of difficulties.
     pub difficulties: Vec<String>,
-    /// A regular expression over id, description and message.
+    /// A regular expression that id, description or message must match.
     pub grep: Option<String>,
-    /// Only what did not pass in the baseline, or else in the newest result.
+    /// Only cases that did not pass in the baseline, or in the newest result without a baseline.
     pub only_failed: bool,
 }
 
-/// The cases that are wanted.
+/// The parsed selection.
 pub(super) struct Selection {
     ids: Vec<String>,
     tiers: Vec<Tier>,
@@ -36,8 +36,8 @@ impl Selection {
         let grep = request.grep.as_deref().map(Pattern::compile).transpose();
         Ok(Self {
             ids: request.ids.clone(),
-            tiers: words("tier", &request.tiers, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
-            difficulties: words(
+            tiers: parse_names("tier", &request.tiers, &Tier::NAMED.map(Tier::name), Tier::from_name)?,
+            difficulties: parse_names(
                 "difficulty",
                 &request.difficulties,
                 &Difficulty::ALL.map(Difficulty::name),
@@ -47,7 +47,7 @@ impl Selection {
         })
     }
 
-    /// Leaves out files whose names say that they are of another tier, so that they need not even be valid.
+    /// Drops files with names of other tiers before they are parsed, so that invalid ones do not matter.
     pub(super) fn drop_other_tiers(&self, paths: &mut Vec<EvalPath>) -> Result<(), Error> {
         let is_other = |path: &EvalPath| {
             let name = path.path.file_name().unwrap_or_default().to_string_lossy();
@@ -59,17 +59,17 @@ impl Selection {
         if paths.is_empty() { Err(Error::nothing_selected("no case is selected")) } else { Ok(()) }
     }
 
-    /// Keeps the wanted cases, and the files that have any.
-    pub(super) fn apply(&self, loaded: &mut Vec<Loaded>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Error> {
+    /// Retains the selected cases, and the files that have any.
+    pub(super) fn apply(&self, loaded: &mut Vec<LoadedSuite>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Error> {
         self.check_ids(loaded, rubrics)?;
         loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
         for loaded in loaded.iter_mut() {
-            loaded.file.cases.retain(|case| self.wants(case));
+            loaded.file.cases.retain(|case| self.matches(case));
         }
         loaded.retain(|loaded| !loaded.file.cases.is_empty());
         rubrics.retain(|_| self.tiers.is_empty() || self.tiers.contains(&Tier::Rubric));
         for rubric in rubrics.iter_mut() {
-            rubric.file.cases.retain(|case| self.wants(&case.case));
+            rubric.file.cases.retain(|case| self.matches(&case.case));
         }
         rubrics.retain(|rubric| !rubric.file.cases.is_empty());
         if loaded.is_empty() && rubrics.is_empty() {
@@ -78,8 +78,8 @@ impl Selection {
         Ok(())
     }
 
-    /// An id that no file has is a mistake, even beside others that are right.
-    fn check_ids(&self, loaded: &[Loaded], rubrics: &[LoadedRubric]) -> Result<(), Error> {
+    /// Rejects unknown ids, even if others are known.
+    fn check_ids(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Result<(), Error> {
         let rubric_cases = rubrics.iter().flat_map(|rubric| &rubric.file.cases).map(|case| &case.case);
         let cases = loaded.iter().flat_map(|loaded| &loaded.file.cases).chain(rubric_cases);
         let known: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
@@ -89,27 +89,27 @@ impl Selection {
         let mut names: Vec<&str> = known.into_iter().collect();
         names.sort_unstable();
         let message = format!("no case has the id '{unknown}'");
-        let is_alone = self.ids.iter().all(|id| !names.contains(&id.as_str()));
-        let error = if is_alone { Error::nothing_selected(message) } else { Error::invalid(message) };
+        let are_all_unknown = self.ids.iter().all(|id| !names.contains(&id.as_str()));
+        let error = if are_all_unknown { Error::nothing_selected(message) } else { Error::invalid(message) };
         Err(match nearest(unknown, &names) {
             Some(near) => error.hint(format!("did you mean '{near}'?")),
             None => error,
         })
     }
 
-    fn wants(&self, case: &Case) -> bool {
+    fn matches(&self, case: &Case) -> bool {
         let by_id = self.ids.is_empty() || self.ids.contains(&case.id);
         let by_difficulty =
             self.difficulties.is_empty() || case.difficulty.is_some_and(|one| self.difficulties.contains(&one));
-        by_id && by_difficulty && self.grep.as_ref().is_none_or(|grep| finds(grep, case))
+        by_id && by_difficulty && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
     }
 }
 
-fn finds(grep: &Pattern, case: &Case) -> bool {
+fn matches_pattern(grep: &Pattern, case: &Case) -> bool {
     [&case.id, &case.description, &case.input.message].iter().any(|text| grep.is_match(text).unwrap_or(false))
 }
 
-fn words<T>(
+fn parse_names<T>(
     flag: &str,
     given: &[String],
     names: &[&str],
@@ -117,10 +117,10 @@ fn words<T>(
 ) -> Result<Vec<T>, Error> {
     let read = |word: &String| {
         from_name(word).ok_or_else(|| {
-            let error = Error::invalid(format!("--{flag} cannot be '{word}'"));
+            let error = Error::invalid(format!("invalid value '{word}' for --{flag}"));
             match nearest(word, names) {
                 Some(near) => error.hint(format!("did you mean '{near}'?")),
-                None => error.hint(format!("one of: {}", names.join(", "))),
+                None => error.hint(format!("expected one of: {}", names.join(", "))),
             }
         })
     };

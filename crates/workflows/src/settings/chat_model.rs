@@ -1,4 +1,4 @@
-//! A model that is asked for answers of a given shape, as the configuration names it.
+//! The configuration of a model that returns structured output.
 
 use karat_json::{ObjectReader, Path, Problems, read_positive_count, read_string};
 use schemars::JsonSchema;
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::config::{read_seed, read_temperature};
 
-/// A model, and how it is asked.
+/// A model and its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatModelConfig {
-    /// `KIND:MODEL`; `command:PROGRAM` asks a program; `scripted:FILE` answers from a file, for examples and tests.
+    /// `KIND:MODEL`, `command:PROGRAM` for a program, or `scripted:FILE` for scripted replies in examples and tests.
     pub model: String,
-    /// From 0: the higher, the more answers vary.
+    /// Sampling temperature.
     #[schemars(range(min = 0))]
     pub temperature: Option<f64>,
-    /// For models that then try to answer the same to the same.
+    /// Sampling seed, for models that support one.
     pub seed: Option<i64>,
-    /// The most tokens that an answer may have.
+    /// Maximum number of output tokens.
     #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u64>,
 }
 
 impl ChatModelConfig {
-    pub fn named(model: &str) -> Self {
+    pub fn new(model: &str) -> Self {
         Self { model: model.to_owned(), temperature: None, seed: None, max_output_tokens: None }
     }
 

@@ -19,8 +19,7 @@ use std::collections::BTreeMap;
 use super::chat_model::ChatModelConfig;
 use super::recording::Replay;
 
-/// Declares the keys of `karat.json`, each once: its documentation, type, name, the form that its flag and its variable
-/// have, and how its value is read.
+/// Declares the keys of `karat.json`: documentation, type, name, text form for flags and variables, and parser.
 macro_rules! config_keys {
     ($($(#[$attribute:meta])* $field:ident: $type:ty = $key:literal as $form:ident, $read:expr;)*) => {
         /// The configuration of a project. Every key is optional; paths are relative to this file.
@@ -32,7 +31,7 @@ macro_rules! config_keys {
         }
 
         impl Config {
-            /// Every key, with the form that it has as a text.
+            /// Every key with its text form.
             pub(crate) const KEYS: &[(&str, Form)] = &[$(($key, Form::$form)),*];
 
             pub(crate) fn read_value(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
@@ -45,7 +44,7 @@ macro_rules! config_keys {
     };
 }
 
-/// How a flag or a variable writes a key's value.
+/// The text form of a key's value in a flag or a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
@@ -54,106 +53,106 @@ pub(crate) enum Form {
     Json,
     /// `KIND:MODEL`, or JSON.
     Model,
-    /// Names with commas between them.
+    /// Comma-separated names.
     List,
 }
 
 config_keys! {
-    /// Where this file's schema is, for editors.
+    /// The schema of this file, for editors.
     #[serde(rename = "$schema")]
     schema: String = "$schema" as Text, read_string;
     /// The agent: a URL, `command:PROGRAM ARGS`, or `scripted:FILE`.
     agent_endpoint: String = "agentEndpoint" as Text, read_string;
-    /// Several agents in place of `agentEndpoint`: each is asked every case.
+    /// Several agents in place of `agentEndpoint`: each runs every case.
     #[schemars(length(min = 1))]
     matrix: Vec<String> = "matrix" as List, read_strings;
-    /// How an HTTP agent or a program is asked and its reply read.
+    /// How to call an HTTP agent or a program, and how to read its reply.
     agent: HttpConfig = "agent" as Json, HttpConfig::read;
-    /// Where `{{seed:…}}` tokens come from.
+    /// The source of `{{seed:…}}` tokens.
     seed_manifest_path: String = "seedManifestPath" as Text, read_string;
-    /// Whether a snapshot is captured before the run.
+    /// Whether to capture a snapshot before the run.
     snapshot_enabled: bool = "snapshotEnabled" as Bool, read_bool;
-    /// Where `{{snapshot:…}}` tokens come from.
+    /// The source of `{{snapshot:…}}` tokens.
     snapshot: SnapshotSource = "snapshot" as Json, SnapshotSource::read;
-    /// Where results are written.
+    /// The folder for result files.
     output_dir: String = "outputDir" as Text, read_string;
-    /// The run of the output folder that results are compared with.
+    /// The id of the baseline run in the output folder.
     baseline_run_id: String = "baselineRunId" as Text, read_string;
-    /// The result file, or the folder of result files, that results are compared with.
+    /// The baseline: a result file or a folder of result files.
     baseline: String = "baseline" as Text, read_string;
-    /// How many cases are under way at once.
+    /// Number of cases to run in parallel.
     #[schemars(range(min = 1))]
     concurrency: u64 = "concurrency" as Number, read_positive_count;
-    /// How long a case may take, in milliseconds.
+    /// Timeout of a case, in milliseconds.
     #[schemars(range(min = 1))]
     timeout_ms: u64 = "timeoutMs" as Number, read_positive_count;
     /// The agent's tools: a file or folder, or an MCP server.
     tool_registry_path: String = "toolRegistryPath" as Text, read_string;
-    /// The agent's tools, as a program of your own lists them, in place of `toolRegistryPath`.
+    /// A program that lists the agent's tools, in place of `toolRegistryPath`.
     tool_registry: RegistryCommand = "toolRegistry" as Json, RegistryCommand::read;
-    /// Which tools are easily taken for each other.
+    /// The overlap map: which tools serve similar requests.
     overlap_map_path: String = "overlapMapPath" as Text, read_string;
-    /// The folder of Python eval functions that cases name in `evals`.
+    /// The folder of Python eval functions that cases refer to in `evals`.
     eval_functions_path: String = "evalFunctionsPath" as Text, read_string;
-    /// Rules about tools that `karat check` does not report, by tool; `*` is every tool, or every rule.
+    /// Rules that `karat check` does not report, by tool; `*` matches every tool or rule.
     silence: Silence = "silence" as Json, Silence::read;
-    /// The model that scores rubric cases; without one they are skipped.
+    /// The model that scores rubric cases; without one, rubric cases are skipped.
     judge: ChatModelConfig = "judge" as Model, ChatModelConfig::read;
-    /// The model that drafts cases; without one they are drafted from templates.
+    /// The model that drafts cases; without one, cases are drafted from templates.
     forge: ChatModelConfig = "forge" as Model, ChatModelConfig::read;
-    /// The model that rewrites evals; without one, that of `forge`.
+    /// The model that rewrites evals; defaults to the model of `forge`.
     refine: ChatModelConfig = "refine" as Model, ChatModelConfig::read;
-    /// The vocabulary that `maxTokens` counts with.
+    /// The tokenizer for `maxTokens`.
     tokenizer: Tokenizer = "tokenizer" as Text, |value, path, problems| { read_word(value, path, problems, &Tokenizer::ALL.map(Tokenizer::name), Tokenizer::from_name) };
-    /// Whether a case in which no assertion ran fails.
+    /// Whether to fail cases in which no assertion ran.
     strict: bool = "strict" as Bool, read_bool;
-    /// Whether every failure of a case is looked for, not only the first.
+    /// Whether to report all failures of a case, not only the first.
     all_failures: bool = "allFailures" as Bool, read_bool;
-    /// Whether no further case begins after the first that does not pass.
+    /// Whether to stop after the first case that does not pass.
     fail_fast: bool = "failFast" as Bool, read_bool;
-    /// How often each case is tried.
+    /// Number of trials per case.
     #[schemars(range(min = 1, max = 10_000))]
     trials: u64 = "trials" as Number, read_positive_count;
-    /// The limits that decide the exit code.
+    /// Conditions on the run's totals that decide the exit code.
     gates: Gates = "gates" as Json, Gates::read;
-    /// Where answers are recorded, and replayed from.
+    /// The folder of recordings.
     record: String = "record" as Text, read_string;
-    /// Whether recorded answers are replayed.
+    /// Whether to replay recordings.
     replay: Replay = "replay" as Text, |value, path, problems| { read_word(value, path, problems, &Replay::ALL.map(Replay::name), Replay::from_name) };
-    /// How often a call is tried again: 2 for models, 0 for agents of your own if not given.
+    /// Maximum number of retries of a call. Default: 2 for models, 0 for other agents.
     max_retries: u64 = "maxRetries" as Number, read_count;
-    /// How much the run may cost, in US dollars: the call that would pass it is not made.
+    /// Maximum cost of the run in US dollars; calls that would exceed it are not made.
     #[schemars(extend("exclusiveMinimum" = 0))]
     max_cost_usd: f64 = "maxCostUsd" as Number, read_positive_number;
-    /// The file that holds a model's system prompt.
+    /// The file with the system prompt of a model.
     system_prompt_path: String = "systemPromptPath" as Text, read_string;
-    /// How freely a model chooses its words.
+    /// Sampling temperature of a model.
     #[schemars(range(min = 0))]
     temperature: f64 = "temperature" as Number, read_temperature;
-    /// What a model's choices begin with, where the provider takes it.
+    /// Sampling seed of a model, if the provider supports one.
     seed: i64 = "seed" as Number, read_seed;
-    /// How long a model's answer may be, in tokens.
+    /// Maximum number of output tokens of a model.
     #[schemars(range(min = 1))]
     max_output_tokens: u64 = "maxOutputTokens" as Number, read_positive_count;
-    /// Providers of models by name, and their limits; `NAME:MODEL` is an agent then.
+    /// Model providers by name, with their limits; `NAME:MODEL` selects a model of one.
     providers: BTreeMap<String, ProviderConfig> = "providers" as Json, ProviderConfig::read_all;
-    /// What models' tokens cost, by `KIND:MODEL`.
+    /// Token prices of models, by `KIND:MODEL`.
     prices: BTreeMap<String, Price> = "prices" as Json, Price::read_all;
-    /// MCP servers by name: whose tools are the registry where no file is, and who runs live tools.
+    /// MCP servers by name. They run live tools, and are the tool registry if no file is.
     mcp_servers: BTreeMap<String, McpServerConfig> = "mcpServers" as Json, read_mcp_servers;
-    /// Who runs the tools that a model calls: its cases' stubs, or the MCP servers.
+    /// What executes the tools that a model calls: the stubs of a case, or the MCP servers.
     tool_execution: ToolExecutor = "toolExecution" as Text, |value, path, problems| { read_word(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name) };
-    /// The tools that may run on MCP servers; others are refused to the model.
+    /// The tools that may run on MCP servers; calls of other tools are refused.
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
-    /// What eval functions may use.
+    /// Limits of eval functions.
     eval_limits: LowerLimits = "evalLimits" as Json, LowerLimits::read;
-    /// When `karat eval agreement` raises an alert.
+    /// Thresholds for the alert of `karat eval agreement`.
     agreement: agreement::Limits = "agreement" as Json, agreement::Limits::read;
-    /// Where traces, evals, verdicts, feedback and runs are kept: a file, or a `postgres://` URL.
+    /// The store of traces, evals, verdicts, feedback and runs: a file or a `postgres://` URL.
     store: String = "store" as Text, read_string;
 }
 
-/// Who runs the tools that a model calls.
+/// What executes the tools that a model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolExecutor {
@@ -174,7 +173,7 @@ impl ToolExecutor {
     }
 }
 
-/// Which tools may run.
+/// The tools that may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AllowTools {
@@ -182,7 +181,7 @@ pub enum AllowTools {
     Named(Vec<String>),
 }
 
-/// The word for all there are.
+/// The wildcard for all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Everything {
     #[serde(rename = "*")]
@@ -194,39 +193,39 @@ impl AllowTools {
         match value {
             Value::String(word) if word == "*" => Some(Self::All(Everything::Everything)),
             Value::String(_) => {
-                problems.at(path, "'allowTools' is a list of tools, or \"*\" for all");
+                problems.at(path, "'allowTools' must be a list of tools, or \"*\" for all");
                 None
             }
-            _ => Some(Self::named(read_strings(value, path, problems)?)),
+            _ => Some(Self::from_names(read_strings(value, path, problems)?)),
         }
     }
 
-    /// Takes a `*` among the names for all.
-    pub(crate) fn named(names: Vec<String>) -> Self {
+    /// A `*` among the names allows all tools.
+    pub(crate) fn from_names(names: Vec<String>) -> Self {
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
         if names.iter().any(|name| name == "*") { Self::All(Everything::Everything) } else { Self::Named(names) }
     }
 }
 
-/// Where a snapshot comes from.
+/// The source of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum SnapshotSource {
-    /// A program whose output is the snapshot, as JSON.
+    /// A program that prints the snapshot as JSON.
     Command { command: Vec<String> },
-    /// An address that answers with the snapshot, as JSON.
+    /// A URL that returns the snapshot as JSON.
     Url {
         url: String,
-        /// Values may hold `${NAME}`, an environment variable.
+        /// Values may contain environment variables as `${NAME}`.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String>,
     },
-    /// A file that holds the snapshot, as JSON.
+    /// A JSON file with the snapshot.
     File { file: String },
 }
 
 impl Config {
-    /// Reads a configuration, and returns it with the tree it was read from.
+    /// Parses a configuration. Also returns the JSON tree.
     pub(crate) fn read(text: &str) -> Result<(Self, Value), Vec<Finding>> {
         let value = parse(text).map_err(|error| vec![Finding::syntax(text, error)])?;
         let mut problems = Problems::default();
@@ -270,7 +269,7 @@ impl SnapshotSource {
         };
         if source.is_none() && problems.is_empty() {
             problems
-                .at(path, "'snapshot' must have one of 'command' (a list of words), 'url' (with 'headers') and 'file'");
+                .at(path, "'snapshot' must have one of 'command' (a list), 'url' (with optional 'headers') and 'file'");
         }
         source
     }

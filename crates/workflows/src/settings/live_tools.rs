@@ -1,4 +1,4 @@
-//! Live tools: which MCP servers there are, who runs tools, and which of them may run.
+//! Live tools: the MCP servers, what executes tools, and which tools are allowed.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use karat_registry::{McpServerConfig, NamedServer};
 use serde_json::Value;
 
 use super::config::{AllowTools, Config, ToolExecutor};
-use super::secrets::{fill_headers, learn_arguments};
-use super::variables::{Variables, plain_environment};
+use super::secrets::{fill_headers, redact_arguments};
+use super::variables::{Variables, safe_environment};
 use super::{Anchored, Resolver};
 use crate::error::Error;
 
-/// A server whose variables cannot be filled in.
+/// A server with variables that cannot be expanded.
 pub(crate) struct UnusableServer {
     pub(crate) name: String,
     pub(crate) error: Box<Error>,
 }
 
-/// What the settings say of live tools.
+/// The settings of live tools.
 #[derive(Debug)]
 pub struct LiveTools {
-    /// By name, and with the folder that each is relative to; variables are not filled in yet.
+    /// The servers with their names; variables are not expanded yet.
     pub servers: Vec<(String, Anchored<McpServerConfig>)>,
-    /// `toolRegistryPath` is a server, so no file is looked for.
+    /// `toolRegistryPath` is a server, not a file.
     pub is_registry: bool,
     pub executor: ToolExecutor,
     pub allowed: AllowedTools,
-    /// Somebody said which tools may run.
+    /// `allowTools` is configured.
     pub has_allow_list: bool,
 }
 
@@ -44,28 +44,28 @@ impl LiveTools {
         if let Some(Anchored { value, base }) = resolver.anchored(given.mcp_servers.clone(), file.mcp_servers.clone()) {
             servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
         }
-        // A program on the command line lists the tools in place of what the file names.
+        // A registry program on the command line overrides the path in the file.
         let of_file = file.tool_registry_path.clone().filter(|_| given.tool_registry.is_none());
         let path = resolver.anchored(given.tool_registry_path.clone(), of_file);
         let short = path.and_then(|path| {
-            let config = McpServerConfig::read_short(&path.value)?;
+            let config = McpServerConfig::parse_short_form(&path.value)?;
             Some((path, config))
         });
         let is_registry = short.is_some();
         if let Some((Anchored { value: text, base }, config)) = short {
             redactor.learn("toolRegistryPath", &Value::from(text.as_str()));
-            let value = config.map_err(|why| Error::invalid(format!("'toolRegistryPath' is no MCP server: {why}")))?;
+            let value = config.map_err(|why| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {why}")))?;
             servers.insert(0, (text, Anchored { value, base }));
         }
         for (_, server) in &servers {
             if let McpServerConfig::Stdio { command, .. } = &server.value {
-                learn_arguments(command, redactor);
+                redact_arguments(command, redactor);
             }
         }
         let executor = given.tool_execution.or(file.tool_execution).unwrap_or_default();
         if executor == ToolExecutor::Mcp && servers.is_empty() {
             return Err(Error::invalid("'toolExecution' is \"mcp\", but there is no MCP server to run tools")
-                .hint("name one in 'mcpServers', for example {\"files\": {\"command\": [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}")
+                .hint("add one to 'mcpServers', for example {\"files\": {\"command\": [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}")
                 .hint("or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL"));
         }
         let allowed = given.allow_tools.clone().or_else(|| file.allow_tools.clone());
@@ -78,14 +78,13 @@ impl LiveTools {
         Ok(Self { servers, is_registry, executor, allowed, has_allow_list })
     }
 
-    /// Returns the servers with their variables filled in, which are kept secret from here on; of one that cannot be
-    /// filled in, its name and why.
+    /// Expands the variables of all servers and registers their values as secrets.
     pub(crate) fn targets(
         &self,
         variables: &Variables,
         redactor: &Redactor,
     ) -> Vec<Result<NamedServer, UnusableServer>> {
-        let plain = plain_environment();
+        let plain = safe_environment();
         let fill = |(name, server): &(String, Anchored<McpServerConfig>)| {
             let config = match &server.value {
                 McpServerConfig::Stdio { command, env, cwd } => {
@@ -108,19 +107,19 @@ impl LiveTools {
             .collect()
     }
 
-    /// Returns what is odd about the list of tools that may run.
+    /// Returns warnings about the allow list.
     pub(crate) fn warnings(&self, known: &[&str]) -> Vec<String> {
         let AllowedTools::Named(names) = &self.allowed else {
             return Vec::new();
         };
         if names.is_empty() {
-            let message = "'allowTools' names no tool, so every call of one is refused (\"*\" allows all)";
+            let message = "'allowTools' is empty: every tool call is refused (\"*\" allows all)";
             return vec![message.to_owned()];
         }
         let unknown = names.iter().filter(|name| !known.contains(&name.as_str()));
         let message = |name: &String| match nearest(name, known) {
-            Some(near) => format!("'allowTools' names '{name}', which no MCP server has: did you mean '{near}'?"),
-            None => format!("'allowTools' names '{name}', which no MCP server has"),
+            Some(near) => format!("unknown tool '{name}' in 'allowTools': did you mean '{near}'?"),
+            None => format!("unknown tool '{name}' in 'allowTools': no MCP server has it"),
         };
         unknown.map(message).collect()
     }
@@ -135,8 +134,8 @@ fn fill_environment(
 ) -> Result<BTreeMap<String, String>, Error> {
     let fill = |(name, value): (&String, &String)| {
         let expanded = expand_variables(value, &|name| variables.get(name))
-            .map_err(|error| Error::invalid(format!("the MCP server '{server}' cannot be given {name}: {error}")))?;
-        // A home folder is no secret, and to mask it would garble every path.
+            .map_err(|error| Error::invalid(format!("cannot set {name} for MCP server '{server}': {error}")))?;
+        // Do not mask values such as the home folder, which would garble every path.
         let secrets = expanded.secrets.iter().filter(|secret| !plain.values().any(|value| value == *secret));
         secrets.for_each(|secret| redactor.add(secret));
         Ok((name.clone(), expanded.text))

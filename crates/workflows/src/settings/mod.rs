@@ -1,4 +1,4 @@
-//! Flags, variables, `karat.json` and defaults, resolved once: what the rest works with.
+//! Settings, resolved once from flags, environment variables, `karat.json` and defaults.
 
 mod chat_model;
 mod config;
@@ -32,38 +32,38 @@ pub use self::live_tools::LiveTools;
 pub(crate) use self::live_tools::UnusableServer;
 pub use self::overrides::Flags;
 pub use self::recording::{RecordingSetting, Replay};
-pub(crate) use self::secrets::{fill_headers, learn_arguments};
+pub(crate) use self::secrets::{fill_headers, redact_arguments};
 use self::store_location::store_location;
 pub use self::variables::Variables;
 pub(crate) use self::variables::is_on_search_path;
 use crate::error::Error;
 use crate::notice::Notices;
 
-/// No provider gives out shorter keys.
+/// Minimum length of a provider's API key; shorter values are not redacted.
 pub(crate) const MIN_KEY_LENGTH: usize = 8;
 
 const CONFIG_NAME: &str = "karat.json";
 
-/// How often a case may be tried; more would not make anybody surer.
+/// Maximum number of trials; more would not add confidence.
 const MAX_TRIALS: usize = 10_000;
 
-/// How this command is to work.
+/// The resolved settings of a command.
 #[derive(Debug)]
 pub struct Settings {
     /// Where the project's files are.
     pub layout: Layout,
-    /// The agents, in the order in which they were named; none where nothing names one.
+    /// The agents, in order; empty if none is configured.
     pub agent_endpoints: Vec<Anchored<String>>,
     pub agent: HttpConfig,
     pub seed_manifest: PathSetting,
     pub tool_registry: PathSetting,
-    /// The program that lists the tools, where one does instead of the path.
+    /// The program that lists the tools; replaces `tool_registry`.
     pub registry_command: Option<Anchored<RegistryCommand>>,
     pub overlap_map: PathSetting,
     /// The folder of Python eval functions.
     pub eval_functions: PathSetting,
     pub silence: SilenceSetting,
-    /// Where to take a snapshot from, if one is wanted.
+    /// The source of the snapshot, if enabled.
     pub snapshot: Option<Anchored<SnapshotSource>>,
     pub baseline: Option<Baseline>,
     pub concurrency: usize,
@@ -81,38 +81,37 @@ pub struct Settings {
     pub trials: usize,
     pub gates: Option<Gates>,
     pub recording: RecordingSetting,
-    /// How often a call is tried again, where somebody said.
+    /// Maximum number of retries, if configured.
     pub max_retries: Option<u32>,
     pub max_cost_usd: Option<f64>,
     pub model: ModelOptions,
     pub live: LiveTools,
-    /// What eval functions may use, where that is less than the largest.
+    /// Limits of eval functions below the built-in maximum.
     pub eval_limits: LowerLimits,
-    /// When verdicts agree too little with people.
+    /// Thresholds of the agreement alert.
     pub agreement: Thresholds,
-    /// Where things are kept between commands.
     pub store: Location,
-    /// What headers and keys name.
+    /// Variables for headers and keys.
     pub variables: Variables,
-    /// What must not be written anywhere; grows when header variables are filled in.
+    /// Secrets to mask in all output; grows when variables are expanded.
     pub redactor: Redactor,
 }
 
-/// A value whose paths are relative to a folder.
+/// A value with the folder that its paths are relative to.
 #[derive(Debug, Clone)]
 pub struct Anchored<T> {
     pub value: T,
     pub base: PathBuf,
 }
 
-/// What is silenced, and the file that says so, if it was a file.
+/// The silenced rules, and the file that declares them, if any.
 #[derive(Debug, Default)]
 pub struct SilenceSetting {
     pub silence: Silence,
     pub file: Option<PathBuf>,
 }
 
-/// How models are driven.
+/// Options of models.
 #[derive(Debug, Default)]
 pub struct ModelOptions {
     pub system_prompt_path: Option<PathBuf>,
@@ -122,28 +121,28 @@ pub struct ModelOptions {
 }
 
 impl Settings {
-    /// Finds the project and resolves every key. Secrets are registered with the redactor.
+    /// Finds the project and resolves every key. Registers secrets with the redactor.
     pub fn resolve(
         flags: &Flags,
         paths: &[PathBuf],
-        surroundings: &Surroundings,
+        process_env: &ProcessEnv,
         redactor: &Redactor,
         notices: &dyn Notices,
     ) -> Result<Self, Error> {
-        let here = &surroundings.current_dir;
-        let named = flags.config.clone().or_else(|| surroundings.config.clone());
-        let config_path = match named {
-            Some(path) => Some(here.join(path)),
-            None => find_config(paths, here),
+        let current_dir = &process_env.current_dir;
+        let explicit = flags.config.clone().or_else(|| process_env.config.clone());
+        let config_path = match explicit {
+            Some(path) => Some(current_dir.join(path)),
+            None => find_config(paths, current_dir),
         };
-        let root = config_path.as_deref().and_then(Path::parent).unwrap_or(here).to_path_buf();
+        let root = config_path.as_deref().and_then(Path::parent).unwrap_or(current_dir).to_path_buf();
         let variables = read_variables(&root, redactor, notices)?;
-        let given = flags.over_variables(&|name| variables.get(name), redactor)?;
+        let given = flags.merge_variables(&|name| variables.get(name), redactor)?;
         let file = match &config_path {
             Some(path) => read_config(path, redactor)?,
             None => Config::default(),
         };
-        let resolver = Resolver { root: &root, here };
+        let resolver = Resolver { root: &root, current_dir };
         let agent_endpoints = agent_endpoints(&given, &file, &resolver)?;
         for endpoint in &agent_endpoints {
             redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
@@ -155,7 +154,7 @@ impl Settings {
         let recording = RecordingSetting::new(
             path(&given.record, &file.record, "evals/recordings"),
             given.replay.or(file.replay),
-            surroundings.ci,
+            process_env.ci,
         );
         let overlap_map = path(&given.overlap_map_path, &file.overlap_map_path, "evals/overlap-map.json");
         let timeout_ms = given.timeout_ms.or(file.timeout_ms).unwrap_or(60_000);
@@ -164,7 +163,7 @@ impl Settings {
                 output_dir: path(&given.output_dir, &file.output_dir, "evals/results").path,
                 recordings: recording.folder.clone(),
                 overlap_map: overlap_map.path.clone(),
-                here: here.clone(),
+                current_dir: current_dir.clone(),
                 root: root.clone(),
             },
             silence: match given.silence.clone() {
@@ -183,7 +182,7 @@ impl Settings {
             eval_functions: path(&given.eval_functions_path, &file.eval_functions_path, "evals/functions"),
             snapshot: snapshot_source(&given, &file, &resolver)?,
             baseline: baseline_setting(&given, &file, &resolver)?,
-            concurrency: size("concurrency", given.concurrency.or(file.concurrency).unwrap_or(1))?,
+            concurrency: to_usize("concurrency", given.concurrency.or(file.concurrency).unwrap_or(1))?,
             timeout: Duration::from_millis(timeout_ms),
             tokenizer: given.tokenizer.or(file.tokenizer).unwrap_or_default(),
             strict: given.strict.or(file.strict).unwrap_or_default(),
@@ -208,56 +207,56 @@ impl Settings {
         })
     }
 
-    /// Returns a path as the user would type it.
-    pub fn shown(&self, path: &Path) -> String {
+    /// Returns a path for display, relative to the current directory if possible.
+    pub fn display_path(&self, path: &Path) -> String {
         self.layout.shown(path)
     }
 
-    /// Returns the store as the user would name it, without a password.
-    pub fn shown_store(&self) -> String {
+    /// Returns the location of the store for display, without a password.
+    pub fn display_store(&self) -> String {
         match &self.store {
-            Location::File(path) => self.shown(path),
+            Location::File(path) => self.display_path(path),
             location @ Location::Postgres(_) => location.to_string(),
         }
     }
 }
 
-/// What the process was started in, as far as it changes what a workflow does.
+/// The parts of the process environment that affect workflows.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct ProcessEnv {
     pub current_dir: PathBuf,
-    /// The configuration that `KARAT_CONFIG` names.
+    /// The configuration file, from `KARAT_CONFIG`.
     pub config: Option<PathBuf>,
-    /// The Python for eval functions that `KARAT_GUEST` names.
+    /// The sandbox guest, from `KARAT_GUEST`.
     pub guest: Option<PathBuf>,
-    /// The user's name, as `GIT_AUTHOR_NAME` and the system say.
+    /// The user's name, from `GIT_AUTHOR_NAME` or the system.
     pub user_name: Option<String>,
-    /// Runs unattended, on a build server.
+    /// Whether karat runs in CI.
     pub ci: bool,
 }
 
-/// Finds the nearest configuration upwards from what all paths have in common, else from here.
-fn find_config(paths: &[PathBuf], here: &Path) -> Option<PathBuf> {
+/// Finds the nearest configuration, upwards from the common ancestor of all paths, else from the current directory.
+fn find_config(paths: &[PathBuf], current_dir: &Path) -> Option<PathBuf> {
     let nearest = |folder: &Path| folder.ancestors().map(|folder| folder.join(CONFIG_NAME)).find(|path| path.is_file());
     let mut folders = paths.iter().map(|path| {
-        let path = here.join(path);
-        // Of a file or a glob, what is above it.
-        let is_folder = path.is_dir();
-        path.ancestors().skip(usize::from(!is_folder)).find(|folder| folder.is_dir()).unwrap_or(here).to_path_buf()
+        let path = current_dir.join(path);
+        // For a file or a glob, start at its parent.
+        let skipped = usize::from(!path.is_dir());
+        path.ancestors().skip(skipped).find(|folder| folder.is_dir()).unwrap_or(current_dir).to_path_buf()
     });
     let common = folders.next().map(|first| {
         folders.fold(first, |common, folder| {
-            common.ancestors().find(|above| folder.starts_with(above)).unwrap_or(here).to_path_buf()
+            common.ancestors().find(|ancestor| folder.starts_with(ancestor)).unwrap_or(current_dir).to_path_buf()
         })
     });
-    common.as_deref().and_then(nearest).or_else(|| nearest(here))
+    common.as_deref().and_then(nearest).or_else(|| nearest(current_dir))
 }
 
 fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Result<Variables, Error> {
-    let variables = Variables::of_project(root)?;
+    let variables = Variables::load(root)?;
     variables.learn(redactor);
     if variables.is_in_file("KARAT_CONFIG") {
-        notices.warn("KARAT_CONFIG in .env has no effect: where .env is depends on it");
+        notices.warn("KARAT_CONFIG in .env has no effect: it determines which .env is read");
     }
     if variables.is_in_file("KARAT_LOG") {
         notices.warn("KARAT_LOG in .env has no effect: logging starts before .env is read");
@@ -281,55 +280,55 @@ fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
 }
 
 pub struct Resolver<'r> {
-    /// What paths of the configuration are relative to.
+    /// Paths of the configuration are relative to this.
     root: &'r Path,
-    /// What paths of flags and variables are relative to.
-    here: &'r Path,
+    /// Paths of flags and variables are relative to this.
+    current_dir: &'r Path,
 }
 
 impl Resolver<'_> {
     pub fn path(&self, given: Option<&str>, file: Option<&str>, default: &str) -> PathSetting {
         match (given, file) {
-            (Some(path), _) => PathSetting { path: self.here.join(path), given: true },
-            (None, Some(path)) => PathSetting { path: self.root.join(path), given: true },
-            (None, None) => PathSetting { path: self.root.join(default), given: false },
+            (Some(path), _) => PathSetting { path: self.current_dir.join(path), is_explicit: true },
+            (None, Some(path)) => PathSetting { path: self.root.join(path), is_explicit: true },
+            (None, None) => PathSetting { path: self.root.join(default), is_explicit: false },
         }
     }
 
     pub fn anchored<T>(&self, flag: Option<T>, file: Option<T>) -> Option<Anchored<T>> {
         match (flag, file) {
-            (Some(value), _) => Some(Anchored { value, base: self.here.to_path_buf() }),
+            (Some(value), _) => Some(Anchored { value, base: self.current_dir.to_path_buf() }),
             (None, Some(value)) => Some(Anchored { value, base: self.root.to_path_buf() }),
             (None, None) => None,
         }
     }
 }
 
-/// Returns one agent, or the several of a matrix.
+/// Returns the agents: one, or all of a matrix.
 fn agent_endpoints(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Vec<Anchored<String>>, Error> {
-    let named = |config: &Config| match (&config.matrix, &config.agent_endpoint) {
+    let configured = |config: &Config| match (&config.matrix, &config.agent_endpoint) {
         (Some(matrix), _) => Some(matrix.clone()),
         (None, Some(endpoint)) => Some(vec![endpoint.clone()]),
         (None, None) => None,
     };
-    let of_flags = named(given);
-    if of_flags.is_none() && file.matrix.is_some() && file.agent_endpoint.is_some() {
+    let from_flags = configured(given);
+    if from_flags.is_none() && file.matrix.is_some() && file.agent_endpoint.is_some() {
         return Err(Error::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
     }
-    let is_matrix = given.matrix.is_some() || of_flags.is_none() && file.matrix.is_some();
-    let Some(Anchored { value: endpoints, base }) = resolver.anchored(of_flags, named(file)) else {
+    let is_matrix = given.matrix.is_some() || from_flags.is_none() && file.matrix.is_some();
+    let Some(Anchored { value: endpoints, base }) = resolver.anchored(from_flags, configured(file)) else {
         return Ok(Vec::new());
     };
-    for (place, name) in endpoints.iter().enumerate().filter(|_| is_matrix) {
+    for (index, name) in endpoints.iter().enumerate().filter(|_| is_matrix) {
         if name.is_empty() {
-            return Err(Error::invalid(format!("agent {} of 'matrix' is empty", place + 1)));
+            return Err(Error::invalid(format!("agent {} of 'matrix' is empty", index + 1)));
         }
-        if endpoints[..place].contains(name) {
-            return Err(Error::invalid(format!("'matrix' names '{name}' twice")));
+        if endpoints[..index].contains(name) {
+            return Err(Error::invalid(format!("duplicate agent '{name}' in 'matrix'")));
         }
     }
     if endpoints.is_empty() {
-        return Err(Error::invalid("'matrix' names no agent"));
+        return Err(Error::invalid("'matrix' has no agents"));
     }
     Ok(endpoints.into_iter().map(|value| Anchored { value, base: base.clone() }).collect())
 }
@@ -339,18 +338,18 @@ fn snapshot_source(
     file: &Config,
     resolver: &Resolver<'_>,
 ) -> Result<Option<Anchored<SnapshotSource>>, Error> {
-    // A source on the command line is wanted; one in the file waits for 'snapshotEnabled'.
+    // A source on the command line enables the snapshot; one in the file needs 'snapshotEnabled'.
     let by_default = given.snapshot.is_some() || file.snapshot_enabled.unwrap_or(false);
-    let wanted = given.snapshot_enabled.unwrap_or(by_default);
+    let is_enabled = given.snapshot_enabled.unwrap_or(by_default);
     match resolver.anchored(given.snapshot.clone(), file.snapshot.clone()) {
-        Some(source) if wanted => Ok(Some(source)),
-        None if wanted => Err(Error::invalid("'snapshotEnabled' is true, but nothing says where the snapshot comes from")
-            .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or give --snapshot-file")),
+        Some(source) if is_enabled => Ok(Some(source)),
+        None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing")
+            .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or add --snapshot-file")),
         _ => Ok(None),
     }
 }
 
-/// Returns the program that lists the tools, unless a path is nearer: a flag beats the file, whichever it is.
+/// Returns the program that lists the tools, unless a path takes precedence: flags override the file.
 fn registry_command(
     given: &Config,
     file: &Config,
@@ -367,23 +366,23 @@ fn registry_command(
     }
     let command = resolver.anchored(given.tool_registry.clone(), file.tool_registry.clone());
     if let Some(command) = &command {
-        learn_arguments(&command.value.command, redactor);
+        redact_arguments(&command.value.command, redactor);
     }
     Ok(command)
 }
 
 fn model_options(given: Config, file: Config, resolver: &Resolver<'_>) -> ModelOptions {
     let prompt = resolver.path(given.system_prompt_path.as_deref(), file.system_prompt_path.as_deref(), "");
-    let has_own_retries = given.max_retries.is_some() && given.providers.is_none();
+    let overrides_retries = given.max_retries.is_some() && given.providers.is_none();
     let mut providers = given.providers.or(file.providers).unwrap_or_default();
-    if has_own_retries {
-        // A flag ranks above the file, whatever the file says of a provider.
+    if overrides_retries {
+        // The flag also overrides the retries of providers in the file.
         for provider in providers.values_mut() {
             provider.max_retries = None;
         }
     }
     ModelOptions {
-        system_prompt_path: prompt.given.then_some(prompt.path),
+        system_prompt_path: prompt.is_explicit.then_some(prompt.path),
         parameters: Parameters {
             temperature: given.temperature.or(file.temperature),
             seed: given.seed.or(file.seed),
@@ -394,7 +393,7 @@ fn model_options(given: Config, file: Config, resolver: &Resolver<'_>) -> ModelO
     }
 }
 
-/// Takes note of every key that is at hand: programs that karat starts see them too, and may print them.
+/// Registers the keys of all providers with the redactor: programs that karat starts inherit them and may print them.
 fn mask_provider_keys(variables: &Variables, redactor: &Redactor) {
     let keys = KnownProvider::ALL.iter().filter_map(|known| variables.get(known.key_variable));
     keys.filter(|key| key.len() >= MIN_KEY_LENGTH).for_each(|key| redactor.add(&key));
@@ -402,7 +401,7 @@ fn mask_provider_keys(variables: &Variables, redactor: &Redactor) {
 
 fn baseline_setting(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Option<Baseline>, Error> {
     if let Some(path) = &given.baseline {
-        return Ok(Some(Baseline::File(resolver.here.join(path))));
+        return Ok(Some(Baseline::File(resolver.current_dir.join(path))));
     }
     if let Some(id) = &given.baseline_run_id {
         return Ok(Some(Baseline::RunId(id.clone())));
@@ -415,12 +414,12 @@ fn baseline_setting(given: &Config, file: &Config, resolver: &Resolver<'_>) -> R
     }
 }
 
-fn size(name: &str, value: u64) -> Result<usize, Error> {
+fn to_usize(name: &str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::invalid(format!("'{name}' is too large")))
 }
 
 fn trials(value: u64) -> Result<usize, Error> {
-    let trials = size("trials", value)?;
+    let trials = to_usize("trials", value)?;
     if trials > MAX_TRIALS {
         return Err(Error::invalid(format!("--trials must be at most {MAX_TRIALS}")));
     }

@@ -1,4 +1,4 @@
-//! Keys of `karat.json` that flags and `KARAT_…` variables set: every key has both.
+//! Flags and `KARAT_…` variables that override keys of `karat.json`.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::config::{Config, Form};
 use crate::error::Error;
 
-/// Keys that mean the same thing: a flag for one also beats a variable for another.
-const RIVALS: [[&str; 2]; 3] =
+/// Keys that exclude each other: a flag for one also overrides a variable for the other.
+const EXCLUSIVE_KEYS: [[&str; 2]; 3] =
     [["agentEndpoint", "matrix"], ["baseline", "baselineRunId"], ["toolRegistry", "toolRegistryPath"]];
 
-/// What flags say, by the keys of the configuration.
+/// The values of flags, by configuration key.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     /// The configuration to read in place of the nearest `karat.json`.
@@ -23,7 +23,7 @@ pub struct Flags {
 
 #[derive(Debug, Clone)]
 enum FlagValue {
-    /// In the form that the key has on the command line.
+    /// In the text form of the key.
     Text(String),
     Value(Value),
 }
@@ -43,8 +43,8 @@ impl Flags {
         self.values.extend(value.map(|value| (key, FlagValue::Value(value.into()))));
     }
 
-    /// Reads these flags, and under them the variables.
-    pub(crate) fn over_variables(
+    /// Merges the flags with the variables; flags take precedence.
+    pub(crate) fn merge_variables(
         &self,
         lookup: &dyn Fn(&str) -> Option<String>,
         redactor: &Redactor,
@@ -53,32 +53,32 @@ impl Flags {
         for (key, value) in &self.values {
             let value = match value {
                 FlagValue::Value(value) => value.clone(),
-                FlagValue::Text(text) => value_of(text, form_of(key), &flag_name(key))?,
+                FlagValue::Text(text) => parse_value(text, form_of(key), &flag_name(key))?,
             };
             flags.insert((*key).to_owned(), value);
         }
         let mut variables = read_variables(lookup)?;
-        for rivals in RIVALS.iter().filter(|rivals| rivals.iter().any(|key| flags.contains_key(*key))) {
-            for key in rivals {
+        for keys in EXCLUSIVE_KEYS.iter().filter(|keys| keys.iter().any(|key| flags.contains_key(*key))) {
+            for key in keys {
                 variables.remove(*key);
             }
         }
-        let mut all = read(flags, flag_name, redactor)?;
+        let mut all = validate(flags, flag_name, redactor)?;
         variables.retain(|key, _| !all.contains_key(key));
-        all.extend(read(variables, variable_name, redactor)?);
-        // Each was read by itself, so that this reads too.
+        all.extend(validate(variables, variable_name, redactor)?);
+        // Cannot fail: flags and variables are valid.
         Ok(Config::read_value(&Value::Object(all), &Path::Root, &mut Problems::default()).unwrap_or_default())
     }
 }
 
 fn read_variables(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Map<String, Value>, Error> {
-    // An empty variable is what build servers set for "none".
+    // CI systems set unused variables to an empty string.
     let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
     let mut values = Map::new();
     for (key, form) in Config::KEYS.iter().filter(|(key, _)| *key != "$schema") {
         let name = variable_name(key);
         if let Some(text) = get(&name) {
-            values.insert((*key).to_owned(), value_of(&text, *form, &name)?);
+            values.insert((*key).to_owned(), parse_value(&text, *form, &name)?);
         }
     }
     if let (Some(file), false) = (get("KARAT_SNAPSHOT_FILE"), values.contains_key("snapshot")) {
@@ -94,8 +94,8 @@ fn form_of(key: &str) -> Form {
     Config::KEYS.iter().find(|(known, _)| *known == key).map_or(Form::Text, |(_, form)| *form)
 }
 
-/// Checks values, and returns them; an error names the flag or the variable.
-fn read(
+/// Validates values. An error has the name of the flag or variable.
+fn validate(
     values: Map<String, Value>,
     name: impl Fn(&str) -> String,
     redactor: &Redactor,
@@ -105,13 +105,13 @@ fn read(
     let mut problems = Problems::default();
     Config::read_value(&values, &Path::Root, &mut problems);
     match (problems.into_list().into_iter().next(), values) {
-        (Some(problem), _) => Err(error_of(problem, name)),
+        (Some(problem), _) => Err(to_error(problem, name)),
         (None, Value::Object(values)) => Ok(values),
         (None, _) => Ok(Map::new()),
     }
 }
 
-fn error_of(problem: Problem, name: impl Fn(&str) -> String) -> Error {
+fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
     let pointer = problem.pointer.trim_start_matches('/');
     let (key, rest) = pointer.split_at(pointer.find('/').unwrap_or(pointer.len()));
     let name = name(key);
@@ -126,8 +126,8 @@ fn error_of(problem: Problem, name: impl Fn(&str) -> String) -> Error {
     }
 }
 
-/// Turns the text of a flag or a variable into a value.
-fn value_of(text: &str, form: Form, name: &str) -> Result<Value, Error> {
+/// Parses the text of a flag or variable.
+fn parse_value(text: &str, form: Form, name: &str) -> Result<Value, Error> {
     let json = || parse(text).map_err(|error| Error::invalid(format!("{name} is not JSON: {}", error.message)));
     match form {
         Form::Text => Ok(Value::from(text)),
@@ -148,21 +148,21 @@ fn value_of(text: &str, form: Form, name: &str) -> Result<Value, Error> {
 }
 
 fn flag_name(key: &str) -> String {
-    format!("--{}", words(key).join("-"))
+    format!("--{}", split_camel_case(key).join("-"))
 }
 
 fn variable_name(key: &str) -> String {
-    format!("KARAT_{}", words(key).join("_").to_uppercase())
+    format!("KARAT_{}", split_camel_case(key).join("_").to_uppercase())
 }
 
-/// Splits `camelCase` into its words, in small letters.
-fn words(key: &str) -> Vec<String> {
+/// Splits `camelCase` into lower-case words.
+fn split_camel_case(key: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in key.chars() {
         if letter.is_uppercase() {
             words.push(String::new());
         }
-        words.last_mut().expect("there is a word").extend(letter.to_lowercase());
+        words.last_mut().expect("words is not empty").extend(letter.to_lowercase());
     }
     words
 }
@@ -171,13 +171,13 @@ fn words(key: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn over(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, Error> {
+    fn merge(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, Error> {
         let lookup = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        flags.over_variables(&lookup, &Redactor::default())
+        flags.merge_variables(&lookup, &Redactor::default())
     }
 
     #[test]
-    fn a_flag_wins_over_its_variable_and_over_its_rivals() {
+    fn a_flag_overrides_its_variable_and_exclusive_keys() {
         let mut flags = Flags::default();
         flags.text("baseline", Some("file"));
         flags.value("concurrency", Some(2));
@@ -187,35 +187,35 @@ mod tests {
             ("KARAT_STRICT", "1"),
             ("KARAT_TIMEOUT_MS", ""),
         ];
-        let merged = over(&flags, &variables).expect("valid");
+        let merged = merge(&flags, &variables).expect("valid");
         assert_eq!((merged.baseline_run_id, merged.concurrency), (None, Some(2)));
         assert_eq!((merged.strict, merged.timeout_ms), (Some(true), None));
     }
 
     #[test]
-    fn an_invalid_variable_is_an_error() {
-        let error = over(&Flags::default(), &[("KARAT_STRICT", "maybe")]).expect_err("no boolean");
+    fn rejects_invalid_variables() {
+        let error = merge(&Flags::default(), &[("KARAT_STRICT", "maybe")]).expect_err("invalid boolean");
         assert_eq!(error.message, "KARAT_STRICT must be true or false, found 'maybe'");
-        assert!(over(&Flags::default(), &[("KARAT_CONCURRENCY", "many")]).is_err());
-        assert!(over(&Flags::default(), &[("KARAT_CONCURRENCY", "0")]).is_err());
-        assert!(over(&Flags::default(), &[("KARAT_REPLAY", "yes")]).is_err());
+        assert!(merge(&Flags::default(), &[("KARAT_CONCURRENCY", "many")]).is_err());
+        assert!(merge(&Flags::default(), &[("KARAT_CONCURRENCY", "0")]).is_err());
+        assert!(merge(&Flags::default(), &[("KARAT_REPLAY", "yes")]).is_err());
     }
 
     #[test]
-    fn an_error_names_the_flag_and_the_place_in_its_json() {
+    fn an_error_has_the_flag_and_the_json_pointer() {
         let mut flags = Flags::default();
         flags.text("gates", Some("{\"passRate\": \"high\"}"));
-        let error = over(&flags, &[]).expect_err("a text is not a rate");
+        let error = merge(&flags, &[]).expect_err("invalid rate");
         assert!(error.message.starts_with("--gates/passRate: "), "{}", error.message);
         let mut flags = Flags::default();
         flags.text("gates", Some("{"));
-        let error = over(&flags, &[]).expect_err("half a document");
+        let error = merge(&flags, &[]).expect_err("invalid JSON");
         assert!(error.message.starts_with("--gates is not JSON: "), "{}", error.message);
     }
 
     #[test]
-    fn a_model_may_be_named_alone() {
-        let merged = over(&Flags::default(), &[("KARAT_JUDGE", "openai:x")]).expect("valid");
+    fn accepts_a_model_name_without_json() {
+        let merged = merge(&Flags::default(), &[("KARAT_JUDGE", "openai:x")]).expect("valid");
         assert_eq!(merged.judge.expect("a judge").model, "openai:x");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether answers are recorded and replayed.
+//! Settings of recordings.
 
 use std::path::PathBuf;
 
@@ -7,15 +7,15 @@ use karat_project::PathSetting;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Whether recorded answers are replayed.
+/// Whether to replay recordings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Replay {
-    /// As `auto`, but in CI as `strict`.
+    /// `strict` in CI, else `auto`.
     On,
-    /// Where there are any; what is missing is asked and recorded.
+    /// Replay existing recordings; call and record what is missing.
     Auto,
-    /// Nobody is asked; what is missing is an error.
+    /// Make no calls; a missing recording is an error.
     Strict,
     Off,
 }
@@ -37,27 +37,28 @@ impl Replay {
     }
 }
 
-/// Where recordings are, and what they are for in this run.
+/// The folder of recordings and the mode of this run.
 #[derive(Debug)]
 pub struct RecordingSetting {
-    /// Also where nothing is recorded: there are no eval files in it.
+    /// Set even if nothing is recorded, since the folder is excluded when eval files are discovered.
     pub folder: PathBuf,
     pub mode: Option<RecordingMode>,
 }
 
 impl RecordingSetting {
-    /// Decides what `record` and `replay` mean together.
+    /// Determines the mode from `record` and `replay`.
     pub fn new(record: PathSetting, replay: Option<Replay>, ci: bool) -> Self {
         let mode = match replay {
             Some(Replay::On) if ci => Some(RecordingMode::Strict),
             Some(Replay::On | Replay::Auto) => Some(RecordingMode::Auto),
             Some(Replay::Strict) => Some(RecordingMode::Strict),
-            Some(Replay::Off) | None => record.given.then_some(RecordingMode::Record),
+            Some(Replay::Off) | None => record.is_explicit.then_some(RecordingMode::Record),
         };
         Self { folder: record.path, mode }
     }
 
-    pub fn asks_nobody(&self) -> bool {
+    /// Whether no calls are made.
+    pub fn is_offline(&self) -> bool {
         self.mode == Some(RecordingMode::Strict)
     }
 }
@@ -67,9 +68,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_record_and_replay_mean_together() {
-        let mode =
-            |given, replay, ci| RecordingSetting::new(PathSetting { path: PathBuf::from("r"), given }, replay, ci).mode;
+    fn determines_the_mode_from_record_and_replay() {
+        let mode = |is_explicit, replay, ci| {
+            let record = PathSetting { path: PathBuf::from("r"), is_explicit };
+            RecordingSetting::new(record, replay, ci).mode
+        };
         assert_eq!(mode(false, None, true), None);
         assert_eq!(mode(true, None, true), Some(RecordingMode::Record));
         assert_eq!(mode(true, Some(Replay::Off), false), Some(RecordingMode::Record));

@@ -1,4 +1,4 @@
-//! Values that hold secrets: filled in from variables, and registered with the redactor.
+//! Expands values with secrets and registers the secrets with the redactor.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::variables::Variables;
 use crate::error::Error;
 
-/// Takes note of secrets on a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
-pub(crate) fn learn_arguments(arguments: &[String], redactor: &Redactor) {
+/// Registers secrets of a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
+pub(crate) fn redact_arguments(arguments: &[String], redactor: &Redactor) {
     let learn = |name: &str, value: &str| redactor.learn(name, &Value::from(value));
     for argument in arguments {
         if let Some((name, value)) = argument.split_once('=') {
@@ -29,7 +29,7 @@ pub(crate) fn fill_headers(
 ) -> Result<Vec<(String, String)>, Error> {
     let fill = |(name, value): (&String, &String)| {
         let expanded = expand_variables(value, &|name| variables.get(name))
-            .map_err(|error| Error::invalid(format!("the header '{name}' cannot be sent: {error}")))?;
+            .map_err(|error| Error::invalid(format!("cannot send the header '{name}': {error}")))?;
         expanded.secrets.iter().for_each(|secret| redactor.add(secret));
         Ok((name.clone(), expanded.text))
     };

@@ -1,4 +1,4 @@
-//! Where traces, evals, verdicts and runs are kept.
+//! The location of the store.
 
 use karat_core::redact::Redactor;
 use karat_store::Location;
@@ -6,34 +6,33 @@ use karat_store::Location;
 use super::Resolver;
 use crate::error::Error;
 
-/// Where the database is if nobody says.
-const DEFAULT: &str = ".karat/karat.db";
+const DEFAULT_STORE: &str = ".karat/karat.db";
 
-/// Reads where the store is: a URL of PostgreSQL, or else a file.
+/// Parses the location of the store: a PostgreSQL URL or a file.
 pub(super) fn store_location(
     flag: Option<&str>,
     key: Option<&str>,
     resolver: &Resolver<'_>,
     redactor: &Redactor,
 ) -> Result<Location, Error> {
-    let text = flag.or(key).unwrap_or(DEFAULT);
+    let text = flag.or(key).unwrap_or(DEFAULT_STORE);
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
         redactor.learn_database(text);
         return Ok(Location::Postgres(text.to_owned()));
     }
-    // What was meant for a server must not become a file, whose name would tell the password.
-    let small = text.to_lowercase();
-    if small.starts_with("postgres:") || small.starts_with("postgresql:") || small.contains("password=") {
-        return Err(Error::invalid("'store' is no URL of PostgreSQL, and no name for a file")
+    // A malformed URL must not become a file name, which would reveal the password.
+    let lower = text.to_lowercase();
+    if lower.starts_with("postgres:") || lower.starts_with("postgresql:") || lower.contains("password=") {
+        return Err(Error::invalid("'store' is neither a valid PostgreSQL URL nor a file name")
             .hint("a URL has the form postgres://USER:PASSWORD@HOST:PORT/DATABASE"));
     }
     if let Some((scheme, _)) = text.split_once("://") {
-        return Err(Error::invalid(format!("there is no store of the kind '{scheme}'"))
-            .hint("a file for SQLite, or postgres://USER@HOST/DATABASE"));
+        return Err(Error::invalid(format!("unsupported store '{scheme}://'"))
+            .hint("use a file for SQLite, or postgres://USER@HOST/DATABASE"));
     }
     if text.is_empty() {
         return Err(Error::invalid("'store' is empty"));
     }
-    let path = resolver.path(flag, key, DEFAULT).path;
+    let path = resolver.path(flag, key, DEFAULT_STORE).path;
     Ok(Location::File(path))
 }

@@ -1,4 +1,4 @@
-//! Variables of the process and of a project's `.env`.
+//! Environment variables, and variables of a project's `.env`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// Tells whether a program is found by its name alone.
+/// Whether a program is on the search path.
 pub(crate) fn is_on_search_path(name: &Path) -> bool {
     let with_suffix = format!("{}{}", name.display(), std::env::consts::EXE_SUFFIX);
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(name).is_file() || folder.join(&with_suffix).is_file())
 }
 
-/// Returns what of the process's environment the programs of others need; the rest, keys among it, is not theirs.
-pub(crate) fn plain_environment() -> BTreeMap<String, String> {
+/// Returns the part of the environment that is safe to pass to third-party programs; the rest may have secrets.
+pub(crate) fn safe_environment() -> BTreeMap<String, String> {
     const NAMES: [&str; 18] = [
         "PATH",
         "HOME",
@@ -41,10 +41,10 @@ pub(crate) fn plain_environment() -> BTreeMap<String, String> {
     NAMES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }
 
-/// The variables of a project: the process's, and those of its `.env` that the process does not have.
+/// The variables of a project. The environment takes precedence over `.env`.
 #[derive(Clone, Default)]
 pub struct Variables {
-    /// Of the file. They are never put into the process's environment: programs that we start do not see them.
+    /// Variables of `.env`. They are never added to the environment, so that child processes do not inherit them.
     file: BTreeMap<String, String>,
 }
 
@@ -55,10 +55,10 @@ impl std::fmt::Debug for Variables {
 }
 
 impl Variables {
-    /// Reads the `.env` of a project's root, if there is one.
-    pub fn of_project(root: &Path) -> Result<Self, Error> {
+    /// Reads the `.env` in a project's root, if it exists.
+    pub fn load(root: &Path) -> Result<Self, Error> {
         let path = root.join(".env");
-        // A folder of that name is somebody else's.
+        // A folder named `.env` is something else, for example a virtual environment.
         if path.is_dir() {
             return Ok(Self::default());
         }
@@ -69,26 +69,26 @@ impl Variables {
         }
     }
 
-    /// Reads the text of a `.env`, or returns the line that is wrong.
+    /// Parses a `.env`. The error is the number of the invalid line.
     fn read(bytes: &[u8]) -> Result<Self, usize> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|error| count_line_ends(&bytes[..error.valid_up_to()]) + 1)?;
-        let mut lines = Lines { rest: text.as_bytes(), handed_out: 0 };
+        let mut lines = Lines { rest: text.as_bytes(), lines_read: 0 };
         let mut file = BTreeMap::new();
         for entry in dotenvy::from_read_iter(&mut lines) {
             match entry {
-                // As when a shell reads it: the last one counts.
+                // As in a shell, the last one wins.
                 Ok((name, value)) => file.insert(name, value),
                 Err(dotenvy::Error::LineParse(entry, _)) => {
-                    return Err(lines.handed_out.saturating_sub(count_line_ends(entry.trim_end().as_bytes())).max(1));
+                    return Err(lines.lines_read.saturating_sub(count_line_ends(entry.trim_end().as_bytes())).max(1));
                 }
-                Err(_) => return Err(lines.handed_out.max(1)),
+                Err(_) => return Err(lines.lines_read.max(1)),
             };
         }
         Ok(Self { file })
     }
 
-    /// Returns a variable's value; what the process has counts, even if it is empty.
+    /// Returns the value of a variable. The environment takes precedence, even if the value is empty.
     pub fn get(&self, name: &str) -> Option<String> {
         match std::env::var(name) {
             Ok(value) => Some(value),
@@ -97,31 +97,31 @@ impl Variables {
         }
     }
 
-    /// Tells whether the `.env` has the variable.
+    /// Whether `.env` has the variable.
     pub(crate) fn is_in_file(&self, name: &str) -> bool {
         self.file.contains_key(name)
     }
 
-    /// Takes note of what in the `.env` looks like a secret.
+    /// Registers values of `.env` that look like secrets.
     pub(crate) fn learn(&self, redactor: &Redactor) {
         self.file.iter().for_each(|(name, value)| redactor.learn(name, &Value::from(value.as_str())));
     }
 }
 
-/// Says where, and never what: the line may hold a secret.
+/// Never quotes the line, which may have a secret.
 fn malformed(path: &Path, line: usize) -> Error {
     Error::invalid(format!("{}:{line} is not of the form NAME=value", path.display()))
-        .hint("a value with spaces or # stands in quotes")
+        .hint("put values with spaces or # in quotes")
 }
 
 fn count_line_ends(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte == b'\n').count() - 1
 }
 
-/// Hands out a line at a time, so that it is known which lines were read when one of them is wrong.
+/// Returns one line per read, so that the number of an invalid line is known.
 struct Lines<'t> {
     rest: &'t [u8],
-    handed_out: usize,
+    lines_read: usize,
 }
 
 impl io::Read for Lines<'_> {
@@ -131,7 +131,7 @@ impl io::Read for Lines<'_> {
         let (taken, rest) = self.rest.split_at(count);
         out[..count].copy_from_slice(taken);
         self.rest = rest;
-        self.handed_out += usize::from(count == end && count > 0);
+        self.lines_read += usize::from(count == end && count > 0);
         Ok(count)
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_people_write_them() {
+    fn parses_comments_quotes_and_exports() {
         let text = "\u{feff}# comment\r\nA=1\r\n\nexport B = two # comment\nC='a b'\nD=\"x\\ny\"\nE=\nA=last";
         let expected = [("A", "last"), ("B", "two"), ("C", "a b"), ("D", "x\ny"), ("E", "")];
         let expected: Vec<(String, String)> =
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dollar_names_an_earlier_variable_unless_it_is_quoted() {
+    fn expands_earlier_variables_unless_quoted() {
         let values = read("KARAT_TEST_A=1\nB=x${KARAT_TEST_A}\nC='$B'\nD=a\\$B").expect("valid");
         let values: Vec<&str> = values.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(values, ["x1", "$B", "a$B", "1"]);
@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_is_wrong_is_named() {
+    fn returns_the_number_of_the_invalid_line() {
         assert_eq!(read("A=1\nB=2\nno value\nC=3"), Err(3));
         assert_eq!(read("just text"), Err(1));
         assert_eq!(read("# c\n\nA='one\ntwo\n"), Err(3));
         assert_eq!(read("A=1\nB=two words\n"), Err(2));
         assert_eq!(read("A=1\nB=\"one\ntwo\" three four\nC=1"), Err(2));
         assert_eq!(Variables::read(b"A=1\n\nB=\xff\n").map(|_| ()), Err(3));
-        // Longer than any buffer.
+        // Longer than the read buffer.
         assert_eq!(read(&format!("A={}\nB", "x".repeat(100_000))), Err(2));
     }
 }

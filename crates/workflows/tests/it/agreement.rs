@@ -1,4 +1,4 @@
-//! Agreement of verdicts with people.
+//! Tests of agreement between verdicts and ratings.
 
 use karat_core::rating::Rating;
 use karat_evals::agreement::Direction;
@@ -8,24 +8,24 @@ use karat_workflows::{ErrorKind, Hint};
 use crate::project::TestProject;
 use crate::store_content::StoreContent;
 
-/// Ten good traces, of which the first version passes two and the second nine.
-async fn judged(project: &TestProject) {
-    let filled = StoreContent::open(&project.context()).await;
-    let (first, second) = (filled.version("eval_tone", "one").await, filled.version("eval_tone", "two").await);
+/// Stores ten positive traces. The first version passes two of them, the second nine.
+async fn store_judged_traces(project: &TestProject) {
+    let content = StoreContent::open(&project.context()).await;
+    let (first, second) = (content.version("eval_tone", "one").await, content.version("eval_tone", "two").await);
     for number in 0..10 {
         let id = format!("t-{number}");
-        filled.trace(&id, "Hello").await;
-        filled.verdict("eval_tone", first, &id, number < 2).await;
-        filled.verdict("eval_tone", second, &id, number < 9).await;
-        filled.rating("ada", &id, Rating::Positive).await;
+        content.trace(&id, "Hello").await;
+        content.verdict("eval_tone", first, &id, number < 2).await;
+        content.verdict("eval_tone", second, &id, number < 9).await;
+        content.rating("ada", &id, Rating::Positive).await;
     }
-    filled.close().await;
+    content.close().await;
 }
 
 #[tokio::test]
-async fn measures_the_newest_version_or_another() {
+async fn measures_the_newest_or_a_given_version() {
     let project = TestProject::new();
-    judged(&project).await;
+    store_judged_traces(&project).await;
     for (version, contradictions) in [(None, 1), (Some(1), 8)] {
         let request = MeasureRequest { eval: Some("tone".to_owned()), version };
         let report = measure(request, &project.context()).await.unwrap();
@@ -39,7 +39,7 @@ async fn measures_the_newest_version_or_another() {
 #[tokio::test]
 async fn compares_two_versions() {
     let project = TestProject::new();
-    judged(&project).await;
+    store_judged_traces(&project).await;
     let request = |versions: &[u64]| CompareRequest { eval: "eval_tone".to_owned(), versions: versions.to_vec() };
     let comparison = compare(request(&[]), &project.context()).await.unwrap();
     assert_eq!((comparison.common_traces, comparison.direction), (10, Direction::Better));
@@ -50,7 +50,7 @@ async fn compares_two_versions() {
 }
 
 #[tokio::test]
-async fn says_what_is_missing() {
+async fn hints_at_a_missing_store_or_eval() {
     let project = TestProject::new();
     let all = || MeasureRequest { eval: None, version: None };
     let error = measure(all(), &project.context()).await.unwrap_err();

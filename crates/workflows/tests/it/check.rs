@@ -14,7 +14,7 @@ fn with_tools() -> TestProject {
 }
 
 #[tokio::test]
-async fn finds_what_is_invalid_at_its_place() {
+async fn locates_invalid_values() {
     let project = with_tools().file(FILE, "[\n  {\"id\": 1}\n]\n").file("evals/functions/x.py", "import os\n");
     let report = check(&[], &project.context()).await.unwrap();
     assert_eq!((report.files, report.cases, report.tools), (1, 0, Some(1)));
@@ -28,21 +28,21 @@ async fn finds_what_is_invalid_at_its_place() {
 }
 
 #[tokio::test]
-async fn a_part_of_the_files_leaves_overlaps_unjudged() {
+async fn does_not_check_overlap_coverage_for_a_part_of_the_files() {
     let case = json!({"id": "a", "input": {"message": "Weather?"}, "expect": {"toolsCalled": ["get_weather"]}});
     let project = with_tools()
         .file(FILE, json!([case]))
         .file("evals/overlap-map.json", json!({"get_weather": {"overlaps": ["get_forecast"]}}));
     let report = check(&[FILE.into()], &project.context()).await.unwrap();
     assert_eq!((report.cases, report.not_judged), (1, vec!["untested-overlap".to_owned()]));
-    assert_eq!(project.notices(), ["note: untested-overlap was not judged: only a part of the eval files was checked"]);
+    assert_eq!(project.notices(), ["note: untested-overlap was not checked: not all eval files were checked"]);
 }
 
 #[tokio::test]
-async fn without_eval_files_only_tools_are_checked() {
+async fn checks_only_tools_without_eval_files() {
     let project = with_tools();
     assert_eq!(check(&[], &project.context()).await.unwrap().files, 0);
-    assert!(project.notices()[0].starts_with("warning: only the tools are checked: "), "{:?}", project.notices());
+    assert!(project.notices()[0].starts_with("warning: checking only the tools: "), "{:?}", project.notices());
     let error = check(&["gone.json".into()], &project.context()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
     assert_eq!(check(&[], &TestProject::new().context()).await.unwrap_err().kind, ErrorKind::Invalid);

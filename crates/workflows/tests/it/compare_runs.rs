@@ -31,7 +31,7 @@ fn compares_runs_suite_by_suite() {
 }
 
 #[test]
-fn two_files_are_compared_whatever_they_are_about() {
+fn compares_two_files_of_different_suites() {
     let project = TestProject::new()
         .file("before.json", result("1", "x", &[("a", true)]))
         .file("now.json", result("2", "y", &[("a", false)]));

@@ -23,20 +23,20 @@ async fn held(project: &TestProject, required: Required) -> Result<Vec<Option<bo
 }
 
 #[tokio::test]
-async fn judges_what_is_required() {
+async fn checks_the_requirements() {
     let project = project();
     assert_eq!(held(&project, Required::Nothing).await.unwrap(), []);
-    assert_eq!(held(&project, Required::These(vec![Requirement::Tested])).await.unwrap(), [Some(false)]);
+    assert_eq!(held(&project, Required::Listed(vec![Requirement::Tested])).await.unwrap(), [Some(false)]);
     assert_eq!(held(&project, Required::All).await.unwrap().len(), Requirement::ALL.len());
     project.files.write("tools.json", json!([{"name": "get_weather"}]));
-    assert_eq!(held(&project, Required::These(vec![Requirement::Tested])).await.unwrap(), [Some(true)]);
+    assert_eq!(held(&project, Required::Listed(vec![Requirement::Tested])).await.unwrap(), [Some(true)]);
 }
 
 #[tokio::test]
-async fn what_cannot_be_judged_is_an_error() {
+async fn rejects_requirements_that_cannot_be_checked() {
     let project = project();
-    let error = held(&project, Required::These(vec![Requirement::Overlaps])).await.unwrap_err();
-    assert_eq!(error.hints, [Hint::NameOrMakeOverlapMap]);
+    let error = held(&project, Required::Listed(vec![Requirement::Overlaps])).await.unwrap_err();
+    assert_eq!(error.hints, [Hint::NameOrCreateOverlapMap]);
     let runs = RunChoice::Run("gone".to_owned());
     let error = measure(Request { runs, ..request(Required::Nothing) }, &project.context()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotFound);

@@ -14,14 +14,14 @@ async fn add_tone(project: &TestProject, code: &str) -> (u64, bool) {
 }
 
 #[tokio::test]
-async fn versions_are_added_shown_and_listed() {
+async fn adds_shows_and_lists_versions() {
     let project = TestProject::new();
     assert_eq!(add_tone(&project, FIRST).await, (1, true));
     assert_eq!(add_tone(&project, FIRST).await, (1, false));
     assert_eq!(add_tone(&project, SECOND).await, (2, true));
     assert!(project.notices().is_empty());
     assert_eq!(add_tone(&project, FIRST).await, (3, true));
-    let warning = "warning: eval_tone: the code of version 1 again, in place of version 2 (why)";
+    let warning = "warning: eval_tone: the code of version 1 replaces that of version 2 (why)";
     assert_eq!(project.notices(), [warning]);
 
     let context = project.context();
@@ -35,7 +35,7 @@ async fn versions_are_added_shown_and_listed() {
 }
 
 #[test]
-fn a_new_eval_never_overwrites() {
+fn new_eval_never_overwrites() {
     let project = TestProject::new();
     let written = NewEval {
         name: "tone".to_owned(),
@@ -46,7 +46,7 @@ fn a_new_eval_never_overwrites() {
     assert_eq!(new_eval("eval_tone", &project.context()).unwrap(), written);
     assert!(project.files.read("evals/functions/tone.py").contains("def eval_tone("));
     let error = new_eval("tone", &project.context()).unwrap_err();
-    assert_eq!(error.message, "evals/functions/tone.py is there already, and is left as it is");
+    assert_eq!(error.message, "evals/functions/tone.py already exists");
     std::fs::remove_file(project.files.path().join("evals/functions/tone.cases.jsonl")).unwrap();
     assert_eq!(new_eval("tone", &project.context()).unwrap(), NewEval { wrote_function: false, ..written });
 }

@@ -1,4 +1,4 @@
-//! Ratings: given, taken back, listed and imported.
+//! Tests of adding, withdrawing, listing and importing feedback.
 
 use karat_core::rating::Rating;
 use karat_workflows::feedback::{ImportRequest, ListRequest, RateRequest, import, list, rate};
@@ -9,9 +9,9 @@ use crate::store_content::StoreContent;
 
 async fn with_trace() -> TestProject {
     let project = TestProject::new();
-    let filled = StoreContent::open(&project.context()).await;
-    filled.trace("conversation-1", "Hello").await;
-    filled.close().await;
+    let content = StoreContent::open(&project.context()).await;
+    content.trace("conversation-1", "Hello").await;
+    content.close().await;
     project
 }
 
@@ -20,7 +20,7 @@ fn request(rating: Option<Rating>) -> RateRequest {
 }
 
 #[tokio::test]
-async fn a_rating_is_given_once_and_taken_back() {
+async fn adds_a_rating_once_and_withdraws_it() {
     let project = with_trace().await;
     let context = project.context();
     let error = rate(request(None), &context).await.unwrap_err();
@@ -28,7 +28,7 @@ async fn a_rating_is_given_once_and_taken_back() {
     let change = rate(request(Some(Rating::Negative)), &context).await.unwrap();
     assert_eq!((change.added, change.rating, change.authors), (true, Some(Rating::Negative), 1));
     assert!(!rate(request(Some(Rating::Negative)), &context).await.unwrap().added);
-    // The clock stands still, and yet the newer statement counts.
+    // The newer feedback counts even with the same clock time.
     let change = rate(request(None), &context).await.unwrap();
     assert_eq!((change.added, change.rating, change.authors), (true, None, 0));
     let counts = list(ListRequest::default(), &context).await.unwrap();
@@ -39,20 +39,20 @@ async fn a_rating_is_given_once_and_taken_back() {
 }
 
 #[tokio::test]
-async fn a_file_is_imported_whole_or_without_its_invalid_rows() {
+async fn imports_all_rows_or_skips_invalid_ones() {
     let project = with_trace().await;
     let context = project.context();
     let text = "trace_id,rating,author\nconversation-1,positive,ada\nunknown,negative,ada\n";
     let request = ImportRequest {
         name: "labels.csv".to_owned(),
         bytes: text.as_bytes().to_vec(),
-        unknown_trace_help: Some("look for it".to_owned()),
+        unknown_trace_help: Some("list the traces".to_owned()),
         ..ImportRequest::default()
     };
     let imported = import(request.clone(), &context).await.unwrap();
     let refused = imported.refused.expect("one row is invalid");
     assert_eq!((refused.kind, refused.hints), (ErrorKind::Invalid, vec![Hint::SkipInvalidRows]));
-    assert_eq!(refused.files[0].findings[0].help.as_deref(), Some("look for it"));
+    assert_eq!(refused.files[0].findings[0].help.as_deref(), Some("list the traces"));
     assert!(!imported.report.written && list(ListRequest::default(), &context).await.unwrap().is_store_empty);
     let valid = ImportRequest { skip_invalid: true, ..request };
     let report = import(valid.clone(), &context).await.unwrap().report;

@@ -1,11 +1,11 @@
-//! Drafting, driven as a page or a script would: by commands.
+//! Tests of drafting, driven by commands like a page or a script.
 
 use std::ops::ControlFlow;
 
 use karat_forge::session::Session;
 use karat_workflows::forge::{
-    Applied, Command, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event, Gathered,
-    Material, Mode, Refusal, Step, Tiers, ToolRequest, gather,
+    Applied, Command, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event, LoadedInputs,
+    ForgeInputs, Mode, Refusal, Step, Tiers, ToolRequest, load_inputs,
 };
 use karat_workflows::{CancellationToken, Context, Error, ErrorKind, Hint};
 use serde_json::{Value, json};
@@ -47,10 +47,10 @@ fn attended() -> ConversationRequest {
     }
 }
 
-async fn material(request: &ToolRequest, context: &Context<'_>) -> Material {
-    match gather(request, true, context, &CancellationToken::new()).await.unwrap() {
-        Gathered::Material(material) => *material,
-        Gathered::Vague(vague) => panic!("{vague:?}"),
+async fn inputs(request: &ToolRequest, context: &Context<'_>) -> ForgeInputs {
+    match load_inputs(request, true, context, &CancellationToken::new()).await.unwrap() {
+        LoadedInputs::Ready(inputs) => *inputs,
+        LoadedInputs::Vague(vague) => panic!("{vague:?}"),
     }
 }
 
@@ -59,10 +59,10 @@ async fn open<'c>(
     tool: &ToolRequest,
     context: &'c Context<'c>,
 ) -> Result<Conversation<'c>, Error> {
-    Conversation::open(request, material(tool, context).await, context, &CancellationToken::new()).await
+    Conversation::open(request, inputs(tool, context).await, context, &CancellationToken::new()).await
 }
 
-/// Applies a command that came as JSON.
+/// Applies a command given as JSON.
 async fn apply(conversation: &mut Conversation<'_>, command: Value) -> Applied {
     let command: Command = serde_json::from_value(command).unwrap();
     let mut ignore = |_: Event| ControlFlow::Continue(());
@@ -80,7 +80,7 @@ async fn a_session_survives_between_commands() {
     let refused = apply(&mut conversation, json!({"command": "drop", "numbers": [99]})).await;
     assert!(matches!(refused, Applied::Refused(Refusal::Command(_))), "{refused:?}");
     let refused = apply(&mut conversation, json!({"command": "redraft", "which": "all", "words": "shorter"})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::WordsNotUnderstood)), "{refused:?}");
+    assert!(matches!(refused, Applied::Refused(Refusal::InstructionsNotSupported)), "{refused:?}");
     apply(&mut conversation, json!({"command": "approve", "which": {"some": [1]}})).await;
     drop(conversation);
     assert!(!project.files.path().join(GOLDEN).exists());
@@ -90,7 +90,7 @@ async fn a_session_survives_between_commands() {
     apply(&mut conversation, json!({"command": "approve", "which": "all"})).await;
     assert_eq!(conversation.next(), Step::Write);
     let Applied::Wrote { files } = apply(&mut conversation, json!({"command": "write"})).await else {
-        panic!("approved cases are written");
+        panic!("expected written files");
     };
     assert_eq!((files.len(), files[0].path.as_str(), conversation.next()), (1, GOLDEN, Step::Done));
     let summary = conversation.finish().unwrap();
@@ -100,7 +100,7 @@ async fn a_session_survives_between_commands() {
 }
 
 #[tokio::test]
-async fn questions_come_before_the_session() {
+async fn asks_questions_before_the_session_starts() {
     let mut tools = json!([tool("get_weather", "weather"), tool("get_forecast", "weather forecast")]);
     tools[0].as_object_mut().unwrap().remove("triggerPhrases");
     let project = with_tools().file("tools.json", tools).file("evals/overlap-map.json", json!({}));
@@ -129,7 +129,7 @@ async fn questions_come_before_the_session() {
 }
 
 #[tokio::test]
-async fn a_script_decides_everything_and_drafts_are_verified() {
+async fn runs_unattended_and_verifies_drafts() {
     let calls = json!([{"name": "get_weather", "params": {}, "success": true}]);
     let answer = json!({"response": "It is 21.5 °C in Paris.", "toolCalls": calls});
     let project = with_tools().file("script.json", json!({"replies": {}, "otherwise": answer}));
@@ -151,7 +151,7 @@ async fn a_script_decides_everything_and_drafts_are_verified() {
 }
 
 #[tokio::test]
-async fn a_script_does_not_go_on_with_a_persons_session() {
+async fn unattended_mode_does_not_resume_implicitly() {
     let project = with_tools();
     let context = project.context();
     drop(open(attended(), &golden(), &context).await.unwrap());
@@ -159,7 +159,7 @@ async fn a_script_does_not_go_on_with_a_persons_session() {
     let error = open(unattended(false, false), &golden(), &context).await.err().unwrap();
     let tool = || "get_weather".to_owned();
     assert_eq!((error.kind, error.hints), (ErrorKind::Invalid, vec![Hint::ResumeOrRestartForge { tool: tool() }]));
-    // What cannot be read can be forgotten.
+    // An unreadable session can be discarded.
     project.files.write(SESSION, "{");
     let error = open(unattended(true, false), &golden(), &context).await.err().unwrap();
     assert_eq!((error.kind, error.hints), (ErrorKind::Invalid, vec![Hint::RestartForge { tool: tool() }]));
@@ -167,24 +167,24 @@ async fn a_script_does_not_go_on_with_a_persons_session() {
 }
 
 #[tokio::test]
-async fn a_vague_description_is_a_result() {
+async fn returns_a_vague_description_as_a_result() {
     let project = with_tools().file("tools.json", json!([{"name": "get_weather", "description": "Helps with stuff."}]));
-    let gathered = gather(&golden(), true, &project.context(), &CancellationToken::new()).await.unwrap();
-    let Gathered::Vague(vague) = gathered else { panic!("it is vague") };
+    let loaded = load_inputs(&golden(), true, &project.context(), &CancellationToken::new()).await.unwrap();
+    let LoadedInputs::Vague(vague) = loaded else { panic!("expected a vague description") };
     assert_eq!((vague.tool.as_str(), vague.findings.len()), ("get_weather", 2));
 }
 
 #[tokio::test]
-async fn nothing_is_drafted_from_an_unreadable_trace() {
+async fn rejects_unreadable_traces() {
     let project = with_tools();
     let context = project.context();
-    let filled = StoreContent::open(&context).await;
-    filled.trace("t-1", "Is it cold in Oslo?").await;
-    filled.text("t-2", "[\"not a trace\"]").await;
-    filled.close().await;
+    let content = StoreContent::open(&context).await;
+    content.trace("t-1", "Is it cold in Oslo?").await;
+    content.text("t-2", "[\"not a trace\"]").await;
+    content.close().await;
     let drafter = DrafterRequest { kind: Some(DrafterKind::Traces), ..DrafterRequest::default() };
     let request = ConversationRequest { drafts: DraftsRequest::Drafter(drafter), ..attended() };
     let error = open(request, &golden(), &context).await.map(|_| ()).unwrap_err();
-    let why = "cannot read the document of the trace 't-2': the trace is not an object";
+    let why = "cannot read the document of trace 't-2': the trace is not an object";
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Unavailable, why));
 }

@@ -6,7 +6,7 @@ use crate::project::TestProject;
 fn load(project: &TestProject, arguments: &[&str]) -> Result<Vec<(String, String)>, Error> {
     let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
     let loaded = load_functions(&arguments, &project.context().settings)?;
-    Ok(loaded.into_iter().map(|one| (one.shown, one.function.name.clone())).collect())
+    Ok(loaded.into_iter().map(|loaded| (loaded.shown, loaded.function.name.clone())).collect())
 }
 
 fn project() -> TestProject {
@@ -30,7 +30,7 @@ fn loads_each_function_once_by_name_or_path() {
 }
 
 #[test]
-fn unknown_names_and_files_are_not_found() {
+fn suggests_similar_names_and_files() {
     for (argument, hint) in
         [("tome", "did you mean 'eval_tone'?"), ("tome.py", "did you mean 'evals/functions/tone.py'?")]
     {
@@ -40,7 +40,7 @@ fn unknown_names_and_files_are_not_found() {
 }
 
 #[test]
-fn the_findings_of_all_invalid_files_are_returned() {
+fn returns_the_findings_of_all_invalid_files() {
     let project = project().file("a.py", "import os\n").file("b.py", "def eval_b():\n    pass\n");
     let error = load(&project, &["a.py", "tone", "b.py"]).unwrap_err();
     let files: Vec<(&str, bool)> =
@@ -49,7 +49,7 @@ fn the_findings_of_all_invalid_files_are_returned() {
 }
 
 #[test]
-fn functions_that_share_a_name_are_invalid() {
+fn rejects_functions_with_the_same_name() {
     let project = project().file("evals/functions/other.py", "def eval_tone(trace):\n    return True, ''\n");
     let functions = find_functions(&project.context().settings).unwrap();
     assert!(functions.get("eval_tone").is_none());
@@ -58,8 +58,8 @@ fn functions_that_share_a_name_are_invalid() {
     assert_eq!(
         messages,
         [
-            "'eval_tone' is defined in evals/functions/tone.py too",
-            "'eval_tone' is defined in evals/functions/other.py too"
+            "'eval_tone' is also defined in evals/functions/tone.py",
+            "'eval_tone' is also defined in evals/functions/other.py"
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! Traces of files into the store.
+//! Tests of importing traces from files.
 
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
@@ -58,7 +58,7 @@ async fn imports_files_folders_and_stdin_once() {
 }
 
 #[tokio::test]
-async fn a_refused_trace_names_its_file() {
+async fn reports_the_file_of_a_refused_trace() {
     let long = "x".repeat(2000);
     let mut lines: Vec<String> = (0..1200).map(|number| document(&format!("t-{number}"), "Hi").to_string()).collect();
     lines.insert(700, document(&long, "Hi").to_string());
@@ -78,7 +78,7 @@ async fn a_dry_run_stores_nothing() {
 }
 
 #[tokio::test]
-async fn says_what_is_wrong_before_and_after_reading() {
+async fn reports_errors_before_and_after_reading() {
     let project = TestProject::new().file("folder/notes.md", "nothing").file("empty.json", "");
     let error = run(files(&["folder"], ""), &project).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NothingSelected);
@@ -91,7 +91,7 @@ async fn says_what_is_wrong_before_and_after_reading() {
 }
 
 #[tokio::test]
-async fn what_was_read_before_an_interrupt_is_stored() {
+async fn stores_what_was_read_before_an_interrupt() {
     let lines: Vec<String> = (0..5000).map(|number| document(&format!("t-{number}"), "Hi").to_string()).collect();
     let project = TestProject::new().file("a.jsonl", lines.join("\n"));
     let mut stop_after_the_first_batch = |event: Event| match event {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::project::TestProject;
 
-/// Answers every question, and takes the conversation through JSON between the steps.
+/// Answers every question, and serialises the conversation between the steps.
 fn drive(project: &TestProject, agent: &str) -> Result<Written, Error> {
     let mut init = Init::begin(None, &project.files.path())?;
     loop {
@@ -27,12 +27,12 @@ fn writes_a_project_for_a_model_once() {
     assert_eq!(project.files.read_json("karat.json")["agentEndpoint"], json!("openai:gpt"));
     let before = project.files.read("karat.json");
     let error = drive(&project, "http://other").unwrap_err();
-    assert_eq!(error.message, "karat.json is there already, and is left as it is");
+    assert_eq!(error.message, "karat.json already exists");
     assert_eq!(project.files.read("karat.json"), before);
 }
 
 #[test]
-fn a_wrong_answer_leaves_the_step_as_it_is() {
+fn an_invalid_answer_does_not_change_the_step() {
     let project = TestProject::new().file("evals/mine.golden.json", json!([]));
     let mut init = Init::begin(None, &project.files.path()).unwrap();
     assert!(init.apply(Command::Write).is_err());

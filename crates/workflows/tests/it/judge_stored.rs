@@ -30,7 +30,7 @@ async fn judge(project: &TestProject, again: bool) -> Result<(Outcome, Vec<(Stri
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn judges_what_is_missing_and_emits_what_is_stored() {
+async fn judges_only_missing_traces_and_emits_stored_executions() {
     let project = TestProject::new();
     let store = StoreContent::open(&project.context()).await;
     for number in 0..250 {
@@ -41,7 +41,7 @@ async fn judges_what_is_missing_and_emits_what_is_stored() {
     let (outcome, rows) = judge(&project, false).await.unwrap();
     assert!(outcome.error.is_none() && !outcome.summary.interrupted);
     let expected: Vec<_> = (0..250).map(|number| (format!("t-{number:03}"), Some(number % 2 == 0))).collect();
-    assert_eq!(rows, expected, "each trace once, by its own key, in the ids' order");
+    assert_eq!(rows, expected, "each trace once, in the order of ids");
 
     let (outcome, rows) = judge(&project, false).await.unwrap();
     assert_eq!((outcome.summary.judged, rows.len()), (0, 0), "nothing is missing");
@@ -52,7 +52,7 @@ async fn judges_what_is_missing_and_emits_what_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_run_and_an_empty_store_have_kinds() {
+async fn returns_error_kinds_for_a_cancelled_run_and_an_empty_store() {
     let project = TestProject::new();
     let error = judge(&project, false).await.map(drop).unwrap_err();
     assert_eq!(error.kind, ErrorKind::NothingSelected);

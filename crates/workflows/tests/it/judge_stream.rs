@@ -13,7 +13,7 @@ use karat_workflows::judge_stream::{
 
 use crate::project::TestProject;
 
-/// Often enough that a consumer that goes to sleep at the wrong moment does so once.
+/// Enough to hit a lost wakeup of the consumer.
 const TRACES: u64 = 300;
 
 fn project() -> TestProject {
@@ -25,9 +25,9 @@ fn evaluators() -> Evaluators {
     Evaluators { functions: vec!["f.py".to_owned()], options }
 }
 
-/// Sends a trace only after the verdict on the one before was shown, as whoever waits at a pipe does.
+/// Sends each trace only after the verdict on the previous one was flushed, like an interactive pipe.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_verdict_is_shown_before_more_is_waited_for() {
+async fn flushes_every_verdict_before_waiting_for_more() {
     let (shown, seen) = mpsc::channel::<()>();
     let traces = (0..TRACES).map(move |number| {
         if number > 0 && seen.recv_timeout(Duration::from_secs(30)).is_err() {
@@ -36,15 +36,15 @@ async fn every_verdict_is_shown_before_more_is_waited_for() {
         Ok(vec![Input { key: Position { unit: Unit::Line, number: number + 1 }, text: Ok(b"{}".to_vec()) }])
     });
     let project = project();
-    let (mut judged, mut held_back) = (0, 0);
+    let (mut judged, mut buffered) = (0, 0);
     let mut events = |event| {
         match event {
             FilterEvent::Judged(_) => {
                 judged += 1;
-                held_back += 1;
+                buffered += 1;
             }
             FilterEvent::Idle => {
-                (0..std::mem::take(&mut held_back)).for_each(|_| shown.send(()).unwrap_or_default());
+                (0..std::mem::take(&mut buffered)).for_each(|_| shown.send(()).unwrap_or_default());
             }
         }
         ControlFlow::Continue(())
@@ -52,7 +52,7 @@ async fn every_verdict_is_shown_before_more_is_waited_for() {
     let request = FilterRequest { evaluators: evaluators(), traces };
     let ended = filter_traces(request, &project.context(), &mut events, &CancellationToken::new()).await;
     assert_eq!(ended.unwrap(), StreamEnd::Finished);
-    assert_eq!((judged, held_back), (TRACES, 0));
+    assert_eq!((judged, buffered), (TRACES, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

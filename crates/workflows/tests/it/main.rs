@@ -1,6 +1,6 @@
-//! Use cases called directly, with a temporary project and a fixed clock.
+//! Tests that call workflows directly, with a temporary project and a fixed clock.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod agreement;
 mod check;

@@ -27,7 +27,7 @@ fn request(others: &[&str]) -> AddRequest {
 }
 
 #[tokio::test]
-async fn overlaps_are_suggested_added_listed_and_removed() {
+async fn suggests_adds_lists_and_removes_overlaps() {
     let project = project();
     let context = project.context();
     assert!(list(&context).unwrap().path.is_none());
@@ -49,7 +49,7 @@ async fn overlaps_are_suggested_added_listed_and_removed() {
 }
 
 #[tokio::test]
-async fn unknown_tools_and_small_clusters_are_refused() {
+async fn rejects_unknown_tools_and_small_clusters() {
     let project = project();
     let context = project.context();
     let error = add(request(&["get_forcast"]), &context).await.unwrap_err();
@@ -60,7 +60,7 @@ async fn unknown_tools_and_small_clusters_are_refused() {
 }
 
 #[tokio::test]
-async fn an_invalid_map_is_left_alone() {
+async fn does_not_change_an_invalid_map() {
     let project = project().file(MAP, "[");
     let error = add(request(&["ping"]), &project.context()).await.unwrap_err();
     assert_eq!((error.kind, error.files[0].name.as_str()), (ErrorKind::Invalid, MAP));

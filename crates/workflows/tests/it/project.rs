@@ -1,4 +1,4 @@
-//! A temporary project with everything that a use case needs.
+//! A temporary project with the context for workflows.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -8,12 +8,12 @@ use karat_core::registry::Gap;
 use karat_testkit::clock::FixedClock;
 use karat_testkit::ids::FixedIds;
 use karat_testkit::project::{Content, TempProject};
-use karat_workflows::settings::{Flags, Settings, Surroundings};
+use karat_workflows::settings::{Flags, Settings, ProcessEnv};
 use karat_workflows::{Context, Notices};
 
 pub(crate) struct TestProject {
     pub(crate) files: TempProject,
-    surroundings: Surroundings,
+    process_env: ProcessEnv,
     clock: FixedClock,
     ids: FixedIds,
     notices: CollectedNotices,
@@ -21,12 +21,12 @@ pub(crate) struct TestProject {
 
 impl TestProject {
     pub(crate) fn new() -> Self {
-        // Use cases are called here, not the binary.
+        // No binary: workflows are called directly.
         let files = TempProject::new("");
         let current_dir = files.path();
         let guest = std::env::var_os("KARAT_GUEST").map(PathBuf::from);
         Self {
-            surroundings: Surroundings { current_dir, guest, ..Surroundings::default() },
+            process_env: ProcessEnv { current_dir, guest, ..ProcessEnv::default() },
             files,
             clock: FixedClock::default(),
             ids: FixedIds::new(),
@@ -42,10 +42,10 @@ impl TestProject {
 
     pub(crate) fn context(&self) -> Context<'_> {
         let redactor = Redactor::default();
-        let settings = Settings::resolve(&Flags::default(), &[], &self.surroundings, &redactor, &self.notices);
+        let settings = Settings::resolve(&Flags::default(), &[], &self.process_env, &redactor, &self.notices);
         Context {
             settings: settings.expect("valid settings"),
-            surroundings: &self.surroundings,
+            process_env: &self.process_env,
             clock: &self.clock,
             ids: &self.ids,
             notices: &self.notices,

@@ -1,9 +1,9 @@
-//! Traces that others send.
+//! Tests of receiving traces.
 
 use std::ops::ControlFlow;
 
 use karat_core::stored::Change;
-use karat_traces::{Kind, Span, TraceParts};
+use karat_traces::{TraceFormat, Span, TraceParts};
 use karat_workflows::receive_traces::{Event, RefusedRequest, Request, TraceReceiver, receive_traces};
 use karat_workflows::{CancellationToken, ErrorKind};
 use tokio::task::JoinSet;
@@ -11,18 +11,18 @@ use tokio::task::JoinSet;
 use crate::project::TestProject;
 
 fn span(trace: &str, id: &str) -> TraceParts {
-    let mut parts = TraceParts::new(Kind::Otlp, trace);
+    let mut parts = TraceParts::new(TraceFormat::Otlp, trace);
     parts.spans.insert(id.to_owned(), Span { id: id.to_owned(), ..Span::default() });
     parts
 }
 
-/// What was reported, in words.
+/// The names of the reported events.
 #[derive(Default)]
 struct Reported(Vec<&'static str>);
 
 impl Reported {
-    fn count(&self, what: &str) -> usize {
-        self.0.iter().filter(|one| **one == what).count()
+    fn count(&self, name: &str) -> usize {
+        self.0.iter().filter(|event| **event == name).count()
     }
 }
 
@@ -41,7 +41,7 @@ impl karat_workflows::EventSink<Event> for Reported {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_stored_together_and_answered_each() {
+async fn stores_requests_in_batches_and_answers_each() {
     let project = TestProject::new();
     let (context, mut reported) = (project.context(), Reported::default());
     let serve = |receiver: TraceReceiver, _: CancellationToken| async move {
@@ -77,7 +77,7 @@ async fn stops_serving_when_cancelled() {
         cancel.cancel();
         async move {
             stop.cancelled().await;
-            // What has begun is stored.
+            // A pending request is still stored.
             receiver.store(vec![span("t", "1")]).await
         }
     };

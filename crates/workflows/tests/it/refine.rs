@@ -1,4 +1,4 @@
-//! Refining an eval with a scripted model; a script adopts.
+//! Tests of refining an eval with a scripted model.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::project::TestProject;
 use crate::store_content::StoreContent;
 
-const TODAY: &str = "def eval_tone(trace):\n    return True, 'always'\n";
+const CURRENT: &str = "def eval_tone(trace):\n    return True, 'always'\n";
 const GOOD: &str =
     "def eval_tone(trace):\n    return 'polite' in trace['steps'][0]['input']['message'], 'by the tone'\n";
 const FILE: &str = "evals/functions/tone.py";
@@ -29,10 +29,10 @@ fn request() -> Request {
     }
 }
 
-/// An eval that passes everything, and traces of which people find every second one rude.
+/// Creates an eval that passes everything, and traces of which every second one is rated negative.
 async fn with_ratings(count: usize, answer: Value) -> TestProject {
     let script = json!({"replies": [], "otherwise": {"value": answer, "usage": {"inputTokens": 9, "outputTokens": 4}}});
-    let project = TestProject::new().file("model.json", script).file(FILE, TODAY);
+    let project = TestProject::new().file("model.json", script).file(FILE, CURRENT);
     let content = StoreContent::open(&project.context()).await;
     for number in 0..count {
         let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
@@ -41,7 +41,7 @@ async fn with_ratings(count: usize, answer: Value) -> TestProject {
         content.rating("ada", &id, rating).await;
     }
     content.close().await;
-    add_version(&project, TODAY).await;
+    add_version(&project, CURRENT).await;
     project
 }
 
@@ -71,7 +71,7 @@ fn adopt(candidate: u64) -> Command {
 }
 
 #[tokio::test]
-async fn a_candidate_is_adopted_and_written() {
+async fn adopts_a_candidate_and_writes_the_file() {
     let project = with_ratings(60, candidates(&[GOOD])).await;
     let context = project.context();
     let (Outcome { refinement, adoption }, events) = refined(&request(), &context).await;
@@ -100,11 +100,11 @@ async fn a_candidate_is_adopted_and_written() {
     assert_eq!(project.notices(), Vec::<String>::new());
     question(&Request { hold_out: 0.5, ..request() }, &context).await.unwrap();
     let notices = project.notices();
-    assert!(notices.len() == 1 && notices[0].contains("a version was refined before"), "{notices:?}");
+    assert!(notices.len() == 1 && notices[0].contains("an earlier version was refined"), "{notices:?}");
 }
 
 #[tokio::test]
-async fn a_version_in_the_meantime_is_a_conflict() {
+async fn a_concurrent_version_is_a_conflict() {
     let project = with_ratings(60, candidates(&[GOOD])).await;
     let context = project.context();
     let request = Request { write_to: Some(CandidateFolder::Given("ideas".into())), ..request() };
@@ -118,21 +118,21 @@ async fn a_version_in_the_meantime_is_a_conflict() {
     let hint = Hint::RefineNewest { eval: "eval_tone".to_owned(), file };
     assert_eq!((error.kind, error.hints), (ErrorKind::Conflict, vec![hint]));
     assert_eq!(adoption.apply(Command::Decline, &context).await.unwrap(), Applied::Declined);
-    assert_eq!((adoption.next(), project.files.read(FILE).as_str()), (&Step::Done, TODAY));
+    assert_eq!((adoption.next(), project.files.read(FILE).as_str()), (&Step::Done, CURRENT));
 }
 
 #[tokio::test]
-async fn without_candidates_there_is_nothing_to_adopt() {
-    let project = with_ratings(60, candidates(&[TODAY])).await;
+async fn fails_to_adopt_without_candidates() {
+    let project = with_ratings(60, candidates(&[CURRENT])).await;
     let (Outcome { refinement, adoption }, _) = refined(&request(), &project.context()).await;
     assert_eq!(refinement.refused.len(), 1);
     let error = adoption.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert_eq!(error.message, "scripted:model.json wrote no other function that can be run");
+    assert_eq!(error.message, "scripted:model.json did not write a new valid function");
 }
 
 #[tokio::test]
-async fn invalid_requests_and_few_ratings_are_errors() {
+async fn rejects_invalid_requests_and_too_few_ratings() {
     let project = with_ratings(4, json!({})).await;
     let context = project.context();
     let fails = async |request: Request| {

@@ -1,4 +1,4 @@
-//! Regression cases: added, sealed and archived.
+//! Tests of adding, sealing and archiving regression cases.
 
 use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, Sealed, Source, add, archive, seal};
 use karat_workflows::{ErrorKind, Hint};
@@ -49,7 +49,7 @@ async fn a_dry_run_writes_nothing() {
 }
 
 #[tokio::test]
-async fn refuses_unknown_tools_runs_and_cases_that_always_pass() {
+async fn rejects_unknown_tools_runs_and_cases_that_always_pass() {
     let project = with_tools();
     let context = project.context();
     let error = add(AddRequest { tool: Some("get_wether".to_owned()), ..request() }, &context).await.unwrap_err();
@@ -62,7 +62,7 @@ async fn refuses_unknown_tools_runs_and_cases_that_always_pass() {
 }
 
 #[test]
-fn seals_valid_files_and_names_the_others() {
+fn seals_valid_files_and_reports_invalid_ones() {
     let case = json!({"id": "a", "input": {"message": "hi"}, "expect": {"toolsCalled": []}});
     let project = with_tools().file(FILE, json!({"metadata": {}, "cases": [case]}));
     project.files.write("evals/broken.regression.json", "{");
@@ -75,7 +75,7 @@ fn seals_valid_files_and_names_the_others() {
 }
 
 #[tokio::test]
-async fn archives_a_case_and_warns_of_an_edit() {
+async fn archives_a_case_and_warns_about_an_edit() {
     let project = with_tools();
     let context = project.context();
     add(request(), &context).await.unwrap();
@@ -84,20 +84,20 @@ async fn archives_a_case_and_warns_of_an_edit() {
     let report = archive(ArchiveRequest { id: id.clone(), reason: None, file: None }, &context).unwrap();
     assert_eq!(report.cases[0].archive.as_deref(), Some("evals/get-weather.regression.archived.json"));
     assert_eq!(project.files.read_json(FILE)["cases"], json!([]));
-    assert!(project.notices().iter().any(|notice| notice.contains("was edited after it was made")));
+    assert!(project.notices().iter().any(|notice| notice.contains("was edited after it was sealed")));
     let error = archive(ArchiveRequest { id, reason: None, file: None }, &context).unwrap_err();
-    assert!(error.message.ends_with("is archived already"), "{error}");
+    assert!(error.message.ends_with("is already archived"), "{error}");
 }
 
 #[tokio::test]
-async fn no_case_is_made_of_an_unreadable_trace() {
+async fn rejects_an_unreadable_trace() {
     let project = with_tools();
     let context = project.context();
-    let filled = StoreContent::open(&context).await;
-    filled.text("t-broken", "{\"steps\": [").await;
-    filled.close().await;
+    let content = StoreContent::open(&context).await;
+    content.text("t-broken", "{\"steps\": [").await;
+    content.close().await;
     let source = Source::Trace { trace: "t-broken".to_owned(), step: None };
     let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
-    let why = "no case can be made of the trace t-broken: not JSON: EOF while parsing a list at column 11";
+    let why = "cannot create a case from trace t-broken: not JSON: EOF while parsing a list at column 11";
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, why));
 }

@@ -1,4 +1,4 @@
-//! A review, driven as a page or a script would: by commands, with the state as JSON in between.
+//! Tests of reviews, driven by commands like a page or a script, with serialised state.
 
 use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
@@ -29,7 +29,7 @@ async fn with_traces() -> TestProject {
     project
 }
 
-/// Applies commands, each in a session of its own.
+/// Applies each command in a separate session.
 async fn apply(mut review: Review, commands: &[Value], context: &Context<'_>) -> (Review, Vec<Applied>) {
     let mut applied = Vec::new();
     for command in commands {
@@ -45,7 +45,7 @@ async fn apply(mut review: Review, commands: &[Value], context: &Context<'_>) ->
 async fn ratings(context: &Context<'_>, history: bool) -> Vec<(String, Option<Rating>, Option<String>)> {
     let request = ListRequest { history, ..ListRequest::default() };
     let feedback = list(request, context).await.unwrap().feedback;
-    feedback.into_iter().map(|one| (one.trace_id, one.rating, one.note)).collect()
+    feedback.into_iter().map(|feedback| (feedback.trace_id, feedback.rating, feedback.note)).collect()
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn a_review_survives_between_commands() {
     let rated = Applied::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
     let undone = Applied::RatingUndone(Rating::Negative);
     assert_eq!(applied, [Applied::Noted, rated, Applied::Skipped, Applied::SkipUndone, undone]);
-    // The note waits for another rating.
+    // The note is preserved for the next rating.
     assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: Some("rude") });
     assert_eq!((ratings(&context, false).await.len(), ratings(&context, true).await.len()), (0, 2));
 
@@ -80,7 +80,7 @@ async fn a_review_survives_between_commands() {
 }
 
 #[tokio::test]
-async fn what_was_rated_is_not_reviewed_again() {
+async fn does_not_review_rated_traces_again() {
     let project = with_traces().await;
     let context = project.context();
     let request = Request { eval: Some("a".to_owned()), ..by_ada() };
@@ -97,5 +97,5 @@ async fn what_was_rated_is_not_reviewed_again() {
     assert_eq!((review.queue.len(), review.queue.left()), (1, 2));
     let filter = TraceFilter { model: Some("none".to_owned()), ..TraceFilter::default() };
     let error = ReviewSession::start(Request { filter, ..by_ada() }, &context).await.err().unwrap();
-    assert_eq!(error.message, "no trace is as the filters say");
+    assert_eq!(error.message, "no trace matches the filters");
 }

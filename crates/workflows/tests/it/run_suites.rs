@@ -49,7 +49,7 @@ async fn run(project: &TestProject, store: bool, cancel: &CancellationToken) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stored_run_reports_the_same_and_is_in_the_store() {
+async fn reports_the_same_with_and_without_a_store() {
     let project = project();
     for store in [false, true] {
         let (outcome, finished) = run(&project, store, &CancellationToken::new()).await.unwrap();
@@ -70,7 +70,7 @@ async fn a_stored_run_reports_the_same_and_is_in_the_store() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_cannot_begin_is_an_error_with_a_kind() {
+async fn returns_error_kinds_for_runs_that_cannot_start() {
     let cancel = CancellationToken::new();
     let error = run(&TestProject::new(), false, &cancel).await.map(drop).unwrap_err();
     assert!(matches!(error.kind, ErrorKind::Invalid | ErrorKind::NothingSelected), "{error:?}");

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use karat_core::document::TraceDocument;
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
-use karat_core::stored::{Expected, NewTrace, TraceHead};
+use karat_core::stored::{ExpectedState, NewTrace, TraceHead};
 use karat_evals::feedback::Feedback;
 use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_evals::version::{AddedVersion, NewVersion, StoredExecution};
@@ -12,7 +12,7 @@ use karat_store::Store;
 use karat_workflows::Context;
 use serde_json::json;
 
-/// Puts things into the store of a context.
+/// Adds data to the store of a context.
 pub(crate) struct StoreContent(Store);
 
 impl StoreContent {
@@ -33,10 +33,10 @@ impl StoreContent {
         self.text(id, &document.to_string()).await;
     }
 
-    /// Puts in a trace with any text as its document.
+    /// Adds a trace with any text as its document.
     pub(crate) async fn text(&self, id: &str, text: &str) {
-        let head = match TraceDocument::read(text) {
-            Ok(document) => TraceHead::of(id, &document),
+        let head = match TraceDocument::parse(text) {
+            Ok(document) => TraceHead::from_document(id, &document),
             Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
         };
         let trace = NewTrace {
@@ -44,12 +44,12 @@ impl StoreContent {
             source: "karat".to_owned(),
             raw: text.as_bytes().to_vec(),
             document: text.to_owned(),
-            expected: Expected::Anything,
+            expected: ExpectedState::Anything,
         };
         self.0.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap();
     }
 
-    /// Adds a version of an eval, and returns its number.
+    /// Adds a version of an eval and returns its number.
     pub(crate) async fn version(&self, eval_id: &str, code: &str) -> u64 {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
@@ -67,7 +67,7 @@ impl StoreContent {
     }
 
     pub(crate) async fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, passed: bool) {
-        let trace = self.0.trace(trace_id).await.unwrap().expect("a trace");
+        let trace = self.0.trace(trace_id).await.unwrap().expect("trace exists");
         let execution = StoredExecution {
             id: format!("{eval_id}/{version}/{trace_id}"),
             eval_id: eval_id.to_owned(),

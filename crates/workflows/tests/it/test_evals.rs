@@ -20,14 +20,14 @@ fn project() -> TestProject {
 }
 
 #[test]
-fn judges_the_cases_beside_a_function() {
+fn judges_the_cases_of_a_function() {
     let cases = "{\"trace\": {}, \"expected\": true}\n{\"trace\": {\"a\": 1, \"b\": 2}, \"expected\": true}\n";
     assert_eq!(test(&project().file("evals/functions/short.cases.jsonl", cases)).unwrap(), (1, 1, 0));
     assert_eq!(test(&project()).unwrap(), (0, 0, 0));
 }
 
 #[test]
-fn an_invalid_case_is_shown_and_nothing_is_run() {
+fn rejects_invalid_cases_without_running() {
     let error = test(&project().file("evals/functions/short.cases.jsonl", "{\"trace\": {}}\n")).unwrap_err();
     assert_eq!((error.kind, error.files[0].name.as_str()), (ErrorKind::Invalid, "evals/functions/short.cases.jsonl"));
     let error = test(&TestProject::new()).unwrap_err();

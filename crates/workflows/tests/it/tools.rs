@@ -19,7 +19,7 @@ async fn compare(project: &TestProject) -> Result<(usize, usize), Error> {
 }
 
 #[tokio::test]
-async fn lists_the_tools_that_are_named() {
+async fn lists_matching_tools() {
     let project = project();
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let listed = list(&names(&["get_*"]), &project.context()).await.unwrap();
@@ -30,7 +30,7 @@ async fn lists_the_tools_that_are_named() {
 }
 
 #[tokio::test]
-async fn a_lock_is_checked_written_and_compared_with() {
+async fn checks_writes_and_compares_the_lock() {
     let project = project();
     assert_eq!(outcome(&project, true).await, LockOutcome::Missing);
     assert_eq!(compare(&project).await.unwrap_err().hints, [Hint::WriteToolLock]);
@@ -53,7 +53,7 @@ async fn a_lock_is_checked_written_and_compared_with() {
 }
 
 #[tokio::test]
-async fn broken_tools_are_not_locked() {
+async fn does_not_lock_a_broken_registry() {
     let server = json!({"mcpServers": {"gone": {"command": ["./there-is-no-such-program"]}}});
     let project = TestProject::new().file("karat.json", server);
     let error = lock(LockRequest { check: false, lock_file: None }, &project.context()).await.unwrap_err();

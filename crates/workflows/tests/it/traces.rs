@@ -1,4 +1,4 @@
-//! Listing and showing stored traces.
+//! Tests of listing and showing stored traces.
 
 use karat_core::rating::Rating;
 use karat_workflows::trace_filter::TraceFilterRequest;
@@ -9,18 +9,18 @@ use crate::project::TestProject;
 use crate::store_content::StoreContent;
 
 fn request(filter: TraceFilterRequest) -> ListRequest {
-    let now = "2026-01-02T03:04:05Z".parse().expect("a time");
-    ListRequest { filter: filter.resolve(now).expect("a filter"), limit: None, short_ids: true }
+    let now = "2026-01-02T03:04:05Z".parse().expect("valid time");
+    ListRequest { filter: filter.resolve(now).expect("valid filter"), limit: None, short_ids: true }
 }
 
 #[tokio::test]
 async fn lists_with_filter_limit_and_short_ids() {
     let project = TestProject::new();
-    let filled = StoreContent::open(&project.context()).await;
+    let content = StoreContent::open(&project.context()).await;
     for id in ["conversation-1", "conversation-2", "other"] {
-        filled.trace(id, "Hello").await;
+        content.trace(id, "Hello").await;
     }
-    filled.close().await;
+    content.close().await;
     let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
     let listed = list(all, &project.context()).await.unwrap();
     assert_eq!((listed.list.total, listed.list.traces.len(), listed.short_ids.len()), (3, 2, 2));
@@ -31,7 +31,7 @@ async fn lists_with_filter_limit_and_short_ids() {
 }
 
 #[tokio::test]
-async fn an_empty_store_and_no_store_are_told_apart() {
+async fn distinguishes_an_empty_from_a_missing_store() {
     let project = TestProject::new();
     let all = || request(TraceFilterRequest::default());
     let error = list(all(), &project.context()).await.unwrap_err();
@@ -44,12 +44,12 @@ async fn an_empty_store_and_no_store_are_told_apart() {
 #[tokio::test]
 async fn shows_a_trace_with_verdicts_and_ratings() {
     let project = TestProject::new();
-    let filled = StoreContent::open(&project.context()).await;
-    filled.trace("conversation-1", "Hello").await;
-    let version = filled.version("eval_tone", "code").await;
-    filled.verdict("eval_tone", version, "conversation-1", true).await;
-    filled.rating("ada", "conversation-1", Rating::Positive).await;
-    filled.close().await;
+    let content = StoreContent::open(&project.context()).await;
+    content.trace("conversation-1", "Hello").await;
+    let version = content.version("eval_tone", "code").await;
+    content.verdict("eval_tone", version, "conversation-1", true).await;
+    content.rating("ada", "conversation-1", Rating::Positive).await;
+    content.close().await;
     let context = project.context();
     let shown = show("conv", &context).await.unwrap();
     assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
@@ -59,19 +59,19 @@ async fn shows_a_trace_with_verdicts_and_ratings() {
 }
 
 #[tokio::test]
-async fn an_unreadable_document_is_an_error_with_its_id() {
+async fn reports_the_id_of_an_unreadable_document() {
     let project = TestProject::new();
-    let filled = StoreContent::open(&project.context()).await;
-    filled.text("not-json", "{\"steps\": [").await;
-    filled.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
-    filled.close().await;
+    let content = StoreContent::open(&project.context()).await;
+    content.text("not-json", "{\"steps\": [").await;
+    content.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
+    content.close().await;
     let context = project.context();
     for (id, why) in [
         ("not-json", "not JSON: EOF while parsing a list at column 11"),
-        ("not-a-trace", "the trace has no list 'steps'"),
+        ("not-a-trace", "the trace has no 'steps' list"),
     ] {
         let error = show(id, &context).await.unwrap_err();
-        assert_eq!(error.message, format!("cannot read the document of the trace '{id}': {why}"));
+        assert_eq!(error.message, format!("cannot read the document of trace '{id}': {why}"));
         assert_eq!(error.kind, ErrorKind::Unavailable);
         assert_eq!(error.hints, [Hint::ShowRawTrace { trace: id.to_owned() }]);
     }

@@ -1,38 +1,39 @@
-//! What can be said to `karat eval agreement` and `karat eval compare`.
+//! Arguments of `karat eval agreement` and `karat eval compare`.
 
 use clap::Args;
 
 use crate::args::{ConfigArgs, OutputFormat, StoreArgs};
 
-const FIGURES: &str = "\
-Compared are verdicts on traces that people together find positive or negative; neutral and unrated
-traces and errors are counted apart. The positive class: the eval passes, people find it positive.
-Intervals hold 95 %: Wilson's for shares, by its asymptotic standard error for kappa.
-
+const AGREEMENT_AFTER_HELP: &str = "\
 Exit codes:
-  0    every threshold holds, or there are too few to tell
-  1    an alert: a threshold does not hold
-  2    there is no such eval or version, or the configuration is invalid
-  3    the store did not answer
-  4    there is nothing to compare";
+  0    all thresholds hold, or there is too little data
+  1    a threshold does not hold
+  2    the eval or version does not exist, or the configuration is invalid
+  3    the store failed
+  4    nothing to compare
+
+Examples:
+  karat eval agreement tone              # Measure the newest version
+  karat eval agreement tone --version 1  # Measure an older version
+  karat eval agreement --all             # Measure all evals";
 
 #[derive(Debug, Args)]
-#[command(after_help = FIGURES)]
+#[command(after_help = AGREEMENT_AFTER_HELP)]
 pub(crate) struct EvalAgreementArgs {
-    /// The eval, with or without eval_
+    /// Name of the eval, with or without eval_
     #[arg(value_name = "NAME", required_unless_present = "all")]
     pub(crate) name: Option<String>,
-    /// All evals in the store
+    /// Measure all evals in the store
     #[arg(long, conflicts_with_all = ["name", "version"])]
     pub(crate) all: bool,
-    /// Which version [default: the newest]
+    /// Version of the eval [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
-    /// When an alert is raised, as JSON: accuracy, contradictionRate, errorRate, atLeast
+    /// Alert thresholds, as JSON: accuracy, contradictionRate, errorRate, atLeast
     /// [default: 0.8, 0.15, 0.1 and 20]
     #[arg(long, value_name = "JSON")]
     pub(crate) agreement: Option<String>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
@@ -45,28 +46,29 @@ impl EvalAgreementArgs {
     }
 }
 
-const COMPARING: &str = "\
-Only traces that both versions have judged are compared, and a change is for the better or the worse
-only where people find the trace positive or negative. McNemar's exact test tells a change from chance.
-
+const COMPARE_AFTER_HELP: &str = "\
 Exit codes:
-  0    the version is better, or one cannot tell
-  1    it is worse, and chance does not explain it (p < 0.05)
-  2    there is no such eval or version
-  3    the store did not answer
-  4    no trace was judged by both";
+  0    the version is better, or the difference is not significant
+  1    the version is significantly worse (p < 0.05)
+  2    the eval or version does not exist
+  3    the store failed
+  4    no trace was judged by both versions
+
+Examples:
+  karat eval compare tone           # Compare the newest two versions
+  karat eval compare tone 1 3       # Compare versions 1 and 3
+  karat eval compare tone@1 tone@3  # The same";
 
 #[derive(Debug, Args)]
-#[command(after_help = COMPARING)]
+#[command(after_help = COMPARE_AFTER_HELP)]
 pub(crate) struct EvalCompareArgs {
-    /// The eval and two of its versions: NAME 1 2, or NAME@1 NAME@2 [default: the newest two; with one, it and the
-    /// newest]
+    /// Eval and versions: NAME 1 2, or NAME@1 NAME@2 [default: the newest two; with one version, it and the newest]
     #[arg(value_name = "NAME|VERSION", required = true, num_args = 1..=3)]
     pub(crate) versions: Vec<String>,
-    /// Show at most so many verdicts of each kind of change, 0 for all; programs get all
+    /// Maximum number of verdicts to show per kind of change; 0 for all. JSON output has all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]

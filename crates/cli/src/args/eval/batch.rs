@@ -1,31 +1,34 @@
-//! The arguments of `karat eval batch`.
+//! Arguments of `karat eval batch`.
 
 use clap::{Args, ValueEnum};
 
 use super::LimitArgs;
 
-const EXIT_CODES: &str = "\
-Exit codes (whether it worked, not what the verdicts are: those are in the rows):
-  0    every trace has its rows, also those that errored
-  2    a function, a flag or what stdin holds is invalid; nothing was run
-  3    stdin broke off or is broken Arrow, or stdout cannot be written; the rows before that
-       were written. Or Python cannot be prepared
-  4    there are no functions in a folder
-  130  interrupted; the rows before that were written";
+const AFTER_HELP: &str = "\
+Exit codes (verdicts do not affect them):
+  0    every trace has its rows, including traces that errored
+  2    a function, a flag or the input is invalid; nothing was run
+  3    stdin, stdout or Python failed; the rows before the failure were written
+  4    a folder contains no functions
+  130  interrupted; the rows so far were written
+
+Examples:
+  karat eval batch tone < traces.jsonl > rows.jsonl  # JSON lines
+  karat eval batch tone < traces.arrow > rows.arrow  # Arrow IPC stream";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct EvalBatchArgs {
-    /// Python files, folders of them, or names of the functions in evals/functions, with or without eval_
+    /// Python files, folders, or names of functions in evals/functions, with or without eval_
     #[arg(required = true, value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// What stdin holds, and stdout then too: by its first bytes, a JSON object on each line, or an Arrow IPC stream
+    /// Format of stdin and stdout: JSON lines or an Arrow IPC stream; auto detects it
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) input_format: InputFormat,
-    /// Arrow: the column with the traces, as JSON text
+    /// Arrow: name of the column with the traces as JSON text
     #[arg(long, value_name = "NAME", default_value = "trace")]
     pub(crate) trace_column: String,
-    #[arg(help = "Arrow: the column with the traces' ids [default: trace_id, where there is one]")]
+    #[arg(help = "Arrow: name of the column with the trace ids [default: trace_id, if present]")]
     #[arg(long, value_name = "NAME")]
     pub(crate) trace_id_column: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What can be said to `karat eval check`.
+//! Arguments of `karat eval check`.
 
 use std::path::PathBuf;
 
@@ -6,22 +6,26 @@ use clap::Args;
 
 use crate::args::OutputFormat;
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
 Exit codes:
-  0    every function is in order
-  2    a function is not, or cannot be read
-  4    there are no functions";
+  0    all functions are valid
+  2    a function is invalid or cannot be read
+  4    no functions found
+
+Examples:
+  karat eval check                 # Check all functions in evals/functions
+  karat eval check checks/tone.py  # Check one file";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct EvalCheckArgs {
-    /// Python files, folders of them, or names of functions [default: all functions in evals/functions]
+    /// Python files, folders, or names of functions [default: all functions in evals/functions]
     #[arg(value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

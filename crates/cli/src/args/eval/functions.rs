@@ -1,4 +1,4 @@
-//! The arguments of what writes and tests eval functions, and how they are run.
+//! Arguments of `karat eval new` and `karat eval test`, and the limits of eval functions.
 
 use std::path::PathBuf;
 
@@ -6,55 +6,65 @@ use clap::{Args, ValueEnum};
 
 use crate::args::{ConfigArgs, OutputFormat};
 
-const TEST_EXIT_CODES: &str = "\
-Exit codes:
-  0    every case holds
-  1    a function says something else than its case expects
-  2    a function or a case is invalid; nothing was run
-  3    a function errored where a verdict was expected, or Python cannot be prepared
-  4    there are no cases, or no functions";
+const NEW_AFTER_HELP: &str = "\
+Examples:
+  karat eval new tone   # Write eval_tone with test cases
+  karat eval test tone  # Run the test cases";
 
 #[derive(Debug, Args)]
+#[command(after_help = NEW_AFTER_HELP)]
 pub(crate) struct EvalNewArgs {
-    /// What it is about, in words of small letters with _ between; eval_ goes before it if it is not there
+    /// Name in lower case with underscores; eval_ is added if missing
     pub(crate) name: String,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
+const TEST_AFTER_HELP: &str = "\
+Exit codes:
+  0    all cases passed
+  1    a verdict differs from the expected one
+  2    a function or a case is invalid; nothing was run
+  3    a function errored, or Python cannot be prepared
+  4    no cases or functions found
+
+Examples:
+  karat eval test       # Test all functions in evals/functions
+  karat eval test tone  # Test one function";
+
 #[derive(Debug, Args)]
-#[command(after_help = TEST_EXIT_CODES)]
+#[command(after_help = TEST_AFTER_HELP)]
 pub(crate) struct EvalTestArgs {
-    /// Python files, folders of them, or names of functions [default: all functions in evals/functions]
+    /// Python files, folders, or names of functions [default: all functions in evals/functions]
     #[arg(value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// What stdout is
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
 }
 
-/// What functions may use, and how they are run.
+/// Limits of functions, and how they are run.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// How long a function may take for a trace, in milliseconds [default: 5000, which is the most]
+    /// Time limit per trace in milliseconds [default and maximum: 5000]
     #[arg(long, value_name = "N")]
     pub(crate) limit_ms: Option<u64>,
-    /// How much it may allocate, in megabytes [default: 50, which is the most]
+    /// Memory limit in megabytes [default and maximum: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit_mb: Option<u64>,
-    /// How far traces are kept apart: each its own namespace, or strictly each its own Python
+    /// Isolation of traces: a new namespace, or a new Python for each trace (strict)
     #[arg(long, value_name = "HOW", default_value = "namespace")]
     pub(crate) isolation: IsolationName,
-    /// How many traces are judged at once [default: as many as there are processors]
+    /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<u64>,
-    /// The limits as JSON, as in karat.json: {"timeMs": …, "memoryMb": …}
+    /// Limits as JSON, as in karat.json: {"timeMs": …, "memoryMb": …}
     #[arg(long, value_name = "JSON")]
     pub(crate) eval_limits: Option<String>,
-    /// Read this configuration instead of the nearest karat.json
+    /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

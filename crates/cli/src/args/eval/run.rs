@@ -1,4 +1,4 @@
-//! The arguments of `karat eval run`.
+//! Arguments of `karat eval run`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,42 +7,47 @@ use clap::Args;
 use super::{LimitArgs, RowFormat};
 use crate::args::{ConfigArgs, TraceFilterArgs};
 
-const EXIT_CODES: &str = "\
+const AFTER_HELP: &str = "\
 Exit codes:
-  0    every trace passed; with --stored, every one that was judged now, or all were judged before
+  0    all traces passed; with --stored, or all were judged before
   1    a trace failed
   2    a function, a flag or a path is invalid; nothing was run
-  3    a function errored, or a line holds no trace, so that there is no verdict.
-       Or Python cannot be prepared, or the store did not take what was judged
-  4    there are no traces, or no functions in a folder
-  130  interrupted; what had been judged was written";
+  3    an error prevented a verdict, or Python or the store failed
+  4    no traces or functions found
+  130  interrupted; verdicts so far were written
+
+Examples:
+  karat eval run tone --traces traces.jsonl         # Judge the traces in a file
+  karat eval run tone.py --traces - --format jsonl  # Read stdin, print verdicts
+  karat eval run --stored                           # Judge by all stored evals
+  karat eval run tone --stored --since 7d --force   # Judge a week again";
 
 const USAGE: &str = "karat eval run [OPTIONS] <FILE|NAME>... --traces <FILE|->...
        karat eval run [OPTIONS] [NAME]... --stored";
 
 #[derive(Debug, Args)]
-#[command(override_usage = USAGE, after_help = EXIT_CODES)]
+#[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct EvalRunArgs {
-    /// Python files, folders of them, or names of the functions in evals/functions, with or without eval_; with
-    /// --stored, names of evals in the store [default then: all of them]
+    /// Python files, folders, or names of functions in evals/functions; with --stored, names of stored evals
+    /// [default with --stored: all]
     #[arg(value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// The traces: files with one JSON object on each line, or - for stdin (repeatable)
+    /// JSON Lines files with traces, or - for stdin (repeatable)
     #[arg(long, required_unless_present = "stored", num_args = 1.., value_name = "FILE|-")]
     traces: Vec<PathBuf>,
-    /// Judge the traces in the store that were not judged yet as they are now, by evals in the store
+    /// Judge new and changed traces in the store by evals in the store
     #[arg(long, conflicts_with = "traces")]
     pub(crate) stored: bool,
-    /// With --stored: which version of the eval [default: the newest]
+    /// With --stored: version of the eval [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
-    /// With --stored: judge again what was judged before
+    /// With --stored: judge all traces again
     #[arg(long)]
     pub(crate) force: bool,
-    /// What stdout is: a summary, a JSON line for each verdict as it comes, or one JSON document
+    /// Output format: a summary, one JSON line per verdict, or one JSON document
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: RowFormat,
-    /// Where traces and evals are kept: a file, or postgres://… [default: .karat/karat.db]
+    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
     #[command(flatten)]
@@ -52,22 +57,22 @@ pub(crate) struct EvalRunArgs {
 }
 
 impl EvalRunArgs {
-    /// Returns the functions and the traces. A shell makes several files of `--traces *.jsonl`, and some write the
-    /// functions behind it: what can only be a function is one.
-    pub(crate) fn functions_and_traces(&self, here: &Path) -> (Vec<String>, Vec<PathBuf>) {
+    /// Returns the functions and the trace files. `--traces` takes several values because shells expand `*.jsonl`, so
+    /// values after the first that can only be functions count as functions.
+    pub(crate) fn functions_and_traces(&self, folder: &Path) -> (Vec<String>, Vec<PathBuf>) {
         let (mut functions, mut traces) = (self.functions.clone(), Vec::new());
         for value in &self.traces {
             match value.to_str() {
-                Some(text) if !traces.is_empty() && can_only_be_function(text, here) => functions.push(text.to_owned()),
+                Some(text) if !traces.is_empty() && can_only_be_function(text, folder) => functions.push(text.to_owned()),
                 _ => traces.push(value.clone()),
             }
         }
         (functions, traces)
     }
 
-    /// Returns a flag that was given and says something of stored traces only.
-    pub(crate) fn only_stored(&self) -> Option<&'static str> {
-        // Not said to clap, which does not ask for a flag that another one excludes.
+    /// Returns a flag that was given but is valid only with `--stored`.
+    pub(crate) fn flag_requiring_stored(&self) -> Option<&'static str> {
+        // Not `requires`: clap ignores a required flag that conflicts with another given flag.
         let given = [
             ("--version", self.version.is_some()),
             ("--force", self.force),
@@ -82,8 +87,8 @@ impl EvalRunArgs {
     }
 }
 
-fn can_only_be_function(value: &str, here: &Path) -> bool {
-    let (path, file) = (Path::new(value), here.join(value));
+fn can_only_be_function(value: &str, folder: &Path) -> bool {
+    let (path, file) = (Path::new(value), folder.join(value));
     let is_name = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    path.extension().is_some_and(|ending| ending == "py") || file.is_dir() || (is_name && !file.exists())
+    path.extension().is_some_and(|extension| extension == "py") || file.is_dir() || (is_name && !file.exists())
 }

@@ -1,4 +1,4 @@
-//! What was found, as people read it.
+//! Text output of findings.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// How many findings of one rule are shown in full: of eval files, and of tools, which are many and often all alike.
-const MAX_IN_FILES: usize = 50;
-const MAX_OF_TOOLS: usize = 10;
+/// Findings of one rule that are shown in full.
+const MAX_CASE_FINDINGS: usize = 50;
+/// Fewer than for cases, since findings in tools are often alike.
+const MAX_TOOL_FINDINGS: usize = 10;
 
-/// How many of the others are named.
+/// Other findings that are named.
 const MAX_NAMED: usize = 3;
 
-/// Findings of a rule that are not shown in full.
+/// Findings of a rule beyond the limit.
 #[derive(Default)]
-struct LeftOut<'r> {
+struct OmittedFindings<'r> {
     count: usize,
     named: Vec<&'r str>,
     has_more: bool,
 }
 
-impl<'r> LeftOut<'r> {
+impl<'r> OmittedFindings<'r> {
     fn add(&mut self, name: &'r str) {
         self.count += 1;
         if self.named.contains(&name) {
@@ -41,21 +42,21 @@ impl<'r> LeftOut<'r> {
 
 pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<(), Failure> {
     let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut left_out: BTreeMap<&str, LeftOut<'_>> = BTreeMap::new();
+    let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
     for issue in &report.issues {
-        let limit = if issue.case_id.is_some() || issue.rule == INVALID { MAX_IN_FILES } else { MAX_OF_TOOLS };
+        let limit = if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
         let shown = shown.entry(&issue.rule).or_default();
         if *shown >= limit {
-            left_out.entry(&issue.rule).or_default().add(issue.subject().unwrap_or(&issue.file));
+            omitted.entry(&issue.rule).or_default().add(issue.subject().unwrap_or(&issue.file));
             continue;
         }
         *shown += 1;
         let problem = source_problem(issue).text(printer.console());
         printer.print(&format!("{problem}\n\n"))?;
     }
-    let left_out = left_out_lines(&left_out, printer);
-    let gap = if left_out.is_empty() { "" } else { "\n" };
-    printer.print(&format!("{left_out}{gap}{}\n", totals(report, printer)))
+    let omitted = omitted_lines(&omitted, printer);
+    let gap = if omitted.is_empty() { "" } else { "\n" };
+    printer.print(&format!("{omitted}{gap}{}\n", totals(report, printer)))
 }
 
 fn source_problem(issue: &CheckIssue) -> SourceProblem {
@@ -75,12 +76,12 @@ fn source_problem(issue: &CheckIssue) -> SourceProblem {
     }
 }
 
-fn left_out_lines(left_out: &BTreeMap<&str, LeftOut<'_>>, printer: &Printer) -> String {
+fn omitted_lines(omitted: &BTreeMap<&str, OmittedFindings<'_>>, printer: &Printer) -> String {
     let ellipsis = printer.symbols.ellipsis;
-    let line = |(rule, left_out): (&&str, &LeftOut<'_>)| {
-        let named: Vec<_> = left_out.named.iter().map(|name| printable(name)).collect();
-        let rest = if left_out.has_more { format!(", {ellipsis}") } else { String::new() };
-        let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", left_out.count, named.join(", "));
+    let line = |(rule, omitted): (&&str, &OmittedFindings<'_>)| {
+        let named: Vec<_> = omitted.named.iter().map(|name| printable(name)).collect();
+        let rest = if omitted.has_more { format!(", {ellipsis}") } else { String::new() };
+        let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", omitted.count, named.join(", "));
         let options = textwrap::Options::new(printer.columns)
             .subsequent_indent("  ")
             .break_words(false)
@@ -88,7 +89,7 @@ fn left_out_lines(left_out: &BTreeMap<&str, LeftOut<'_>>, printer: &Printer) -> 
             .word_separator(textwrap::WordSeparator::AsciiSpace);
         textwrap::fill(&line, options) + "\n"
     };
-    let lines: String = left_out.iter().map(line).collect();
+    let lines: String = omitted.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("{lines}--format json lists all\n") }
 }
 
@@ -109,10 +110,10 @@ fn totals(report: &CheckReport, printer: &Printer) -> String {
     );
     let palette = printer.stdout_palette;
     if invalid + errors > 0 {
-        palette.bad(line)
+        palette.failure(line)
     } else if warnings > 0 {
-        palette.doubtful(line)
+        palette.warning(line)
     } else {
-        palette.good(line)
+        palette.success(line)
     }
 }

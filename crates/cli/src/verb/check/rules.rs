@@ -1,4 +1,4 @@
-//! `karat check --rules`: every rule for cases and drafts, with an example.
+//! `karat check --rules`: lists the rules for cases and drafts.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::args::OutputFormat;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// What `karat check --rules --format json` prints.
+/// Output of `karat check --rules --format json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "karat check rules")]
 pub(crate) struct RuleList {
@@ -22,12 +22,12 @@ pub(crate) struct RuleList {
 #[serde(rename_all = "camelCase")]
 struct ListedRule {
     rule: Rule,
-    /// The severity of a finding in an eval file; null where only drafts are held to the rule.
+    /// The severity of a finding in an eval file; null if the rule applies to drafts only.
     severity: Option<Severity>,
     /// The severity of a finding in a draft; a draft with an error cannot be approved.
     draft_severity: Severity,
     summary: &'static str,
-    /// A part of a case that breaks the rule.
+    /// Part of a case that violates the rule.
     example: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl RuleList {
             let ListedRule { severity, draft_severity, summary, example, .. } = rule;
             let files = severity.map_or_else(String::new, |severity| format!("{} in eval files, ", name(severity)));
             let _ = writeln!(text, "{} ({files}{} in drafts)", rule.rule.name(), name(*draft_severity));
-            let _ = writeln!(text, "  {summary}\n  breaks it: {example}\n");
+            let _ = writeln!(text, "  {summary}\n  violation: {example}\n");
         }
         text.push_str("Silence a rule in karat.json: {\"silence\": {\"TOOL or *\": [\"RULE\"]}}\n");
         text

@@ -1,4 +1,4 @@
-//! `karat contradictions`: the list.
+//! `karat contradictions`: lists contradictions.
 
 use karat_core::exit::ExitStatus;
 use karat_evals::agreement::ContradictionList;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many people are shown at once.
+/// Contradictions in text output by default.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(super) fn run(args: &ContradictionsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -26,19 +26,19 @@ pub(super) fn run(args: &ContradictionsListArgs, surface: &Surface<'_>) -> Resul
         OutputFormat::Json => printer.print_json(&found)?,
         OutputFormat::Human => {
             printer.print(&contradictions_text(&found, printer.console()))?;
-            advise(&found, printer);
+            note_next_steps(&found, printer);
         }
     }
     Ok(ExitStatus::Success)
 }
 
-/// Says how to look at the first one, and how to settle it.
-fn advise(list: &ContradictionList, printer: &Printer) {
+/// Prints the commands to show and resolve the first contradiction.
+fn note_next_steps(list: &ContradictionList, printer: &Printer) {
     let Some(first) = list.contradictions.iter().find(|contradiction| contradiction.resolution.is_none()) else {
         return;
     };
     let trace = shell_words::quote(&first.trace_id);
-    printer.note(&format!("to look:    karat trace show {trace}"));
+    printer.note(&format!("to show it:     karat trace show {trace}"));
     let name = &first.eval_id;
-    printer.note(&format!("to settle:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
+    printer.note(&format!("to resolve it:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
 }

@@ -1,4 +1,4 @@
-//! `karat contradictions`: verdicts that people disagree with.
+//! `karat contradictions`: verdicts that contradict ratings.
 
 mod list;
 mod resolve;

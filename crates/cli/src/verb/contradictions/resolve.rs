@@ -1,4 +1,4 @@
-//! `karat contradictions resolve`.
+//! `karat contradictions resolve`: resolves a contradiction.
 
 use karat_core::exit::ExitStatus;
 use karat_core::rating::Rating;
@@ -27,31 +27,31 @@ pub(super) fn run(args: &ContradictionsResolveArgs, surface: &Surface<'_>) -> Re
     match args.format {
         OutputFormat::Json => printer.print_json(&resolved)?,
         OutputFormat::Human => {
-            printer.print(&told(&resolved, kind))?;
-            advise(&resolved.contradiction, kind, printer);
+            printer.print(&resolution_text(&resolved, kind))?;
+            note_next_step(&resolved.contradiction, kind, printer);
         }
     }
     Ok(ExitStatus::Success)
 }
 
-fn told(resolved: &ResolvedContradiction, kind: ResolutionKind) -> String {
+fn resolution_text(resolved: &ResolvedContradiction, kind: ResolutionKind) -> String {
     let contradiction = &resolved.contradiction;
     let before = resolved.before.map(|before| format!(" (was {})", before.name())).unwrap_or_default();
     let (eval, trace) = (printable(&contradiction.eval_id), printable(&contradiction.trace_id));
     format!("{eval} on {trace}: {}{before}\n", kind.name())
 }
 
-/// Says what still has to be done: a resolution corrects nothing by itself.
-fn advise(contradiction: &Contradiction, kind: ResolutionKind, printer: &Printer) {
+/// Prints the next step: a resolution changes neither the verdict nor the rating.
+fn note_next_step(contradiction: &Contradiction, kind: ResolutionKind, printer: &Printer) {
     let trace = shell_words::quote(&contradiction.trace_id);
     match kind {
         ResolutionKind::LabelWrong => {
-            let right = if contradiction.rating == Rating::Positive { Rating::Negative } else { Rating::Positive };
-            printer.note(&format!("the rating still counts; to correct it: karat feedback add {trace} {right}"));
+            let corrected = if contradiction.rating == Rating::Positive { Rating::Negative } else { Rating::Positive };
+            printer.note(&format!("the rating still counts; to correct it: karat feedback add {trace} {corrected}"));
         }
         ResolutionKind::EvalWrong => {
-            printer.note("the verdict still counts; a new version of the eval can judge otherwise");
+            printer.note("the verdict still counts; fix the eval and add it as a new version");
         }
-        ResolutionKind::Dismissed => printer.note("it still counts in the figures"),
+        ResolutionKind::Dismissed => printer.note("it still counts in agreement"),
     }
 }

@@ -1,16 +1,16 @@
-//! `karat eval add`: eval functions become versions in the store.
+//! `karat eval add`: adds eval functions to the store.
 
 use karat_core::exit::ExitStatus;
 use karat_report::evals_added_text;
 use karat_workflows::evals::{AddRequest, add};
-use karat_workflows::functions::paths_among;
+use karat_workflows::functions::path_arguments;
 
 use crate::args::{EvalAddArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
+    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
     let context = surface.context(&args.store.config_args(), &paths)?;
     let request = AddRequest { functions: args.functions.clone(), note: args.note.clone() };
     let added = surface.run(add(request, &context))?;

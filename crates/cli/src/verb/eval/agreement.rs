@@ -1,4 +1,4 @@
-//! `karat eval agreement`: how far stored verdicts agree with what people said.
+//! `karat eval agreement`: measures how often verdicts agree with ratings.
 
 use karat_core::exit::ExitStatus;
 use karat_evals::agreement::AgreementReport;
@@ -19,26 +19,25 @@ pub(super) fn run(args: &EvalAgreementArgs, surface: &Surface<'_>) -> Result<Exi
         OutputFormat::Json => printer.print_json(&report)?,
         OutputFormat::Human => {
             printer.print(&agreement_text(&report, printer.console()))?;
-            advise(&report, printer);
+            note_next_steps(&report, printer);
         }
     }
     Ok(report.status())
 }
 
-/// Says what can be done next.
-fn advise(report: &AgreementReport, printer: &Printer) {
+fn note_next_steps(report: &AgreementReport, printer: &Printer) {
     let contradicted = report.evals.iter().filter(|eval| eval.counts.contradictions() > 0);
     // Contradictions are listed for the newest version only.
     let names: Vec<&str> =
         contradicted.filter(|eval| eval.version == eval.newest_version).map(|eval| eval.eval_id.as_str()).collect();
     match names.as_slice() {
         [] => {}
-        [only] => printer.note(&format!("'karat contradictions {only}' shows where people disagree")),
-        _ => printer.note("'karat contradictions' shows where people disagree"),
+        [only] => printer.note(&format!("run 'karat contradictions {only}' to list contradictions")),
+        _ => printer.note("run 'karat contradictions' to list contradictions"),
     }
     if report.evals.iter().any(|eval| eval.counts.executions() == 0) {
-        printer.note("'karat eval run NAME --stored' judges the traces in the store");
+        printer.note("run 'karat eval run NAME --stored' to judge the stored traces");
     } else if report.evals.iter().any(|eval| eval.compared == 0) {
-        printer.note("'karat review' and 'karat feedback add' take down what people find");
+        printer.note("run 'karat review' or 'karat feedback add' to rate traces");
     }
 }

@@ -1,11 +1,11 @@
-//! `karat eval check`: what an eval function may not do or has wrong, without running it.
+//! `karat eval check`: checks eval functions without running them.
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_json::{Finding, Place, Position};
 use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check_functions::{CheckedFile, EvalCheckReport, FileFinding, Request, check_functions};
-use karat_workflows::functions::paths_among;
+use karat_workflows::functions::path_arguments;
 
 use crate::args::{ConfigArgs, EvalCheckArgs, OutputFormat};
 use crate::failure::Failure;
@@ -13,11 +13,11 @@ use crate::hint::hint_text;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many findings of one file a person is shown.
-const MAX_SHOWN: usize = 50;
+/// Findings of one file in text output.
+const MAX_FINDINGS: usize = 50;
 
 pub(super) fn run(args: &EvalCheckArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
+    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
     let context = surface.context(&config, &paths)?;
     let report = check_functions(&Request { functions: args.functions.clone() }, &context)?;
@@ -38,15 +38,15 @@ fn print_file(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
         printer.failure(&Failure { hints, ..Failure::invalid(error) });
         return Ok(());
     }
-    for finding in file.findings.iter().take(MAX_SHOWN) {
+    for finding in file.findings.iter().take(MAX_FINDINGS) {
         let problem = source_problem(file, finding);
         printer.print(&format!("{}\n\n", problem.text(printer.console())))?;
     }
-    if let Some(more) = file.findings.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+    if let Some(more) = file.findings.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {}", printer.symbols.ellipsis, printable(&file.path));
         printer.print(&format!("{line}\n--format json lists all\n\n"))?;
     } else if let Some(function) = file.function.as_ref().filter(|_| !printer.quiet) {
-        let sign = printer.stdout_palette.good(printer.symbols.passed);
+        let sign = printer.stdout_palette.success(printer.symbols.passed);
         printer.print(&format!("{sign} {}: {}\n", printable(&file.path), printable(function)))?;
     }
     Ok(())
@@ -64,5 +64,5 @@ fn totals(report: &EvalCheckReport, printer: &Printer) -> String {
     let invalid = report.files.iter().filter(|file| !file.is_valid()).count();
     let findings: usize = report.files.iter().map(|file| file.findings.len()).sum();
     let line = format!("{}: {invalid} invalid, {}", counted(report.files.len(), "file"), counted(findings, "finding"));
-    if invalid > 0 { printer.stdout_palette.bad(line) } else { printer.stdout_palette.good(line) }
+    if invalid > 0 { printer.stdout_palette.failure(line) } else { printer.stdout_palette.success(line) }
 }

@@ -1,4 +1,4 @@
-//! `karat eval compare`: which verdicts changed between two versions, and whether for the better.
+//! `karat eval compare`: compares the verdicts of two versions.
 
 use karat_core::exit::ExitStatus;
 use karat_evals::agreement::{Direction, VersionComparison, VersionFigures};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalCompareArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let request = read_versions(&args.versions)?;
+    let request = parse_versions(&args.versions)?;
     let context = surface.store_context(&args.store)?;
     let comparison = surface.run(compare(request, &context))?;
     let printer = surface.printer;
@@ -25,7 +25,8 @@ pub(super) fn run(args: &EvalCompareArgs, surface: &Surface<'_>) -> Result<ExitS
         let version = |figures: VersionFigures| figures.version.unwrap_or_default();
         let (name, before, now) = (&comparison.eval_id, version(comparison.before), version(comparison.now));
         printer.note(&format!(
-            "no trace was judged by versions {before} and {now}; 'karat eval run {name} --stored' judges with the newest"
+            "no trace was judged by both versions {before} and {now}; run 'karat eval run {name} --stored' to judge by \
+             the newest"
         ));
     }
     Ok(status(&comparison))
@@ -39,46 +40,46 @@ fn status(comparison: &VersionComparison) -> ExitStatus {
     }
 }
 
-/// Reads `NAME`, `NAME 1 2`, `NAME@1 NAME@2`, and mixtures of these.
-fn read_versions(words: &[String]) -> Result<CompareRequest, Failure> {
+/// Parses `NAME`, `NAME 1 2`, `NAME@1 NAME@2`, and combinations of these.
+fn parse_versions(words: &[String]) -> Result<CompareRequest, Failure> {
     let mut name: Option<&str> = None;
     let mut versions = Vec::new();
     for word in words {
         let (before, after) = match word.split_once('@') {
             Some((before, after)) => (before, Some(after)),
             // A function name cannot be a number.
-            None if version(word).is_some() => ("", Some(word.as_str())),
+            None if parse_version(word).is_some() => ("", Some(word.as_str())),
             None => (word.as_str(), None),
         };
         if !before.is_empty() {
             match name {
-                Some(name) if plain(name) != plain(before) => {
-                    let message = format!("two versions of one eval are compared, not '{name}' and '{before}'");
-                    return Err(Failure::invalid(message).hint(format!("as in: karat eval compare {name} 1 2")));
+                Some(name) if without_prefix(name) != without_prefix(before) => {
+                    let message = format!("cannot compare different evals: '{name}' and '{before}'");
+                    return Err(Failure::invalid(message).hint(format!("for example: karat eval compare {name} 1 2")));
                 }
                 _ => name = Some(before),
             }
         }
         if let Some(after) = after {
-            let number = version(after).ok_or_else(|| {
-                Failure::invalid(format!("'{after}' is not a version")).hint("versions are numbers from 1")
+            let number = parse_version(after).ok_or_else(|| {
+                Failure::invalid(format!("'{after}' is not a valid version")).hint("versions are numbers from 1")
             })?;
             versions.push(number);
         }
     }
     let Some(name) = name else {
-        return Err(Failure::invalid("the eval's name is missing").hint("as in: karat eval compare NAME 1 2"));
+        return Err(Failure::invalid("missing name of the eval").hint("for example: karat eval compare NAME 1 2"));
     };
     Ok(CompareRequest { eval: name.to_owned(), versions })
 }
 
-/// Reads a version as people write it.
-fn version(word: &str) -> Option<u64> {
+/// Parses `3` or `v3`.
+fn parse_version(word: &str) -> Option<u64> {
     let digits = word.strip_prefix('v').unwrap_or(word);
     digits.parse().ok().filter(|version| *version > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn plain(name: &str) -> &str {
+fn without_prefix(name: &str) -> &str {
     name.strip_prefix("eval_").unwrap_or(name)
 }
 
@@ -88,8 +89,8 @@ mod tests {
 
     use super::*;
 
-    fn read(words: &[&str]) -> Result<CompareRequest, Failure> {
-        read_versions(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn parse(words: &[&str]) -> Result<CompareRequest, Failure> {
+        parse_versions(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[rstest]
@@ -101,18 +102,18 @@ mod tests {
     #[case(&["tone@1", "@2"], &[1, 2])]
     #[case(&["1", "2", "tone"], &[1, 2])]
     #[case(&["tone@4"], &[4])]
-    fn versions_are_said_in_many_ways(#[case] words: &[&str], #[case] expected: &[u64]) {
-        let wanted = read(words).expect("versions");
-        assert_eq!((plain(&wanted.eval), wanted.versions.as_slice()), ("tone", expected));
+    fn parses_versions(#[case] words: &[&str], #[case] expected: &[u64]) {
+        let request = parse(words).expect("versions");
+        assert_eq!((without_prefix(&request.eval), request.versions.as_slice()), ("tone", expected));
     }
 
     #[rstest]
-    #[case(&["1", "2"], "the eval's name is missing")]
-    #[case(&["@1", "@2"], "the eval's name is missing")]
-    #[case(&["tone@1", "length@2"], "two versions of one eval are compared, not 'tone' and 'length'")]
-    #[case(&["tone@0"], "'0' is not a version")]
-    #[case(&["tone@+1"], "'+1' is not a version")]
-    fn what_is_no_pair_of_versions_is_refused(#[case] words: &[&str], #[case] expected: &str) {
-        assert_eq!(read(words).expect_err("no versions").message, expected);
+    #[case(&["1", "2"], "missing name of the eval")]
+    #[case(&["@1", "@2"], "missing name of the eval")]
+    #[case(&["tone@1", "length@2"], "cannot compare different evals: 'tone' and 'length'")]
+    #[case(&["tone@0"], "'0' is not a valid version")]
+    #[case(&["tone@+1"], "'+1' is not a valid version")]
+    fn rejects_invalid_versions(#[case] words: &[&str], #[case] expected: &str) {
+        assert_eq!(parse(words).expect_err("no versions").message, expected);
     }
 }

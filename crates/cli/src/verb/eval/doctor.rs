@@ -1,10 +1,10 @@
-//! `karat eval doctor`: which Python runs eval functions, and whether the sandbox holds.
+//! `karat eval doctor`: shows the Python version and tests the sandbox.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_report::{ConsoleSettings, Palette, counted, cut, pad, printable};
+use karat_report::{ConsoleSettings, Palette, counted, truncate, pad, printable};
 use karat_workflows::doctor::{Event, GuestReport, LimitsReport, PromiseReport, doctor};
 
 use crate::args::{EvalDoctorArgs, OutputFormat};
@@ -26,7 +26,7 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
         written = printer.print(&text);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    // The trials take a while.
+    // Slow, so it runs where an interrupt can end it.
     let mut report = surface.run(async { Ok(doctor(&surface.environment.process, &mut print)) })?;
     written?;
     let error = report.error.take();
@@ -47,20 +47,20 @@ fn row(name: &str, text: &str) -> String {
 }
 
 fn guest_text(guest: &GuestReport) -> String {
-    let version = guest.python_version.as_deref().unwrap_or("of an unknown version");
+    let version = guest.python_version.as_deref().unwrap_or("unknown version");
     let python = match guest.made_by {
-        Some(made_by) => format!("{version}, made by {made_by}"),
+        Some(made_by) => format!("{version}, built by {made_by}"),
         None => version.to_owned(),
     };
-    let origin = guest.file.as_deref().unwrap_or("part of this program");
+    let origin = guest.file.as_deref().unwrap_or("built in");
     row("Python", &python) + &row("guest", &format!("{}, {origin}", guest.hash))
 }
 
 fn loaded_text(load_ms: u64, limits: LimitsReport) -> String {
     let LimitsReport { time_ms, memory_mb, output_kb } = limits;
     row("", &format!("loaded in {load_ms} ms"))
-        + &row("limits", &format!("{time_ms} ms and {memory_mb} MB for a trace, {output_kb} KB of output"))
-        + &row("isolation", "namespace; --isolation strict: a Python for each trace")
+        + &row("limits", &format!("{time_ms} ms and {memory_mb} MB per trace, {output_kb} KB of output"))
+        + &row("isolation", "namespace (--isolation strict starts a new Python for each trace)")
         + "\n"
 }
 
@@ -68,25 +68,25 @@ fn promise_text(promise: &PromiseReport, console: &ConsoleSettings) -> String {
     let ConsoleSettings { columns, symbols, palette, .. } = *console;
     let elapsed = format!("{}ms", promise.elapsed_ms);
     let (symbol, elapsed) = if promise.held {
-        (palette.good(symbols.passed), palette.dim(format!("{elapsed:>8}")))
+        (palette.success(symbols.passed), palette.dim(format!("{elapsed:>8}")))
     } else {
-        (palette.bad(symbols.failed), palette.bad(format!("{elapsed:>8}  FAILED")))
+        (palette.failure(symbols.failed), palette.failure(format!("{elapsed:>8}  FAILED")))
     };
     let mut text = format!("  {symbol} {}{elapsed}\n", pad(promise.name, 42));
     if let Some(instead) = &promise.instead {
         let instead = printable(instead);
-        let instead = cut(&instead, columns.saturating_sub(8), symbols.ellipsis);
+        let instead = truncate(&instead, columns.saturating_sub(8), symbols.ellipsis);
         let _ = writeln!(text, "    {} {instead}", symbols.arrow);
     }
     text
 }
 
 fn totals(promises: &[PromiseReport], palette: Palette) -> String {
-    let broken = promises.iter().filter(|promise| !promise.held).count();
-    let tried = counted(promises.len(), "promise");
-    match broken {
-        0 => palette.good(format!("{tried} tried, all held\n")),
-        _ => palette.bad(format!("{tried} tried, {broken} broken: do not run what you do not trust\n")),
+    let failed = promises.iter().filter(|promise| !promise.held).count();
+    let count = counted(promises.len(), "check");
+    match failed {
+        0 => palette.success(format!("{count} passed\n")),
+        _ => palette.failure(format!("{count}, {failed} failed: do not run untrusted code\n")),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shows_broken_promises() {
+    fn shows_failed_checks() {
         let palette = Palette { color: false };
         let console = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
         let promise = |instead: Option<String>| PromiseReport {
@@ -106,16 +106,16 @@ mod tests {
             instead,
             elapsed_ms: 7,
         };
-        let broken = promise(Some(format!("internal: {}", "x".repeat(100))));
-        let shown = promise_text(&broken, &console);
+        let failed = promise(Some(format!("internal: {}", "x".repeat(100))));
+        let shown = promise_text(&failed, &console);
         assert!(
             shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "),
             "{shown}"
         );
         assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
 
-        let all = [broken, promise(None)];
-        assert_eq!(totals(&all, palette), "2 promises tried, 1 broken: do not run what you do not trust\n");
-        assert_eq!(totals(&all[1..], palette), "1 promise tried, all held\n");
+        let all = [failed, promise(None)];
+        assert_eq!(totals(&all, palette), "2 checks, 1 failed: do not run untrusted code\n");
+        assert_eq!(totals(&all[1..], palette), "1 check passed\n");
     }
 }

@@ -1,4 +1,4 @@
-//! `karat eval history`: an eval's versions.
+//! `karat eval history`: lists the versions of an eval.
 
 use karat_core::exit::ExitStatus;
 use karat_report::eval_history_text;

@@ -1,4 +1,4 @@
-//! `karat eval list`: the evals in the store.
+//! `karat eval list`: lists the evals in the store.
 
 use karat_core::exit::ExitStatus;
 use karat_report::eval_list_text;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &EvalListArgs, surface: &Surface<'_>) -> Result<ExitStat
     }
     if list.evals.is_empty() {
         let hint = hint_text(Hint::AddEval { file: None });
-        printer.note(&format!("there are no evals in the store; {hint}"));
+        printer.note(&format!("no evals in the store; {hint}"));
     }
     Ok(ExitStatus::Success)
 }

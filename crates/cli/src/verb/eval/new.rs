@@ -1,4 +1,4 @@
-//! `karat eval new`: a first eval function with its cases, never over what is there.
+//! `karat eval new`: writes an eval function and test cases, without overwriting files.
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::evals::{NewEval, new_eval};
@@ -14,14 +14,13 @@ pub(super) fn run(args: &EvalNewArgs, surface: &Surface<'_>) -> Result<ExitStatu
     let first = if wrote_function {
         format!("wrote {function_file}")
     } else {
-        format!("{function_file} is there already, and is left as it is")
+        format!("{function_file} already exists")
     };
     let text = format!(
         "{first}\nwrote {cases_file}\n\n\
-         Next: say in the function what a good trace is, and in the cases which traces\n\
-         show it, then\n  \
+         Next: write the check in the function and example traces in the cases, then\n  \
          karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n\
-         or, over the traces of the store,\n  \
+         or, to judge stored traces,\n  \
          karat eval add {name}\n  karat eval run {name} --stored\n",
     );
     surface.printer.print(&text)?;

@@ -1,4 +1,4 @@
-//! `karat eval refine`: a model rewrites an eval, and a person decides.
+//! `karat eval refine`: a model rewrites an eval, and a person approves it.
 
 use std::ops::ControlFlow;
 
@@ -36,11 +36,11 @@ pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitSt
     };
     if args.dry_run {
         let question = surface.run(question(&request, &context))?;
-        printer.note("nobody was asked; this is what the model would be told");
+        printer.note("dry run: this request would be sent to the model");
         printer.print_json(&question)?;
         return Ok(ExitStatus::Success);
     }
-    surface.converse(async |cancel| {
+    surface.run_interactive(async |cancel| {
         let mut show_event = |event| {
             print_event(event, printer);
             ControlFlow::Continue(())
@@ -76,12 +76,12 @@ fn print_event(event: Event, printer: &Printer) {
     match event {
         Event::Asking { model, traces } => {
             let traces = counted(traces, "trace");
-            printer.note(&format!("the code and {traces} with what people said of them go to {model}"));
+            printer.note(&format!("sending the code and {traces} with ratings to {model}"));
         }
         Event::RoundFailed { model, message } => printer.warn(&format!("{model}: {message}")),
         Event::Used(usage) => {
             if let (Some(read), Some(written)) = (usage.input_tokens, usage.output_tokens) {
-                printer.note(&format!("the model read {read} and wrote {written} tokens"));
+                printer.note(&format!("tokens used: {read} input, {written} output"));
             }
         }
     }
@@ -89,8 +89,8 @@ fn print_event(event: Event, printer: &Printer) {
 
 fn note_suggestion(refinement: &Refinement, printer: &Printer) {
     match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
-        Some(file) => printer.note(&format!("nothing was adopted: 'karat eval add {file}' makes it a version")),
-        None => printer.note("nothing was adopted, and no candidate does better than today's version"),
+        Some(file) => printer.note(&format!("nothing was adopted; run 'karat eval add {file}' to add it as a version")),
+        None => printer.note("nothing was adopted; no candidate is better than the current version"),
     }
 }
 
@@ -105,7 +105,7 @@ async fn adopt(
         let command = match adoption.next() {
             Step::Done => return Ok(()),
             Step::Choose => ask_for_candidate(&adoption, approver, printer)?,
-            Step::WriteFile { file, .. } => match ask::line(&format!("Write it to {file} too? (y/N)")) {
+            Step::WriteFile { file, .. } => match ask::line(&format!("Also write it to {file}? (y/N)")) {
                 Ok(line) => Command::WriteFile { write: matches!(line.trim().to_lowercase().as_str(), "y" | "yes") },
                 Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
                 Err(_) => Command::WriteFile { write: false },
@@ -118,75 +118,74 @@ async fn adopt(
 
 fn print_applied(applied: Applied, eval_id: &str, printer: &Printer) -> Result<(), Failure> {
     let name = printable(eval_id);
-    let note_kept = |file: &str| {
-        printer
-            .note(&format!("{file} is as it was: 'karat eval add' of it would put its code in place of this version"));
+    let note_unchanged = |file: &str| {
+        printer.note(&format!("{file} is unchanged; 'karat eval add' would add its code as the newest version"));
     };
     match applied {
         Applied::Adopted { candidate, version, file } => {
             printer.print(&format!("adopted {candidate} as version {version} of {name}\n"))?;
-            printer.note(&format!("'karat eval run {name} --stored' judges the stored traces with it"));
+            printer.note(&format!("run 'karat eval run {name} --stored' to judge the stored traces with it"));
             match file {
-                EvalFile::Missing => printer.note(&format!("'karat eval show {name}' prints the new code")),
-                EvalFile::Changed(file) => note_kept(&file),
+                EvalFile::Missing => printer.note(&format!("run 'karat eval show {name}' to print the new code")),
+                EvalFile::Changed(file) => note_unchanged(&file),
                 EvalFile::Outdated(_) => {}
             }
         }
-        Applied::Declined => printer.talk("nothing was adopted"),
-        Applied::Wrote { file } => printer.talk(&format!("wrote {file}")),
-        Applied::Kept { file } => note_kept(&file),
-        Applied::Refused(refusal) => printer.talk(&refusal.to_string()),
+        Applied::Declined => printer.print_stderr("nothing was adopted"),
+        Applied::Wrote { file } => printer.print_stderr(&format!("wrote {file}")),
+        Applied::Kept { file } => note_unchanged(&file),
+        Applied::Refused(refusal) => printer.print_stderr(&refusal.to_string()),
     }
     Ok(())
 }
 
-/// Asks until a candidate is adopted or the person declines, and shows diffs on the way.
+/// Asks until a candidate is adopted or declined, and shows diffs on request.
 fn ask_for_candidate(adoption: &Adoption, approver: &str, printer: &Printer) -> Result<Command, Failure> {
     let count = adoption.candidates.len();
     let numbers = if count == 1 { "1".to_owned() } else { format!("1-{count}") };
-    let question = format!("Adopt which? ({numbers} adopts, d N shows the diff, q leaves)");
+    let question = format!("Adopt which candidate? ({numbers} to adopt, d N to show the diff, q to quit)");
     loop {
         let line = match ask::line(&question) {
             Ok(line) => line,
-            Err(NoAnswer::Left) => return Ok(Command::Decline),
+            Err(NoAnswer::Cancelled) => return Ok(Command::Decline),
             Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
-            Err(NoAnswer::Broken(why)) => return Err(Failure::errored(format!("cannot ask: {why}"))),
+            Err(NoAnswer::Failed(why)) => return Err(Failure::errored(format!("cannot prompt: {why}"))),
         };
-        match Answer::read(&line) {
-            Some(Answer::Leave) => return Ok(Command::Decline),
+        match Answer::parse(&line) {
+            Some(Answer::Quit) => return Ok(Command::Decline),
             Some(Answer::Diff(number)) => {
                 let number = number.or_else(|| (count == 1).then_some(1));
                 match number.and_then(|number| adoption.candidate(number)) {
                     Some(candidate) => {
                         printer.print(&code_diff_text(&adoption.code, &candidate.code, printer.console()))?;
                     }
-                    None => printer.talk(&format!("of which? d {numbers}")),
+                    None => printer.print_stderr(&format!("which candidate? d {numbers}")),
                 }
             }
             Some(Answer::Adopt(candidate)) if adoption.candidate(candidate).is_some() => {
                 return Ok(Command::Adopt { candidate, approver: approver.to_owned() });
             }
-            // A slip of the finger adopts nothing.
-            _ => printer.talk(&format!("a number ({numbers}), d with a number, or q")),
+            // A typo must not adopt a candidate.
+            _ => printer.print_stderr(&format!("expected a number ({numbers}), d with a number, or q")),
         }
     }
 }
 
-/// What a person types.
+/// An answer to the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Adopt(u64),
-    /// None: of the only one.
+    /// `None` for the only candidate.
     Diff(Option<u64>),
-    Leave,
+    Quit,
 }
 
 impl Answer {
-    fn read(line: &str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let line = line.trim().to_lowercase();
         let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
         match line.as_str() {
-            "q" | "quit" => Some(Self::Leave),
+            "q" | "quit" => Some(Self::Quit),
             "d" | "diff" => Some(Self::Diff(None)),
             _ => match line.strip_prefix("diff").or_else(|| line.strip_prefix('d')) {
                 Some(rest) => number(rest).map(|number| Self::Diff(Some(number))),
@@ -209,13 +208,13 @@ mod tests {
     #[case("d2", Some(Answer::Diff(Some(2))))]
     #[case("D 2", Some(Answer::Diff(Some(2))))]
     #[case("diff 3", Some(Answer::Diff(Some(3))))]
-    #[case("q", Some(Answer::Leave))]
+    #[case("q", Some(Answer::Quit))]
     #[case("", None)]
     #[case("y", None)]
     #[case("0", None)]
     #[case("-1", None)]
     #[case("d x", None)]
     fn only_a_number_adopts(#[case] line: &str, #[case] expected: Option<Answer>) {
-        assert_eq!(Answer::read(line), expected);
+        assert_eq!(Answer::parse(line), expected);
     }
 }

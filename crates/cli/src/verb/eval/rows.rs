@@ -1,4 +1,4 @@
-//! Writes what came of each trace as it comes.
+//! Writes executions to stdout as they finish.
 
 use std::io::{self, BufWriter, Stdout, Write};
 
@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use crate::args::RowFormat;
 
-/// Where rows go: nowhere for a summary, to stdout for programs.
+/// Writes rows as JSON or JSON Lines; nothing for a table.
 pub(super) struct Rows {
     format: RowFormat,
     out: BufWriter<Stdout>,
-    is_begun: bool,
+    has_rows: bool,
 }
 
 impl Rows {
     pub(super) fn new(format: RowFormat) -> Self {
-        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), is_begun: false }
+        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), has_rows: false }
     }
 
-    /// Tells whether rows are written at all.
-    pub(super) fn are_wanted(&self) -> bool {
+    /// Whether rows are written.
+    pub(super) fn is_enabled(&self) -> bool {
         self.format != RowFormat::Table
     }
 
     pub(super) fn write(&mut self, row: &Execution) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.is_begun { b",\n" } else { b"{\"executions\":[\n" })?;
+            self.out.write_all(if self.has_rows { b",\n" } else { b"{\"executions\":[\n" })?;
         }
-        self.is_begun = true;
+        self.has_rows = true;
         serde_json::to_writer(&mut self.out, row)?;
         if self.format == RowFormat::Jsonl {
             self.out.write_all(b"\n")?;
@@ -36,15 +36,14 @@ impl Rows {
         Ok(())
     }
 
-    /// Hands on what was written, when nothing more is at hand.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Ends what programs read.
-    pub(super) fn end(&mut self, summary: &impl Serialize) -> io::Result<()> {
+    /// Writes the summary and the end of the document.
+    pub(super) fn finish(&mut self, summary: &impl Serialize) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.is_begun {
+            self.out.write_all(if self.has_rows {
                 b"\n],\n\"summary\":"
             } else {
                 b"{\"executions\":[],\n\"summary\":"

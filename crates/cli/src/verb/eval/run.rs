@@ -1,11 +1,11 @@
-//! `karat eval run`: traces in files, judged by eval functions.
+//! `karat eval run`: judges traces in files by eval functions.
 
 use std::io;
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
 use karat_report::eval_run_text;
-use karat_workflows::functions::paths_among;
+use karat_workflows::functions::path_arguments;
 use karat_workflows::judge_stream::{Evaluators, FilesEvent, FilesOutcome, FilesRequest, judge_files};
 
 use super::progress::JudgingProgress;
@@ -15,22 +15,22 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    if let Some(flag) = args.only_stored() {
+    if let Some(flag) = args.flag_requiring_stored() {
         return Err(
-            Failure::invalid(format!("{flag} is for traces in the store")).hint("--stored in place of --traces")
+            Failure::invalid(format!("{flag} requires --stored")).hint("pass --stored instead of --traces")
         );
     }
-    let here = &surface.environment.process.current_dir;
-    let (functions, traces) = args.functions_and_traces(here);
+    let current_dir = &surface.environment.process.current_dir;
+    let (functions, traces) = args.functions_and_traces(current_dir);
     if functions.is_empty() {
-        return Err(Failure::invalid("no eval function is named").hint("karat eval run FILE|NAME --traces FILE"));
+        return Err(Failure::invalid("missing eval function").hint("for example: karat eval run NAME --traces FILE"));
     }
-    let context = surface.context(&args.limits.config_args(), &paths_among(&functions, here))?;
+    let context = surface.context(&args.limits.config_args(), &path_arguments(&functions, current_dir))?;
     let evaluators = Evaluators { functions, options: args.limits.options(context.settings.eval_limits)? };
     let request = FilesRequest { evaluators, traces, stdin: Box::new(io::stdin()) };
     let mut output = Output { surface, rows: Rows::new(args.format), progress: None, error: None };
     let outcome = surface
-        .run_cancellable(async |cancel| judge_files(request, &context, &mut |event| output.take(event), &cancel).await);
+        .run_cancellable(async |cancel| judge_files(request, &context, &mut |event| output.on_event(event), &cancel).await);
     let Output { rows, progress, error, .. } = output;
     if let Some(progress) = progress {
         progress.end(surface.printer);
@@ -38,29 +38,29 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
     finish(outcome?, rows, error, args.format, surface)
 }
 
-/// Writes rows and draws progress as events come.
+/// Writes rows and shows progress.
 struct Output<'o> {
     surface: &'o Surface<'o>,
     rows: Rows,
     progress: Option<JudgingProgress>,
-    /// Why rows could not be written.
+    /// The error of writing rows.
     error: Option<io::Error>,
 }
 
 impl Output<'_> {
-    fn take(&mut self, event: FilesEvent) -> ControlFlow<()> {
+    fn on_event(&mut self, event: FilesEvent) -> ControlFlow<()> {
         let Surface { environment, printer } = self.surface;
         let written = match event {
             FilesEvent::Opened { bytes, reads_stdin } => {
-                let is_typed = reads_stdin && environment.stdin_is_terminal;
-                if is_typed {
-                    printer.note("reading traces from the terminal, one JSON object on each line");
-                } else if !self.rows.are_wanted() {
+                let is_interactive = reads_stdin && environment.stdin_is_terminal;
+                if is_interactive {
+                    printer.note("reading traces from the terminal, one JSON object per line");
+                } else if !self.rows.is_enabled() {
                     self.progress = JudgingProgress::new(environment, printer, bytes);
                 }
                 Ok(())
             }
-            FilesEvent::Judged(rows) if self.rows.are_wanted() => rows.iter().try_for_each(|row| self.rows.write(row)),
+            FilesEvent::Judged(rows) if self.rows.is_enabled() => rows.iter().try_for_each(|row| self.rows.write(row)),
             FilesEvent::Judged(_) => Ok(()),
             FilesEvent::Progress { traces, passed, failed, errored, bytes } => {
                 if let Some(progress) = &mut self.progress {
@@ -87,10 +87,10 @@ fn finish(
     format: RowFormat,
     surface: &Surface<'_>,
 ) -> Result<ExitStatus, Failure> {
-    let FilesOutcome { tally, summary, names, error: ended } = outcome;
+    let FilesOutcome { tally, summary, names, error: judging_error } = outcome;
     let printer = surface.printer;
-    match error.map_or_else(|| rows.end(&summary), Err) {
-        // A closed stdout means that the reader has enough.
+    match error.map_or_else(|| rows.finish(&summary), Err) {
+        // The reader closed the pipe and wants no more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}
@@ -99,20 +99,20 @@ fn finish(
     if is_table && tally.traces() > 0 {
         printer.print(&eval_run_text(&summary, printer.console()))?;
     }
-    if let Some(error) = ended {
+    if let Some(error) = judging_error {
         return Err(error.into());
     }
     if summary.interrupted {
         if tally.traces() == 0 {
-            printer.talk("interrupted: nothing had been judged");
+            printer.print_stderr("interrupted: no traces were judged");
         } else if !is_table {
-            printer.talk("interrupted: what had been judged was written");
+            printer.print_stderr("interrupted: verdicts so far were written");
         }
         return Ok(ExitStatus::Interrupted);
     }
     if tally.traces() == 0 {
-        return Err(Failure::nothing_selected(format!("there are no traces in {names}"))
-            .hint("a trace is a JSON object on a line of its own"));
+        return Err(Failure::nothing_selected(format!("no traces in {names}"))
+            .hint("expected one JSON object per line"));
     }
     Ok(tally.status())
 }

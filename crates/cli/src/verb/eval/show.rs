@@ -1,7 +1,7 @@
-//! `karat eval show`: an eval's code, and what each version said.
+//! `karat eval show`: shows the code of an eval and the verdicts of each version.
 
 use karat_core::exit::ExitStatus;
-use karat_report::eval_shown_text;
+use karat_report::eval_details_text;
 use karat_workflows::evals::{ShowRequest, show};
 
 use crate::args::{EvalShowArgs, OutputFormat};
@@ -15,7 +15,7 @@ pub(super) fn run(args: &EvalShowArgs, surface: &Surface<'_>) -> Result<ExitStat
     let printer = surface.printer;
     match args.format {
         OutputFormat::Json => printer.print_json(&shown)?,
-        OutputFormat::Human => printer.print(&eval_shown_text(&shown, printer.console()))?,
+        OutputFormat::Human => printer.print(&eval_details_text(&shown, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `karat eval run --stored`: traces of the store, judged by evals of the store.
+//! `karat eval run --stored`: judges stored traces by stored evals.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -7,7 +7,7 @@ use karat_core::exit::ExitStatus;
 use karat_evals::execution::Execution;
 use karat_evals::report::StoredEvalRunSummary;
 use karat_report::stored_eval_run_text;
-use karat_workflows::functions::is_written_as_path;
+use karat_workflows::functions::looks_like_path;
 use karat_workflows::judge_stored::{Event, Outcome, Request, judge_stored};
 
 use super::progress::JudgingProgress;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    refuse_files(&args.functions)?;
+    reject_files(&args.functions)?;
     let context = surface.context(&args.config_args(), &[])?;
     let request = Request {
         evals: args.functions.clone(),
@@ -28,34 +28,34 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
     };
     let mut output = Output::new(args.format, surface);
     let outcome = surface.run_cancellable(async |cancel| {
-        judge_stored(request, &context, &mut |event| output.take(event), &cancel).await
+        judge_stored(request, &context, &mut |event| output.on_event(event), &cancel).await
     });
-    let (rows, error) = output.end();
-    let Outcome { summary, error: ended } = outcome?;
+    let (rows, error) = output.finish();
+    let Outcome { summary, error: judging_error } = outcome?;
     finish(args.format, rows, error, &summary, surface)?;
-    if let Some(error) = ended {
+    if let Some(error) = judging_error {
         return Err(error.into());
     }
     Ok(status(&summary, args.format, surface))
 }
 
-/// A file is no version: no one could say later what judged.
-fn refuse_files(arguments: &[String]) -> Result<(), Failure> {
-    match arguments.iter().find(|argument| is_written_as_path(argument)) {
+/// Only stored versions can judge stored traces, so that executions refer to a version.
+fn reject_files(arguments: &[String]) -> Result<(), Failure> {
+    match arguments.iter().find(|argument| looks_like_path(argument)) {
         None => Ok(()),
         Some(file) => {
-            Err(Failure::invalid(format!("{file} is a file: --stored judges by evals that are in the store"))
-                .hint(format!("karat eval add {file}, and then its name")))
+            Err(Failure::invalid(format!("{file} is a file, but --stored takes evals in the store"))
+                .hint(format!("run 'karat eval add {file}', then pass the name of the eval")))
         }
     }
 }
 
-/// Writes rows and draws progress as events come.
+/// Writes rows and shows progress.
 struct Output<'o> {
     surface: &'o Surface<'o>,
     rows: Rows,
     progress: Option<JudgingProgress>,
-    /// Why rows could not be written.
+    /// The error of writing rows.
     error: Option<io::Error>,
 }
 
@@ -64,16 +64,16 @@ impl<'o> Output<'o> {
         Self { surface, rows: Rows::new(format), progress: None, error: None }
     }
 
-    fn take(&mut self, event: Event) -> ControlFlow<()> {
+    fn on_event(&mut self, event: Event) -> ControlFlow<()> {
         let written = match event {
             Event::Planned { to_judge } => {
-                if to_judge > 0 && !self.rows.are_wanted() {
+                if to_judge > 0 && !self.rows.is_enabled() {
                     let Surface { environment, printer } = self.surface;
                     self.progress = JudgingProgress::new(environment, printer, Some(to_judge));
                 }
                 Ok(())
             }
-            Event::Stored(row) if self.rows.are_wanted() => self.rows.write(&Execution::from(*row)),
+            Event::Stored(row) if self.rows.is_enabled() => self.rows.write(&Execution::from(*row)),
             Event::Stored(_) => Ok(()),
             Event::Progress { judged, passed, failed, errored } => {
                 if let Some(progress) = &mut self.progress {
@@ -92,7 +92,7 @@ impl<'o> Output<'o> {
         }
     }
 
-    fn end(self) -> (Rows, Option<io::Error>) {
+    fn finish(self) -> (Rows, Option<io::Error>) {
         if let Some(progress) = self.progress {
             progress.end(self.surface.printer);
         }
@@ -100,7 +100,7 @@ impl<'o> Output<'o> {
     }
 }
 
-/// Writes the end of what programs read, or the summary; also of a part where the rest was not judged.
+/// Writes the summary, also of a partial run.
 fn finish(
     format: RowFormat,
     mut rows: Rows,
@@ -108,8 +108,8 @@ fn finish(
     summary: &StoredEvalRunSummary,
     surface: &Surface<'_>,
 ) -> Result<(), Failure> {
-    match error.map_or_else(|| rows.end(summary), Err) {
-        // A closed stdout means that the reader has enough.
+    match error.map_or_else(|| rows.finish(summary), Err) {
+        // The reader closed the pipe and wants no more.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}
@@ -123,12 +123,12 @@ fn finish(
 fn status(summary: &StoredEvalRunSummary, format: RowFormat, surface: &Surface<'_>) -> ExitStatus {
     if summary.interrupted {
         if format != RowFormat::Table {
-            surface.printer.talk("interrupted: what had been judged is kept");
+            surface.printer.print_stderr("interrupted: verdicts so far were stored");
         }
         return ExitStatus::Interrupted;
     }
     if summary.judged == 0 {
-        surface.printer.note("all of them were judged before; --force judges them again");
+        surface.printer.note("all traces were judged before; pass --force to judge them again");
     }
     match (summary.failed, summary.errored) {
         (_, 1..) => ExitStatus::Errored,

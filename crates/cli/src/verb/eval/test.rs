@@ -1,9 +1,9 @@
-//! `karat eval test`: the cases that are kept beside eval functions.
+//! `karat eval test`: runs the test cases of eval functions.
 
 use karat_core::exit::ExitStatus;
 use karat_evals::function_test::EvalTestReport;
 use karat_report::eval_test_text;
-use karat_workflows::functions::paths_among;
+use karat_workflows::functions::path_arguments;
 use karat_workflows::test_evals::{Request, test_evals};
 
 use crate::args::{EvalTestArgs, OutputFormat};
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalTestArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
+    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
     let context = surface.context(&args.limits.config_args(), &paths)?;
     let options = args.limits.options(context.settings.eval_limits)?;
     let request = Request { functions: args.functions.clone(), options };

@@ -1,4 +1,4 @@
-//! `karat feedback add` and `retract`: one statement of one person.
+//! `karat feedback add` and `karat feedback retract`.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::args::{FeedbackAddArgs, FeedbackRetractArgs, OutputFormat, StoreArgs}
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// The source of ratings that are given on the command line.
+/// Source of ratings from the command line.
 const SOURCE: &str = "cli";
 
 pub(super) fn run(args: &FeedbackAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -44,27 +44,27 @@ fn rate_and_print(
     let change = surface.run(rate(request, &context))?;
     match format {
         OutputFormat::Json => surface.printer.print_json(&change)?,
-        OutputFormat::Human => surface.printer.print(&text_of(&change))?,
+        OutputFormat::Human => surface.printer.print(&change_text(&change))?,
     }
     Ok(ExitStatus::Success)
 }
 
-fn text_of(change: &FeedbackChange) -> String {
+fn change_text(change: &FeedbackChange) -> String {
     let Some(now) = &change.now else { return String::new() };
-    let (author, word) = (printable(&now.author), now.word());
-    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::word);
-    let said = match (change.added, before) {
-        (false, _) => format!("{author} says {word} already; nothing changed"),
-        (true, None) => format!("{author} says {word}"),
-        (true, Some(before)) if now.rating.is_none() => format!("{author} takes {before} back; the history is kept"),
-        (true, Some(before)) if before == word => format!("{author} says {word} as before, with another note"),
-        (true, Some(before)) => format!("{author} said {before}, and now {word}; the history is kept"),
+    let (author, rating) = (printable(&now.author), now.rating_name());
+    let rated = if now.rating.is_some() { format!("rated {rating}") } else { rating.to_owned() };
+    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_name);
+    let message = match (change.added, before) {
+        (false, _) => format!("already {rated} by {author}"),
+        (true, None) => format!("{rated} by {author}"),
+        (true, Some(before)) if before == rating => format!("{rated} by {author}, with a new note"),
+        (true, Some(before)) => format!("{rated} by {author} (was {before})"),
     };
-    let mut text = format!("{}: {said}\n", printable(&now.trace_id));
+    let mut text = format!("{}: {message}\n", printable(&now.trace_id));
     if change.authors > 1
         && let Some(rating) = change.rating
     {
-        let _ = writeln!(text, "{} people together: {rating}", change.authors);
+        let _ = writeln!(text, "overall rating by {} authors: {rating}", change.authors);
     }
     text
 }

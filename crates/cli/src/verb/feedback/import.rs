@@ -1,4 +1,4 @@
-//! `karat feedback import`: what people said, from a table or from JSON lines.
+//! `karat feedback import`: imports ratings from CSV or JSON Lines.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -14,11 +14,11 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many skipped rows are warned of.
+/// Skipped rows that are listed in warnings.
 const MAX_WARNINGS: usize = 10;
 
 pub(super) fn run(args: &FeedbackImportArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    // Only rows that name nobody need one.
+    // Only needed for rows without an author, so a missing name is not an error here.
     let author = match args.author.name(surface.environment) {
         Err(failure) if args.author.author.is_some() => return Err(failure),
         author => author.ok(),
@@ -36,12 +36,12 @@ pub(super) fn run(args: &FeedbackImportArgs, surface: &Surface<'_>) -> Result<Ex
         ignore_unknown: args.ignore_unknown,
         skip_invalid: args.skip_invalid,
         dry_run: args.dry_run,
-        unknown_trace_help: Some("'karat trace list' shows the traces".to_owned()),
+        unknown_trace_help: Some("run 'karat trace list' to list traces".to_owned()),
     };
     let Imported { report, refused } = surface.run(import(request, &context))?;
     let printer = surface.printer;
     if refused.is_none() {
-        warn_of_skipped(&name, &report, printer);
+        warn_skipped(&name, &report, printer);
     }
     if args.format == OutputFormat::Json {
         printer.print_json(&report)?;
@@ -52,16 +52,16 @@ pub(super) fn run(args: &FeedbackImportArgs, surface: &Surface<'_>) -> Result<Ex
     if args.format == OutputFormat::Human {
         printer.print(&summary(&report, &name))?;
     }
-    // A script that skips what is invalid must be able to see that something was.
+    // Lets scripts see that rows were skipped.
     Ok(if report.invalid.is_empty() { ExitStatus::Success } else { ExitStatus::Failed })
 }
 
-fn read_file(file: &Path, here: &Path) -> Result<(String, Vec<u8>), Failure> {
+fn read_file(file: &Path, current_dir: &Path) -> Result<(String, Vec<u8>), Failure> {
     let mut bytes = Vec::new();
     let (name, read) = if file.as_os_str() == "-" {
         ("stdin".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes))
     } else {
-        (file.display().to_string(), std::fs::read(here.join(file)))
+        (file.display().to_string(), std::fs::read(current_dir.join(file)))
     };
     match read {
         Ok(bytes) => Ok((name, bytes)),
@@ -69,21 +69,21 @@ fn read_file(file: &Path, here: &Path) -> Result<(String, Vec<u8>), Failure> {
     }
 }
 
-fn warn_of_skipped(name: &str, report: &FeedbackImportReport, printer: &Printer) {
+fn warn_skipped(name: &str, report: &FeedbackImportReport, printer: &Printer) {
     for row in report.invalid.iter().take(MAX_WARNINGS) {
         printer.warn(&format!("{name}:{}:{}: {}", row.line, row.column, row.message));
     }
     if let Some(more) = report.invalid.len().checked_sub(MAX_WARNINGS).filter(|more| *more > 0) {
-        printer.warn(&format!("{more} more problems in {name}; --format json tells them all"));
+        printer.warn(&format!("{more} more problems in {name}; --format json lists all"));
     }
 }
 
 fn summary(report: &FeedbackImportReport, name: &str) -> String {
     let count = |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
     let what = if report.written { "imported" } else { "would import" };
-    let mut text = format!("{what} {} from {name}", count(report.added, "statement"));
+    let mut text = format!("{what} {} from {name}", count(report.added, "rating"));
     if report.unchanged > 0 {
-        let _ = write!(text, "; {} known already", count(report.unchanged, "row"));
+        let _ = write!(text, "; {} unchanged", count(report.unchanged, "row"));
     }
     if !report.invalid.is_empty() {
         let _ = write!(text, "; {} left out", count(report.rows - report.added - report.unchanged, "row"));

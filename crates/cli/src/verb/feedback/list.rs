@@ -1,4 +1,4 @@
-//! `karat feedback list`: what people said.
+//! `karat feedback list`: lists ratings.
 
 use karat_core::exit::ExitStatus;
 use karat_evals::feedback::Feedback;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many statements are listed for a person.
+/// Ratings in text output by default.
 const DEFAULT_LIMIT: u64 = 50;
 
 pub(super) fn run(args: &FeedbackListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -28,23 +28,23 @@ pub(super) fn run(args: &FeedbackListArgs, surface: &Surface<'_>) -> Result<Exit
         FeedbackListFormat::Human => print_text(&list, args.history, printer)?,
         FeedbackListFormat::Json => printer.print_json(&list)?,
         FeedbackListFormat::Jsonl => printer.print(&json_lines(&list.feedback)?)?,
-        FeedbackListFormat::Csv => printer.print(&table(&list.feedback)?)?,
+        FeedbackListFormat::Csv => printer.print(&csv_table(&list.feedback)?)?,
     }
     Ok(ExitStatus::Success)
 }
 
 fn print_text(list: &FeedbackList, history: bool, printer: &Printer) -> Result<(), Failure> {
     if list.is_store_empty {
-        printer.note("nobody said anything yet: 'karat feedback add TRACE RATING', or 'karat review'");
+        printer.note("no ratings yet; run 'karat feedback add TRACE RATING' or 'karat review'");
     } else if list.feedback.is_empty() && history {
-        printer.note("there is no such statement; without --trace and --author there are others");
+        printer.note("no ratings match --trace and --author");
     } else if list.feedback.is_empty() {
-        printer.note("there is no such statement that counts; --history shows also what was taken back");
+        printer.note("no current ratings; pass --history to include replaced and retracted ones");
     }
-    printer.print(&feedback_list_text(&list.feedback, printer.console(), printer.screen))?;
+    printer.print(&feedback_list_text(&list.feedback, printer.console(), printer.terminal_columns))?;
     if list.more {
         let count = list.feedback.len();
-        printer.note(&format!("there are more than these {count}: --limit N shows more of them"));
+        printer.note(&format!("showing the newest {count} ratings; pass --limit N for more"));
     }
     Ok(())
 }
@@ -58,14 +58,14 @@ fn json_lines(list: &[Feedback]) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn table(list: &[Feedback]) -> Result<String, Failure> {
+fn csv_table(list: &[Feedback]) -> Result<String, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::errored(format!("cannot write the table: {error}"));
     let mut table = csv::Writer::from_writer(Vec::new());
     let header = ["trace_id", "rating", "note", "author", "created_at", "source"];
     table.write_record(header).map_err(|error| failed(&error))?;
     for feedback in list {
         let (note, time) = (feedback.note.as_deref().unwrap_or_default(), feedback.created_at.to_string());
-        let row = [&feedback.trace_id, feedback.word(), note, &feedback.author, &time, &feedback.source];
+        let row = [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
         table.write_record(row).map_err(|error| failed(&error))?;
     }
     let bytes = table.into_inner().map_err(|error| failed(&error))?;

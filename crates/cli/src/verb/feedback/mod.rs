@@ -1,4 +1,4 @@
-//! `karat feedback`: what people say of traces.
+//! `karat feedback`: ratings of traces.
 
 mod add;
 mod import;

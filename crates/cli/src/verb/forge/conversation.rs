@@ -1,4 +1,4 @@
-//! The conversation at the terminal: a batch at a time, and a person who decides.
+//! Approval in the terminal, batch by batch.
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
@@ -6,7 +6,7 @@ use karat_forge::session::Session;
 use karat_report::forge::batch_text;
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
-    Applied, Command, Conversation, MAX_TRIGGERS, MIN_TRIGGERS, Material, Mode, Refusal, Step,
+    Applied, Command, Conversation, MAX_TRIGGERS, MIN_TRIGGERS, ForgeInputs, Mode, Refusal, Step,
 };
 
 use super::editor::{Edited, edit};
@@ -19,25 +19,24 @@ use crate::args::ForgeTier;
 use crate::ask::{self, NoAnswer};
 use crate::failure::Failure;
 
-const QUESTION: &str = "What now? (a approves all, ? lists more)";
+const QUESTION: &str = "What now? (a to approve all, ? for help)";
 
-const HELP: &str = "  a, a 1 3, a 2-4   approve all that can be approved, or some
+const HELP: &str = "  a, a 1 3, a 2-4   approve all valid cases, or some
   e 2               edit a case in your editor ($VISUAL, $EDITOR)
-  r WORDS           have undecided cases drafted again as you say (by a model)
-  r 2 WORDS         the same for one case
-  g, g 2            have the undecided cases, or one, drafted again
+  r TEXT            have a model revise the undecided cases
+  r 2 TEXT          have a model revise one case
+  g, g 2            draft the undecided cases, or one, again
   d 2               drop a case: it is not written
-  w                 write what is approved so far, and go on
+  w                 write the approved cases, and continue
   s                 show the batch again
-  n, b              the next batch, when all is decided; the batch before
-  q                 leave; approved cases are kept or written, as you like";
+  n, b              next batch (when all cases are decided), previous batch
+  q                 quit; approved cases are saved or written";
 
-/// Why a conversation came to an end before all was decided.
+/// Why a session ended before all cases were decided.
 enum Ended {
-    /// The person left, and everything was said.
+    /// The user quit, and needs no further message.
     Silently,
-    /// The person left.
-    Left,
+    Quit,
     Interrupted,
     Failed(Failure),
 }
@@ -45,9 +44,9 @@ enum Ended {
 impl From<NoAnswer> for Ended {
     fn from(no_answer: NoAnswer) -> Self {
         match no_answer {
-            NoAnswer::Left => Ended::Left,
+            NoAnswer::Cancelled => Ended::Quit,
             NoAnswer::Interrupted => Ended::Interrupted,
-            NoAnswer::Broken(_) => Ended::Failed(no_answer.into()),
+            NoAnswer::Failed(_) => Ended::Failed(no_answer.into()),
         }
     }
 }
@@ -61,10 +60,10 @@ impl From<Failure> for Ended {
     }
 }
 
-/// What is shown before the next question.
-enum Shown {
+/// What to show before the next prompt.
+enum Redraw {
     Batch,
-    /// These drafts of the batch.
+    /// Some drafts of the batch.
     Drafts(Vec<String>),
     Nothing,
 }
@@ -72,39 +71,39 @@ enum Shown {
 struct Terminal<'t, 'c> {
     forge: &'t Forge<'t>,
     conversation: &'t mut Conversation<'c>,
-    shown: Shown,
-    /// A heading stands over the first of several questions.
+    redraw: Redraw,
+    /// Whether the heading of these questions was printed.
     asked_for_overlaps: bool,
     asked_for_triggers: bool,
 }
 
 impl Forge<'_> {
-    pub(super) async fn converse(&self, material: Material) -> Result<ExitStatus, Failure> {
+    pub(super) async fn run_terminal(&self, inputs: ForgeInputs) -> Result<ExitStatus, Failure> {
         let mode = Mode::Attended { resume: self.args.resume, restart: self.args.restart };
-        let mut conversation = self.open(material, mode, self.args.approver.name(self.environment).ok()).await?;
+        let mut conversation = self.open(inputs, mode, self.args.approver.name(self.environment).ok()).await?;
         if let Some(session) = conversation.resumed() {
             self.note_resumed(session);
         }
         let mut terminal = Terminal {
             forge: self,
             conversation: &mut conversation,
-            shown: Shown::Batch,
+            redraw: Redraw::Batch,
             asked_for_overlaps: false,
             asked_for_triggers: false,
         };
         let Err(ended) = terminal.run().await else { return self.finish(conversation) };
-        // Nothing is kept before the session begins.
-        let kept = conversation.session().map(|session| {
+        // Before the session starts, nothing is saved.
+        let saved = conversation.session().map(|session| {
             let unwritten = counted(session.unwritten_count(), "approved case");
             format!("{unwritten} not written, {}", resume_text(&conversation))
         });
-        if let (Ended::Left | Ended::Interrupted, Some(kept)) = (&ended, &kept) {
-            self.printer.talk(&printable(kept));
+        if let (Ended::Quit | Ended::Interrupted, Some(saved)) = (&ended, &saved) {
+            self.printer.print_stderr(&printable(saved));
         }
-        match (ended, kept) {
-            (Ended::Silently | Ended::Left, _) => Ok(ExitStatus::Success),
+        match (ended, saved) {
+            (Ended::Silently | Ended::Quit, _) => Ok(ExitStatus::Success),
             (Ended::Interrupted, _) => Err(Failure::reported(ExitStatus::Interrupted)),
-            (Ended::Failed(failure), Some(kept)) => Err(failure.hint(kept)),
+            (Ended::Failed(failure), Some(saved)) => Err(failure.hint(saved)),
             (Ended::Failed(failure), None) => Err(failure),
         }
     }
@@ -112,12 +111,12 @@ impl Forge<'_> {
     fn note_resumed(&self, session: &Session) {
         let approved = session.approved_count();
         self.printer
-            .note(&format!("going on with the session that was left, {approved} approved (--restart begins anew)"));
+            .note(&format!("continuing the saved session, {approved} approved (pass --restart to start over)"));
         if !self.args.trigger.is_empty() {
-            self.printer.warn("--trigger has no effect on a session that has begun");
+            self.printer.warn("--trigger has no effect on a saved session");
         }
         if self.args.tier != ForgeTier::Both {
-            self.printer.warn("--tier has no effect on a session that has begun");
+            self.printer.warn("--tier has no effect on a saved session");
         }
     }
 }
@@ -144,29 +143,29 @@ impl Terminal<'_, '_> {
         }
     }
 
-    /// Asks what is to be known before the session begins; returns nothing where the question is to be asked again.
+    /// Asks a question of the setup; returns `None` to ask it again.
     fn ask(&mut self, question: &Step) -> Result<Option<Command>, Ended> {
         let printer = self.forge.printer;
         match question {
             Step::ConfirmDescription => {
-                let goes_on = ask::yes_or_no("Draft cases all the same?", false)?;
-                if goes_on { Ok(Some(Command::Proceed)) } else { Err(Ended::Silently) }
+                let proceed = ask::yes_or_no("Draft cases anyway?", false)?;
+                if proceed { Ok(Some(Command::Proceed)) } else { Err(Ended::Silently) }
             }
             Step::ConfirmChanges { changes } => {
-                printer.warn("this changed since the drafts were made, and the plan is still the one of then:");
+                printer.warn("these changed since the cases were drafted, and the plan is not updated:");
                 for change in changes {
-                    printer.talk(&format!("  {}", printable(change)));
+                    printer.print_stderr(&format!("  {}", printable(change)));
                 }
-                if ask::yes_or_no("Go on with these drafts all the same?", false)? {
+                if ask::yes_or_no("Continue with these drafts anyway?", false)? {
                     return Ok(Some(Command::Proceed));
                 }
-                printer.note("the session is kept as it is; --restart drafts anew");
+                printer.note("the session is unchanged; pass --restart to draft again");
                 Err(Ended::Silently)
             }
             Step::DeclareOverlap { tool, reason } => Ok(Some(self.ask_for_overlap(tool, reason)?)),
             Step::AddTriggers => Ok(Some(self.ask_for_trigger()?)),
             _ => {
-                let name = ask::line("Your name, which is recorded with what you approve:")?.trim().to_owned();
+                let name = ask::line("Your name, recorded with the cases you approve:")?.trim().to_owned();
                 Ok(Some(name).filter(|name| !name.is_empty()).map(|name| Command::NameApprover { name }))
             }
         }
@@ -176,13 +175,13 @@ impl Terminal<'_, '_> {
         let printer = self.forge.printer;
         let (name, shown) = (printable(self.conversation.tool()), printable(other));
         if !std::mem::replace(&mut self.asked_for_overlaps, true) {
-            printer.talk(&format!("The overlap map says nothing of {name}. It may be taken for:"));
+            printer.print_stderr(&format!("The overlap map has no entry for {name}. It may overlap with:"));
         }
-        printer.talk(&printable(&format!("  {other}: {reason}")));
+        printer.print_stderr(&printable(&format!("  {other}: {reason}")));
         let declare = ask::yes_or_no(&format!("Declare that {name} and {shown} overlap?"), true)?;
         if declare && let Some(finding) = self.conversation.lacks_disambiguation(other) {
             printer.warn(&finding.message);
-            printer.talk(&format!("  {}", printable(&finding.suggestion)));
+            printer.print_stderr(&format!("  {}", printable(&finding.suggestion)));
         }
         Ok(Command::DeclareOverlap { declare })
     }
@@ -190,8 +189,8 @@ impl Terminal<'_, '_> {
     fn ask_for_trigger(&mut self) -> Result<Command, NoAnswer> {
         if !std::mem::replace(&mut self.asked_for_triggers, true) {
             let name = printable(self.conversation.tool());
-            self.forge.printer.talk(&format!(
-                "What does a person say who means {name}? {MIN_TRIGGERS} to {MAX_TRIGGERS} phrases, an empty line ends them."
+            self.forge.printer.print_stderr(&format!(
+                "Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line."
             ));
         }
         let phrase = ask::line(&format!("Phrase {}:", self.conversation.triggers().len() + 1))?;
@@ -203,22 +202,22 @@ impl Terminal<'_, '_> {
 
     fn ask_for_plan(&self) -> Result<Command, Ended> {
         let plan = self.conversation.session().map(|session| plan_text(&session.plan)).unwrap_or_default();
-        self.forge.printer.talk(plan.trim_end());
-        if ask::yes_or_no("Proceed?", true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Left) }
+        self.forge.printer.print_stderr(plan.trim_end());
+        if ask::yes_or_no("Proceed?", true)? { Ok(Command::ApprovePlan) } else { Err(Ended::Quit) }
     }
 
-    /// Shows what is new, and asks what to do; returns nothing where only the terminal has to do something.
+    /// Shows new drafts and asks for a command; returns `None` if the command only concerns the terminal.
     async fn ask_for_decision(&mut self) -> Result<Option<Command>, Ended> {
-        match std::mem::replace(&mut self.shown, Shown::Nothing) {
-            Shown::Batch => self.show(None),
-            Shown::Drafts(ids) => self.show(Some(&ids)),
-            Shown::Nothing => {}
+        match std::mem::replace(&mut self.redraw, Redraw::Nothing) {
+            Redraw::Batch => self.show(None),
+            Redraw::Drafts(ids) => self.show(Some(&ids)),
+            Redraw::Nothing => {}
         }
         let printer = self.forge.printer;
         let typed = match parse_command(&ask::line(QUESTION)?) {
             Ok(typed) => typed,
-            Err(what) => {
-                printer.talk(&printable(&what));
+            Err(message) => {
+                printer.print_stderr(&printable(&message));
                 return Ok(None);
             }
         };
@@ -232,21 +231,21 @@ impl Terminal<'_, '_> {
             TypedCommand::Back => Some(Command::Back),
             TypedCommand::Edit(number) => self.edit(number)?,
             TypedCommand::Show => {
-                self.shown = Shown::Batch;
+                self.redraw = Redraw::Batch;
                 None
             }
             TypedCommand::Help => {
-                printer.talk(HELP);
+                printer.print_stderr(HELP);
                 None
             }
             TypedCommand::Quit => {
-                self.write_before_leaving().await?;
-                return Err(Ended::Left);
+                self.write_before_quitting().await?;
+                return Err(Ended::Quit);
             }
         })
     }
 
-    async fn write_before_leaving(&mut self) -> Result<(), Ended> {
+    async fn write_before_quitting(&mut self) -> Result<(), Ended> {
         let count = self.conversation.session().map_or(0, Session::unwritten_count);
         if count > 0 && ask::yes_or_no(&format!("Write the {} now?", counted(count, "approved case")), true)? {
             self.apply(Command::Write).await?;
@@ -254,7 +253,7 @@ impl Terminal<'_, '_> {
         Ok(())
     }
 
-    /// Applies a command and prints what came of it.
+    /// Applies a command and prints the result.
     async fn apply(&mut self, command: Command) -> Result<(), Ended> {
         let printer = self.forge.printer;
         let place = |conversation: &Conversation<'_>| conversation.session().map(Session::place);
@@ -265,67 +264,67 @@ impl Terminal<'_, '_> {
         let applied = self.conversation.apply(command, &mut spinner, &self.forge.cancel).await;
         drop(spinner);
         match applied.map_err(Failure::from)? {
-            // The drafts that were run are still to be shown.
+            // The batch with the evidence is still to be shown.
             Applied::Done if step == Step::Verify => {}
-            Applied::Done if dropped.is_empty() => self.shown = Shown::Batch,
+            Applied::Done if dropped.is_empty() => self.redraw = Redraw::Batch,
             Applied::Done => {
                 printer.note(&format!("dropped: {}", numbers_text(&dropped)));
-                self.note_open();
+                self.note_undecided();
             }
             Applied::Approved { refused } => {
                 if !refused.is_empty() {
                     let numbers = numbers_text(&refused);
                     printer.warn(&format!(
-                        "not approved, since there are errors: {numbers} (edit, draft anew or drop them)"
+                        "not approved because of errors: {numbers} (edit, regenerate or drop them)"
                     ));
                 }
-                self.note_open();
+                self.note_undecided();
             }
-            Applied::Changed { ids } => self.shown = Shown::Drafts(ids),
+            Applied::Changed { ids } => self.redraw = Redraw::Drafts(ids),
             Applied::Wrote { files } => {
                 if files.is_empty() {
-                    printer.talk("nothing to write: no case is approved that is not in its file");
+                    printer.print_stderr("nothing to write: all approved cases are in their files");
                 }
                 for file in files {
                     printer.note(&format!("{}: {} in {}", file.tier, counted(file.total, "case"), file.path));
                 }
             }
-            Applied::NotDrafted(error) => {
+            Applied::DraftingFailed(error) => {
                 printer.failure(&error.into());
                 if step == Step::Draft && !ask::yes_or_no("Try again?", true)? {
-                    return Err(Ended::Left);
+                    return Err(Ended::Quit);
                 }
             }
-            Applied::Refused(refusal) => printer.talk(&printable(&refusal_text(&refusal))),
+            Applied::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
         }
         if step == Step::Write || before != place(self.conversation) {
-            self.shown = Shown::Batch;
+            self.redraw = Redraw::Batch;
         }
         Ok(())
     }
 
-    /// Says what is still to be decided after some of it was.
-    fn note_open(&self) {
+    /// Lists the undecided cases of a partly decided batch.
+    fn note_undecided(&self) {
         let Some(batch) = self.conversation.session().and_then(Session::batch) else { return };
         let open = batch.open_numbers();
         if !open.is_empty() && open.len() < batch.entries.len() {
-            self.forge.printer.note(&format!("still open: {}", numbers_text(&open)));
+            self.forge.printer.note(&format!("still undecided: {}", numbers_text(&open)));
         }
     }
 
-    /// Lets the person edit a draft; returns nothing where it stays as it was.
+    /// Opens a draft in the editor; returns `None` if it is unchanged.
     fn edit(&self, number: usize) -> Result<Option<Command>, NoAnswer> {
         let (environment, printer) = (self.forge.environment, self.forge.printer);
         let Some(session) = self.conversation.session() else { return Ok(None) };
         let entry = match session.editable(number) {
             Ok(entry) => entry,
             Err(refusal) => {
-                printer.talk(&printable(&refusal.to_string()));
+                printer.print_stderr(&printable(&refusal.to_string()));
                 return Ok(None);
             }
         };
         let problems = |case: &serde_json::Value| -> Vec<String> {
-            let findings = self.conversation.examine(number, case).unwrap_or_default().into_iter();
+            let findings = self.conversation.check_draft(number, case).unwrap_or_default().into_iter();
             let errors = findings.filter(|finding| finding.severity == Severity::Error);
             errors.map(|finding| format!("{} {}", finding.pointer, finding.message).trim().to_owned()).collect()
         };
@@ -336,12 +335,12 @@ impl Terminal<'_, '_> {
         })
     }
 
-    /// Shows the batch, or these of its drafts.
+    /// Shows the batch, or some of its drafts.
     fn show(&self, only: Option<&[String]>) {
         if let Some(batch) = batch_view(self.conversation, only) {
             let printer = self.forge.printer;
             let settings = ConsoleSettings { palette: printer.stderr_palette, ..printer.console() };
-            printer.talk(&batch_text(&batch, settings));
+            printer.print_stderr(&batch_text(&batch, settings));
         }
     }
 }
@@ -352,8 +351,8 @@ fn numbers_text(numbers: &[usize]) -> String {
 
 fn refusal_text(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::NoOtherDraft | Refusal::WordsNotUnderstood => {
-            format!("{refusal}: edit the case (e NUMBER), or name a model with --model")
+        Refusal::NoOtherDraft | Refusal::InstructionsNotSupported => {
+            format!("{refusal}: edit the case (e NUMBER), or pass --model")
         }
         Refusal::TooFewTriggers | Refusal::KnownTrigger => format!("  {refusal}"),
         refusal => refusal.to_string(),

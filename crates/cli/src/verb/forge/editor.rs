@@ -1,4 +1,4 @@
-//! A case in the person's own editor.
+//! Edits a case in the user's editor.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,38 +11,36 @@ use crate::ask::{NoAnswer, yes_or_no};
 use crate::environment::Environment;
 use crate::printer::Printer;
 
-/// What came of an edit.
 pub(super) enum Edited {
-    /// What the person wrote, as it stands.
+    /// The edited case, which has no errors.
     Case(Value),
-    /// The draft stays as it was.
     Unchanged,
 }
 
-/// Lets a person edit a case until nothing is wrong with it, or until they give up.
+/// Opens a case in the editor until it has no errors or the user gives up.
 ///
-/// Nothing that was written is lost: the editor opens what it was left with, and who gives up is told where it is.
+/// No edits are lost: the editor reopens the same file, and giving up prints its path.
 pub(super) fn edit(
     case: Option<&Value>,
     id: &str,
     environment: &Environment,
     printer: &Printer,
-    examine: &dyn Fn(&Value) -> Vec<String>,
+    check: &dyn Fn(&Value) -> Vec<String>,
 ) -> Result<Edited, NoAnswer> {
     let before = case.map(|case| serde_json::to_string_pretty(case).unwrap_or_default() + "\n").unwrap_or_default();
-    let file = match temporary(&before, id) {
+    let file = match temporary_file(&before, id) {
         Ok(file) => file,
         Err(error) => {
-            printer.warn(&format!("cannot make a file to edit: {error}"));
+            printer.warn(&format!("cannot create a temporary file: {error}"));
             return Ok(Edited::Unchanged);
         }
     };
     loop {
-        let opened = open(&file, environment);
+        let result = open(&file, environment);
         let text = match std::fs::read(&file).map(String::from_utf8) {
             Ok(Ok(text)) => text,
             Ok(Err(_)) => {
-                printer.warn(&format!("what you wrote is not UTF-8; it is in {}", file.display()));
+                printer.warn(&format!("your text is not UTF-8; it is saved in {}", file.display()));
                 return Ok(Edited::Unchanged);
             }
             Err(error) => {
@@ -50,53 +48,53 @@ pub(super) fn edit(
                 return Ok(Edited::Unchanged);
             }
         };
-        if let Err(why) = opened {
-            printer.warn(&why);
+        if let Err(message) = result {
+            printer.warn(&message);
             if text == before {
                 std::fs::remove_file(&file).ok();
             } else {
-                printer.talk(&format!("what you wrote is in {}", file.display()));
+                printer.print_stderr(&format!("your text is saved in {}", file.display()));
             }
             return Ok(Edited::Unchanged);
         }
         if text == before || text.trim().is_empty() {
             std::fs::remove_file(&file).ok();
-            printer.note("nothing was changed");
+            printer.note("no changes");
             return Ok(Edited::Unchanged);
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         match parse(text) {
             Ok(value) => {
-                let problems = examine(&value);
+                let problems = check(&value);
                 if problems.is_empty() {
                     std::fs::remove_file(&file).ok();
                     return Ok(Edited::Case(value));
                 }
                 for problem in &problems {
-                    printer.talk(&format!("error: {problem}"));
+                    printer.print_stderr(&format!("error: {problem}"));
                 }
             }
             Err(error) => printer.findings(id, text, &[Finding::syntax(text, error)]),
         }
-        let again = yes_or_no("Edit it again?", true);
+        let again = yes_or_no("Edit again?", true);
         if !matches!(again, Ok(true)) {
-            printer.talk(&format!("the draft stays as it was; what you wrote is in {}", file.display()));
+            printer.print_stderr(&format!("the draft is unchanged; your text is saved in {}", file.display()));
             again?;
             return Ok(Edited::Unchanged);
         }
     }
 }
 
-/// Writes a text to a file of its own, which stays until it is removed.
-fn temporary(text: &str, id: &str) -> std::io::Result<PathBuf> {
-    let plain: String = id.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').take(60).collect();
-    let mut file = tempfile::Builder::new().prefix(&format!("karat-{plain}-")).suffix(".json").tempfile()?;
+/// Writes a text to a temporary file that is not deleted automatically.
+fn temporary_file(text: &str, id: &str) -> std::io::Result<PathBuf> {
+    let name: String = id.chars().filter(|letter| letter.is_ascii_alphanumeric() || *letter == '-').take(60).collect();
+    let mut file = tempfile::Builder::new().prefix(&format!("karat-{name}-")).suffix(".json").tempfile()?;
     file.write_all(text.as_bytes())?;
     let (_, path) = file.keep()?;
     Ok(path)
 }
 
-/// Opens a file in the person's editor, and waits.
+/// Opens a file in the editor and waits for it.
 fn open(file: &std::path::Path, environment: &Environment) -> Result<(), String> {
     let editor = environment.editor.as_deref().unwrap_or(if cfg!(windows) { "notepad" } else { "vi" });
     let words = shell_words::split(editor).unwrap_or_else(|_| vec![editor.to_owned()]);
@@ -104,7 +102,7 @@ fn open(file: &std::path::Path, environment: &Environment) -> Result<(), String>
     let status = Command::new(program).args(arguments).arg(file).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the editor '{program}' ended with {status}: the draft stays as it was")),
-        Err(error) => Err(format!("cannot start the editor '{program}': {error} (EDITOR or VISUAL names another)")),
+        Ok(status) => Err(format!("the editor '{program}' exited with {status}; the draft is unchanged")),
+        Err(error) => Err(format!("cannot start the editor '{program}': {error} (set EDITOR or VISUAL)")),
     }
 }

@@ -1,4 +1,4 @@
-//! `karat forge`: golden and labeled cases drafted for a tool, approved by a person.
+//! `karat forge`: drafts golden and labeled cases for a tool.
 
 mod conversation;
 mod editor;
@@ -13,11 +13,11 @@ use karat_core::port::Clock as _;
 use karat_forge::Plan;
 use karat_forge::session::Session;
 use karat_report::{counted, printable};
-use karat_tools::overlap::command_word;
+use karat_tools::overlap::shell_quote;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::forge::{
-    Conversation, ConversationRequest, DescriptionDoubt, DrafterRequest, DraftsRequest, ForgeReport, Gathered,
-    MIN_TRIGGERS, Material, ToolRequest, TraceInput, VagueDescription, gather, kept_sessions,
+    Conversation, ConversationRequest, DescriptionWarning, DrafterRequest, DraftsRequest, ForgeReport, LoadedInputs,
+    MIN_TRIGGERS, ForgeInputs, ToolRequest, TraceInput, VagueDescription, load_inputs, saved_sessions,
 };
 use karat_workflows::trace_filter::parse_time;
 use karat_workflows::{CancellationToken, Context, Error, Hint};
@@ -28,7 +28,6 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// What all of the verb works with.
 struct Forge<'f> {
     args: &'f ForgeArgs,
     context: &'f Context<'f>,
@@ -37,7 +36,7 @@ struct Forge<'f> {
     cancel: CancellationToken,
 }
 
-/// How a session goes on.
+/// How drafts are shown and approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Plan,
@@ -55,71 +54,69 @@ impl Mode {
             ForgeArgs { dry_run: true, .. } => Ok(Mode::DryRun),
             ForgeArgs { approve_all: true, .. } => Ok(Mode::ApproveAll),
             _ if environment.stdin_is_terminal && environment.stderr_is_terminal => Ok(Mode::Terminal),
-            _ => Err(Failure::invalid("a person has to approve the drafts, and there is no terminal")
-                .hint(
-                    "--plan shows the plan, --brief what is needed to draft, --dry-run the drafts with their findings",
-                )
-                .hint("scripts may give --approve-all, which writes drafts that nobody has looked at")),
+            _ => Err(Failure::invalid("approving drafts needs a terminal")
+                .hint("pass --plan, --brief or --dry-run to print the plan, the brief or the drafts")
+                .hint("in scripts, pass --approve-all to write drafts without review")),
         }
     }
 }
 
 pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if args.tool.is_none() && !args.resume {
-        return Err(Failure::invalid("which tool are cases to be drafted for?")
-            .hint("karat forge TOOL; 'karat tools' lists them")
-            .hint("karat forge --resume goes on with a session that was left"));
+        return Err(Failure::invalid("missing tool")
+            .hint("run 'karat forge TOOL'; 'karat tools' lists the tools")
+            .hint("run 'karat forge --resume' to continue a saved session"));
     }
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
     let mode = Mode::of(args, environment)?;
     let context = surface.context(&args.config, &[])?;
-    let tool = match (&args.tool, kept_sessions(&context.settings).as_slice()) {
+    let tool = match (&args.tool, saved_sessions(&context.settings).as_slice()) {
         (Some(tool), _) => tool.clone(),
         (None, []) => {
-            let error = Error::nothing_selected("there is no session to go on with");
+            let error = Error::nothing_selected("no saved session");
             return Err(error.hint(Hint::StartForge { tool: None }).into());
         }
         (None, [only]) => only.tool.clone(),
         (None, several) => {
             printer.print(&sessions_text(several))?;
             return Err(
-                Failure::nothing_selected("several sessions are kept").hint("name the tool: karat forge TOOL --resume")
+                Failure::nothing_selected("several sessions are saved").hint("name the tool: karat forge TOOL --resume")
             );
         }
     };
     let request = ToolRequest { tool, tiers: args.tier.into(), triggers: args.trigger.clone() };
-    surface.converse(async |cancel| {
-        let material = match gather(&request, mode != Mode::Plan, &context, &cancel).await? {
-            Gathered::Material(material) => material,
-            Gathered::Vague(vague) => return Err(refuse(&vague, printer)),
+    surface.run_interactive(async |cancel| {
+        let inputs = match load_inputs(&request, mode != Mode::Plan, &context, &cancel).await? {
+            LoadedInputs::Ready(inputs) => inputs,
+            LoadedInputs::Vague(vague) => return Err(reject_description(&vague, printer)),
         };
-        if let Some(doubt) = &material.doubt {
-            warn_of_doubt(doubt, printer);
+        if let Some(description_warning) = &inputs.description_warning {
+            show_description_warning(description_warning, printer);
         }
         let forge = Forge { args, context: &context, environment, printer, cancel };
         match mode {
-            Mode::Plan => forge.show_plan(&material),
-            Mode::Brief => forge.show_brief(&material),
-            Mode::DryRun => Box::pin(forge.dry_run(*material)).await,
-            Mode::ApproveAll => Box::pin(forge.approve_all(*material)).await,
-            Mode::Terminal => Box::pin(forge.converse(*material)).await,
+            Mode::Plan => forge.show_plan(&inputs),
+            Mode::Brief => forge.show_brief(&inputs),
+            Mode::DryRun => Box::pin(forge.dry_run(*inputs)).await,
+            Mode::ApproveAll => Box::pin(forge.approve_all(*inputs)).await,
+            Mode::Terminal => Box::pin(forge.run_terminal(*inputs)).await,
         }
     })
 }
 
 impl Forge<'_> {
-    fn show_plan(&self, material: &Material) -> Result<ExitStatus, Failure> {
-        let plan = material.plan();
+    fn show_plan(&self, inputs: &ForgeInputs) -> Result<ExitStatus, Failure> {
+        let plan = inputs.plan();
         let text = plan_text(&plan);
         self.print(&ForgeReport::of_plan(plan), &text)?;
         Ok(ExitStatus::Success)
     }
 
-    fn show_brief(&self, material: &Material) -> Result<ExitStatus, Failure> {
-        let document = material.brief_document();
-        let tool = &material.brief.tool.name;
-        if material.has_too_few_triggers() {
-            let phrases = counted(material.brief.triggers.len(), "trigger phrase");
+    fn show_brief(&self, inputs: &ForgeInputs) -> Result<ExitStatus, Failure> {
+        let document = inputs.brief_document();
+        let tool = &inputs.brief.tool.name;
+        if inputs.has_too_few_triggers() {
+            let phrases = counted(inputs.brief.triggers.len(), "trigger phrase");
             self.printer.warn(&format!(
                 "{tool}: {phrases}, but golden cases need {MIN_TRIGGERS} to 5; pass --trigger 'PHRASE' for each, or add \
                  'triggerPhrases' to the registry"
@@ -128,7 +125,7 @@ impl Forge<'_> {
         match self.args.format {
             OutputFormat::Json => self.printer.print_json(&document)?,
             OutputFormat::Human => {
-                let tool = command_word(tool);
+                let tool = shell_quote(tool);
                 let hand_in = format!(
                     "\n## Hand in the drafts\n\n\
                      1. karat forge {tool} --drafts FILE --dry-run --format json: findings by case, exit code 1 while a \
@@ -143,7 +140,7 @@ impl Forge<'_> {
 
     async fn open(
         &self,
-        material: Material,
+        inputs: ForgeInputs,
         mode: karat_workflows::forge::Mode,
         approver: Option<String>,
     ) -> Result<Conversation<'_>, Failure> {
@@ -154,7 +151,7 @@ impl Forge<'_> {
             accept_description: self.args.yes,
             approver,
         };
-        Ok(Conversation::open(request, material, self.context, &self.cancel).await?)
+        Ok(Conversation::open(request, inputs, self.context, &self.cancel).await?)
     }
 
     fn drafts_request(&self) -> Result<DraftsRequest, Failure> {
@@ -192,7 +189,7 @@ impl Forge<'_> {
         }))
     }
 
-    /// Prints the report for programs, or this text for people.
+    /// Prints the report as JSON, or the text.
     fn print(&self, report: &ForgeReport, text: &str) -> Result<(), Failure> {
         match self.args.format {
             OutputFormat::Json => self.printer.print_json(report),
@@ -202,9 +199,9 @@ impl Forge<'_> {
 }
 
 fn sessions_text(sessions: &[Session]) -> String {
-    let mut out = String::from("Several sessions are kept:\n");
+    let mut out = String::from("Several sessions are saved:\n");
     for session in sessions {
-        let (number, of) = session.place();
+        let (number, of) = session.position();
         let tier = session.batch().map_or("all decided", |batch| batch.tier.name());
         let place = if session.batch().is_some() { format!(", batch {number} of {of}") } else { String::new() };
         let line = format!("  {}: {tier}{place}, {} approved", session.tool, session.approved_count());
@@ -214,35 +211,34 @@ fn sessions_text(sessions: &[Session]) -> String {
     out
 }
 
-fn warn_of_doubt(doubt: &DescriptionDoubt, printer: &Printer) {
-    let DescriptionDoubt { tool, finding, corrected } = doubt;
+fn show_description_warning(description_warning: &DescriptionWarning, printer: &Printer) {
+    let DescriptionWarning { tool, finding, corrected } = description_warning;
     printer.warn(&format!("{tool}: {} ({})", finding.message, finding.rule.name()));
-    printer.talk(&printable(&format!("  a description to start from: {corrected}")));
+    printer.print_stderr(&printable(&format!("  suggested description: {corrected}")));
 }
 
-fn refuse(vague: &VagueDescription, printer: &Printer) -> Failure {
+fn reject_description(vague: &VagueDescription, printer: &Printer) -> Failure {
     let VagueDescription { tool, place, findings, corrected } = vague;
     let place = place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
     printer.failure(&Failure::invalid(format!(
         "{tool}{place}: The tool description is too vague for reliable eval generation. Fix the description first."
     )));
     for finding in findings {
-        printer.talk(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));
-        printer.talk(&format!("    {}", printable(&finding.suggestion)));
+        printer.print_stderr(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));
+        printer.print_stderr(&format!("    {}", printable(&finding.suggestion)));
     }
-    printer.talk(&printable(&format!("  a description to start from: {corrected}")));
+    printer.print_stderr(&printable(&format!("  suggested description: {corrected}")));
     let rules: Vec<String> = findings.iter().map(|finding| format!("\"{}\"", finding.rule.name())).collect();
     let silence = format!("{{\"silence\": {{\"{tool}\": [{}]}}}}", rules.join(", "));
-    printer.talk(&printable(&format!("  to draft all the same, put this into karat.json: {silence}")));
+    printer.print_stderr(&printable(&format!("  to draft anyway, add this to karat.json: {silence}")));
     Failure::reported(ExitStatus::Invalid)
 }
 
-/// Returns the plan as a person reads it.
 fn plan_text(plan: &Plan) -> String {
     printable_lines(&plan.to_string())
 }
 
-/// Makes lines safe to print: they hold names and texts of others.
+/// Escapes control characters line by line; names and texts come from the project.
 fn printable_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| printable(line).into_owned()).collect();
     lines.join("\n") + "\n"

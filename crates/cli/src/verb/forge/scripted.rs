@@ -1,4 +1,4 @@
-//! `--dry-run` and `--approve-all`: nobody is asked.
+//! `--dry-run` and `--approve-all`: no prompts.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use karat_core::exit::ExitStatus;
 use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, printable};
 use karat_workflows::Hint;
-use karat_workflows::forge::{Conversation, Material, Mode, Step};
+use karat_workflows::forge::{Conversation, ForgeInputs, Mode, Step};
 
 use super::spinner::Spinner;
 use super::summary::{open_text, summary_text, usage_text};
@@ -17,8 +17,8 @@ use crate::hint::hint_text;
 
 impl Forge<'_> {
     /// Drafts all cases and prints them.
-    pub(super) async fn dry_run(&self, material: Material) -> Result<ExitStatus, Failure> {
-        let mut conversation = self.open(material, Mode::DryRun, None).await?;
+    pub(super) async fn dry_run(&self, inputs: ForgeInputs) -> Result<ExitStatus, Failure> {
+        let mut conversation = self.open(inputs, Mode::DryRun, None).await?;
         let console = self.printer.console();
         let mut text = String::new();
         let mut observe = |conversation: &Conversation<'_>, step: &Step| match step {
@@ -35,7 +35,7 @@ impl Forge<'_> {
         conversation.run_unattended(&mut observe, &mut Spinner::new(self), &self.cancel).await?;
         let summary = conversation.finish()?;
         for finding in &summary.report.lacking {
-            let _ = writeln!(text, "all together: {}", printable(&finding.message));
+            let _ = writeln!(text, "all cases: {}", printable(&finding.message));
         }
         text.push_str(&open_text(&summary.report));
         self.print(&summary.report, &text)?;
@@ -43,18 +43,18 @@ impl Forge<'_> {
     }
 
     /// Writes all drafts that can be approved, and lists the others.
-    pub(super) async fn approve_all(&self, material: Material) -> Result<ExitStatus, Failure> {
-        // The file says that no person reviewed the cases.
+    pub(super) async fn approve_all(&self, inputs: ForgeInputs) -> Result<ExitStatus, Failure> {
+        // Recorded in the eval file, so that unreviewed cases can be found.
         let approver = format!("{} (--approve-all)", self.args.approver.name(self.environment)?);
         let mode = Mode::Unattended { resume: self.args.resume, restart: self.args.restart };
-        let mut conversation = self.open(material, mode, Some(approver)).await?;
+        let mut conversation = self.open(inputs, mode, Some(approver)).await?;
         let mut spinner = Spinner::new(self);
         let result = conversation.run_unattended(&mut |_, _| {}, &mut spinner, &self.cancel).await;
         drop(spinner);
         if let Err(error) = result {
             let failure = Failure::from(error);
             if failure.status == ExitStatus::Interrupted {
-                self.printer.talk(&printable(&resume_text(&conversation)));
+                self.printer.print_stderr(&printable(&resume_text(&conversation)));
             }
             return Err(failure);
         }
@@ -74,17 +74,17 @@ impl Forge<'_> {
             self.printer.warn(&format!("{cases} with warnings: {}", rules.join(", ")));
         }
         for finding in &summary.report.lacking {
-            self.printer.warn(&format!("all cases together: {}", finding.message));
+            self.printer.warn(&format!("all cases: {}", finding.message));
         }
-        let overlap_map = self.context.settings.shown(&self.context.settings.overlap_map.path);
+        let overlap_map = self.context.settings.display_path(&self.context.settings.overlap_map.path);
         self.print(&summary.report, &summary_text(&summary, &overlap_map, is_scripted))?;
         Ok(if is_scripted && !summary.refused.is_empty() { ExitStatus::Failed } else { ExitStatus::Success })
     }
 }
 
-/// Says where the session is kept, and how to resume it.
+/// Returns where the session is saved and how to resume it.
 pub(super) fn resume_text(conversation: &Conversation<'_>) -> String {
     let tool = conversation.tool().to_owned();
     let file = conversation.session_path().unwrap_or_default().to_owned();
-    hint_text(Hint::ResumeKeptForge { tool, file })
+    hint_text(Hint::ResumeSavedForge { tool, file })
 }

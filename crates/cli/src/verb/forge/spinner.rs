@@ -1,4 +1,4 @@
-//! Shows a spinner on a terminal while a model or an agent is working.
+//! Shows a spinner while a model or an agent is working.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl<'f> Spinner<'f> {
     fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
-            self.printer.show_above(None);
+            self.printer.set_progress_bar(None);
         }
     }
 }
@@ -36,8 +36,8 @@ impl EventSink<Event> for Spinner<'_> {
         self.clear();
         if self.is_shown {
             let message = match event {
-                Event::Drafting { model } => format!("{model} drafts"),
-                Event::Verifying { agent, drafts } => format!("{agent} answers {drafts} drafts"),
+                Event::Drafting { model } => format!("drafting with {model}"),
+                Event::Verifying { agent, drafts } => format!("running {drafts} drafts against {agent}"),
             };
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style =
@@ -45,7 +45,7 @@ impl EventSink<Event> for Spinner<'_> {
             bar.set_style(style);
             bar.set_message(message);
             bar.enable_steady_tick(Duration::from_millis(200));
-            self.printer.show_above(Some(bar.clone()));
+            self.printer.set_progress_bar(Some(bar.clone()));
             self.bar = Some(bar);
         }
         ControlFlow::Continue(())

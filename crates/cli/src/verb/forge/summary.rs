@@ -1,4 +1,4 @@
-//! What came of a session, for a person.
+//! Text summary of a session.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use karat_core::trace::Usage;
 use karat_report::{counted, dollars, printable};
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
-/// Lists what was written and what was left out, with the reasons where no person decided.
+/// Lists written cases and left out drafts; with reasons if no person decided.
 pub(super) fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> String {
     let report = &summary.report;
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub(super) fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bo
         let _ = writeln!(out, "  {}: {}", printable(&refused.id), printable(&refused.reasons.join("; ")));
     }
     if summary.is_complete {
-        let _ = writeln!(out, "nothing to draft: {} has all the cases that it should have", printable(&report.tool));
+        let _ = writeln!(out, "nothing to draft: {} has all planned cases", printable(&report.tool));
     }
     out.push_str(&open_text(report));
     out
@@ -37,8 +37,8 @@ fn written_text(file: &WrittenFile) -> String {
     let cases = counted(file.added.len(), &format!("{} case", file.tier.name()));
     match (file.is_new, file.added.is_empty()) {
         (true, _) => format!("wrote {path}: {cases}"),
-        (false, true) => format!("{path} has all of them already: {} in all", file.total),
-        (false, false) => format!("added {cases} to {path}: {} in all", file.total),
+        (false, true) => format!("{path} already has all cases: {} in total", file.total),
+        (false, false) => format!("added {cases} to {path}: {} in total", file.total),
     }
 }
 
@@ -55,21 +55,21 @@ pub(super) fn open_text(report: &ForgeReport) -> String {
         .into_iter()
         .map(|((tier, difficulty), count)| format!("{count} {}", difficulty.map_or(tier.name(), Difficulty::name)));
     let ways = [
-        ("--brief", "prints what a coding agent needs to draft them"),
-        ("--drafts FILE", "takes drafts of a coding agent, of a model, or yours"),
-        ("--model KIND:MODEL", "lets a model draft them"),
-        ("--drafter traces", "takes real messages of stored traces"),
+        ("--brief", "print a brief for a coding agent"),
+        ("--drafts FILE", "read drafts from a file"),
+        ("--model KIND:MODEL", "draft with a model"),
+        ("--drafter traces", "use messages of stored traces"),
     ];
     let mut text = format!("still open: {}\n", kinds.collect::<Vec<_>>().join(", "));
-    for (flag, what) in ways {
-        let _ = writeln!(text, "  {flag:<18}  {what}");
+    for (flag, effect) in ways {
+        let _ = writeln!(text, "  {flag:<18}  {effect}");
     }
     text
 }
 
-/// Says what drafting used up.
+/// Returns the tokens and cost of drafting.
 pub(super) fn usage_text(usage: &Usage) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
     let cost = usage.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
-    format!("the model read {} and wrote {} tokens{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
+    format!("tokens used: {} input, {} output{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))
 }

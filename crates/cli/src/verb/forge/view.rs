@@ -1,4 +1,4 @@
-//! A session's batch as the terminal shows it.
+//! Converts a batch of a session for display.
 
 use karat_core::case::Difficulty;
 use karat_core::lint::Severity;
@@ -7,7 +7,7 @@ use karat_forge::{Draft, Evidence};
 use karat_report::forge::{BatchView, DraftState, DraftView, FindingView, Level};
 use karat_workflows::forge::Conversation;
 
-/// Returns the current batch, or these of its cases, to be shown.
+/// Returns the view of the current batch, or of some of its cases.
 pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[String]>) -> Option<BatchView<'v>> {
     let (session, evidences) = (conversation.session()?, conversation.evidences());
     let batch = session.batch()?;
@@ -15,7 +15,7 @@ pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[
     let is_shown = |id: &str| only.is_none_or(|ids| ids.iter().any(|other| other == id));
     let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
     let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidences.get(&entry.slot.id))).collect();
-    Some(BatchView { title, place: session.place(), approved: Some(session.unwritten_count()), drafts })
+    Some(BatchView { title, position: session.position(), approved: Some(session.unwritten_count()), drafts })
 }
 
 fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {
@@ -44,8 +44,8 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
 
 fn evidence_views<'v>(evidence: &Evidence) -> Vec<FindingView<'v>> {
     let (level, verdict) = match evidence {
-        Evidence::Passed => (Level::Good, "the agent passes it"),
-        Evidence::Failed { .. } => (Level::Warning, "the agent fails it"),
+        Evidence::Passed => (Level::Good, "the agent passes"),
+        Evidence::Failed { .. } => (Level::Warning, "the agent fails"),
         Evidence::Errored { .. } => (Level::Warning, "no verdict"),
         Evidence::ProvesNothing { .. } => (Level::Warning, "proves nothing"),
     };

@@ -1,4 +1,4 @@
-//! `karat overlap add` and `remove`.
+//! `karat overlap add` and `karat overlap remove`.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub(super) fn remove(args: OverlapRemoveArgs, surface: &Surface<'_>) -> Result<E
 fn text(edited: &Edited, unchanged: &str) -> String {
     let path = printable(&edited.path);
     let mut out = match (edited.converted, edited.changes.is_empty()) {
-        (true, _) => format!("{path}, rewritten in the shape that karat edits\n"),
+        (true, _) => format!("{path}, converted to the format that karat edits\n"),
         (false, true) => format!("{path}: nothing to change, {unchanged}\n"),
         (false, false) => format!("{path}\n"),
     };
@@ -48,6 +48,6 @@ fn change_text(change: &OverlapChange) -> String {
         OverlapChange::ClusterAdded { tool, members } => format!("+ {tool} in the cluster {}", members.join(" + ")),
         OverlapChange::ClusterRemoved { tool, members } => format!("- {tool} in the cluster {}", members.join(" + ")),
         OverlapChange::ReasonSet { tool, reason } => format!("+ reason of {tool}: {reason}"),
-        OverlapChange::EntryRemoved { tool } => format!("- the entry of {tool}, in which nothing was left"),
+        OverlapChange::EntryRemoved { tool } => format!("- empty entry of {tool}"),
     }
 }

@@ -4,7 +4,7 @@ use karat_core::exit::ExitStatus;
 use karat_report::counted;
 use karat_workflows::overlaps::{OverlapList, list};
 
-use super::{clipped, joined, labelled};
+use super::{join_names, push_labelled, shorten_name};
 use crate::args::{OutputFormat, OverlapListArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -19,13 +19,11 @@ pub(super) fn run(args: &OverlapListArgs, surface: &Surface<'_>) -> Result<ExitS
         OutputFormat::Human => printer.print(&text(&list, printer))?,
     }
     if list.path.is_none() {
-        let path = context.settings.shown(&context.settings.overlap_map.path);
-        printer.note(&format!("there is no {path}; 'karat overlap suggest' proposes overlaps"));
+        let path = context.settings.display_path(&context.settings.overlap_map.path);
+        printer.note(&format!("{path} does not exist; run 'karat overlap suggest' for suggestions"));
     }
-    match list.issues {
-        0 => {}
-        1 => printer.note("1 thing is likely wrong in the map; 'karat check' shows it"),
-        more => printer.note(&format!("{more} things are likely wrong in the map; 'karat check' shows them")),
+    if list.issues > 0 {
+        printer.note(&format!("{} in the map; run 'karat check' for details", counted(list.issues, "finding")));
     }
     Ok(ExitStatus::Success)
 }
@@ -33,16 +31,16 @@ pub(super) fn run(args: &OverlapListArgs, surface: &Surface<'_>) -> Result<ExitS
 fn text(list: &OverlapList, printer: &Printer) -> String {
     let mut out = String::new();
     for tool in &list.tools {
-        out.push_str(&printer.stdout_palette.bold(clipped(&tool.tool, printer)));
+        out.push_str(&printer.stdout_palette.bold(shorten_name(&tool.tool, printer)));
         out.push('\n');
         if !tool.overlaps.is_empty() {
-            labelled("  overlaps  ", &joined(&tool.overlaps, ", ", printer), printer.columns, &mut out);
+            push_labelled("  overlaps  ", &join_names(&tool.overlaps, ", ", printer), printer.columns, &mut out);
         }
         for cluster in &tool.clusters {
-            labelled("  cluster   ", &joined(cluster, " + ", printer), printer.columns, &mut out);
+            push_labelled("  cluster   ", &join_names(cluster, " + ", printer), printer.columns, &mut out);
         }
         if let Some(reason) = &tool.reason {
-            labelled("  reason    ", reason, printer.columns, &mut out);
+            push_labelled("  reason    ", reason, printer.columns, &mut out);
         }
     }
     let counts =

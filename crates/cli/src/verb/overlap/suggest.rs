@@ -4,36 +4,36 @@ use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
 use karat_report::{counted, printable};
-use karat_tools::overlap::{Suggestion, command_word};
+use karat_tools::overlap::{Suggestion, shell_quote};
 use karat_workflows::overlaps::{Suggested, suggest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{clipped, labelled};
+use super::{push_labelled, shorten_name};
 use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many a person is shown by default.
+/// Suggestions in text output by default.
 const DEFAULT_LIMIT: usize = 20;
-/// How many shared words a person is shown.
+/// Shared words of a suggestion in text output.
 const MAX_WORDS: usize = 8;
 
-/// What is proposed, the most urgent first: what was confused most often, then what is most alike.
+/// Suggestions: the most often confused pairs first, then the most similar ones.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat overlap suggestions")]
 pub(crate) struct SuggestionReport {
-    /// How alike two tools must be to be proposed for their words alone.
+    /// Minimum similarity of a suggested pair, unless it was confused or names each other.
     at_least: f64,
-    /// Whether earlier results were there, from which confusion is measured.
+    /// Whether there are results in which confusion was measured.
     measured: bool,
-    /// How many there are, shown or not.
+    /// Number of suggestions, including those that are not listed.
     total: usize,
-    /// How many more there would be if they were not declared already.
+    /// Number of pairs that are not suggested because they are declared already.
     declared: usize,
-    /// Tools of which no description is known: only their names were compared.
+    /// Tools without a description, compared by name only.
     without_description: Vec<String>,
     suggestions: Vec<ReportedSuggestion>,
 }
@@ -44,13 +44,13 @@ struct ReportedSuggestion {
     tools: (String, String),
     /// From 0 to 1: the cosine of the weights of the words in their names and descriptions.
     score: f64,
-    /// The words that make them alike, the weightiest first.
+    /// Words that both tools share, highest weight first.
     shared_words: Vec<String>,
-    /// Those of the two whose description names the other.
+    /// Tools of the pair whose description names the other.
     named_by: Vec<String>,
-    /// Which was called where the other was expected, and how often.
+    /// How often one tool was called where the other was expected.
     confused: Vec<Confused>,
-    /// What declares it.
+    /// Command that declares the overlap.
     command: String,
 }
 
@@ -64,7 +64,7 @@ struct Confused {
 
 pub(super) fn run(args: &OverlapSuggestArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if !(args.at_least > 0.0 && args.at_least <= 1.0) {
-        return Err(Failure::invalid("--at-least must be more than 0 and at most 1"));
+        return Err(Failure::invalid("--at-least must be greater than 0 and at most 1"));
     }
     let config = ConfigArgs { output_dir: args.output_dir.clone(), ..args.source.config_args() };
     let context = surface.context(&config, &[])?;
@@ -81,13 +81,13 @@ pub(super) fn run(args: &OverlapSuggestArgs, surface: &Surface<'_>) -> Result<Ex
         OutputFormat::Human => printer.print(&report.text(printer))?,
     }
     if has_gaps {
-        printer.warn("not all of the tool registry could be read, so there may be more");
+        printer.warn("part of the tool registry cannot be read, so suggestions may be missing");
     }
     if let [first, rest @ ..] = report.without_description.as_slice() {
         let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        printer.note(&format!("no description is known of '{first}'{more}: only names were compared"));
+        printer.note(&format!("no description of '{first}'{more}: compared by name only"));
     }
-    // What is missing may be just what is confused.
+    // The missing tools may be the confused ones.
     Ok(if is_broken { ExitStatus::Errored } else { ExitStatus::Success })
 }
 
@@ -114,8 +114,7 @@ impl SuggestionReport {
             let _ = write!(out, ", {} shown (--limit {} shows all)", self.suggestions.len(), self.total);
         }
         if self.declared > 0 {
-            let are = if self.declared == 1 { "is" } else { "are" };
-            let _ = write!(out, "; {} {are} declared already", counted(self.declared, "pair"));
+            let _ = write!(out, "; {} already declared", counted(self.declared, "pair"));
         }
         out.push('\n');
         out
@@ -132,7 +131,7 @@ impl ReportedSuggestion {
             .map(|(expected, called, count)| Confused { expected: expected.clone(), called: called.clone(), count });
         Self {
             confused: confused.collect(),
-            command: format!("karat overlap add {} {}", command_word(&first), command_word(&second)),
+            command: format!("karat overlap add {} {}", shell_quote(&first), shell_quote(&second)),
             tools: (first, second),
             score,
             shared_words,
@@ -141,18 +140,18 @@ impl ReportedSuggestion {
     }
 
     fn write(&self, printer: &Printer, out: &mut String) {
-        let name = |name: &str| clipped(name, printer);
+        let name = |name: &str| shorten_name(name, printer);
         let (first, second) = (name(&self.tools.0), name(&self.tools.1));
         let title = format!("{first} {} {second}", printer.symbols.dash);
-        let _ = writeln!(out, "{}  {:.2} alike", printer.stdout_palette.bold(title), self.score);
+        let _ = writeln!(out, "{}  {:.2} similar", printer.stdout_palette.bold(title), self.score);
         for Confused { expected, called, count } in &self.confused {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             let text = format!("{} was called {times} where {} was expected", name(called), name(expected));
-            labelled("  confused  ", &text, printer.columns, out);
+            push_labelled("  confused  ", &text, printer.columns, out);
         }
         for by in &self.named_by {
             let other = if *by == self.tools.0 { &self.tools.1 } else { &self.tools.0 };
-            labelled(
+            push_labelled(
                 "  named     ",
                 &format!("the description of {} names {}", name(by), name(other)),
                 printer.columns,
@@ -164,9 +163,9 @@ impl ReportedSuggestion {
             if self.shared_words.len() > MAX_WORDS {
                 let _ = write!(words, ", {}", printer.symbols.ellipsis);
             }
-            labelled("  words     ", &words, printer.columns, out);
+            push_labelled("  words     ", &words, printer.columns, out);
         }
-        // Whole, so that it can be copied.
+        // Not wrapped, so that it can be copied.
         let _ = writeln!(out, "  {}\n", printable(&self.command));
     }
 }

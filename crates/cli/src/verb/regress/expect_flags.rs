@@ -1,4 +1,4 @@
-//! The flags that say what must be true of the answer, as keys of `expect`.
+//! Flags of the expectation, as keys of `expect`.
 
 use karat_json::parse;
 use serde_json::{Map, Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 use crate::args::ExpectArgs;
 use crate::failure::Failure;
 
-pub(super) fn expect_of(args: &ExpectArgs) -> Result<Map<String, Value>, Failure> {
+pub(super) fn expect_from_flags(args: &ExpectArgs) -> Result<Map<String, Value>, Failure> {
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
-    let sets: Vec<Vec<&str>> = args.tools_acceptable.iter().map(|set| tools(set)).collect();
+    let sets: Vec<Vec<&str>> = args.tools_acceptable.iter().map(|set| split_tools(set)).collect();
     let keys = [
-        ("toolsCalled", args.tools_called.as_deref().map(|all| json!(tools(all)))),
+        ("toolsCalled", args.tools_called.as_deref().map(|all| json!(split_tools(all)))),
         ("toolsAcceptable", (!sets.is_empty()).then(|| json!(sets))),
-        ("toolsNotCalled", args.tools_not_called.as_deref().map(|all| json!(tools(all)))),
+        ("toolsNotCalled", args.tools_not_called.as_deref().map(|all| json!(split_tools(all)))),
         ("responseContains", list(&args.response_contains)),
         ("responseNotContains", list(&args.response_not_contains)),
         ("responseMatches", list(&args.response_matches)),
@@ -22,14 +22,14 @@ pub(super) fn expect_of(args: &ExpectArgs) -> Result<Map<String, Value>, Failure
     let mut expect: Map<String, Value> =
         keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
     if let Some(text) = &args.expect {
-        for (key, value) in json_object("expect", text)? {
+        for (key, value) in parse_json_object("expect", text)? {
             expect.entry(key).or_insert(value);
         }
     }
     Ok(expect)
 }
 
-pub(super) fn json_object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
+pub(super) fn parse_json_object(flag: &str, text: &str) -> Result<Map<String, Value>, Failure> {
     match parse(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(Failure::invalid(format!("--{flag} must be a JSON object"))),
@@ -37,6 +37,6 @@ pub(super) fn json_object(flag: &str, text: &str) -> Result<Map<String, Value>, 
     }
 }
 
-fn tools(text: &str) -> Vec<&str> {
+fn split_tools(text: &str) -> Vec<&str> {
     text.split(',').map(str::trim).filter(|tool| !tool.is_empty()).collect()
 }

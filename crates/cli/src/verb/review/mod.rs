@@ -1,4 +1,4 @@
-//! `karat review`: traces one after the other, rated by a person at the terminal.
+//! `karat review`: rates traces one by one in the terminal.
 
 mod screen;
 mod terminal;
@@ -18,8 +18,8 @@ use crate::surface::Surface;
 pub(crate) fn run(args: &ReviewArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
     if !environment.stdin_is_terminal || !environment.stderr_is_terminal {
-        return Err(Failure::invalid("a review needs a terminal")
-            .hint("'karat feedback add TRACE RATING' rates one trace, 'karat feedback import FILE' many"));
+        return Err(Failure::invalid("karat review needs a terminal")
+            .hint("run 'karat feedback add TRACE RATING' or 'karat feedback import FILE' instead"));
     }
     let author = args.author.name(environment)?;
     let context = surface.store_context(&args.store)?;
@@ -30,34 +30,34 @@ pub(crate) fn run(args: &ReviewArgs, surface: &Surface<'_>) -> Result<ExitStatus
         limit: args.limit,
         show_verdicts: args.show_verdicts,
     };
-    surface.converse(async |cancel| {
-        let starting = Box::pin(cancel.run_until_cancelled(ReviewSession::start(request, &context))).await;
-        let mut screen = ReviewScreen::new(starting.unwrap_or_else(|| Err(Error::cancelled()))?, printer);
-        let ended = show(&mut screen, &cancel, printer).await;
+    surface.run_interactive(async |cancel| {
+        let session = Box::pin(cancel.run_until_cancelled(ReviewSession::start(request, &context))).await;
+        let mut screen = ReviewScreen::new(session.unwrap_or_else(|| Err(Error::cancelled()))?, printer);
+        let result = show(&mut screen, &cancel, printer).await;
         let review = screen.close().await;
-        // The terminal is as it was before, so the summary stays on it.
+        // The terminal is restored, so the summary stays visible.
         let summary = printer.print(&(review_summary(&review.queue).join("\n") + "\n"));
-        match ended? {
-            // Where the terminal is gone, nobody reads the summary.
+        match result? {
+            // The terminal may be gone, so errors of printing the summary are ignored.
             Next::Interrupt => Ok(ExitStatus::Interrupted),
             _ => summary.map(|()| ExitStatus::Success),
         }
     })
 }
 
-/// Shows the review until the person leaves.
+/// Shows the review until the user quits.
 async fn show(screen: &mut ReviewScreen<'_>, cancel: &CancellationToken, printer: &Printer) -> Result<Next, Failure> {
     let terminal = RawTerminal::enter(printer)?;
-    screen.lay_out().await?;
+    screen.layout().await?;
     loop {
         terminal.draw(&screen.rows(), screen.cursor());
         let next = match terminal.input(cancel) {
-            Input::Key(key) => screen.press(key).await?,
+            Input::Key(key) => screen.handle_key(key).await?,
             Input::Pasted(text) => screen.paste(&text),
-            Input::Resized => screen.lay_out().await.map(|()| Next::Stay)?,
+            Input::Resized => screen.layout().await.map(|()| Next::Continue)?,
             Input::Interrupted => Next::Interrupt,
         };
-        if next != Next::Stay {
+        if next != Next::Continue {
             return Ok(next);
         }
     }

@@ -1,4 +1,4 @@
-//! One trace on the screen, and what each key does with it.
+//! Shows one trace and handles keys.
 
 use crossterm::event::KeyCode;
 use karat_core::rating::Rating;
@@ -12,24 +12,23 @@ use super::terminal::dimensions;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// The longest note that can be typed, in characters.
+/// Maximum length of a note, in characters.
 const MAX_NOTE_LENGTH: usize = 2000;
 
-/// What follows a key.
+/// What to do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    Stay,
+    Continue,
     Quit,
     Interrupt,
 }
 
-/// What the keys are for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Mode {
-    Look,
-    /// The first line of the help that is shown.
+    View,
+    /// The first visible line of the help.
     Help(usize),
-    /// A note is typed, so far this.
+    /// The note typed so far.
     Note(String),
 }
 
@@ -40,10 +39,10 @@ pub(super) struct ReviewScreen<'c> {
     mode: Mode,
     length: Length,
     trace: Option<ReviewedTrace>,
-    /// The trace, laid out.
+    /// The lines of the trace.
     lines: Vec<String>,
     top: usize,
-    /// What the last key did, until the next one.
+    /// What the last key did.
     message: String,
 }
 
@@ -53,7 +52,7 @@ impl<'c> ReviewScreen<'c> {
             session,
             console: ConsoleSettings { palette: printer.stderr_palette, ..printer.console() },
             rows: 0,
-            mode: Mode::Look,
+            mode: Mode::View,
             length: Length::Short,
             trace: None,
             lines: Vec::new(),
@@ -66,8 +65,8 @@ impl<'c> ReviewScreen<'c> {
         self.session.close().await
     }
 
-    /// Lays the current trace out for the terminal as it is now.
-    pub(super) async fn lay_out(&mut self) -> Result<(), Failure> {
+    /// Formats the current trace for the current size of the terminal.
+    pub(super) async fn layout(&mut self) -> Result<(), Failure> {
         (self.console.columns, self.rows) = dimensions();
         let current = match self.session.review().next() {
             Step::Rate { trace_id, .. } => Some(trace_id),
@@ -96,7 +95,7 @@ impl<'c> ReviewScreen<'c> {
         Ok(())
     }
 
-    /// Draws the screen.
+    /// Returns the rows of the screen.
     pub(super) fn rows(&self) -> Vec<String> {
         let page = match (&self.mode, &self.trace) {
             (Mode::Help(top), _) => ReviewPage::Help { top: *top },
@@ -105,7 +104,7 @@ impl<'c> ReviewScreen<'c> {
         };
         let line = match (&self.mode, self.note()) {
             (Mode::Note(note), _) => ReviewLine::Typing(note),
-            // News come before a note that the person knows.
+            // A message takes precedence over the saved note.
             _ if !self.message.is_empty() => ReviewLine::Message(&self.message),
             (_, Some(note)) => ReviewLine::Note(note),
             (_, None) => ReviewLine::Nothing,
@@ -114,7 +113,7 @@ impl<'c> ReviewScreen<'c> {
         review_screen(&ReviewView { queue, author, page, line }, self.console, self.rows)
     }
 
-    /// Returns where a note is typed, as column and row.
+    /// Returns the column and row of the cursor while a note is typed.
     pub(super) fn cursor(&self) -> Option<(u16, u16)> {
         if !matches!(self.mode, Mode::Note(_)) {
             return None;
@@ -132,25 +131,25 @@ impl<'c> ReviewScreen<'c> {
         }
     }
 
-    pub(super) async fn press(&mut self, key: KeyCode) -> Result<Next, Failure> {
+    pub(super) async fn handle_key(&mut self, key: KeyCode) -> Result<Next, Failure> {
         self.message.clear();
         match self.mode {
             Mode::Note(_) => self.type_note(key).await?,
             Mode::Help(_) => {
                 if !self.scroll(key) {
-                    self.mode = Mode::Look;
+                    self.mode = Mode::View;
                 }
             }
-            Mode::Look => return self.act(key).await,
+            Mode::View => return self.handle_command(key).await,
         }
-        Ok(Next::Stay)
+        Ok(Next::Continue)
     }
 
-    async fn act(&mut self, key: KeyCode) -> Result<Next, Failure> {
+    async fn handle_command(&mut self, key: KeyCode) -> Result<Next, Failure> {
         if self.scroll(key) {
-            return Ok(Next::Stay);
+            return Ok(Next::Continue);
         }
-        let KeyCode::Char(letter) = key else { return Ok(Next::Stay) };
+        let KeyCode::Char(letter) = key else { return Ok(Next::Continue) };
         match letter.to_ascii_lowercase() {
             'q' => return Ok(Next::Quit),
             '?' | 'h' => self.mode = Mode::Help(0),
@@ -164,35 +163,35 @@ impl<'c> ReviewScreen<'c> {
             't' => self.mode = Mode::Note(self.note().unwrap_or_default().to_owned()),
             'f' => {
                 self.length = if self.length == Length::Full { Length::Short } else { Length::Full };
-                self.lay_out().await?;
+                self.layout().await?;
             }
-            other => self.message = format!("'{other}' is for nothing; ? shows what the keys are for"),
+            other => self.message = format!("'{other}' is not a command; press ? for help"),
         }
-        Ok(Next::Stay)
+        Ok(Next::Continue)
     }
 
     async fn apply(&mut self, command: Command) -> Result<(), Failure> {
         self.message = match self.session.apply(command).await? {
             Applied::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
             Applied::Skipped => "skipped for now".to_owned(),
-            Applied::RatingUndone(rating) => format!("took back: {rating}"),
-            Applied::SkipUndone => "back to what was skipped".to_owned(),
+            Applied::RatingUndone(rating) => format!("undone: {rating}"),
+            Applied::SkipUndone => "undone: skip".to_owned(),
             Applied::Noted => String::new(),
-            Applied::Nothing => "there is nothing to take back in this review".to_owned(),
+            Applied::Nothing => "nothing to undo".to_owned(),
         };
-        self.lay_out().await
+        self.layout().await
     }
 
-    /// Adds pasted text to the note that is typed; elsewhere its letters would be taken for ratings.
+    /// Adds pasted text to the note. Outside of a note it is ignored: its letters would rate traces.
     pub(super) fn paste(&mut self, text: &str) -> Next {
         if let Mode::Note(note) = &mut self.mode {
             let line = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
             let room = MAX_NOTE_LENGTH.saturating_sub(note.chars().count());
             note.extend(line.take(room));
         } else {
-            "pasted text is passed over; t begins a note".clone_into(&mut self.message);
+            "pasted text is ignored; press t to write a note".clone_into(&mut self.message);
         }
-        Next::Stay
+        Next::Continue
     }
 
     async fn type_note(&mut self, key: KeyCode) -> Result<(), Failure> {
@@ -204,16 +203,16 @@ impl<'c> ReviewScreen<'c> {
             }
             KeyCode::Enter => {
                 let note = std::mem::take(note);
-                self.mode = Mode::Look;
+                self.mode = Mode::View;
                 self.apply(Command::Note(note)).await?;
             }
-            KeyCode::Esc => self.mode = Mode::Look,
+            KeyCode::Esc => self.mode = Mode::View,
             _ => {}
         }
         Ok(())
     }
 
-    /// Scrolls, if the key is for that.
+    /// Scrolls, and returns whether the key is a scroll key.
     fn scroll(&mut self, key: KeyCode) -> bool {
         let height = review_height(self.rows);
         let page = height.saturating_sub(1).max(1);
@@ -221,7 +220,7 @@ impl<'c> ReviewScreen<'c> {
             Mode::Help(top) => (top, help_height(self.console.columns)),
             _ => (&mut self.top, self.lines.len()),
         };
-        let wanted = match key {
+        let target = match key {
             KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => top.saturating_add(1),
             KeyCode::Up | KeyCode::Char('k') => top.saturating_sub(1),
             KeyCode::PageDown | KeyCode::Char(' ') => top.saturating_add(page),
@@ -230,7 +229,7 @@ impl<'c> ReviewScreen<'c> {
             KeyCode::End => usize::MAX,
             _ => return false,
         };
-        *top = wanted.min(lines.saturating_sub(height));
+        *top = target.min(lines.saturating_sub(height));
         true
     }
 }

@@ -23,14 +23,14 @@ use crate::printer::Printer;
 /// How often the cancellation token is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a person did.
+/// Input from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input {
     Key(KeyCode),
-    /// Text that came at once; its letters are not keys.
+    /// Pasted text, whose letters are not keys.
     Pasted(String),
     Resized,
-    /// Ctrl-C, a signal to stop, or a terminal that is gone.
+    /// Ctrl-C, a signal, or a closed terminal.
     Interrupted,
 }
 
@@ -42,38 +42,38 @@ pub(super) struct RawTerminal<'p> {
 
 impl<'p> RawTerminal<'p> {
     pub(super) fn enter(printer: &'p Printer) -> Result<Self, Failure> {
-        enable_raw_mode().map_err(|error| no_screen(&error))?;
-        // From here on it is restored on drop.
-        let terminal = Self { printer, events: listen() };
+        enable_raw_mode().map_err(|error| draw_failure(&error))?;
+        // From here on, drop restores the terminal.
+        let terminal = Self { printer, events: spawn_reader() };
         let mut text = String::new();
-        add(&mut text, EnterAlternateScreen);
-        add(&mut text, EnableBracketedPaste);
+        push_command(&mut text, EnterAlternateScreen);
+        push_command(&mut text, EnableBracketedPaste);
         ON_ALTERNATE_SCREEN.store(true, Ordering::SeqCst);
-        terminal.printer.draw(&text).map_err(|error| no_screen(&error))?;
+        terminal.printer.draw(&text).map_err(|error| draw_failure(&error))?;
         Ok(terminal)
     }
 
-    /// Shows these rows, and the cursor where there is one.
+    /// Draws the rows, and the cursor if there is one.
     pub(super) fn draw(&self, rows: &[String], cursor: Option<(u16, u16)>) {
         let mut text = String::new();
-        add(&mut text, BeginSynchronizedUpdate);
-        add(&mut text, Hide);
+        push_command(&mut text, BeginSynchronizedUpdate);
+        push_command(&mut text, Hide);
         for (row, line) in (0_u16..).zip(rows) {
-            add(&mut text, MoveTo(0, row));
+            push_command(&mut text, MoveTo(0, row));
             text.push_str(line);
-            add(&mut text, Clear(ClearType::UntilNewLine));
+            push_command(&mut text, Clear(ClearType::UntilNewLine));
         }
-        add(&mut text, Clear(ClearType::FromCursorDown));
+        push_command(&mut text, Clear(ClearType::FromCursorDown));
         if let Some((column, row)) = cursor {
-            add(&mut text, MoveTo(column, row));
-            add(&mut text, Show);
+            push_command(&mut text, MoveTo(column, row));
+            push_command(&mut text, Show);
         }
-        add(&mut text, EndSynchronizedUpdate);
+        push_command(&mut text, EndSynchronizedUpdate);
         // The next input reports that the terminal is gone.
         self.printer.draw(&text).ok();
     }
 
-    /// Waits until the person does something.
+    /// Waits for input.
     pub(super) fn input(&self, cancel: &CancellationToken) -> Input {
         loop {
             if cancel.is_cancelled() {
@@ -81,14 +81,14 @@ impl<'p> RawTerminal<'p> {
             }
             match self.events.recv_timeout(POLL_INTERVAL) {
                 Ok(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
-                    if let Some(input) = pressed(key) {
+                    if let Some(input) = key_input(key) {
                         return input;
                     }
                 }
                 Ok(Ok(Event::Paste(text))) => return Input::Pasted(text),
                 Ok(Ok(Event::Resize(..))) => return Input::Resized,
                 Ok(Ok(_)) => {}
-                // A terminal that is gone sends no event: waiting for one would never end.
+                // A closed terminal sends no events.
                 Err(RecvTimeoutError::Timeout) if io::stdin().is_terminal() => {}
                 Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Input::Interrupted;
@@ -98,14 +98,14 @@ impl<'p> RawTerminal<'p> {
     }
 }
 
-/// Reads events in a thread of its own: once the terminal is gone, `read` retries for ever and never returns.
-fn listen() -> Receiver<io::Result<Event>> {
+/// Reads events in a separate thread: after the terminal is closed, `read` never returns.
+fn spawn_reader() -> Receiver<io::Result<Event>> {
     let (sender, events) = channel();
     std::thread::spawn(move || {
         loop {
             let event = read();
-            let is_over = event.is_err();
-            if sender.send(event).is_err() || is_over {
+            let is_closed = event.is_err();
+            if sender.send(event).is_err() || is_closed {
                 return;
             }
         }
@@ -116,9 +116,9 @@ fn listen() -> Receiver<io::Result<Event>> {
 impl Drop for RawTerminal<'_> {
     fn drop(&mut self) {
         let mut text = String::new();
-        add(&mut text, DisableBracketedPaste);
-        add(&mut text, Show);
-        add(&mut text, LeaveAlternateScreen);
+        push_command(&mut text, DisableBracketedPaste);
+        push_command(&mut text, Show);
+        push_command(&mut text, LeaveAlternateScreen);
         // Without a terminal there is nothing to restore.
         self.printer.draw(&text).ok();
         ON_ALTERNATE_SCREEN.store(false, Ordering::SeqCst);
@@ -126,28 +126,28 @@ impl Drop for RawTerminal<'_> {
     }
 }
 
-/// Returns how many columns and rows the terminal has.
+/// Returns the columns and rows of the terminal.
 pub(super) fn dimensions() -> (usize, usize) {
     let (columns, rows) = size().unwrap_or((80, 24));
-    // Some terminals do not know, and say 0.
-    let known = |number: u16, otherwise: usize| if number == 0 { otherwise } else { usize::from(number) };
-    (known(columns, 80), known(rows, 24))
+    // Some terminals report 0.
+    let or_default = |number: u16, default: usize| if number == 0 { default } else { usize::from(number) };
+    (or_default(columns, 80), or_default(rows, 24))
 }
 
-/// Reads a key. Those with Ctrl or Alt are ignored, except Ctrl-C.
-fn pressed(key: KeyEvent) -> Option<Input> {
+/// Converts a key. Keys with Ctrl or Alt are ignored, except Ctrl-C.
+fn key_input(key: KeyEvent) -> Option<Input> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return (key.code == KeyCode::Char('c')).then_some(Input::Interrupted);
     }
     (!key.modifiers.contains(KeyModifiers::ALT)).then_some(Input::Key(key.code))
 }
 
-fn add(text: &mut String, command: impl Command) {
+fn push_command(text: &mut String, command: impl Command) {
     // Writing to a string never fails.
     command.write_ansi(text).ok();
 }
 
-fn no_screen(error: &io::Error) -> Failure {
+fn draw_failure(error: &io::Error) -> Failure {
     Failure::errored(format!("cannot draw on the terminal: {error}"))
 }
 
@@ -165,6 +165,6 @@ mod tests {
     #[case(KeyModifiers::ALT, 'c', None)]
     #[case(KeyModifiers::ALT, 'g', None)]
     fn only_ctrl_c_interrupts(#[case] modifiers: KeyModifiers, #[case] letter: char, #[case] expected: Option<Input>) {
-        assert_eq!(pressed(KeyEvent::new(KeyCode::Char(letter), modifiers)), expected);
+        assert_eq!(key_input(KeyEvent::new(KeyCode::Char(letter), modifiers)), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! `karat trace import`: traces of other programs into the store.
+//! `karat trace import`: imports traces into the store.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use karat_core::exit::ExitStatus;
 use karat_core::stored::{ImportReport, RefusalKind};
 use karat_report::{counted, import_text, wrap};
-use karat_traces::LOOKED_FOR;
+use karat_traces::EXPECTED_CONTENT;
 use karat_workflows::import_traces::{Event, Imported, Origin, Request, import_traces};
 
 use super::progress::ImportProgress;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
-/// How many files without traces are named.
+/// Files without traces that are named.
 const MAX_NAMED: usize = 5;
 
 pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -51,13 +51,13 @@ pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitS
     }
     let Imported { report, files_without_traces, error } = imported?;
     print(&report, args, printer)?;
-    // Where no file holds any, that is the error.
+    // Without any traces, the error names the files.
     if report.traces() > 0 || !report.refused.is_empty() {
         note_files_without_traces(&files_without_traces, printer);
     }
     match error {
         Some(error) => Err(error.into()),
-        None => Ok(conclude(&report, args, printer)),
+        None => Ok(finish(&report, args, printer)),
     }
 }
 
@@ -69,14 +69,14 @@ fn print(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) -> Re
     }
 }
 
-/// Returns how the import ended, and says what could be done next.
-fn conclude(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) -> ExitStatus {
+/// Returns the exit status, and prints next steps.
+fn finish(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) -> ExitStatus {
     if report.interrupted {
         return ExitStatus::Interrupted;
     }
     let has = |kind: RefusalKind| report.refused.iter().any(|refused| refused.kind == kind);
     if has(RefusalKind::UnknownSource) && args.format == OutputFormat::Human {
-        for line in wrap(&format!("looked for {LOOKED_FOR}; --from KIND names the kind"), printer.columns) {
+        for line in wrap(&format!("expected {EXPECTED_CONTENT}; set the format with --from"), printer.columns) {
             printer.note(&line);
         }
     }
@@ -84,12 +84,12 @@ fn conclude(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) ->
         return ExitStatus::Errored;
     }
     if args.format == OutputFormat::Human && report.added + report.changed > 0 && !report.dry_run {
-        printer.note("next: karat trace list, karat trace show ID, karat eval run NAME --stored");
+        printer.note("next: 'karat trace list', 'karat trace show ID' or 'karat eval run NAME --stored'");
     }
     if report.refused.is_empty() { ExitStatus::Success } else { ExitStatus::Failed }
 }
 
-/// Names files in which there was nothing: whoever named them may have expected something else.
+/// Names the files without traces, since the user may have expected some.
 fn note_files_without_traces(files: &[String], printer: &Printer) {
     if files.is_empty() {
         return;
@@ -99,6 +99,5 @@ fn note_files_without_traces(files: &[String], printer: &Printer) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let hold = if files.len() == 1 { "holds" } else { "hold" };
-    printer.note(&format!("{} {hold} no traces: {}{more}", counted(files.len(), "file"), names.join(", ")));
+    printer.note(&format!("{} without traces: {}{more}", counted(files.len(), "file"), names.join(", ")));
 }

@@ -1,4 +1,4 @@
-//! `karat trace list`: the traces of the store.
+//! `karat trace list`: lists stored traces.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::args::{RunFormat, TraceListArgs};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// How many traces are listed for a person.
+/// Traces in text output by default.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitSta
             printer.print(&trace_list_text(&list, &short_ids, printer.console()))?;
             let count = list.traces.len() as u64;
             if count < list.total {
-                printer.note(&format!("the newest {count} of {} traces; --limit N shows more", list.total));
+                printer.note(&format!("showing the newest {count} of {} traces; pass --limit N for more", list.total));
             }
         }
         RunFormat::Human => {}

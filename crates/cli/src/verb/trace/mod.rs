@@ -1,4 +1,4 @@
-//! `karat trace`: what agents did, in the store.
+//! `karat trace`: stored traces.
 
 mod import;
 mod list;

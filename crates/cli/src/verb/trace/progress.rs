@@ -1,4 +1,4 @@
-//! Shows how far the traces are read, on stderr.
+//! Progress of an import, on stderr.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::environment::Environment;
 use crate::printer::Printer;
 
-/// A bar where it is known how much there is to read, else a spinner.
+/// A bar if the total is known, else a spinner.
 pub(super) struct ImportProgress {
     bar: ProgressBar,
 }
 
 impl ImportProgress {
-    /// Makes one where somebody is there to see it.
+    /// Creates one if stderr is an interactive terminal.
     pub(super) fn new(environment: &Environment, printer: &Printer, bytes: Option<u64>) -> Option<Self> {
         if !environment.stderr_is_terminal || environment.process.ci {
             return None;
@@ -28,7 +28,7 @@ impl ImportProgress {
         bar.set_style(style.progress_chars(chars));
         bar.set_message("0 traces");
         bar.enable_steady_tick(Duration::from_millis(200));
-        printer.show_above(Some(bar.clone()));
+        printer.set_progress_bar(Some(bar.clone()));
         Some(Self { bar })
     }
 
@@ -40,6 +40,6 @@ impl ImportProgress {
 
     pub(super) fn end(self, printer: &Printer) {
         self.bar.finish_and_clear();
-        printer.show_above(None);
+        printer.set_progress_bar(None);
     }
 }

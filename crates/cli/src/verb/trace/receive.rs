@@ -1,4 +1,4 @@
-//! `karat trace receive`: traces into the store while agents run.
+//! `karat trace receive`: receives OpenTelemetry data over HTTP.
 
 mod address;
 mod reporter;
@@ -7,45 +7,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::exit::ExitStatus;
-use karat_server::{Ending, Limits, otlp_router, serve};
+use karat_server::{Limits, Shutdown, otlp_router, serve};
 use karat_workflows::Error;
 use karat_workflows::receive_traces::{Request, receive_traces};
 
-use self::address::{base_url, listen, reaches_others};
+use self::address::{base_url, is_remote_accessible, listen};
 use self::reporter::ReceiveReporter;
 use crate::args::TraceReceiveArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// How long those who are still sending have when it is asked to stop.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long open requests may take to finish after an interrupt.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &TraceReceiveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.store_context(&args.store)?;
     let (environment, printer) = (surface.environment, surface.printer);
-    let (totals, ending, reporter) = surface.run_cancellable(async |cancel| {
-        // First, so that whoever is given the address finds somebody there.
+    let (totals, shutdown, reporter) = surface.run_cancellable(async |cancel| {
+        // Listen before the address is printed.
         let listener = listen(&args.listen).await?;
         let address = listener.local_addr().map_err(|error| Error::unavailable(format!("cannot listen: {error}")))?;
-        let store = context.settings.shown_store();
+        let store = context.settings.display_store();
         let mut reporter = ReceiveReporter::new(args.format, base_url(address), store, environment, printer);
         let request = Request { feedback: args.feedback };
         let receiving = receive_traces(request, &context, &mut reporter, cancel, |receiver, stop| {
-            if reaches_others(address.ip()) {
-                printer.warn("whoever reaches this machine can write to the store: nobody is asked who they are");
+            if is_remote_accessible(address.ip()) {
+                printer.warn("other machines can write to the store without authentication");
             }
-            serve(listener, otlp_router(Arc::new(receiver), Limits::default()), stop.cancelled_owned(), GRACE)
+            serve(listener, otlp_router(Arc::new(receiver), Limits::default()), stop.cancelled_owned(), SHUTDOWN_TIMEOUT)
         });
-        let (totals, ending) = receiving.await?;
-        Ok((totals, ending, reporter))
+        let (totals, shutdown) = receiving.await?;
+        Ok((totals, shutdown, reporter))
     })?;
-    reporter.end(&totals)?;
-    match ending {
-        Ok(Ending::Answered) => {}
-        Ok(Ending::CutOff) => {
-            printer.warn("somebody was still sending: what was not acknowledged may not be stored");
+    reporter.finish(&totals)?;
+    match shutdown {
+        Ok(Shutdown::Graceful) => {}
+        Ok(Shutdown::TimedOut) => {
+            printer.warn("a client was still sending; unacknowledged data may not be stored");
         }
-        Err(error) => return Err(Failure::errored(format!("cannot listen any more: {error}"))),
+        Err(error) => return Err(Failure::errored(format!("the server failed: {error}"))),
     }
     Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `karat trace show`: one trace, with what evals and people said of it.
+//! `karat trace show`: shows a trace with its verdicts and ratings.
 
 use karat_core::exit::ExitStatus;
 use karat_report::{Length, trace_text};
@@ -13,7 +13,7 @@ pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitSta
     let printer = surface.printer;
     if args.raw {
         let raw = surface.run(raw(&args.id, &context))?;
-        printer.out_bytes(&raw).map_err(|error| Failure::errored(error.to_string()))?;
+        printer.write_stdout_bytes(&raw).map_err(|error| Failure::errored(error.to_string()))?;
         return Ok(ExitStatus::Success);
     }
     let shown = surface.run(show(&args.id, &context))?;

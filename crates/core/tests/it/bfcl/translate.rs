@@ -1,21 +1,21 @@
-//! Turns a question's accepted answers into an eval case and the agent's tool registry.
+//! Translates a question's accepted answers into an eval case and a tool registry.
 //!
-//! BFCL's rules for Python, and how each is said in assertions that a person could have written:
+//! BFCL's rules for Python, and the equivalent assertions:
 //!
 //! | BFCL | here |
 //! |---|---|
 //! | as many calls as accepted answers, of the right functions, parallel ones in any order | `toolsCalled` with `toolsCalledMatch: "anyOrder"` |
-//! | required parameters are there, no unknown ones, each of its type (a whole number is a float, too) | `toolArgsValid` over a registry with the question's schemas |
-//! | a number, truth value or list of numbers is one of those accepted | `oneOf` |
-//! | a text is one of those accepted, without regard to case and to <code> ,./-_*^</code>, with `'` as `"` | `matches` with a pattern that allows this |
+//! | required parameters are present, none is unknown, all have the right type (integers are also floats) | `toolArgsValid` over a registry with the question's schemas |
+//! | a number, boolean or list of numbers is an accepted one | `oneOf` |
+//! | a text is an accepted one, ignoring case and <code> ,./-_*^</code>, with `'` equal to `"` | `matches` with an equivalent pattern |
 //! | the same for texts in a list, and for the members of an object in any order | `matches` over the argument's JSON |
-//! | `""` among the accepted values: the parameter may be left out | `optional: true` |
-//! | nothing but `""` is accepted of what is no text | `notExists` |
-//! | each parallel call fits an accepted answer of its own | for each parameter: in `all` calls one of the values that any answer accepts, and for each answer `any` call with a value that it accepts |
+//! | `""` among the accepted values: the parameter may be omitted | `optional: true` |
+//! | only `""` is accepted, for a parameter that is not a text | `notExists` |
+//! | each parallel call matches a different accepted answer | for each parameter: `all` calls have a value that some answer accepts, and for each answer `any` call has a value that it accepts |
 //!
-//! Only the last row loses something: assertions are about one parameter, so values that are all right but swapped
-//! between two parallel calls would pass. So would a whole number written as `5.0` where an integer is due, since JSON
-//! and JSON Schema do not tell these apart.
+//! Only the last row is lossy: assertions apply to one parameter, so correct values that are swapped between two
+//! parallel calls pass. So does a whole number written as `5.0` where an integer is expected, since JSON and JSON
+//! Schema do not distinguish these.
 
 use karat_core::registry::{Registry, Tool};
 use karat_json::text::text_form;
@@ -48,7 +48,7 @@ pub(super) fn eval_file(question: &Value) -> Value {
     json!([{"id": question["id"], "input": {"message": question["id"]}, "expect": expect}])
 }
 
-/// Returns the tools that the accepted answers name, as the agent would offer them.
+/// Returns the tools of the accepted answers.
 pub(super) fn registry(question: &Value) -> Registry {
     let tool = |(name, schema): (&String, &Value)| {
         let params = object(&schema["params"]).iter();
@@ -62,10 +62,10 @@ pub(super) fn registry(question: &Value) -> Registry {
         });
         Tool { name: name.clone(), input_schema: Some(input_schema).into(), ..Tool::default() }
     };
-    Registry::of(object(&question["tools"]).iter().map(tool))
+    Registry::from_tools(object(&question["tools"]).iter().map(tool))
 }
 
-/// Returns a parameter's type as JSON Schema says it; any type where an accepted value is of another one.
+/// Returns the JSON Schema of a parameter, or an empty one if an accepted value has another type.
 fn json_schema(question: &Value, tool: &str, param: &str, types: &Value) -> Value {
     let mut schema = json!({"type": type_in_schema(types)});
     if let Some(items) = types.get("items") {
@@ -78,7 +78,7 @@ fn json_schema(question: &Value, tool: &str, param: &str, types: &Value) -> Valu
 }
 
 fn type_in_schema(types: &Value) -> &str {
-    match types["type"].as_str().expect("the fixture names a type") {
+    match types["type"].as_str().expect("type name") {
         "dict" => "object",
         "float" => "number",
         same => same,
@@ -97,7 +97,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// A parameter of a tool with all answers that call the tool.
+/// A parameter with all answers that call its tool.
 struct Param<'q> {
     tool: &'q str,
     name: &'q str,
@@ -108,11 +108,11 @@ struct Param<'q> {
 impl Param<'_> {
     fn assertions(&self) -> Vec<Value> {
         let all = self.answers.iter().flat_map(|answer| self.accepted(answer)).collect();
-        let may_be_absent = self.answers.iter().any(|answer| self.is_optional(answer));
+        let is_optional = self.answers.iter().any(|answer| self.is_optional(answer));
         if self.answers.len() == 1 {
-            return vec![self.assertion(all, may_be_absent, "first")];
+            return vec![self.assertion(all, is_optional, "first")];
         }
-        let mut assertions = vec![self.assertion(all, may_be_absent, "all")];
+        let mut assertions = vec![self.assertion(all, is_optional, "all")];
         for answer in self.answers.iter().filter(|answer| !self.is_optional(answer)) {
             let one = self.assertion(self.accepted(answer).collect(), false, "any");
             if !assertions.contains(&one) {
@@ -126,7 +126,7 @@ impl Param<'_> {
         answer.get(self.name).into_iter().flat_map(list)
     }
 
-    /// Tells whether an answer may leave the parameter out: the schema must not ask for it either.
+    /// Whether an answer allows the parameter to be omitted, and the schema does not require it.
     fn is_optional(&self, answer: &Answer) -> bool {
         let required = list(&self.schema["required"]).iter().any(|name| name == self.name);
         !required && self.accepted(answer).any(|value| value == "")
@@ -140,10 +140,10 @@ impl Param<'_> {
             assertion["assertion"] = json!("notExists");
             return assertion;
         }
-        if accepted.iter().any(|value| holds_text(value)) {
-            let ways: Vec<String> = accepted.iter().map(|value| loose(value)).collect();
+        if accepted.iter().any(|value| contains_text(value)) {
+            let patterns: Vec<String> = accepted.iter().map(|value| pattern(value)).collect();
             assertion["assertion"] = json!("matches");
-            assertion["value"] = json!(format!("^(?:{})$", ways.join("|")));
+            assertion["value"] = json!(format!("^(?:{})$", patterns.join("|")));
         } else {
             assertion["assertion"] = json!("oneOf");
             assertion["value"] = json!(accepted);
@@ -155,57 +155,56 @@ impl Param<'_> {
     }
 }
 
-/// Tells whether a value is compared more loosely than by its text.
-fn holds_text(value: &Value) -> bool {
+/// Whether a value contains a text, which is compared loosely.
+fn contains_text(value: &Value) -> bool {
     match value {
         Value::String(_) | Value::Object(_) => true,
-        Value::Array(items) => items.iter().any(holds_text),
+        Value::Array(items) => items.iter().any(contains_text),
         _ => false,
     }
 }
 
-/// What BFCL takes out of texts before it compares them.
+/// Characters that BFCL ignores in texts.
 const IGNORED: &str = "[ ,./\\-_*^]*";
 
-/// Returns a pattern for an argument as it is compared: a text itself, anything else as JSON.
-fn loose(value: &Value) -> String {
+/// Returns a pattern for an argument's text form: a text itself, anything else as JSON.
+fn pattern(value: &Value) -> String {
     match value {
-        Value::String(text) => loose_text(text, r#"['"]"#),
-        other => loose_json(other),
+        Value::String(text) => text_pattern(text, r#"['"]"#),
+        other => json_pattern(other),
     }
 }
 
-fn loose_json(value: &Value) -> String {
+fn json_pattern(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("\"{}\"", loose_text(text, r#"(?:'|\\")"#)),
+        Value::String(text) => format!("\"{}\"", text_pattern(text, r#"(?:'|\\")"#)),
         Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(loose_json).collect();
+            let items: Vec<String> = items.iter().map(json_pattern).collect();
             format!(r"\[{}\]", items.join(","))
         }
-        Value::Object(members) => loose_object(members),
+        Value::Object(members) => object_pattern(members),
         scalar => escape(&text_form(scalar)),
     }
 }
 
-/// Returns a pattern for an object whose members are all accepted, in any order, and of which none is missing that must
-/// be there.
-fn loose_object(members: &Map<String, Value>) -> String {
-    let needed = members.iter().filter(|(_, values)| !list(values).iter().any(|value| value == ""));
-    let present: Vec<String> = needed.map(|(key, _)| format!(r"(?=\{{[^{{}}]*{}:)", loose_key(key))).collect();
+/// Returns a pattern for an object with accepted members in any order, including all required ones.
+fn object_pattern(members: &Map<String, Value>) -> String {
+    let required = members.iter().filter(|(_, values)| !list(values).iter().any(|value| value == ""));
+    let present: Vec<String> = required.map(|(key, _)| format!(r"(?=\{{[^{{}}]*{}:)", key_pattern(key))).collect();
     let member = |(key, values): (&String, &Value)| {
-        let values: Vec<String> = list(values).iter().map(loose_json).collect();
-        format!("{}:(?:{})", loose_key(key), values.join("|"))
+        let values: Vec<String> = list(values).iter().map(json_pattern).collect();
+        format!("{}:(?:{})", key_pattern(key), values.join("|"))
     };
     let members = members.iter().map(member).collect::<Vec<_>>().join("|");
     format!(r"{}\{{(?:{members})(?:,(?:{members}))*\}}", present.concat())
 }
 
-fn loose_key(key: &str) -> String {
+fn key_pattern(key: &str) -> String {
     format!("\"{}\"", escape(key))
 }
 
-/// Returns a pattern for a text without regard to case and to what BFCL ignores.
-fn loose_text(text: &str, quote: &str) -> String {
+/// Returns a pattern for a text that ignores case and the characters that BFCL ignores.
+fn text_pattern(text: &str, quote: &str) -> String {
     let letters = text.chars().filter(|letter| !" ,./-_*^".contains(*letter)).map(|letter| match letter {
         '\'' | '"' => quote.to_owned(),
         letter if letter.is_alphabetic() => format!("[{}{}]", letter.to_lowercase(), letter.to_uppercase()),
@@ -230,11 +229,11 @@ fn list(value: &Value) -> &[Value] {
 }
 
 fn object(value: &Value) -> &Map<String, Value> {
-    value.as_object().expect("the fixture holds an object here")
+    value.as_object().expect("object")
 }
 
 /// Returns the name and the arguments of a call, which is an object with one member.
 pub(super) fn only_member(call: &Value) -> (&str, &Map<String, Value>) {
-    let (name, arguments) = object(call).iter().next().expect("a call has a name");
+    let (name, arguments) = object(call).iter().next().expect("call name");
     (name, object(arguments))
 }

@@ -1,13 +1,13 @@
-//! A scripted model drafts, well and badly.
+//! Drafting with a scripted model.
 
-mod asking;
-mod holding;
+mod prompt;
+mod rules;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use karat_core::chat::ChatReply;
-use karat_core::port::{UnusableReply, Waiting};
+use karat_core::port::{UnusableReply, WaitObserver};
 use karat_core::registry::{Registry, Tool};
 use karat_core::token::TokenSources;
 use proptest::prelude::*;
@@ -19,20 +19,20 @@ use karat_core::lint::{Rule, Severity};
 
 use crate::{Origin, Overlap, Purpose, Revision};
 
-/// A model that says one thing after another, and remembers what it was asked.
+/// A model that returns scripted replies and records the prompts.
 #[derive(Default)]
-struct Scripted {
+struct ScriptedModel {
     replies: Mutex<VecDeque<Result<ChatReply, AgentError>>>,
-    asked: Mutex<Vec<ChatPrompt>>,
+    prompts: Mutex<Vec<ChatPrompt>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     fn new(replies: impl IntoIterator<Item = Result<ChatReply, AgentError>>) -> Arc<Self> {
-        Arc::new(Self { replies: Mutex::new(replies.into_iter().collect()), asked: Mutex::default() })
+        Arc::new(Self { replies: Mutex::new(replies.into_iter().collect()), prompts: Mutex::default() })
     }
 
     fn prompts(&self) -> Vec<ChatPrompt> {
-        self.asked.lock().unwrap().clone()
+        self.prompts.lock().unwrap().clone()
     }
 
     fn documents(&self) -> Vec<Value> {
@@ -40,7 +40,7 @@ impl Scripted {
     }
 }
 
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn identity(&self) -> String {
         "openai:drafting".to_owned()
     }
@@ -52,36 +52,36 @@ impl ChatModel for Scripted {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn Waiting,
-    ) -> Pending<'a, Result<ChatReply, AgentError>> {
-        self.asked.lock().unwrap().push(prompt.clone());
-        let reply = self.replies.lock().unwrap().pop_front().expect("nobody scripted so many answers");
+        _waiting: &'a dyn WaitObserver,
+    ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
+        self.prompts.lock().unwrap().push(prompt.clone());
+        let reply = self.replies.lock().unwrap().pop_front().expect("a scripted reply");
         Box::pin(async { reply })
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "others answer with an error")]
-fn says(value: Value) -> Result<ChatReply, AgentError> {
+#[expect(clippy::unnecessary_wraps, reason = "other replies are errors")]
+fn reply_with(value: Value) -> Result<ChatReply, AgentError> {
     let usage = Usage { input_tokens: Some(100), output_tokens: Some(10), cost_usd: Some(0.5), ..Usage::default() };
     Ok(ChatReply { value, usage: Some(usage), latency_ms: 1.0 })
 }
 
 fn cases(cases: impl IntoIterator<Item = Value>) -> Result<ChatReply, AgentError> {
-    says(json!({"cases": cases.into_iter().collect::<Value>()}))
+    reply_with(json!({"cases": cases.into_iter().collect::<Value>()}))
 }
 
-fn mumbles(message: &str, text: &str) -> Result<ChatReply, AgentError> {
+fn unusable_reply(message: &str, text: &str) -> Result<ChatReply, AgentError> {
     let usage = Usage { input_tokens: Some(100), output_tokens: Some(1), cost_usd: Some(0.25), ..Usage::default() };
     let reply = UnusableReply { text: text.to_owned(), usage: Some(usage) };
     Err(AgentError::unusable(message, Duration::ZERO, reply))
 }
 
-fn breaks(message: &str) -> Result<ChatReply, AgentError> {
+fn failed_call(message: &str) -> Result<ChatReply, AgentError> {
     Err(AgentError::new(message, Duration::ZERO))
 }
 
-/// A rule that is easily kept and broken: the id, the tools, unknown keys, and no message twice.
-fn examine(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec<DraftFinding> {
+/// Simple rules: the id, known tools, known keys, and no duplicate messages.
+fn check_draft(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec<DraftFinding> {
     let case = match Case::read_one(case) {
         Ok(case) => case,
         Err(problems) => {
@@ -93,13 +93,13 @@ fn examine(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec<Dra
         findings.push(DraftFinding::error("/id", format!("must be '{}'", slot.id)));
     }
     for tool in case.expect.tools_called.iter().flatten().filter(|tool| brief.registry.tool(tool).is_none()) {
-        findings.push(DraftFinding::error("/expect/toolsCalled", format!("there is no tool '{tool}'")));
+        findings.push(DraftFinding::error("/expect/toolsCalled", format!("unknown tool '{tool}'")));
     }
     for other in others.iter().filter(|other| other.input == case.input) {
-        findings.push(DraftFinding::error("/input/message", format!("{} asks the same", other.id)));
+        findings.push(DraftFinding::error("/input/message", format!("same message as {}", other.id)));
     }
     if case.expect.response_contains.is_none() {
-        findings.push(DraftFinding::of(Rule::FewProofValues, "/expect", "needs two values of proof"));
+        findings.push(DraftFinding::new(Rule::FewProofValues, "/expect", "needs two values of proof"));
     }
     findings
 }
@@ -132,7 +132,7 @@ fn weather() -> Brief {
     let calendar = other("list_events", "Lists the events of a day. Use when somebody asks what is planned.");
     Brief {
         tool: tool.clone(),
-        registry: Registry::of([tool, forecast, calendar]),
+        registry: Registry::from_tools([tool, forecast, calendar]),
         triggers: ["What's the weather in Paris?", "Is it cold outside?", "Do I need a coat?"]
             .map(str::to_owned)
             .to_vec(),
@@ -171,12 +171,12 @@ fn request<'a>(brief: &'a Brief, slots: &'a [Slot]) -> Request<'a> {
     Request { brief, slots, so_far: &[], attempt: 0, revision: None }
 }
 
-fn drafter(model: &Arc<Scripted>) -> ModelDrafter {
-    ModelDrafter { examine, ..ModelDrafter::new(Arc::clone(model) as Arc<dyn ChatModel>) }
+fn drafter(model: &Arc<ScriptedModel>) -> ModelDrafter {
+    ModelDrafter { check_draft, ..ModelDrafter::new(Arc::clone(model) as Arc<dyn ChatModel>) }
 }
 
-/// Lets a model draft so many slots.
-async fn draft(model: &Arc<Scripted>, count: usize) -> Result<Vec<Draft>, DraftError> {
+/// Drafts `count` slots with a model.
+async fn draft(model: &Arc<ScriptedModel>, count: usize) -> Result<Vec<Draft>, DraftError> {
     let (brief, slots) = (weather(), slots(count));
     drafter(model).draft(request(&brief, &slots)).await
 }
@@ -186,8 +186,8 @@ fn messages(draft: &Draft) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn good_drafts_take_one_question() {
-    let model = Scripted::new([cases([case(1), case(2)])]);
+async fn valid_drafts_need_one_prompt() {
+    let model = ScriptedModel::new([cases([case(1), case(2)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts.iter().map(|draft| draft.case.clone()).collect::<Vec<_>>(), [Some(case(1)), Some(case(2))]);
     assert!(drafts.iter().all(|draft| draft.can_be_approved() && draft.findings.is_empty()));
@@ -197,15 +197,15 @@ async fn good_drafts_take_one_question() {
 }
 
 #[tokio::test]
-async fn no_slots_take_no_question() {
-    assert_eq!(draft(&Scripted::new([]), 0).await, Ok(Vec::new()));
+async fn no_slots_need_no_prompt() {
+    assert_eq!(draft(&ScriptedModel::new([]), 0).await, Ok(Vec::new()));
 }
 
 #[tokio::test]
-async fn what_does_not_hold_goes_back_alone_with_the_reasons() {
+async fn returns_only_rejected_cases_with_reasons() {
     let mut wrong = case(2);
     wrong["expect"]["toolsCalled"] = json!(["get_wether"]);
-    let model = Scripted::new([cases([case(1), wrong.clone(), case(3)]), cases([case(2)])]);
+    let model = ScriptedModel::new([cases([case(1), wrong.clone(), case(3)]), cases([case(2)])]);
     let drafts = draft(&model, 3).await.unwrap();
     assert!(drafts.iter().all(|draft| draft.findings.is_empty()));
     assert_eq!(drafts[1].case, Some(case(2)));
@@ -216,13 +216,13 @@ async fn what_does_not_hold_goes_back_alone_with_the_reasons() {
         json!([{
             "id": "gs-get-weather-002",
             "case": wrong,
-            "reasons": ["/expect/toolsCalled: there is no tool 'get_wether'"]
+            "reasons": ["/expect/toolsCalled: unknown tool 'get_wether'"]
         }])
     );
-    let kept = json!({
+    let accepted = json!({
         "gs-get-weather-001": "How is it outside in city 1?", "gs-get-weather-003": "How is it outside in city 3?"
     });
-    assert_eq!(asked["casesSoFar"]["messages"], kept);
+    assert_eq!(asked["casesSoFar"]["messages"], accepted);
     assert_eq!(
         model.prompts()[1].schema["properties"]["cases"]["items"]["properties"]["id"]["enum"],
         json!(["gs-get-weather-002"])
@@ -230,71 +230,70 @@ async fn what_does_not_hold_goes_back_alone_with_the_reasons() {
 }
 
 #[tokio::test]
-async fn what_fails_three_times_is_shown_as_it_failed() {
+async fn shows_the_findings_of_a_case_that_stays_invalid() {
     let mut unknown = case(1);
     unknown["expect"]["responseHas"] = json!(["x"]);
-    let model = Scripted::new([(); 3].map(|()| cases([unknown.clone(), case(2)])));
+    let model = ScriptedModel::new([(); 3].map(|()| cases([unknown.clone(), case(2)])));
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts[0].case, Some(unknown));
     assert!(!drafts[0].can_be_approved());
     assert_eq!(drafts[0].findings[0].pointer, "/expect/responseHas");
     assert!(drafts[1].can_be_approved());
     assert_eq!(model.prompts().len(), 3);
-    // The second case was asked for once, and came back twice more.
+    // The second case was requested once and returned twice more.
     assert_eq!(
         messages(&drafts[1]),
-        ["the model also returned 2 cases that nobody asked for: 'How is it outside in city 2?', 'How is it outside \
-             in city 2?'"]
+        ["the model also returned 2 unrequested cases: 'How is it outside in city 2?', 'How is it outside in city 2?'"]
     );
 }
 
 #[tokio::test]
-async fn of_two_equal_messages_the_first_stays() {
+async fn rejects_the_second_of_two_equal_messages() {
     let same = with_message(2, "How is it outside in city 1?");
-    let model = Scripted::new([cases([case(1), same]), cases([case(2)])]);
+    let model = ScriptedModel::new([cases([case(1), same]), cases([case(2)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert!(drafts.iter().all(Draft::can_be_approved));
     assert_eq!(
         model.documents()[1]["returned"][0]["reasons"],
-        json!(["/input/message: gs-get-weather-001 asks the same"])
+        json!(["/input/message: same message as gs-get-weather-001"])
     );
 }
 
 #[tokio::test]
-async fn cases_of_the_files_are_not_repeated() {
+async fn existing_cases_are_not_repeated() {
     let (brief, slots) = (weather(), slots(2));
     let so_far = [Case::read_one(&with_message(9, "How is it outside in city 1?")).unwrap()];
-    let model = Scripted::new([cases([case(1), case(2)]), cases([with_message(1, "Is it raining in Rome?")])]);
+    let model = ScriptedModel::new([cases([case(1), case(2)]), cases([with_message(1, "Is it raining in Rome?")])]);
     let drafts = drafter(&model).draft(Request { so_far: &so_far, ..request(&brief, &slots) }).await.unwrap();
     assert!(drafts.iter().all(Draft::can_be_approved));
     assert_eq!(model.documents()[0]["casesSoFar"]["messages"]["gs-get-weather-009"], "How is it outside in city 1?");
 }
 
 #[tokio::test]
-async fn a_warning_that_can_be_mended_goes_back_but_does_not_fail() {
+async fn a_fixable_warning_is_retried_but_does_not_fail() {
     let mut bare = case(1);
     bare["expect"].as_object_mut().unwrap().shift_remove("responseContains");
     let mut worse = bare.clone();
     worse["expect"]["toolsCalled"] = json!(["get_wether"]);
-    let model = Scripted::new([cases([bare.clone()]), cases([worse.clone()]), cases([worse])]);
+    let model = ScriptedModel::new([cases([bare.clone()]), cases([worse.clone()]), cases([worse])]);
     let drafts = draft(&model, 1).await.unwrap();
-    assert_eq!(drafts[0].case, Some(bare), "what can be approved is better than what cannot");
+    assert_eq!(drafts[0].case, Some(bare), "an approvable draft is kept over one that is not");
     assert_eq!(messages(&drafts[0]), ["needs two values of proof"]);
     assert!(drafts[0].can_be_approved());
 }
 
 #[rstest]
-#[case(mumbles("the answer is no JSON (expected value): Sure! Here you are", "Sure! Here you are"))]
-#[case(mumbles("the answer is no JSON (EOF while parsing): {\"cases\": [{\"id\"", "{\"cases\": [{\"id\""))]
-#[case(mumbles("the model refused: I can't help with that", "I can't help with that"))]
-#[case(mumbles("the answer was cut off at its longest", "{\"cases\": [{"))]
-#[case(says(json!([case(1)])))]
-#[case(says(json!({"cases": "none"})))]
-#[case(says(json!({"cases": [case(1), case(2)], "note": "as you like"})))]
-#[case(says(json!({})))]
+#[case(unusable_reply("the answer is not valid JSON (expected value): Sure! Here you are", "Sure! Here you are"))]
+#[case(unusable_reply("the answer is not valid JSON (EOF while parsing): {\"cases\": [{\"id\"", "{\"cases\": [{\"id\""))]
+#[case(unusable_reply("the model refused: I can't help with that", "I can't help with that"))]
+#[case(unusable_reply("the answer was cut off at the token limit", "{\"cases\": [{"))]
+#[case(reply_with(json!([case(1)])))]
+#[case(reply_with(json!({"cases": "none"})))]
+#[case(reply_with(json!({"cases": [case(1), case(2)], "note": "as you like"})))]
+#[case(reply_with(json!({})))]
 #[tokio::test]
-async fn an_answer_without_cases_is_asked_for_again(#[case] first: Result<ChatReply, AgentError>) {
-    let model = Scripted::new([first, cases([case(1), case(2)])]);
+async fn retries_an_answer_without_cases(#[case] first: Result<ChatReply, AgentError>) {
+    let model = ScriptedModel::new([first, cases([case(1), case(2)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert!(drafts.iter().all(|draft| draft.can_be_approved() && draft.findings.is_empty()));
     let asked = &model.documents()[1];
@@ -304,49 +303,49 @@ async fn an_answer_without_cases_is_asked_for_again(#[case] first: Result<ChatRe
 
 #[rstest]
 #[case(
-    mumbles("the model refused: I can't help with that", "I can't help with that"),
+    unusable_reply("the model refused: I can't help with that", "I can't help with that"),
     "the model refused: I can't help with that"
 )]
-#[case(mumbles("the model refused", ""), "the model refused")]
-#[case(mumbles("the answer was cut off at its longest", "{\"ca"), "the answer was cut off at its longest: {\"ca")]
-#[case(says(json!(["x"])), "the answer must be an object with 'cases', found an array: [\"x\"]")]
-#[case(says(json!({"cases": [], "notes": 1})), "the answer has an unknown key beside 'cases': 'notes': {\"cases\":[],\"notes\":1}")]
-#[case(cases([]), "the model returned no case for this place")]
-#[case(cases([json!("gs-get-weather-001"), json!(7)]), "the model returned a string in place of a case: \"gs-get-weather-001\"")]
+#[case(unusable_reply("the model refused", ""), "the model refused")]
+#[case(unusable_reply("the answer was cut off at the token limit", "{\"ca"), "the answer was cut off at the token limit: {\"ca")]
+#[case(reply_with(json!(["x"])), "the answer must be an object with 'cases', found an array: [\"x\"]")]
+#[case(reply_with(json!({"cases": [], "notes": 1})), "the answer has an unknown key: 'notes': {\"cases\":[],\"notes\":1}")]
+#[case(cases([]), "the model returned no case for this slot")]
+#[case(cases([json!("gs-get-weather-001"), json!(7)]), "expected a case, found a string: \"gs-get-weather-001\"")]
 #[tokio::test]
-async fn a_model_that_never_answers_leaves_failed_drafts(
+async fn repeated_invalid_answers_leave_failed_drafts(
     #[case] reply: Result<ChatReply, AgentError>,
-    #[case] why: &str,
+    #[case] reason: &str,
 ) {
-    let model = Scripted::new([reply.clone(), reply.clone(), reply]);
+    let model = ScriptedModel::new([reply.clone(), reply.clone(), reply]);
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts.iter().map(|draft| draft.slot.clone()).collect::<Vec<_>>(), slots(2));
     assert!(drafts.iter().all(|draft| draft.case.is_none() && !draft.can_be_approved()));
-    assert_eq!(messages(&drafts[0]), [why]);
+    assert_eq!(messages(&drafts[0]), [reason]);
     assert_eq!(model.prompts().len(), 3);
 }
 
 #[tokio::test]
-async fn what_a_model_says_is_shown_shortened() {
+async fn truncates_long_answers() {
     let long = "no ".repeat(10_000);
-    let reply = || mumbles(&format!("the answer is no JSON: {long}"), &long);
-    let model = Scripted::new([reply(), reply(), reply()]);
+    let reply = || unusable_reply(&format!("the answer is not valid JSON: {long}"), &long);
+    let model = ScriptedModel::new([reply(), reply(), reply()]);
     let drafts = draft(&model, 1).await.unwrap();
     assert_eq!(drafts[0].findings[0].message.chars().count(), 200);
     assert!(model.prompts()[1].user.len() < model.prompts()[0].user.len() + 3000);
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_ends_it() {
-    let model = Scripted::new([breaks("openai answered HTTP 429 Too Many Requests: slow down")]);
+async fn a_failed_first_call_is_an_error() {
+    let model = ScriptedModel::new([failed_call("openai answered HTTP 429 Too Many Requests: slow down")]);
     let error = draft(&model, 2).await.unwrap_err();
     assert_eq!(error.message, "openai:drafting: openai answered HTTP 429 Too Many Requests: slow down");
-    assert_eq!(model.prompts().len(), 1, "the client has tried again itself");
+    assert_eq!(model.prompts().len(), 1, "the client retries by itself");
 }
 
 #[tokio::test]
-async fn what_was_drafted_outlives_an_error() {
-    let model = Scripted::new([cases([case(1), json!({"id": "gs-get-weather-002"})]), breaks("the budget is used up")]);
+async fn keeps_drafts_after_a_failed_call() {
+    let model = ScriptedModel::new([cases([case(1), json!({"id": "gs-get-weather-002"})]), failed_call("the budget is used up")]);
     let drafts = draft(&model, 2).await.unwrap();
     assert!(drafts[0].can_be_approved() && drafts[0].findings.is_empty());
     assert!(!drafts[1].can_be_approved());
@@ -356,28 +355,28 @@ async fn what_was_drafted_outlives_an_error() {
 }
 
 #[tokio::test]
-async fn too_few_cases_are_asked_for_again_and_too_many_are_told() {
-    let model = Scripted::new([cases([case(1)]), cases([case(2), case(7)])]);
+async fn retries_missing_cases_and_reports_extra_ones() {
+    let model = ScriptedModel::new([cases([case(1)]), cases([case(2), case(7)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts[1].case, Some(case(2)));
     assert_eq!(
         messages(&drafts[1]),
-        ["the model also returned 1 case that nobody asked for: 'How is it outside in city 7?'"]
+        ["the model also returned 1 unrequested case: 'How is it outside in city 7?'"]
     );
-    let missing = json!([{"id": "gs-get-weather-002", "reasons": ["the model returned no case for this place"]}]);
+    let missing = json!([{"id": "gs-get-weather-002", "reasons": ["the model returned no case for this slot"]}]);
     assert_eq!(model.documents()[1]["returned"], missing);
 }
 
 #[tokio::test]
-async fn cases_in_another_order_find_their_slots() {
-    let model = Scripted::new([cases([case(3), case(1), case(2)])]);
+async fn matches_cases_by_id_in_any_order() {
+    let model = ScriptedModel::new([cases([case(3), case(1), case(2)])]);
     let drafts = draft(&model, 3).await.unwrap();
     let ids: Vec<_> = drafts.iter().map(|draft| draft.case.as_ref().unwrap()["id"].clone()).collect();
     assert_eq!(ids, ["gs-get-weather-001", "gs-get-weather-002", "gs-get-weather-003"]);
 }
 
 #[tokio::test]
-async fn where_all_ids_are_wrong_the_place_counts_and_it_is_said() {
+async fn matches_by_position_if_all_ids_are_wrong() {
     let named = |id: Value, number: usize| {
         let mut named = case(number);
         named["id"] = id;
@@ -385,29 +384,29 @@ async fn where_all_ids_are_wrong_the_place_counts_and_it_is_said() {
     };
     let mut nameless = case(3);
     nameless.as_object_mut().unwrap().shift_remove("id");
-    let model = Scripted::new([cases([named(json!("case-1"), 1), named(json!(2), 2), nameless])]);
+    let model = ScriptedModel::new([cases([named(json!("case-1"), 1), named(json!(2), 2), nameless])]);
     let drafts = draft(&model, 3).await.unwrap();
-    let called = |other: &str| format!("the model called it '{other}'; it is taken by its place in the answer");
+    let warning = |other: &str| format!("the model named it '{other}'; it is matched by position");
     for (draft, (number, other)) in drafts.iter().zip([(1, "case-1"), (2, "2"), (3, "")]) {
         assert_eq!(draft.case, Some(case(number)));
-        assert_eq!(messages(draft), [called(other)]);
+        assert_eq!(messages(draft), [warning(other)]);
         assert!(draft.can_be_approved());
     }
 }
 
 #[tokio::test]
-async fn one_wrong_id_is_not_taken_by_its_place() {
-    let mut stranger = case(2);
-    stranger["id"] = json!("gs-get-weather-02");
-    let model = Scripted::new([cases([case(1), stranger]), cases([case(2)])]);
+async fn does_not_match_by_position_if_some_ids_are_right() {
+    let mut misnamed = case(2);
+    misnamed["id"] = json!("gs-get-weather-02");
+    let model = ScriptedModel::new([cases([case(1), misnamed]), cases([case(2)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts[1].case, Some(case(2)));
-    assert!(messages(&drafts[1])[0].contains("1 case that nobody asked for"));
+    assert!(messages(&drafts[1])[0].contains("1 unrequested case"));
 }
 
 #[tokio::test]
-async fn what_says_nothing_is_taken_out_and_the_rest_is_in_order() {
-    let wordy = json!({
+async fn removes_empty_keys_and_orders_the_rest() {
+    let verbose = json!({
         "expect": {
             "responseNotContains": [], "toolParams": null, "maxLatencyMs": null, "noToolErrors": null,
             "responseContains": ["LFPB", "°C"], "toolsCalled": ["get_weather"], "responseNonEmpty": true
@@ -416,23 +415,23 @@ async fn what_says_nothing_is_taken_out_and_the_rest_is_in_order() {
         "description": "trigger phrase",
         "id": "gs-get-weather-001",
     });
-    let model = Scripted::new([cases([wordy])]);
+    let model = ScriptedModel::new([cases([verbose])]);
     let drafts = draft(&model, 1).await.unwrap();
     insta::assert_snapshot!(drafts[0].case.as_ref().unwrap().to_string(), @r#"{"id":"gs-get-weather-001","description":"trigger phrase","input":{"message":"How is it outside in city 1?"},"expect":{"toolsCalled":["get_weather"],"responseNonEmpty":true,"responseContains":["LFPB","°C"]}}"#);
 }
 
 #[tokio::test]
-async fn a_null_that_nobody_asked_for_is_an_error() {
+async fn an_unexpected_null_is_an_error() {
     let mut null = case(1);
     null["expect"]["toolOrder"] = Value::Null;
-    let model = Scripted::new([cases([null]), cases([case(1)])]);
+    let model = ScriptedModel::new([cases([null]), cases([case(1)])]);
     assert_eq!(draft(&model, 1).await.unwrap()[0].case, Some(case(1)));
     assert_eq!(model.prompts().len(), 2);
 }
 
 #[tokio::test]
-async fn what_answers_cost_is_added_up() {
-    let model = Scripted::new([mumbles("the model refused", ""), cases([case(1)]), breaks("HTTP 500")]);
+async fn adds_up_the_usage_of_answers() {
+    let model = ScriptedModel::new([unusable_reply("the model refused", ""), cases([case(1)]), failed_call("HTTP 500")]);
     let drafter = drafter(&model);
     let (brief, slots) = (weather(), slots(1));
     assert_eq!((drafter.usage(), drafter.answers()), (None, 0));
@@ -443,15 +442,15 @@ async fn what_answers_cost_is_added_up() {
 }
 
 #[tokio::test]
-async fn a_person_asks_for_a_change_in_words() {
+async fn a_revision_sends_instructions_and_drafts() {
     let (brief, slots) = (weather(), slots(2));
     let origin = Origin::Model("openai:drafting".to_owned());
     let drafts = [
         Draft { slot: slots[0].clone(), case: Some(case(1)), origin: origin.clone(), findings: Vec::new() },
         Draft::failed(slots[1].clone(), origin, "nothing"),
     ];
-    let revision = Some(Revision { drafts: &drafts, words: "more polite, and about Rome" });
-    let model = Scripted::new([cases([case(1), case(2)])]);
+    let revision = Some(Revision { drafts: &drafts, instructions: "more polite, and about Rome" });
+    let model = ScriptedModel::new([cases([case(1), case(2)])]);
     drafter(&model).draft(Request { revision, attempt: 2, ..request(&brief, &slots) }).await.unwrap();
     let asked = &model.documents()[0];
     assert_eq!(asked["revision"], json!({"wish": "more polite, and about Rome", "drafts": [case(1)]}));
@@ -474,9 +473,9 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_answer_gives_a_draft_for_each_slot(value in any_json(), wrapped in any::<bool>()) {
+    fn any_answer_yields_a_draft_for_each_slot(value in any_json(), wrapped in any::<bool>()) {
         let value = if wrapped { json!({"cases": [value.clone(), value]}) } else { value };
-        let model = Scripted::new([says(value.clone()), says(value.clone()), says(value)]);
+        let model = ScriptedModel::new([reply_with(value.clone()), reply_with(value.clone()), reply_with(value)]);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let drafts = runtime.block_on(draft(&model, 3)).unwrap();
         prop_assert_eq!(drafts.iter().map(|draft| draft.slot.clone()).collect::<Vec<_>>(), slots(3));

@@ -1,6 +1,6 @@
-//! What a trace shows: a message, the calls that it led to, and the response.
+//! Extracts the first turn of a trace: a message, the calls that it led to, and the response.
 //!
-//! A case sends one message, so only a trace's first turn is of use: what was said later leans on what was said before.
+//! A case sends one message, so later turns cannot be used: they depend on the earlier ones.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,26 @@ use karat_json::text::text_form;
 use karat_tools::similarity::words;
 use serde_json::{Map, Value};
 
-/// Nobody keeps a case with a longer message.
-const LONGEST_MESSAGE: usize = 8_000;
+/// Maximum length of a message.
+const MAX_MESSAGE_CHARS: usize = 8_000;
 
 /// A trace's first turn.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Observed {
+pub(super) struct ObservedTurn {
     pub(super) id: String,
     pub(super) message: String,
-    /// The message's words, by which traces are compared.
+    /// The words of the message, for comparing traces.
     pub(super) words: BTreeSet<String>,
-    /// In the order in which they were made; none failed.
+    /// In call order; none failed.
     pub(super) calls: Vec<ToolCall>,
     pub(super) response: String,
-    /// How many values prove that the tools ran, up to what a case needs; known once all traces were read.
+    /// The number of proof values, up to what a case needs; computed after all traces were read.
     pub(super) proofs: usize,
 }
 
-impl Observed {
-    /// Takes what an agent did in a run.
-    pub(super) fn of_run(message: &str, calls: &[ToolCall], response: &str) -> Self {
+impl ObservedTurn {
+    /// Creates a turn from a run.
+    pub(super) fn from_run(message: &str, calls: &[ToolCall], response: &str) -> Self {
         Self {
             id: String::new(),
             message: message.to_owned(),
@@ -41,35 +41,34 @@ impl Observed {
     }
 }
 
-/// What a trace came to.
+/// The result of looking for a tool in a trace.
 #[derive(Debug, PartialEq)]
-pub(super) enum Reading {
-    /// The tool was called, and a case can be made of it.
-    Useful(Observed),
-    /// The tool was called, but no case can be made of it, for this reason.
-    LeftOut { id: String, why: String },
-    /// The tool was not called, though this was said.
-    Elsewhere { message: Option<String> },
+pub(super) enum Extraction {
+    /// The tool was called, and the turn can become a case.
+    Usable(ObservedTurn),
+    /// The tool was called, but the trace cannot become a case.
+    Rejected { id: String, reason: String },
+    /// The tool was not called for this message.
+    ToolNotCalled { message: Option<String> },
 }
 
-/// Looks for a tool in a trace.
-pub(super) fn observe(tool: &str, id: String, trace: &TraceDocument) -> Reading {
-    let steps: Vec<Step> = trace.steps().map(Step::of).collect();
+/// Extracts the first turn of a trace if it calls the tool.
+pub(super) fn extract_turn(tool: &str, id: String, trace: &TraceDocument) -> Extraction {
+    let steps: Vec<Step> = trace.steps().map(Step::new).collect();
     let is_called = |steps: &[Step]| steps.iter().flat_map(|step| &step.calls).any(|call| call.name == tool);
     if !is_called(&steps) {
-        return Reading::Elsewhere { message: first_turn(steps).ok().map(|turn| turn.message) };
+        return Extraction::ToolNotCalled { message: first_turn(steps).ok().map(|turn| turn.message) };
     }
     let turn = match first_turn(steps) {
         Ok(turn) if !is_called(&turn.steps) => {
-            Err("the tool is called only after a further message, and a case sends one".to_owned())
+            Err("the tool is called only after a second message, but a case sends one".to_owned())
         }
         other => other,
     };
     let observed = turn.and_then(|turn| turn.observed(id.clone()));
-    observed.map_or_else(|why| Reading::LeftOut { id, why }, Reading::Useful)
+    observed.map_or_else(|reason| Extraction::Rejected { id, reason }, Extraction::Usable)
 }
 
-/// A step of a trace, as far as it matters here.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) input: Option<UserInput>,
@@ -79,10 +78,10 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn of(step: StepView<'_>) -> Self {
+    pub(super) fn new(step: StepView<'_>) -> Self {
         Self {
             input: step.user_input(),
-            output: step.spoken(),
+            output: step.response_text(),
             calls: step.calls().map(tool_call).collect(),
             error: step.error().map(|error| text_form(error).into_owned()),
         }
@@ -90,11 +89,11 @@ impl Step {
 }
 
 fn tool_call(call: CallView<'_>) -> ToolCall {
-    let params = match call.arguments().map(embedded) {
+    let params = match call.arguments().map(parse_embedded) {
         Some(Value::Object(params)) => params,
         _ => Map::new(),
     };
-    let result = call.result().map(embedded);
+    let result = call.result().map(parse_embedded);
     let error = call.error().map(|error| text_form(error).into_owned());
     let error = error
         .or_else(|| (call.success() == Some(false)).then(|| "the call failed".to_owned()))
@@ -103,13 +102,13 @@ fn tool_call(call: CallView<'_>) -> ToolCall {
     ToolCall { name, params, success: Some(error.is_none()), result, error, ..ToolCall::default() }
 }
 
-/// Returns the value that a text holds, where it holds JSON: many agents pass arguments and results so.
-fn embedded(value: &Value) -> Value {
+/// Parses a string that contains a JSON object or array, as many agents encode arguments and results.
+fn parse_embedded(value: &Value) -> Value {
     let inner = value.as_str().filter(|text| text.trim_start().starts_with(['{', '[']));
     inner.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| value.clone())
 }
 
-/// Returns the error that a tool answered with: a member `error`, or a text that begins so.
+/// Returns the error in a tool result: a member `error`, or a text that starts with "error".
 fn result_error(result: &Value) -> Option<String> {
     match result {
         Value::String(text) => {
@@ -120,77 +119,77 @@ fn result_error(result: &Value) -> Option<String> {
     }
 }
 
-/// All that a first message led to.
+/// A message and the steps that it led to.
 struct Turn {
     message: String,
     steps: Vec<Step>,
 }
 
 impl Turn {
-    fn observed(self, id: String) -> Result<Observed, String> {
+    fn observed(self, id: String) -> Result<ObservedTurn, String> {
         let Self { message, steps } = self;
         let message = message.trim().to_owned();
         let characters = message.chars().count();
-        if characters > LONGEST_MESSAGE {
+        if characters > MAX_MESSAGE_CHARS {
             return Err(format!("the message has {characters} characters"));
         }
         let errors = steps.iter().filter_map(|step| step.error.as_deref());
         let failed = steps.iter().flat_map(|step| &step.calls).find(|call| call.error.is_some());
         if let Some(call) = failed {
-            return Err(format!("the call of '{}' failed", call.name));
+            return Err(format!("the call to '{}' failed", call.name));
         }
         if errors.count() > 0 {
             return Err("a step failed".to_owned());
         }
         if steps.iter().flat_map(|step| &step.calls).any(|call| call.name.is_empty()) {
-            return Err("a call has no tool's name".to_owned());
+            return Err("a call has no tool name".to_owned());
         }
         let response = steps.last().map_or("", |step| step.output.as_str()).trim().to_owned();
         if response.is_empty() {
-            return Err("there is no response".to_owned());
+            return Err("no response".to_owned());
         }
         let words = words(&message);
         let calls = steps.into_iter().flat_map(|step| step.calls).collect();
-        Ok(Observed { id, message, words, calls, response, proofs: 0 })
+        Ok(ObservedTurn { id, message, words, calls, response, proofs: 0 })
     }
 }
 
-/// Cuts a trace before the user's second message.
+/// Returns the steps before the user's second message.
 fn first_turn(steps: Vec<Step>) -> Result<Turn, String> {
     let mut turn = Turn { message: String::new(), steps: Vec::new() };
-    let mut said: Vec<String> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     for mut step in steps {
         let Some(input) = step.input.take() else {
             turn.steps.push(step);
             continue;
         };
         if input.has_history {
-            return Err("the message leans on what was said before".to_owned());
+            return Err("the message depends on earlier messages".to_owned());
         }
-        if said.is_empty() {
+        if seen.is_empty() {
             turn.message = input.messages.join("\n");
-            said = input.messages;
-        } else if is_further(&input, &said, turn.steps.last()) {
+            seen = input.messages;
+        } else if is_new_message(&input, &seen, turn.steps.last()) {
             break;
         }
         turn.steps.push(step);
     }
-    if turn.message.trim().is_empty() { Err("there is no message of a user".to_owned()) } else { Ok(turn) }
+    if turn.message.trim().is_empty() { Err("no user message".to_owned()) } else { Ok(turn) }
 }
 
-/// Tells whether a step was given something that the user said anew.
-pub(super) fn is_further(input: &UserInput, said: &[String], before: Option<&Step>) -> bool {
-    // Some agents give all that was said to every step, others only what is new.
-    let news = input.messages.strip_prefix(said).unwrap_or(&input.messages);
+/// Whether the input of a step has a new message of the user.
+pub(super) fn is_new_message(input: &UserInput, seen: &[String], before: Option<&Step>) -> bool {
+    // Some agents repeat all messages in every step, others pass only new ones.
+    let new_messages = input.messages.strip_prefix(seen).unwrap_or(&input.messages);
     if input.has_roles {
-        return !news.is_empty();
+        return !new_messages.is_empty();
     }
-    // A bare text may be a tool's answer, which the agent goes on with.
-    let answers = |text: &String, step: &Step| {
+    // A bare text may be a tool result.
+    let is_tool_result = |text: &String, step: &Step| {
         let results = step.calls.iter().filter_map(|call| call.result.as_ref());
         step.output.is_empty() || results.into_iter().any(|result| text_form(result) == text.as_str())
     };
-    !news.iter().all(|text| before.is_some_and(|step| answers(text, step)))
+    !new_messages.iter().all(|text| before.is_some_and(|step| is_tool_result(text, step)))
 }
 
 #[cfg(test)]
@@ -201,14 +200,14 @@ mod tests {
 
     use super::*;
 
-    fn read_value(trace: &Value) -> Reading {
-        let document = TraceDocument::read(trace.to_string()).expect("a trace");
-        observe("search", "t".to_owned(), &document)
+    fn extract(trace: &Value) -> Extraction {
+        let document = TraceDocument::parse(trace.to_string()).expect("a trace");
+        extract_turn("search", "t".to_owned(), &document)
     }
 
-    fn observed(trace: &Value) -> Observed {
-        match read_value(trace) {
-            Reading::Useful(observed) => observed,
+    fn observed(trace: &Value) -> ObservedTurn {
+        match extract(trace) {
+            Extraction::Usable(observed) => observed,
             other => panic!("not useful: {other:?}"),
         }
     }
@@ -218,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn karats_own_traces_are_read() {
+    fn reads_traces_of_karat() {
         let call = ToolCall {
             name: "search".to_owned(),
             success: Some(true),
@@ -240,7 +239,7 @@ mod tests {
     #[case::list(json!([{"role": "user", "content": [{"type": "text", "text": "Rain?"}, {"type": "image_url"}]}]))]
     #[case::parts(json!([{"role": "user", "parts": [{"type": "text", "content": "Rain?"}]}]))]
     #[case::human(json!([{"type": "human", "content": " Rain? "}]))]
-    fn a_users_message_is_found(#[case] input: Value) {
+    fn finds_the_user_message(#[case] input: Value) {
         let trace = json!({"steps": [{"input": input, "output": "12", "tool_calls": [call()]}]});
         assert_eq!(observed(&trace).message, "Rain?");
     }
@@ -252,7 +251,7 @@ mod tests {
     #[case::choices(json!({"choices": [{"message": {"role": "assistant", "content": "12 hits"}}]}))]
     #[case::blocks(json!({"content": [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "12 hits"}]}))]
     #[case::messages(json!([{"role": "user", "content": "x"}, {"role": "assistant", "parts": [{"type": "text", "content": "12 hits"}]}]))]
-    fn a_response_is_found(#[case] output: Value) {
+    fn finds_the_response(#[case] output: Value) {
         let trace = json!({"steps": [{"input": "Rain?", "output": output, "tool_calls": [call()]}]});
         assert_eq!(observed(&trace).response, "12 hits");
     }
@@ -264,7 +263,7 @@ mod tests {
     #[case::the_same(json!("Rain?"))]
     #[case::a_tools_answer(json!("{\"hits\":12}"))]
     #[case::nothing(json!(null))]
-    fn steps_of_one_turn_belong_together(#[case] input: Value) {
+    fn steps_with_tool_results_belong_to_the_turn(#[case] input: Value) {
         let trace = json!({"steps": [
             {"input": [{"role": "user", "content": "Rain?"}], "output": "Let me look.", "tool_calls": [call()]},
             {"input": input, "output": "12 hits"},
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_later_is_left_out() {
+    fn ignores_later_turns() {
         let later = json!([{"role": "user", "content": "And snow?"}]);
         let trace = json!({"steps": [
             {"input": "Rain?", "output": "12 hits", "tool_calls": [call()]},
@@ -288,36 +287,36 @@ mod tests {
     }
 
     #[rstest]
-    #[case::second_message(json!([{"input": "Hello", "output": "Hi!"}, {"input": "Rain?", "output": "12", "tool_calls": [call()]}]), "the tool is called only after a further message, and a case sends one")]
-    #[case::history(json!([{"input": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "Rain?"}], "output": "12", "tool_calls": [call()]}]), "the message leans on what was said before")]
+    #[case::second_message(json!([{"input": "Hello", "output": "Hi!"}, {"input": "Rain?", "output": "12", "tool_calls": [call()]}]), "the tool is called only after a second message, but a case sends one")]
+    #[case::history(json!([{"input": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}, {"role": "user", "content": "Rain?"}], "output": "12", "tool_calls": [call()]}]), "the message depends on earlier messages")]
     #[case::step_error(json!([{"input": "Rain?", "output": "12", "tool_calls": [call()], "error": "boom"}]), "a step failed")]
-    #[case::call_error(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "error": "boom"}]}]), "the call of 'search' failed")]
-    #[case::success(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "success": false}]}]), "the call of 'search' failed")]
-    #[case::error_result(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "result": {"error": "boom"}}]}]), "the call of 'search' failed")]
-    #[case::error_text(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "result": "Error: no such place"}]}]), "the call of 'search' failed")]
-    #[case::nameless(json!([{"input": "Rain?", "output": "12", "tool_calls": [call(), {"name": ""}]}]), "a call has no tool's name")]
-    #[case::silent(json!([{"input": "Rain?", "output": null, "tool_calls": [call()]}]), "there is no response")]
-    #[case::nobody(json!([{"input": {"city": 3}, "output": "12", "tool_calls": [call()]}]), "there is no message of a user")]
-    #[case::blank(json!([{"input": " ", "output": "12", "tool_calls": [call()]}]), "there is no message of a user")]
-    fn what_no_case_can_be_made_of(#[case] steps: Value, #[case] why: &str) {
-        let reading = read_value(&json!({"trace_id": "t", "steps": steps}));
-        assert_eq!(reading, Reading::LeftOut { id: "t".to_owned(), why: why.to_owned() });
+    #[case::call_error(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "error": "boom"}]}]), "the call to 'search' failed")]
+    #[case::success(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "success": false}]}]), "the call to 'search' failed")]
+    #[case::error_result(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "result": {"error": "boom"}}]}]), "the call to 'search' failed")]
+    #[case::error_text(json!([{"input": "Rain?", "output": "12", "tool_calls": [{"name": "search", "result": "Error: no such place"}]}]), "the call to 'search' failed")]
+    #[case::nameless(json!([{"input": "Rain?", "output": "12", "tool_calls": [call(), {"name": ""}]}]), "a call has no tool name")]
+    #[case::silent(json!([{"input": "Rain?", "output": null, "tool_calls": [call()]}]), "no response")]
+    #[case::no_message(json!([{"input": {"city": 3}, "output": "12", "tool_calls": [call()]}]), "no user message")]
+    #[case::blank(json!([{"input": " ", "output": "12", "tool_calls": [call()]}]), "no user message")]
+    fn rejects_unusable_traces(#[case] steps: Value, #[case] reason: &str) {
+        let extraction = extract(&json!({"trace_id": "t", "steps": steps}));
+        assert_eq!(extraction, Extraction::Rejected { id: "t".to_owned(), reason: reason.to_owned() });
     }
 
     #[test]
-    fn an_endless_message_is_left_out() {
+    fn rejects_long_messages() {
         let trace = json!({"trace_id": "t", "steps": [
-            {"input": "é".repeat(LONGEST_MESSAGE + 1), "output": "12", "tool_calls": [call()]}
+            {"input": "é".repeat(MAX_MESSAGE_CHARS + 1), "output": "12", "tool_calls": [call()]}
         ]});
-        let why = "the message has 8001 characters".to_owned();
-        assert_eq!(read_value(&trace), Reading::LeftOut { id: "t".to_owned(), why });
+        let reason = "the message has 8001 characters".to_owned();
+        assert_eq!(extract(&trace), Extraction::Rejected { id: "t".to_owned(), reason });
     }
 
     #[test]
-    fn where_the_tool_is_not_called_the_message_is_kept() {
-        let elsewhere = |message: Option<&str>| Reading::Elsewhere { message: message.map(str::to_owned) };
+    fn returns_the_message_if_the_tool_is_not_called() {
+        let not_called = |message: Option<&str>| Extraction::ToolNotCalled { message: message.map(str::to_owned) };
         let trace = json!({"steps": [{"input": "Rain?", "output": "No.", "tool_calls": [{"name": "other"}]}]});
-        assert_eq!(read_value(&trace), elsewhere(Some("Rain?")));
-        assert_eq!(read_value(&json!({"steps": []})), elsewhere(None));
+        assert_eq!(extract(&trace), not_called(Some("Rain?")));
+        assert_eq!(extract(&json!({"steps": []})), not_called(None));
     }
 }

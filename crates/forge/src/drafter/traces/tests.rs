@@ -11,17 +11,17 @@ use karat_core::lint::Severity;
 
 use crate::{Brief, Combination, EdgeKind, TemplateDrafter};
 
-/// Makes nothing of anything, and says so.
-struct Patterns;
+/// Returns a failed draft for each slot.
+struct FailingDrafter;
 
-impl Drafter for Patterns {
+impl Drafter for FailingDrafter {
     fn name(&self) -> &'static str {
         "template"
     }
 
-    fn draft<'a>(&'a self, request: Request<'a>) -> Pending<'a, Result<Vec<Draft>, DraftError>> {
-        let why = format!("{} cases so far", request.so_far.len());
-        let draft = |slot: &Slot| Draft::failed(slot.clone(), Origin::Template, why.as_str());
+    fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
+        let reason = format!("{} cases so far", request.so_far.len());
+        let draft = |slot: &Slot| Draft::failed(slot.clone(), Origin::Template, reason.as_str());
         let drafts = request.slots.iter().map(draft).collect();
         Box::pin(async move { Ok(drafts) })
     }
@@ -36,7 +36,7 @@ fn brief(seed: Option<Value>) -> Brief {
     let tools = ["get_weather", "get_forecast", "get_news", "get_map"];
     Brief {
         tool: tool("get_weather"),
-        registry: Registry::of(tools.map(tool)),
+        registry: Registry::from_tools(tools.map(tool)),
         triggers: Vec::new(),
         overlaps: Vec::new(),
         clusters: Vec::new(),
@@ -94,9 +94,9 @@ fn some_traces() -> Vec<Value> {
 fn read(traces: &[Value]) -> (TraceDrafter, TraceReport) {
     let mut reader = TraceReader::new("get_weather");
     for (at, trace) in traces.iter().enumerate() {
-        reader.line(u64::try_from(at).unwrap_or_default() + 1, trace.to_string().as_bytes());
+        reader.read_line(u64::try_from(at).unwrap_or_default() + 1, trace.to_string().as_bytes());
     }
-    reader.finish(Arc::new(Patterns))
+    reader.finish(Arc::new(FailingDrafter))
 }
 
 fn slot(number: usize, purpose: Purpose) -> Slot {
@@ -129,25 +129,25 @@ fn origins(drafts: &[Draft]) -> Vec<String> {
 }
 
 #[test]
-fn a_report_tells_what_came_of_the_lines() {
+fn reports_rejected_traces_and_invalid_lines() {
     let mut reader = TraceReader::new("get_weather");
     for (number, trace) in (1..).zip(some_traces()) {
-        reader.line(number, trace.to_string().as_bytes());
+        reader.read_line(number, trace.to_string().as_bytes());
     }
-    reader.line(9, b"  ");
-    reader.line(10, b"{");
-    reader.refuse(11, "longer than 32 MB".to_owned());
-    let (drafter, report) = reader.finish(Arc::new(Patterns));
+    reader.read_line(9, b"  ");
+    reader.read_line(10, b"{");
+    reader.reject_line(11, "longer than 32 MB".to_owned());
+    let (drafter, report) = reader.finish(Arc::new(FailingDrafter));
     assert_eq!((report.lines, report.calling, report.usable), (10, 7, 6));
-    let left_out = LeftOutTrace { id: "t7".to_owned(), why: "the call of 'get_weather' failed".to_owned() };
-    assert_eq!(report.left_out, [left_out]);
-    let refused: Vec<u64> = report.refused.iter().map(|line| line.number).collect();
-    assert_eq!(refused, [10, 11]);
-    assert_eq!((drafter.name(), drafter.model(), drafter.understands_words()), ("traces", None, false));
+    let rejected = RejectedTrace { id: "t7".to_owned(), reason: "the call to 'get_weather' failed".to_owned() };
+    assert_eq!(report.rejected, [rejected]);
+    let invalid: Vec<u64> = report.invalid_lines.iter().map(|line| line.number).collect();
+    assert_eq!(invalid, [10, 11]);
+    assert_eq!((drafter.name(), drafter.model(), drafter.accepts_instructions()), ("traces", None, false));
 }
 
 #[test]
-fn a_case_expects_what_was_observed() {
+fn a_case_expects_the_observed_behaviour() {
     let (drafter, _) = read(&some_traces());
     let brief = brief(Some(json!({"paris": {"degrees": 18}})));
     let made = drafts(&drafter, &brief, &[slot(1, Purpose::NoLeak)], &[], 0);
@@ -191,15 +191,15 @@ fn a_case_expects_what_was_observed() {
 }
 
 #[test]
-fn tools_that_are_called_together_stay_together() {
+fn a_case_expects_all_called_tools() {
     let (drafter, _) = read(&some_traces());
     let together = Purpose::together(["get_weather", "get_news", "get_map"].map(str::to_owned).to_vec());
     let made = drafts(&drafter, &brief(None), &[slot(1, together.clone()), slot(2, together)], &[], 0);
-    // A tool that the registry lacks is in no case.
+    // A trace with a tool that the registry lacks is not used.
     assert_eq!(origins(&made), ["t5", "Template"]);
     let called = ["get_weather", "get_forecast"].map(str::to_owned).to_vec();
     assert_eq!(made[0].slot.purpose, Purpose::together(called.clone()));
-    let case = made[0].read().expect("a case");
+    let case = made[0].parse_case().expect("a case");
     assert_eq!(case.difficulty.map(karat_core::case::Difficulty::name), Some("straightforward"));
     assert_eq!(case.expect.tools_called, Some(called));
     assert_eq!(
@@ -209,13 +209,13 @@ fn tools_that_are_called_together_stay_together() {
 }
 
 #[test]
-fn places_without_a_trace_are_left_to_the_other() {
+fn slots_without_a_trace_are_left_to_the_fallback() {
     let (drafter, _) = read(&some_traces());
     let made = drafts(&drafter, &brief(None), &golden_slots(), &[], 0);
     assert_eq!(origins(&made), ["t1", "Template", "t3", "t4", "Template"]);
     let ids: Vec<&str> = made.iter().map(|draft| draft.slot.id.as_str()).collect();
     assert_eq!(ids, golden_slots().iter().map(|slot| slot.id.as_str()).collect::<Vec<_>>());
-    // The other one knows what was drafted, so that it does not repeat it.
+    // The fallback gets the drafts, so that it does not repeat them.
     assert_eq!(made[1].findings[0].message, "3 cases so far");
     assert_eq!(made[0].slot.purpose, Purpose::Trigger("What's the weather in Paris?".to_owned()));
     let choice = Purpose::Choice { combination: Combination::Or, others: vec!["get_forecast".to_owned()] };
@@ -224,23 +224,23 @@ fn places_without_a_trace_are_left_to_the_other() {
 }
 
 #[test]
-fn what_is_there_is_not_repeated_and_what_is_asked_again_is_different() {
+fn existing_messages_and_earlier_attempts_are_not_repeated() {
     let (drafter, _) = read(&some_traces());
     let one = [slot(1, Purpose::NoLeak)];
     let first = drafts(&drafter, &brief(None), &one, &[], 0);
-    let there: Vec<Case> = first.iter().filter_map(Draft::read).collect();
-    assert_eq!(origins(&drafts(&drafter, &brief(None), &one, &there, 0)), ["t3"]);
+    let existing: Vec<Case> = first.iter().filter_map(Draft::parse_case).collect();
+    assert_eq!(origins(&drafts(&drafter, &brief(None), &one, &existing, 0)), ["t3"]);
     let again: Vec<_> = (0..5).map(|attempt| origins(&drafts(&drafter, &brief(None), &one, &[], attempt))).collect();
     assert_eq!(again.concat(), ["t1", "t3", "t4", "Template", "Template"]);
     assert_eq!(origins(&drafts(&drafter, &brief(None), &one, &[], u32::MAX)), ["Template"]);
-    let of_the_file = Brief { golden: there, ..brief(None) };
-    assert_eq!(origins(&drafts(&drafter, &of_the_file, &one, &[], 0)), ["t3"]);
-    let of_another = Brief { tool: tool("get_news"), ..brief(None) };
-    assert_eq!(origins(&drafts(&drafter, &of_another, &one, &[], 0)), ["Template"]);
+    let with_golden = Brief { golden: existing, ..brief(None) };
+    assert_eq!(origins(&drafts(&drafter, &with_golden, &one, &[], 0)), ["t3"]);
+    let other_tool = Brief { tool: tool("get_news"), ..brief(None) };
+    assert_eq!(origins(&drafts(&drafter, &other_tool, &one, &[], 0)), ["Template"]);
 }
 
 #[test]
-fn a_person_is_warned_of_what_may_be_personal_or_doubtful() {
+fn warns_of_personal_data_and_conflicting_traces() {
     let long = format!("How warm is it in Athens? {}", "It is for my journey. ".repeat(30));
     let traces = [
         about("a", "Is Oslo freezing? Mail me at jo@example.org", "Oslo", "snowing hard", 11),
@@ -265,20 +265,20 @@ fn a_person_is_warned_of_what_may_be_personal_or_doubtful() {
     assert_eq!(
         warnings,
         [
-            "Trace(\"a\") the message holds an e-mail address: replace it unless it may be kept".to_owned(),
-            format!("Trace(\"b\") the message has {length} characters: a shorter one is easier to read"),
-            "Trace(\"c\") to the same message the agent also answered without 'get_weather'".to_owned(),
-            "Trace(\"e\") the same message led to other tools in the trace 'f'".to_owned(),
+            "Trace(\"a\") the message contains an e-mail address: replace it unless it may be stored".to_owned(),
+            format!("Trace(\"b\") the message has {length} characters: shorten it"),
+            "Trace(\"c\") the agent also answered the same message without 'get_weather'".to_owned(),
+            "Trace(\"e\") the same message led to other tools in trace 'f'".to_owned(),
         ]
     );
 }
 
 #[test]
-fn stubs_repeat_what_the_tools_answered() {
+fn stubs_are_the_observed_results() {
     let (drafter, _) = read(&some_traces());
     let drafter = drafter.with_stubs();
     let made = drafts(&drafter, &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
-    let case = made[0].read().expect("a case");
+    let case = made[0].parse_case().expect("a case");
     assert_eq!(
         case.stubs.map(Value::Object),
         Some(json!({"get_weather": weather("Paris", "partly cloudy", 18)["result"]}))
@@ -287,14 +287,14 @@ fn stubs_repeat_what_the_tools_answered() {
     secret["steps"][0]["tool_calls"][0]["result"]["owner"] = json!("jo@example.org");
     let (drafter, _) = read(&[secret]);
     let made = drafts(&drafter.with_stubs(), &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
-    assert_eq!(made[0].read().and_then(|case| case.stubs), None);
+    assert_eq!(made[0].parse_case().and_then(|case| case.stubs), None);
     assert!(
-        made[0].findings.iter().any(|finding| finding.message.contains("no stubs: what 'get_weather' answered holds"))
+        made[0].findings.iter().any(|finding| finding.message.contains("no stubs: the result of 'get_weather' contains"))
     );
 }
 
 #[test]
-fn a_message_whose_tool_left_a_proof_comes_first() {
+fn messages_with_proof_values_come_first() {
     let traces = [
         trace("a", "Anything falling from above", &json!([weather("Bonn", "dull", 9)]), "Not much."),
         about("b", "What's the weather in Paris?", "Paris", "partly cloudy", 18),
@@ -305,15 +305,15 @@ fn a_message_whose_tool_left_a_proof_comes_first() {
 }
 
 #[test]
-fn patterns_and_traces_together_can_be_approved() {
+fn drafts_of_templates_and_traces_can_be_approved() {
     let mut reader = TraceReader::new("get_weather");
     for (number, trace) in (1..).zip(some_traces()) {
-        reader.line(number, trace.to_string().as_bytes());
+        reader.read_line(number, trace.to_string().as_bytes());
     }
     let (drafter, _) = reader.finish(Arc::new(TemplateDrafter));
-    let said = Some("Fetches the weather of a city. Use when somebody asks how it is outside.".to_owned());
+    let description = Some("Fetches the weather of a city. Use when somebody asks how it is outside.".to_owned());
     let mut brief = brief(None);
-    brief.tool.description = said.into();
+    brief.tool.description = description.into();
     brief.triggers = ["what's the weather", "is it raining", "how cold is it"].map(str::to_owned).to_vec();
     let golden = crate::golden_slots(&brief);
     let made = drafts(&drafter, &brief, &golden, &[], 0);
@@ -326,7 +326,7 @@ fn patterns_and_traces_together_can_be_approved() {
     }
 }
 
-/// Returns what a trace of one step shows, as an agent would have answered it.
+/// Converts a trace of one step to the answer of an agent.
 fn replayed(trace: &Value) -> Trace {
     let step = &trace["steps"][0];
     let call = |call: &Value| karat_core::trace::ToolCall {
@@ -344,7 +344,7 @@ fn replayed(trace: &Value) -> Trace {
 
 proptest! {
     #[test]
-    fn a_case_holds_for_the_trace_that_it_was_made_of(
+    fn a_case_passes_for_its_own_trace(
         words in prop::collection::vec("[a-zA-Z0-9é.,:{}'\"-]{1,8}", 1..8),
         values in prop::collection::vec(prop_oneof![
             "[a-zA-Z0-9é .:{}-]{0,12}".prop_map(Value::from), any::<i32>().prop_map(Value::from),
@@ -376,7 +376,7 @@ proptest! {
         let made = drafts(&drafter, &brief, &slots, &[], 0);
         for draft in &made {
             let Origin::Trace(id) = &draft.origin else { continue };
-            let case = draft.read();
+            let case = draft.parse_case();
             prop_assert!(case.is_some(), "no case: {:?}", draft);
             let Some(case) = case else { continue };
             let of = traces.iter().find(|trace| trace["trace_id"] == id.as_str()).map(replayed).unwrap_or_default();
@@ -387,19 +387,19 @@ proptest! {
             let verdict = judge(evidence, Strictness { all_failures: true, fail_vacuous: true });
             prop_assert!(verdict.passed() && verdict.assertions_skipped == 0, "{verdict:?} {case:?}");
         }
-        // The order of the lines changes nothing.
+        // The result does not depend on the order of the lines.
         traces.rotate_left(turn);
         let (turned, _) = read(&traces);
         prop_assert_eq!(made, drafts(&turned, &brief, &slots, &[], 0));
     }
 
     #[test]
-    fn no_line_breaks_the_reader(line in prop::collection::vec(any::<u8>(), 0..60), text in "[\\[\\]{}\":,a-z0-9 ]{0,60}") {
+    fn reads_arbitrary_lines(line in prop::collection::vec(any::<u8>(), 0..60), text in "[\\[\\]{}\":,a-z0-9 ]{0,60}") {
         let mut reader = TraceReader::new("get_weather");
-        reader.line(1, &line);
-        reader.line(2, text.as_bytes());
-        reader.line(3, format!("{{\"steps\": [{text}]}}").as_bytes());
-        let (_, report) = reader.finish(Arc::new(Patterns));
-        prop_assert!(report.refused.len() <= report.lines && report.usable <= report.calling);
+        reader.read_line(1, &line);
+        reader.read_line(2, text.as_bytes());
+        reader.read_line(3, format!("{{\"steps\": [{text}]}}").as_bytes());
+        let (_, report) = reader.finish(Arc::new(FailingDrafter));
+        prop_assert!(report.invalid_lines.len() <= report.lines && report.usable <= report.calling);
     }
 }

@@ -1,54 +1,54 @@
-//! The turns of a trace: what a user said, and all that it led to.
+//! Splits a trace into turns: a user's message and the steps that it led to.
 
 use karat_core::document::TraceDocument;
 
-use super::observed::{Step, is_further};
+use super::observed::{Step, is_new_message};
 
-/// What a user said in a trace, and what the agent did then.
+/// A user's message in a trace, and what the agent did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceTurn {
-    /// The steps that it took, from 1.
+    /// The numbers of its steps, from 1.
     pub steps: std::ops::RangeInclusive<usize>,
     pub message: String,
-    /// The message was not the first: it may mean nothing without what was said before.
-    pub leans: bool,
-    /// The tools that were called, in order.
+    /// The message was not the first, and may depend on earlier ones.
+    pub has_history: bool,
+    /// The called tools, in order.
     pub tools: Vec<String>,
-    /// What the agent said last.
+    /// The last output of the agent.
     pub response: String,
-    /// The first thing that failed, with whose failure it was.
+    /// The first failed call or step, with its error.
     pub error: Option<String>,
 }
 
-/// Cuts a trace into turns. What an agent did before anybody said anything is in none.
+/// Splits a trace into turns. Steps before the first message are in no turn.
 pub fn trace_turns(trace: &TraceDocument) -> Vec<TraceTurn> {
     let mut turns: Vec<TraceTurn> = Vec::new();
-    let mut said: Vec<String> = Vec::new();
+    let mut seen: Vec<String> = Vec::new();
     let mut before: Option<Step> = None;
-    for (at, step) in trace.steps().map(Step::of).enumerate() {
+    for (at, step) in trace.steps().map(Step::new).enumerate() {
         if let Some(input) = &step.input {
-            let is_known = !said.is_empty() && said.ends_with(&input.messages);
-            if turns.is_empty() || !is_known && is_further(input, &said, before.as_ref()) {
-                let news = input.messages.strip_prefix(said.as_slice()).unwrap_or(&input.messages);
-                let leans = input.has_history || !turns.is_empty();
-                // Where the agent spoke in between, only the last message is new.
+            let is_known = !seen.is_empty() && seen.ends_with(&input.messages);
+            if turns.is_empty() || !is_known && is_new_message(input, &seen, before.as_ref()) {
+                let new_messages = input.messages.strip_prefix(seen.as_slice()).unwrap_or(&input.messages);
+                let has_history = input.has_history || !turns.is_empty();
+                // With history, only the last message is new.
                 let message =
-                    if input.has_history { news.last().cloned().unwrap_or_default() } else { news.join("\n") };
+                    if input.has_history { new_messages.last().cloned().unwrap_or_default() } else { new_messages.join("\n") };
                 let message = message.trim().to_owned();
                 let steps = at + 1..=at + 1;
                 turns.push(TraceTurn {
                     steps,
                     message,
-                    leans,
+                    has_history,
                     tools: Vec::new(),
                     response: String::new(),
                     error: None,
                 });
-                said.extend(news.iter().cloned());
+                seen.extend(new_messages.iter().cloned());
             }
         }
         if let Some(turn) = turns.last_mut() {
-            turn.take(at + 1, &step);
+            turn.add_step(at + 1, &step);
         }
         before = Some(step);
     }
@@ -56,7 +56,7 @@ pub fn trace_turns(trace: &TraceDocument) -> Vec<TraceTurn> {
 }
 
 impl TraceTurn {
-    fn take(&mut self, number: usize, step: &Step) {
+    fn add_step(&mut self, number: usize, step: &Step) {
         self.steps = *self.steps.start()..=number;
         self.tools.extend(step.calls.iter().map(|call| &call.name).filter(|name| !name.is_empty()).cloned());
         if !step.output.trim().is_empty() {
@@ -82,16 +82,16 @@ mod tests {
     }
 
     fn read(trace: &Value) -> Vec<TraceTurn> {
-        trace_turns(&TraceDocument::read(trace.to_string()).expect("a trace"))
+        trace_turns(&TraceDocument::parse(trace.to_string()).expect("a trace"))
     }
 
     fn turns(steps: &[Value]) -> Vec<(String, std::ops::RangeInclusive<usize>, String, bool)> {
         let all = read(&json!({"trace_id": "t", "steps": steps}));
-        all.into_iter().map(|turn| (turn.message, turn.steps, turn.tools.join(","), turn.leans)).collect()
+        all.into_iter().map(|turn| (turn.message, turn.steps, turn.tools.join(","), turn.has_history)).collect()
     }
 
     #[test]
-    fn a_turn_is_all_that_a_message_led_to() {
+    fn a_turn_has_all_steps_of_a_message() {
         let system = json!({"role": "system", "content": "be kind"});
         let user = |text: &str| json!({"role": "user", "content": text});
         let found = turns(&[
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_is_no_turn() {
+    fn a_repeated_message_starts_no_turn() {
         let bare = turns(&[
             step(&json!("one"), "", &["search"]),
             step(&json!("one"), "first", &[]),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_kept() {
+    fn records_the_first_failure() {
         let mut failing = step(&json!("one"), "sorry", &["search"]);
         failing["tool_calls"][0]["error"] = json!("timed out");
         let all = read(&json!({"steps": [failing]}));

@@ -1,10 +1,10 @@
-//! Which values of a tool's result are others tomorrow, so that no assertion may hold them.
+//! Detects values of tool results that change over time and so cannot be asserted.
 
 use karat_core::lint;
 
 use crate::identifier::words;
 
-/// Words of which one as the last of a field's name says that its value belongs to a moment or to one request.
+/// Last words of the names of fields with volatile values.
 const LAST_WORDS: [&str; 14] = [
     "ago",
     "at",
@@ -22,39 +22,39 @@ const LAST_WORDS: [&str; 14] = [
     "uuid",
 ];
 
-/// Beginnings of fields' names that do the same.
+/// First words of the names of fields with volatile values.
 const FIRST_WORDS: [&str; 6] = ["correlation", "duration", "request", "session", "trace", "updated"];
 
-/// Words in a field's name that mark its value as personal or secret.
+/// Words in the names of fields with personal or secret values.
 const SENSITIVE_WORDS: [&str; 14] = [
     "birthday", "card", "email", "iban", "key", "mail", "mobile", "passcode", "password", "phone", "pin", "secret",
     "ssn", "token",
 ];
 
-/// Returns whether a field's value is personal or secret, by the field's name.
+/// Whether a field's name suggests a personal or secret value.
 pub(super) fn is_sensitive_name(name: &str) -> bool {
     words(name).iter().any(|word| SENSITIVE_WORDS.contains(&word.as_str()))
 }
 
-/// Tells whether a field's value belongs to a moment, by the field's name.
+/// Whether a field's name suggests a volatile value.
 pub(super) fn is_volatile_name(name: &str) -> bool {
     let words = words(name);
     words.last().is_some_and(|word| LAST_WORDS.contains(&word.as_str()))
         || words.first().is_some_and(|word| FIRST_WORDS.contains(&word.as_str()))
 }
 
-/// Tells whether a value is a time, a date or an id that a machine made: what the rules for drafts refuse, and what only
-/// a tool answers.
+/// Whether a value is a time, a date or a generated id: what the lint rules reject, and other forms that occur in tool
+/// results.
 pub(super) fn is_volatile(text: &str) -> bool {
     if lint::is_volatile(text) {
         return true;
     }
     let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
-    (text.len() >= 16 && has_digit && text.bytes().all(is_hex)) || is_relative(text)
+    (text.len() >= 16 && has_digit && text.bytes().all(is_hex)) || has_relative_time(text)
 }
 
-fn is_relative(text: &str) -> bool {
+fn has_relative_time(text: &str) -> bool {
     let text = text.to_lowercase();
     text.split(|letter: char| !letter.is_alphabetic())
         .any(|word| matches!(word, "ago" | "now" | "today" | "tomorrow" | "tonight" | "yesterday"))
@@ -76,8 +76,8 @@ mod tests {
     #[case("temperature", false)]
     #[case("update", false)]
     #[case("", false)]
-    fn names(#[case] name: &str, #[case] is: bool) {
-        assert_eq!(is_volatile_name(name), is);
+    fn detects_volatile_names(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(is_volatile_name(name), expected);
     }
 
     #[rstest]
@@ -93,7 +93,7 @@ mod tests {
     #[case("partly cloudy", false)]
     #[case("12.99 EUR", true)]
     #[case("1.2.3", false)]
-    fn values(#[case] text: &str, #[case] is: bool) {
-        assert_eq!(is_volatile(text), is);
+    fn detects_volatile_values(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(is_volatile(text), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Variables, functions and classes.
+//! Lowers variables, functions and classes.
 
 use oxc_ast::ast::{
     BindingPattern, Class as JsClass, ClassElement, Declaration, FormalParameters, Function as JsFunction,
@@ -98,7 +98,7 @@ impl<'a> Lowering<'_> {
         names
     }
 
-    /// Reads `const {a, ...rest} = b` as `const a = b.a`, and `rest` as what is left.
+    /// Lowers `const {a, ...rest} = b` to `const a = b.a` and `rest` as `b` without `a`.
     pub(super) fn destructure(
         &mut self,
         scope: ScopeId,
@@ -117,7 +117,7 @@ impl<'a> Lowering<'_> {
         }
         if let Some(rest) = pattern.rest.as_ref().and_then(|rest| rest.argument.get_binding_identifier()) {
             let object = Box::new(object(self));
-            names.push((rest.name.to_string(), Some(Expr::new(object.at, Kind::Without(object, keys)))));
+            names.push((rest.name.to_string(), Some(Expr::new(object.at, Kind::ObjectRest(object, keys)))));
         }
         let mut bound = Vec::new();
         for (name, value) in names {
@@ -182,7 +182,7 @@ impl<'a> Lowering<'_> {
             let (name, kind) = match &parameter.pattern {
                 BindingPattern::BindingIdentifier(name) => {
                     let at = name.span.start;
-                    // `constructor(private name: string)` sets the field too.
+                    // `constructor(private name: string)` also sets the field.
                     if parameter.accessibility.is_some() || parameter.readonly {
                         let object = Expr::new(at, Kind::Name("this".to_owned()));
                         let value = Expr::new(at, Kind::Name(name.name.to_string()));
@@ -191,7 +191,7 @@ impl<'a> Lowering<'_> {
                     (name.name.to_string(), ParameterKind::Plain)
                 }
                 BindingPattern::ObjectPattern(pattern) => {
-                    // No variable can have this name.
+                    // A synthetic name that no variable can have.
                     let (name, at) = (format!("{{{number}}}"), pattern.span.start);
                     self.destructure(scope, pattern, |_| Expr::new(at, Kind::Name(name.clone())));
                     (name, ParameterKind::Destructured)
@@ -245,7 +245,7 @@ impl<'a> Lowering<'_> {
                     lowered.at = method.span.start;
                     lowered.decorators = decorators;
                     if method.kind.is_get() {
-                        // As Python writes it.
+                        // Lower a getter like a Python property.
                         lowered.decorators.push(Expr::new(method.span.start, Kind::Name("property".to_owned())));
                     }
                     let defined = Definition::Function(function);

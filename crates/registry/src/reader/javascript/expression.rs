@@ -1,4 +1,4 @@
-//! Expressions.
+//! Lowers expressions.
 
 use oxc_ast::ast::{
     Argument, ArrayExpression, ArrayExpressionElement, ArrowFunctionBody, ArrowFunctionExpression, BinaryOperator,
@@ -72,7 +72,7 @@ impl<'a> Lowering<'_> {
                 }
             }
             Expression::ConditionalExpression(condition) => {
-                Kind::Either(self.boxed(scope, &condition.consequent), self.boxed(scope, &condition.alternate))
+                Kind::Conditional(self.boxed(scope, &condition.consequent), self.boxed(scope, &condition.alternate))
             }
             Expression::UnaryExpression(unary) => match (unary.operator, &unary.argument) {
                 (UnaryOperator::UnaryNegation, Expression::NumericLiteral(literal)) => number(-literal.value),
@@ -204,7 +204,7 @@ impl<'a> Lowering<'_> {
         Kind::Template(parts)
     }
 
-    /// Reads tags that only change white space as calls: `dedent` and its relatives.
+    /// Lowers tagged templates to calls, such as `dedent`, and `String.raw` to a template.
     fn tagged(&mut self, scope: ScopeId, tag: &Expression<'a>, template: &TemplateLiteral<'a>) -> Kind {
         let callee = self.expression(scope, tag);
         if callee.dotted().as_deref() == Some("String.raw") {
@@ -223,7 +223,7 @@ impl<'a> Lowering<'_> {
     }
 }
 
-/// Returns what stands within syntax that does not change a value.
+/// Returns the inner expression of syntax that does not change the value.
 fn unwrapped<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e Expression<'a>> {
     Some(match expression {
         Expression::ParenthesizedExpression(inner) => &inner.expression,
@@ -237,7 +237,7 @@ fn unwrapped<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e Expression<'a
     })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "it is a whole number within the exact range")]
+#[expect(clippy::cast_possible_truncation, reason = "the value is an integer within the exact range")]
 fn number(value: f64) -> Kind {
     // JSON writes 3, not 3.0.
     let is_whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;

@@ -1,4 +1,4 @@
-//! TypeScript and JavaScript source → [`Module`].
+//! Lowers TypeScript and JavaScript sources to a [`Module`].
 
 mod declaration;
 mod expression;
@@ -15,23 +15,23 @@ use oxc_span::SourceType;
 
 use super::nesting::{MAX_DEPTH, bracket_depth};
 use super::syntax::{Entry, Export, Expr, Import, Imported, Kind, Language, Module, Owner, ScopeId, Statement};
-use super::unreadable::Unreadable;
+use super::parse_error::ParseError;
 
-/// More opening tags of markup than this overflow the parser's stack.
+/// More opening tags would overflow the parser's stack.
 const MAX_TAGS: usize = 20_000;
 
-pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Unreadable> {
+pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Module, ParseError> {
     if bracket_depth(&text) > MAX_DEPTH {
-        return Err(Unreadable::whole("it is nested too deeply"));
+        return Err(ParseError::new("it is nested too deeply"));
     }
-    let source_type = SourceType::from_path(path).map_err(|error| Unreadable::whole(error.to_string()))?;
-    // Many `.js` files hold markup.
+    let source_type = SourceType::from_path(path).map_err(|error| ParseError::new(error.to_string()))?;
+    // Many `.js` files contain JSX.
     let has_markup = text.contains("</") || text.contains("/>");
     let source_type = if source_type.is_javascript() { source_type.with_jsx(has_markup) } else { source_type };
     if source_type.is_jsx() && text.matches('<').count() > MAX_TAGS {
-        return Err(Unreadable::whole("it holds too much markup"));
+        return Err(ParseError::new("it contains too much markup"));
     }
-    let mut module = Module::new(path.to_owned(), shown.to_owned(), Language::JavaScript, text);
+    let mut module = Module::new(path.to_owned(), display_path.to_owned(), Language::JavaScript, text);
     let text = std::mem::take(&mut module.text);
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
@@ -49,7 +49,7 @@ pub(super) fn parse(path: &Path, shown: &str, text: String) -> Result<Module, Un
     match error {
         Some((at, message)) => {
             let position = at.and_then(|at| module.place(super::syntax::offset(at as usize)).position);
-            Err(Unreadable { position, why: format!("syntax error: {message}") })
+            Err(ParseError { position, message: format!("syntax error: {message}") })
         }
         None => Ok(module),
     }
@@ -229,7 +229,7 @@ impl<'a> Lowering<'_> {
         }
     }
 
-    /// Lowers an expression that stands alone: an assignment changes something.
+    /// Lowers an expression statement, which may be an assignment.
     pub(super) fn run(&mut self, scope: ScopeId, expression: &Expression<'a>) {
         if let Expression::AssignmentExpression(assignment) = expression {
             let value = self.expression(scope, &assignment.right);
@@ -256,7 +256,7 @@ impl<'a> Lowering<'_> {
         self.push(scope, Statement::Expression(value));
     }
 
-    /// Reads `module.exports = …`, `module.exports.name = …` and `exports.name = …`.
+    /// Lowers `module.exports = …`, `module.exports.name = …` and `exports.name = …`.
     fn common_js(&mut self, object: &Expr, name: &str, value: &Expression<'a>, scope: ScopeId) {
         let exported = match (object.dotted().as_deref(), name) {
             (Some("module"), "exports") => "default",
@@ -265,7 +265,7 @@ impl<'a> Lowering<'_> {
         };
         let lowered = self.expression(scope, value);
         if let (Kind::Object(entries), "default") = (&lowered.kind, exported) {
-            // `module.exports = {a, b}` exports names too.
+            // `module.exports = {a, b}` also exports the names.
             for entry in entries {
                 if let Entry::Value { key: Expr { kind: Kind::Text(key), .. }, value } = entry {
                     let value = if let Kind::Name(name) = &value.kind {

@@ -1,4 +1,4 @@
-//! Verdicts beside what people said.
+//! Comparison of verdicts with ratings.
 
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
@@ -8,22 +8,22 @@ use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_store::Store;
 
 use super::{Case, contract};
-use crate::support::{at, document, execution, says, trace, trace_of, version};
+use crate::support::{at, document, execution, feedback_by, trace, trace_of, version};
 
 contract! {
-    verdicts_are_counted_beside_ratings
-    days_are_counted_apart
-    a_strange_day_hides_no_other
-    contradictions_are_found
+    counts_verdicts_by_rating
+    counts_each_day_separately
+    skips_invalid_days
+    finds_contradictions
     only_the_newest_version_contradicts
-    contradictions_are_listed_newest_first
-    a_resolution_holds_for_its_verdict_and_rating
-    a_wrong_eval_is_wrong_in_its_version
-    a_resolution_holds_for_the_document_it_was_about
-    a_doubted_label_is_doubted_in_every_version
-    versions_are_compared
-    a_verdict_of_what_a_trace_was_is_compared_no_more
-    the_view_has_the_contracts_columns
+    lists_the_newest_contradictions_first
+    a_resolution_applies_to_its_verdict_and_rating
+    eval_wrong_applies_to_one_version
+    a_resolution_applies_to_its_document
+    disputed_ratings_apply_to_every_version
+    compares_versions
+    stale_verdicts_are_not_compared
+    the_view_has_the_documented_columns
 }
 
 async fn judge(store: &Store, eval: &str, version: u64, id: &str, result: Option<bool>) {
@@ -31,7 +31,7 @@ async fn judge(store: &Store, eval: &str, version: u64, id: &str, result: Option
 }
 
 async fn rate(store: &Store, id: &str, rating: Rating, seconds: i64) {
-    store.add_feedback(&[says("ann", id, rating, seconds)]).await.expect("kept");
+    store.add_feedback(&[feedback_by("ann", id, rating, seconds)]).await.expect("stored");
 }
 
 async fn prepare(store: &Store, ids: &[&str]) {
@@ -47,15 +47,15 @@ async fn open(store: &Store, filter: ContradictionFilter) -> Vec<String> {
     found.into_iter().map(|one| format!("{}/{} {}", one.eval_id, one.eval_version, one.trace_id)).collect()
 }
 
-async fn verdicts_are_counted_beside_ratings(Case { store, .. }: Case<'_>) {
+async fn counts_verdicts_by_rating(Case { store, .. }: Case<'_>) {
     let ids: Vec<String> = (0..12).map(|number| format!("t-{number:02}")).collect();
     prepare(store, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let results = [Some(true), Some(false), None];
     let ratings = [Some(Rating::Positive), Some(Rating::Negative), Some(Rating::Neutral), None];
-    for (place, id) in ids.iter().enumerate() {
+    for (index, id) in ids.iter().enumerate() {
         // Half are rated before they are judged, half afterwards.
-        let (result, rating) = (results[place % 3], ratings[place / 3]);
-        let first = place % 2 == 0;
+        let (result, rating) = (results[index % 3], ratings[index / 3]);
+        let first = index % 2 == 0;
         for rated in [first, !first] {
             match rating {
                 Some(rating) if rated => rate(store, id, rating, 1).await,
@@ -78,13 +78,13 @@ async fn verdicts_are_counted_beside_ratings(Case { store, .. }: Case<'_>) {
     assert_eq!(open(store, ContradictionFilter::default()).await.len(), 2);
 }
 
-async fn days_are_counted_apart(Case { store, .. }: Case<'_>) {
+async fn counts_each_day_separately(Case { store, .. }: Case<'_>) {
     store.add_version(&version("eval_x", "one")).await.expect("added");
     let day = 24 * 60 * 60;
     let traces: Vec<_> = [0, 1, 1, 3]
         .into_iter()
         .enumerate()
-        .map(|(place, days)| trace_of(&format!("t-{place}"), &document(&format!("t-{place}"), "x", days * day)))
+        .map(|(index, days)| trace_of(&format!("t-{index}"), &document(&format!("t-{index}"), "x", days * day)))
         .collect();
     store.put_traces(&traces, at(0)).await.expect("stored");
     let executions: Vec<_> = traces.iter().map(|trace| execution("eval_x", 1, trace, Some(true))).collect();
@@ -96,11 +96,11 @@ async fn days_are_counted_apart(Case { store, .. }: Case<'_>) {
     assert!(days.is_sorted_by_key(|one| one.day));
 }
 
-async fn a_strange_day_hides_no_other(Case { store, .. }: Case<'_>) {
+async fn skips_invalid_days(Case { store, .. }: Case<'_>) {
     store.add_version(&version("eval_x", "one")).await.expect("added");
-    let mut strange = trace("a", "x");
-    strange.head.started_at = Some("-000044-03-15T12:00:00Z".parse().expect("a time"));
-    let traces = [strange, trace("b", "x")];
+    let mut invalid = trace("a", "x");
+    invalid.head.started_at = Some("-000044-03-15T12:00:00Z".parse().expect("a time"));
+    let traces = [invalid, trace("b", "x")];
     store.put_traces(&traces, at(0)).await.expect("stored");
     let executions = traces.each_ref().map(|trace| execution("eval_x", 1, trace, Some(true)));
     store.put_executions(&executions).await.expect("stored");
@@ -109,27 +109,27 @@ async fn a_strange_day_hides_no_other(Case { store, .. }: Case<'_>) {
     assert_eq!(store.agreement("eval_x", 1).await.expect("counts").unrated, 2);
 }
 
-async fn contradictions_are_found(Case { store, .. }: Case<'_>) {
+async fn finds_contradictions(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b"]).await;
     judge(store, "eval_x", 1, "a", Some(false)).await;
     judge(store, "eval_x", 1, "b", Some(false)).await;
     rate(store, "a", Rating::Positive, 1).await;
     store
-        .add_feedback(&[says("bob", "a", Rating::Positive, 2), says("eve", "a", Rating::Neutral, 3)])
+        .add_feedback(&[feedback_by("bob", "a", Rating::Positive, 2), feedback_by("eve", "a", Rating::Neutral, 3)])
         .await
-        .expect("kept");
+        .expect("stored");
     let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
     let one = &found[0];
     assert_eq!(found.len(), 1);
     assert_eq!((one.eval_id.as_str(), one.eval_version, one.trace_id.as_str()), ("eval_x", 1, "a"));
     assert_eq!((one.result, one.rating, one.executed_at), (false, Rating::Positive, at(100)));
     assert_eq!(one.reason.as_deref(), Some("because it is false"));
-    assert_eq!(one.note.as_deref(), Some("bob finds it positive"), "the newest of those who say so");
+    assert_eq!(one.note.as_deref(), Some("bob rates it positive"), "the newest feedback with this rating");
     assert_eq!((one.author.as_deref(), one.input_preview.as_str()), (Some("bob"), "x"));
     assert_eq!(one.resolution, None);
-    // What people say changes, and so does this.
+    // Contradictions follow changed ratings.
     rate(store, "a", Rating::Negative, 4).await;
-    store.add_feedback(&[says("bob", "a", Rating::Negative, 5)]).await.expect("kept");
+    store.add_feedback(&[feedback_by("bob", "a", Rating::Negative, 5)]).await.expect("stored");
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     judge(store, "eval_x", 1, "a", Some(true)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
@@ -146,16 +146,16 @@ async fn only_the_newest_version_contradicts(Case { store, .. }: Case<'_>) {
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     judge(store, "eval_x", 2, "a", Some(false)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
-    assert_eq!(store.agreement("eval_x", 1).await.expect("counts").contradictions(), 1, "it is still known");
+    assert_eq!(store.agreement("eval_x", 1).await.expect("counts").contradictions(), 1, "it is still stored");
 }
 
-async fn contradictions_are_listed_newest_first(Case { store, .. }: Case<'_>) {
+async fn lists_the_newest_contradictions_first(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b", "c", "d"]).await;
     store.add_version(&version("eval_y", "one")).await.expect("added");
     for (seconds, eval, id) in [(5, "eval_x", "a"), (7, "eval_y", "b"), (7, "eval_x", "c"), (6, "eval_y", "d")] {
-        let said = execution(eval, 1, &trace(id, "x"), Some(true));
-        let said = karat_evals::version::StoredExecution { executed_at: at(seconds), ..said };
-        store.put_executions(&[said]).await.expect("stored");
+        let one = execution(eval, 1, &trace(id, "x"), Some(true));
+        let one = karat_evals::version::StoredExecution { executed_at: at(seconds), ..one };
+        store.put_executions(&[one]).await.expect("stored");
         rate(store, id, Rating::Negative, 1).await;
     }
     let filter = ContradictionFilter::default;
@@ -174,108 +174,108 @@ fn decide(kind: ResolutionKind, seconds: i64) -> Resolution {
     Resolution { kind, note: Some("looked twice".to_owned()), author: "ann".to_owned(), resolved_at: at(seconds) }
 }
 
-async fn a_resolution_holds_for_its_verdict_and_rating(Case { store, .. }: Case<'_>) {
+async fn a_resolution_applies_to_its_verdict_and_rating(Case { store, .. }: Case<'_>) {
     prepare(store, &["a"]).await;
     let all = ContradictionFilter { resolved: true, ..ContradictionFilter::default() };
     let dismissed = decide(ResolutionKind::Dismissed, 9);
-    assert!(!store.resolve("eval_x", "a", &dismissed).await.expect("asked"), "there is nothing to resolve");
+    assert!(!store.resolve("eval_x", "a", &dismissed).await.expect("a result"), "no contradiction yet");
     judge(store, "eval_x", 1, "a", Some(false)).await;
     rate(store, "a", Rating::Positive, 1).await;
-    assert!(store.resolve("eval_x", "a", &dismissed).await.expect("asked"));
+    assert!(store.resolve("eval_x", "a", &dismissed).await.expect("a result"));
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     assert_eq!(open(store, all.clone()).await, ["eval_x/1 a"]);
     let found = store.contradictions(&all).await.expect("contradictions");
     assert_eq!(found[0].resolution, Some(dismissed));
     let wrong = decide(ResolutionKind::LabelWrong, 10);
-    assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"), "somebody thinks again");
+    assert!(store.resolve("eval_x", "a", &wrong).await.expect("a result"), "the resolution is revised");
     assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, Some(wrong));
-    // Another version says the same: it is the same contradiction.
+    // The same verdict of another version is the same contradiction.
     store.add_version(&version("eval_x", "two")).await.expect("added");
     judge(store, "eval_x", 2, "a", Some(false)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
-    // Another verdict against another rating is another one.
+    // Another verdict with another rating is a new contradiction.
     judge(store, "eval_x", 2, "a", Some(true)).await;
     rate(store, "a", Rating::Negative, 2).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
     assert_eq!(store.contradictions(&all).await.expect("contradictions")[0].resolution, None);
-    // And that both return, so does what was decided.
+    // The resolution applies again when both return.
     judge(store, "eval_x", 2, "a", Some(false)).await;
     rate(store, "a", Rating::Positive, 3).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
     assert_eq!(store.agreement("eval_x", 2).await.expect("counts").failed_positive, 1, "it still disagrees");
 }
 
-async fn a_wrong_eval_is_wrong_in_its_version(Case { store, .. }: Case<'_>) {
+async fn eval_wrong_applies_to_one_version(Case { store, .. }: Case<'_>) {
     prepare(store, &["a"]).await;
     judge(store, "eval_x", 1, "a", Some(false)).await;
     rate(store, "a", Rating::Positive, 1).await;
     let wrong = decide(ResolutionKind::EvalWrong, 9);
-    assert!(store.resolve("eval_x", "a", &wrong).await.expect("asked"));
+    assert!(store.resolve("eval_x", "a", &wrong).await.expect("a result"));
     assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0]);
-    // The version that was to mend it says the same: that is news.
+    // The next version, which should fix it, gives the same verdict: a new contradiction.
     store.add_version(&version("eval_x", "two")).await.expect("added");
     judge(store, "eval_x", 2, "a", Some(false)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
     let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
     assert_eq!(found[0].resolution, None);
-    // It stays so whatever people say meanwhile, until somebody decides again.
+    // It remains open while ratings change, until it is resolved again.
     rate(store, "a", Rating::Neutral, 2).await;
     rate(store, "a", Rating::Positive, 3).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a"]);
-    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::LabelWrong, 10)).await.expect("asked"));
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::LabelWrong, 10)).await.expect("a result"));
     store.add_version(&version("eval_x", "three")).await.expect("added");
     judge(store, "eval_x", 3, "a", Some(false)).await;
-    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0], "the label is as wrong as before");
+    assert_eq!(open(store, ContradictionFilter::default()).await, [""; 0], "the label is still wrong");
 }
 
-async fn a_resolution_holds_for_the_document_it_was_about(Case { store, .. }: Case<'_>) {
+async fn a_resolution_applies_to_its_document(Case { store, .. }: Case<'_>) {
     prepare(store, &["a"]).await;
     judge(store, "eval_x", 1, "a", Some(false)).await;
     rate(store, "a", Rating::Positive, 1).await;
-    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::Dismissed, 9)).await.expect("asked"));
+    assert!(store.resolve("eval_x", "a", &decide(ResolutionKind::Dismissed, 9)).await.expect("a result"));
     let other = trace("a", "another answer");
     store.put_traces(std::slice::from_ref(&other), at(5)).await.expect("changed");
     store.put_executions(&[execution("eval_x", 1, &other, Some(false))]).await.expect("stored");
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/1 a"]);
 }
 
-async fn a_doubted_label_is_doubted_in_every_version(Case { store, .. }: Case<'_>) {
+async fn disputed_ratings_apply_to_every_version(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b", "c", "d"]).await;
     store.add_version(&version("eval_y", "one")).await.expect("added");
     for id in ["d", "c", "b", "a"] {
         judge(store, "eval_x", 1, id, Some(false)).await;
         rate(store, id, Rating::Positive, 1).await;
     }
-    let doubted = async |eval: &str| store.doubted_labels(eval).await.expect("ids");
-    assert_eq!(doubted("eval_x").await, [""; 0]);
+    let disputed = async |eval: &str| store.disputed_ratings(eval).await.expect("ids");
+    assert_eq!(disputed("eval_x").await, [""; 0]);
     let decisions = [
         ("c", ResolutionKind::LabelWrong),
         ("a", ResolutionKind::EvalWrong),
         ("a", ResolutionKind::Dismissed),
         ("b", ResolutionKind::LabelWrong),
-        // Somebody thinks again.
+        // A revised resolution.
         ("b", ResolutionKind::EvalWrong),
     ];
     for (id, kind) in decisions {
-        assert!(store.resolve("eval_x", id, &decide(kind, 9)).await.expect("asked"));
+        assert!(store.resolve("eval_x", id, &decide(kind, 9)).await.expect("a result"));
     }
-    assert_eq!(doubted("eval_x").await, ["a", "c"]);
-    assert_eq!(doubted("eval_y").await, [""; 0], "that is said beside one eval");
-    // Another version has judged nothing yet, or agrees: the label is as wrong as before.
+    assert_eq!(disputed("eval_x").await, ["a", "c"]);
+    assert_eq!(disputed("eval_y").await, [""; 0], "the resolution is for one eval");
+    // A new version has no verdict yet, or agrees with the rating: the label is still wrong.
     store.add_version(&version("eval_x", "two")).await.expect("added");
-    assert_eq!(doubted("eval_x").await, ["a", "c"]);
+    assert_eq!(disputed("eval_x").await, ["a", "c"]);
     judge(store, "eval_x", 2, "a", Some(true)).await;
-    assert_eq!(doubted("eval_x").await, ["a", "c"]);
-    // Of another rating, and of another document, nothing was said.
+    assert_eq!(disputed("eval_x").await, ["a", "c"]);
+    // The resolution does not apply to another rating or document.
     rate(store, "a", Rating::Negative, 2).await;
-    assert_eq!(doubted("eval_x").await, ["c"]);
+    assert_eq!(disputed("eval_x").await, ["c"]);
     store.put_traces(&[trace("c", "another answer")], at(5)).await.expect("changed");
-    assert_eq!(doubted("eval_x").await, [""; 0]);
+    assert_eq!(disputed("eval_x").await, [""; 0]);
     rate(store, "a", Rating::Positive, 3).await;
-    assert_eq!(doubted("eval_x").await, ["a"]);
+    assert_eq!(disputed("eval_x").await, ["a"]);
 }
 
-async fn versions_are_compared(Case { store, .. }: Case<'_>) {
+async fn compares_versions(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b", "c"]).await;
     store.add_version(&version("eval_x", "two")).await.expect("added");
     for (version, id, result) in
@@ -290,13 +290,13 @@ async fn versions_are_compared(Case { store, .. }: Case<'_>) {
     let reasons = pairs.iter().map(|pair| (pair.before_reason.as_deref(), pair.now_reason.as_deref()));
     let expected = [
         (Some("because it is true"), Some("because it is false")),
-        // Why there is no verdict is as good a reason.
+        // Without a verdict, the error is the reason.
         (Some("KeyError: 'x'"), Some("because it is true")),
     ];
     assert_eq!(reasons.collect::<Vec<_>>(), expected);
 }
 
-async fn a_verdict_of_what_a_trace_was_is_compared_no_more(Case { store, place }: Case<'_>) {
+async fn stale_verdicts_are_not_compared(Case { store, database }: Case<'_>) {
     prepare(store, &["a", "b"]).await;
     store.add_version(&version("eval_x", "two")).await.expect("added");
     for (version, id) in [(1, "a"), (2, "a"), (2, "b")] {
@@ -304,36 +304,36 @@ async fn a_verdict_of_what_a_trace_was_is_compared_no_more(Case { store, place }
     }
     rate(store, "a", Rating::Positive, 1).await;
     rate(store, "b", Rating::Positive, 1).await;
-    let view = async || place.rows("select trace_id from eval_comparison order by trace_id").await.concat();
+    let view = async || database.rows("select trace_id from eval_comparison order by trace_id").await.concat();
     let text = |text: &str| Some(text.to_owned());
     assert_eq!(view().await, [text("a"), text("b")]);
     store.put_traces(&[trace("a", "another answer")], at(5)).await.expect("changed");
     assert_eq!(view().await, [text("b")]);
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
     assert_eq!(store.agreement("eval_x", 2).await.expect("counts").executions(), 1);
-    assert_eq!(store.version_counts("eval_x").await.expect("counts").len(), 1, "version 1 said nothing that holds");
+    assert_eq!(store.version_counts("eval_x").await.expect("counts").len(), 1, "version 1 has only stale verdicts");
     assert_eq!(store.verdict_pairs("eval_x", 1, 2).await.expect("pairs"), []);
     let filter = karat_core::stored::TraceFilter::default();
     let candidates = store.review_candidates("bob", Some("eval_x"), &filter).await.expect("candidates");
     assert_eq!(candidates.iter().map(|one| one.trace_id.as_str()).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(store.executions_of_trace("a").await.expect("executions").len(), 2, "it is still known");
-    // A rating makes no contradiction of it, and neither does a verdict that comes late.
+    assert_eq!(store.executions_of_trace("a").await.expect("executions").len(), 2, "it is still stored");
+    // Neither a rating nor a late verdict creates a contradiction with the old document.
     rate(store, "a", Rating::Negative, 2).await;
     judge(store, "eval_x", 2, "a", Some(true)).await;
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 b"]);
-    // The trace is again as it was when it was judged.
+    // The trace has the judged document again.
     store.put_traces(&[trace("a", "x")], at(6)).await.expect("changed");
     assert_eq!(open(store, ContradictionFilter::default()).await, ["eval_x/2 a", "eval_x/2 b"]);
     assert_eq!(view().await, [text("a"), text("b")]);
 }
 
-async fn the_view_has_the_contracts_columns(Case { store, place }: Case<'_>) {
+async fn the_view_has_the_documented_columns(Case { store, database }: Case<'_>) {
     prepare(store, &["a", "b", "c"]).await;
     judge(store, "eval_x", 1, "a", Some(false)).await;
     judge(store, "eval_x", 1, "b", Some(true)).await;
     judge(store, "eval_x", 1, "c", None).await;
     rate(store, "a", Rating::Positive, 1).await;
-    let view = place
+    let view = database
         .rows(
             "select eval_id, trace_id, cast(result as text), rating, cast(is_contradiction as text), executed_at \
              from eval_comparison order by trace_id",
@@ -348,6 +348,6 @@ async fn the_view_has_the_contracts_columns(Case { store, place }: Case<'_>) {
     ];
     assert_eq!(view, expected);
     let columns = "select eval_id, trace_id, reason, error, stdout, stderr from eval_executions where trace_id = 'c'";
-    let row = &place.rows(columns).await[0];
+    let row = &database.rows(columns).await[0];
     assert_eq!(row[2..], [None, text("KeyError: 'x'"), text("out\n"), text("")]);
 }

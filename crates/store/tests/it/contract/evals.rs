@@ -1,4 +1,4 @@
-//! Evals, their versions, and what they said.
+//! Evals, versions and executions.
 
 use karat_core::port::TraceStore;
 use karat_core::stored::{NewTrace, TraceFilter};
@@ -10,18 +10,18 @@ use super::{Case, contract};
 use crate::support::{at, execution, trace, version};
 
 contract! {
-    versions_are_added
-    a_version_follows_the_one_it_is_to_follow
-    a_version_never_changes
-    executions_come_out_as_they_went_in
-    an_execution_replaces_the_one_before
-    what_is_unjudged_is_found
+    adds_versions
+    a_version_conflicts_unless_it_follows_the_newest
+    versions_are_immutable
+    executions_are_returned_as_stored
+    an_execution_replaces_the_previous_one
+    finds_unjudged_traces
     a_changed_trace_is_judged_again
-    a_late_verdict_on_an_old_document_replaces_none_on_the_new_one
-    nothing_is_kept_of_what_is_not_there
+    late_verdicts_on_old_documents_replace_nothing
+    rejects_executions_of_missing_traces_and_versions
     summaries_count_the_newest_version
-    every_version_is_counted
-    many_at_once
+    counts_every_version
+    stores_many_executions
 }
 
 async fn traces(store: &Store, count: usize) -> Vec<NewTrace> {
@@ -38,12 +38,12 @@ async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
     found.into_iter().map(|one| one.head.trace_id).collect()
 }
 
-async fn versions_are_added(Case { store, .. }: Case<'_>) {
+async fn adds_versions(Case { store, .. }: Case<'_>) {
     let add = async |eval: &str, code: &str| store.add_version(&version(eval, code)).await.expect("added");
     assert_eq!(add("eval_b", "one").await, AddedVersion::Added(1));
     assert_eq!(add("eval_b", "one").await, AddedVersion::Unchanged(1));
     assert_eq!(add("eval_b", "two").await, AddedVersion::Added(2));
-    assert_eq!(add("eval_b", "one").await, AddedVersion::Added(3), "back to the first");
+    assert_eq!(add("eval_b", "one").await, AddedVersion::Added(3), "back to the first code");
     assert_eq!(add("eval_a", "one").await, AddedVersion::Added(1));
     let versions = store.versions("eval_b").await.expect("versions");
     let codes: Vec<(u64, &str)> = versions.iter().map(|one| (one.version, one.code.as_str())).collect();
@@ -54,31 +54,31 @@ async fn versions_are_added(Case { store, .. }: Case<'_>) {
     assert_eq!(names, ["eval_a", "eval_b"]);
 }
 
-async fn a_version_follows_the_one_it_is_to_follow(Case { store, .. }: Case<'_>) {
+async fn a_version_conflicts_unless_it_follows_the_newest(Case { store, .. }: Case<'_>) {
     let add = async |code: &str, after: Option<u64>| {
-        store.add_version(&NewVersion { after, ..version("eval_a", code) }).await.expect("an answer")
+        store.add_version(&NewVersion { after, ..version("eval_a", code) }).await.expect("a result")
     };
-    assert_eq!(add("one", Some(1)).await, AddedVersion::Conflict(None), "there is none to follow");
+    assert_eq!(add("one", Some(1)).await, AddedVersion::Conflict(None), "there is no version to follow");
     assert_eq!(add("one", None).await, AddedVersion::Added(1));
     assert_eq!(add("two", Some(1)).await, AddedVersion::Added(2));
     assert_eq!(add("three", Some(1)).await, AddedVersion::Conflict(Some(2)));
-    assert_eq!(add("two", Some(1)).await, AddedVersion::Conflict(Some(2)), "whatever its code is");
+    assert_eq!(add("two", Some(1)).await, AddedVersion::Conflict(Some(2)), "even with unchanged code");
     assert_eq!(add("two", Some(2)).await, AddedVersion::Unchanged(2));
     let versions = store.versions("eval_a").await.expect("versions");
     assert_eq!(versions.iter().map(|one| one.code.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(store.evals().await.expect("evals")[0].newest_version, 2);
 }
 
-async fn a_version_never_changes(Case { store, place }: Case<'_>) {
+async fn versions_are_immutable(Case { store, database }: Case<'_>) {
     store.add_version(&version("eval_a", "one")).await.expect("added");
     for statement in ["update eval_versions set code = 'x'", "delete from eval_versions"] {
-        let refused = place.execute(statement).await.expect_err("refused").to_string();
-        assert!(refused.contains("never"), "{refused}");
+        let error = database.execute(statement).await.expect_err("an error").to_string();
+        assert!(error.contains("never"), "{error}");
     }
     assert_eq!(store.versions("eval_a").await.expect("versions")[0].code, "one");
 }
 
-async fn executions_come_out_as_they_went_in(Case { store, .. }: Case<'_>) {
+async fn executions_are_returned_as_stored(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 3).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let results = [Some(true), Some(false), None];
@@ -91,7 +91,7 @@ async fn executions_come_out_as_they_went_in(Case { store, .. }: Case<'_>) {
     assert_eq!(store.executions_of_trace("t-00002").await.expect("executions"), executions[2..]);
 }
 
-async fn an_execution_replaces_the_one_before(Case { store, .. }: Case<'_>) {
+async fn an_execution_replaces_the_previous_one(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 1).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let (one, two) = (execution("eval_a", 1, &traces[0], Some(true)), execution("eval_a", 1, &traces[0], None));
@@ -102,7 +102,7 @@ async fn an_execution_replaces_the_one_before(Case { store, .. }: Case<'_>) {
     assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [one]);
 }
 
-async fn what_is_unjudged_is_found(Case { store, .. }: Case<'_>) {
+async fn finds_unjudged_traces(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 4).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     store.add_version(&version("eval_a", "two")).await.expect("added");
@@ -119,7 +119,7 @@ async fn what_is_unjudged_is_found(Case { store, .. }: Case<'_>) {
 async fn a_changed_trace_is_judged_again(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 2).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
-    let executions = [0, 1].map(|place| execution("eval_a", 1, &traces[place], Some(true)));
+    let executions = [0, 1].map(|index| execution("eval_a", 1, &traces[index], Some(true)));
     store.put_executions(&executions).await.expect("stored");
     assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
     let other = trace("t-00001", "something else");
@@ -129,38 +129,38 @@ async fn a_changed_trace_is_judged_again(Case { store, .. }: Case<'_>) {
     assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
 }
 
-async fn a_late_verdict_on_an_old_document_replaces_none_on_the_new_one(Case { store, .. }: Case<'_>) {
+async fn late_verdicts_on_old_documents_replace_nothing(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 2).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let new = trace("t-00000", "something else");
     store.put_traces(std::slice::from_ref(&new), at(5)).await.expect("stored");
     let late = execution("eval_a", 1, &traces[0], Some(true));
     let current = execution("eval_a", 1, &new, Some(false));
-    let beside = execution("eval_a", 1, &traces[1], Some(true));
-    let kept = async || store.executions("eval_a", 1, None, 10).await.expect("executions");
-    // Where there is none, it is better than nothing.
+    let other = execution("eval_a", 1, &traces[1], Some(true));
+    let stored = async || store.executions("eval_a", 1, None, 10).await.expect("executions");
+    // Without a current verdict, the late one is stored.
     store.put_executions(std::slice::from_ref(&late)).await.expect("stored");
-    assert_eq!(kept().await, std::slice::from_ref(&late));
+    assert_eq!(stored().await, std::slice::from_ref(&late));
     store.put_executions(std::slice::from_ref(&current)).await.expect("stored");
-    store.put_executions(&[late.clone(), beside.clone()]).await.expect("what is late is no error");
-    assert_eq!(kept().await, [current.clone(), beside.clone()]);
+    store.put_executions(&[late.clone(), other.clone()]).await.expect("a late verdict is not an error");
+    assert_eq!(stored().await, [current.clone(), other.clone()]);
     assert_eq!(unjudged(store, "eval_a", 1).await, [""; 0]);
-    // A trace that is missing is still found beside it.
+    // A missing trace is still reported.
     let nowhere = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
-    let refused = store.put_executions(&[late, nowhere]).await.expect_err("refused");
-    assert!(refused.message.starts_with("there is no trace 'nowhere'"), "{refused}");
-    assert_eq!(kept().await, [current, beside]);
+    let error = store.put_executions(&[late, nowhere]).await.expect_err("an error");
+    assert!(error.message.starts_with("there is no trace 'nowhere'"), "{error}");
+    assert_eq!(stored().await, [current, other]);
 }
 
-async fn nothing_is_kept_of_what_is_not_there(Case { store, .. }: Case<'_>) {
+async fn rejects_executions_of_missing_traces_and_versions(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 1).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let good = execution("eval_a", 1, &traces[0], Some(true));
     let no_trace = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
-    let refused = store.put_executions(&[good.clone(), no_trace]).await.expect_err("refused");
-    assert_eq!(refused.message, "there is no trace 'nowhere' in the store, so that nothing can be said of it");
+    let error = store.put_executions(&[good.clone(), no_trace]).await.expect_err("an error");
+    assert_eq!(error.message, "there is no trace 'nowhere' in the store");
     let no_version = execution("eval_a", 2, &traces[0], Some(true));
-    store.put_executions(&[good, no_version]).await.expect_err("refused");
+    store.put_executions(&[good, no_version]).await.expect_err("an error");
     assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [], "all or nothing");
 }
 
@@ -168,8 +168,8 @@ async fn summaries_count_the_newest_version(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 3).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let judge = async |version: u64, results: [Option<bool>; 3]| {
-        let said = traces.iter().zip(results).map(|(trace, result)| execution("eval_a", version, trace, result));
-        store.put_executions(&said.collect::<Vec<_>>()).await.expect("stored");
+        let executions = traces.iter().zip(results).map(|(trace, result)| execution("eval_a", version, trace, result));
+        store.put_executions(&executions.collect::<Vec<_>>()).await.expect("stored");
     };
     judge(1, [Some(true), Some(true), None]).await;
     let summary = async || {
@@ -184,15 +184,15 @@ async fn summaries_count_the_newest_version(Case { store, .. }: Case<'_>) {
     assert_eq!(summary().await, (2, 2, 1, 0));
 }
 
-async fn every_version_is_counted(Case { store, .. }: Case<'_>) {
+async fn counts_every_version(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 3).await;
     for code in ["one", "two", "three"] {
         store.add_version(&version("eval_a", code)).await.expect("added");
     }
     store.add_version(&version("eval_b", "one")).await.expect("added");
     let judge = async |eval: &str, version: u64, results: &[Option<bool>]| {
-        let said = traces.iter().zip(results).map(|(trace, result)| execution(eval, version, trace, *result));
-        store.put_executions(&said.collect::<Vec<_>>()).await.expect("stored");
+        let executions = traces.iter().zip(results).map(|(trace, result)| execution(eval, version, trace, *result));
+        store.put_executions(&executions.collect::<Vec<_>>()).await.expect("stored");
     };
     judge("eval_a", 1, &[Some(true), None]).await;
     judge("eval_a", 3, &[Some(false), Some(false), Some(true)]).await;
@@ -204,7 +204,7 @@ async fn every_version_is_counted(Case { store, .. }: Case<'_>) {
     assert_eq!(store.version_counts("eval_c").await.expect("counts"), []);
 }
 
-async fn many_at_once(Case { store, .. }: Case<'_>) {
+async fn stores_many_executions(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 1500).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
     let executions: Vec<StoredExecution> =

@@ -1,4 +1,4 @@
-//! What people said.
+//! Feedback.
 
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
@@ -9,18 +9,18 @@ use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_store::Store;
 
 use super::{Case, contract};
-use crate::support::{at, execution, says, trace, version};
+use crate::support::{at, execution, feedback_by, trace, version};
 
 contract! {
-    statements_come_out
-    the_same_statement_is_kept_once
-    nobody_rates_what_is_not_there
-    the_newest_of_each_author_counts
-    statements_never_change
-    lists_can_be_narrowed
-    what_is_unrated_can_be_reviewed
-    one_eval_can_be_reviewed
-    what_is_taken_back_counts_no_more
+    feedback_is_returned_as_stored
+    equal_feedback_is_stored_once
+    rejects_feedback_on_missing_traces
+    the_newest_rating_of_each_author_counts
+    feedback_is_immutable
+    filters_lists
+    lists_unrated_traces_for_review
+    lists_traces_of_one_eval_for_review
+    withdrawn_ratings_do_not_count
 }
 
 async fn traces(store: &Store, ids: &[&str]) {
@@ -29,7 +29,7 @@ async fn traces(store: &Store, ids: &[&str]) {
 }
 
 async fn add(store: &Store, feedback: &[Feedback]) -> Vec<bool> {
-    store.add_feedback(feedback).await.expect("kept")
+    store.add_feedback(feedback).await.expect("stored")
 }
 
 async fn rating(store: &Store, id: &str) -> Option<Rating> {
@@ -37,75 +37,75 @@ async fn rating(store: &Store, id: &str) -> Option<Rating> {
     store.list_traces(&filter).await.expect("a list")[0].rating
 }
 
-async fn statements_come_out(Case { store, .. }: Case<'_>) {
+async fn feedback_is_returned_as_stored(Case { store, .. }: Case<'_>) {
     traces(store, &["a", "b"]).await;
-    let said = [says("ann", "a", Rating::Positive, 2), says("bob", "a", Rating::Negative, 1)];
-    assert_eq!(add(store, &said).await, [true, true]);
-    assert_eq!(store.feedback_of("a").await.expect("feedback"), [said[1].clone(), said[0].clone()]);
+    let feedback = [feedback_by("ann", "a", Rating::Positive, 2), feedback_by("bob", "a", Rating::Negative, 1)];
+    assert_eq!(add(store, &feedback).await, [true, true]);
+    assert_eq!(store.feedback_of("a").await.expect("feedback"), [feedback[1].clone(), feedback[0].clone()]);
     assert_eq!(store.feedback_of("b").await.expect("feedback"), []);
     assert_eq!(add(store, &[]).await, [false; 0]);
 }
 
-async fn the_same_statement_is_kept_once(Case { store, .. }: Case<'_>) {
+async fn equal_feedback_is_stored_once(Case { store, .. }: Case<'_>) {
     traces(store, &["a"]).await;
-    let one = says("ann", "a", Rating::Positive, 1);
+    let one = feedback_by("ann", "a", Rating::Positive, 1);
     let other_note = Feedback { note: None, ..one.clone() };
     let empty_note = Feedback { note: Some(String::new()), ..one.clone() };
-    let said = [one.clone(), one.clone(), other_note, empty_note];
-    assert_eq!(add(store, &said).await, [true, false, true, false]);
+    let feedback = [one.clone(), one.clone(), other_note, empty_note];
+    assert_eq!(add(store, &feedback).await, [true, false, true, false]);
     assert_eq!(add(store, &[one]).await, [false]);
     assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 2);
 }
 
-async fn nobody_rates_what_is_not_there(Case { store, .. }: Case<'_>) {
+async fn rejects_feedback_on_missing_traces(Case { store, .. }: Case<'_>) {
     traces(store, &["a"]).await;
-    let said = [says("ann", "a", Rating::Positive, 1), says("ann", "nowhere", Rating::Positive, 1)];
-    let refused = store.add_feedback(&said).await.expect_err("refused");
-    assert_eq!(refused.message, "there is no trace 'nowhere' in the store");
+    let feedback = [feedback_by("ann", "a", Rating::Positive, 1), feedback_by("ann", "nowhere", Rating::Positive, 1)];
+    let error = store.add_feedback(&feedback).await.expect_err("an error");
+    assert_eq!(error.message, "there is no trace 'nowhere' in the store");
     assert_eq!(store.feedback_of("a").await.expect("feedback"), [], "all or nothing");
     assert_eq!(rating(store, "a").await, None);
 }
 
-async fn the_newest_of_each_author_counts(Case { store, .. }: Case<'_>) {
+async fn the_newest_rating_of_each_author_counts(Case { store, .. }: Case<'_>) {
     traces(store, &["a", "b"]).await;
-    add(store, &[says("ann", "a", Rating::Positive, 5), says("ann", "b", Rating::Positive, 5)]).await;
+    add(store, &[feedback_by("ann", "a", Rating::Positive, 5), feedback_by("ann", "b", Rating::Positive, 5)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive));
-    add(store, &[says("ann", "a", Rating::Negative, 4)]).await;
-    assert_eq!(rating(store, "a").await, Some(Rating::Positive), "said before, and heard of later");
-    add(store, &[says("bob", "a", Rating::Negative, 4)]).await;
-    assert_eq!(rating(store, "a").await, Some(Rating::Neutral), "one says the opposite of the other");
-    add(store, &[says("ann", "a", Rating::Neutral, 6)]).await;
+    add(store, &[feedback_by("ann", "a", Rating::Negative, 4)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Positive), "older feedback that arrived later");
+    add(store, &[feedback_by("bob", "a", Rating::Negative, 4)]).await;
+    assert_eq!(rating(store, "a").await, Some(Rating::Neutral), "the authors disagree");
+    add(store, &[feedback_by("ann", "a", Rating::Neutral, 6)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Negative));
-    // At the same time: what was heard last.
-    add(store, &[says("bob", "a", Rating::Positive, 4)]).await;
+    // With equal times, the last one added counts.
+    add(store, &[feedback_by("bob", "a", Rating::Positive, 4)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Positive));
     let ratings = [("ann".to_owned(), Rating::Neutral), ("bob".to_owned(), Rating::Positive)].into();
     let expected = [RatingPattern { ratings, traces: 1 }];
-    assert_eq!(store.rating_patterns().await.expect("ratings"), expected, "nobody else rated b");
-    assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "nothing is forgotten");
+    assert_eq!(store.rating_patterns().await.expect("ratings"), expected, "only one author rated b");
+    assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 5, "the history is complete");
 }
 
-async fn statements_never_change(Case { store, place }: Case<'_>) {
+async fn feedback_is_immutable(Case { store, database }: Case<'_>) {
     traces(store, &["a"]).await;
-    add(store, &[says("ann", "a", Rating::Positive, 5)]).await;
+    add(store, &[feedback_by("ann", "a", Rating::Positive, 5)]).await;
     for statement in ["update feedback set rating = 'negative'", "delete from feedback"] {
-        let refused = place.execute(statement).await.expect_err("refused").to_string();
-        assert!(refused.contains("never"), "{refused}");
+        let error = database.execute(statement).await.expect_err("an error").to_string();
+        assert!(error.contains("never"), "{error}");
     }
 }
 
-async fn lists_can_be_narrowed(Case { store, .. }: Case<'_>) {
+async fn filters_lists(Case { store, .. }: Case<'_>) {
     traces(store, &["a", "b"]).await;
-    let said = [
-        says("ann", "a", Rating::Positive, 1),
-        says("ann", "a", Rating::Negative, 2),
-        says("bob", "b", Rating::Neutral, 3),
-        says("ann", "b", Rating::Positive, 4),
+    let feedback = [
+        feedback_by("ann", "a", Rating::Positive, 1),
+        feedback_by("ann", "a", Rating::Negative, 2),
+        feedback_by("bob", "b", Rating::Neutral, 3),
+        feedback_by("ann", "b", Rating::Positive, 4),
     ];
-    add(store, &said).await;
+    add(store, &feedback).await;
     let listed = async |author, only_current, limit| {
         let listed = store.list_feedback(author, only_current, limit).await.expect("feedback");
-        listed.iter().map(|one| said.iter().position(|other| other == one).expect("said")).collect::<Vec<_>>()
+        listed.iter().map(|one| feedback.iter().position(|other| other == one).expect("added above")).collect::<Vec<_>>()
     };
     assert_eq!(listed(None, false, None).await, [3, 2, 1, 0]);
     assert_eq!(listed(None, true, None).await, [3, 2, 1]);
@@ -114,7 +114,7 @@ async fn lists_can_be_narrowed(Case { store, .. }: Case<'_>) {
     assert_eq!(listed(Some("eve"), false, None).await, [0; 0]);
 }
 
-async fn what_is_unrated_can_be_reviewed(Case { store, .. }: Case<'_>) {
+async fn lists_unrated_traces_for_review(Case { store, .. }: Case<'_>) {
     traces(store, &["a", "b", "c"]).await;
     for (eval, code) in [("eval_x", "one"), ("eval_x", "two"), ("eval_y", "one")] {
         store.add_version(&version(eval, code)).await.expect("added");
@@ -127,7 +127,7 @@ async fn what_is_unrated_can_be_reviewed(Case { store, .. }: Case<'_>) {
         execution("eval_y", 1, &b, None),
     ];
     store.put_executions(&executions).await.expect("stored");
-    add(store, &[says("ann", "c", Rating::Positive, 1), says("bob", "a", Rating::Positive, 1)]).await;
+    add(store, &[feedback_by("ann", "c", Rating::Positive, 1), feedback_by("bob", "a", Rating::Positive, 1)]).await;
     let candidates = async |author: &str, filter: TraceFilter| {
         let found = store.review_candidates(author, None, &filter).await.expect("candidates");
         found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect::<Vec<_>>()
@@ -138,7 +138,7 @@ async fn what_is_unrated_can_be_reviewed(Case { store, .. }: Case<'_>) {
     assert_eq!(candidates("ann", TraceFilter { rated: Some(false), ..TraceFilter::default() }).await, [b]);
 }
 
-async fn one_eval_can_be_reviewed(Case { store, .. }: Case<'_>) {
+async fn lists_traces_of_one_eval_for_review(Case { store, .. }: Case<'_>) {
     traces(store, &["a", "b", "c"]).await;
     for (eval, code) in [("eval_x", "one"), ("eval_x", "two"), ("eval_y", "one")] {
         store.add_version(&version(eval, code)).await.expect("added");
@@ -154,32 +154,32 @@ async fn one_eval_can_be_reviewed(Case { store, .. }: Case<'_>) {
     store.put_executions(&executions).await.expect("stored");
     let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
     let found: Vec<_> = found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect();
-    assert_eq!(found, [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)], "what its newest version has judged");
+    assert_eq!(found, [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)], "only traces that its newest version judged");
 }
 
-async fn what_is_taken_back_counts_no_more(Case { store, place }: Case<'_>) {
+async fn withdrawn_ratings_do_not_count(Case { store, database }: Case<'_>) {
     traces(store, &["a", "b"]).await;
     store.add_version(&version("eval_x", "one")).await.expect("added");
     store.put_executions(&[execution("eval_x", 1, &trace("a", "x"), Some(false))]).await.expect("stored");
     let contradictions = async || {
-        let rows = place.rows("select trace_id, rating from eval_comparison where is_contradiction = 1").await;
+        let rows = database.rows("select trace_id, rating from eval_comparison where is_contradiction = 1").await;
         rows.len()
     };
-    let said = says("ann", "a", Rating::Positive, 1);
-    let taken_back = Feedback { rating: None, note: None, created_at: at(2), ..said.clone() };
-    add(store, std::slice::from_ref(&said)).await;
+    let feedback = feedback_by("ann", "a", Rating::Positive, 1);
+    let withdrawn = Feedback { rating: None, note: None, created_at: at(2), ..feedback.clone() };
+    add(store, std::slice::from_ref(&feedback)).await;
     assert_eq!((rating(store, "a").await, contradictions().await), (Some(Rating::Positive), 1));
-    assert_eq!(add(store, &[taken_back.clone(), taken_back.clone()]).await, [true, false]);
+    assert_eq!(add(store, &[withdrawn.clone(), withdrawn.clone()]).await, [true, false]);
     assert_eq!((rating(store, "a").await, contradictions().await), (None, 0));
-    assert_eq!(store.feedback_of("a").await.expect("feedback"), [said, taken_back], "nothing is forgotten");
+    assert_eq!(store.feedback_of("a").await.expect("feedback"), [feedback, withdrawn], "the history is complete");
     assert_eq!(store.list_feedback(None, true, None).await.expect("feedback"), []);
     assert_eq!(store.list_feedback(None, false, None).await.expect("feedback").len(), 2);
     let candidates = store.review_candidates("ann", None, &TraceFilter::default()).await.expect("candidates");
-    assert_eq!(candidates.len(), 2, "it can be looked at again");
-    // What others say stays.
-    add(store, &[says("bob", "a", Rating::Negative, 1)]).await;
+    assert_eq!(candidates.len(), 2, "it can be reviewed again");
+    // Ratings of other authors remain.
+    add(store, &[feedback_by("bob", "a", Rating::Negative, 1)]).await;
     assert_eq!(rating(store, "a").await, Some(Rating::Negative));
-    assert_eq!(store.rating_patterns().await.expect("ratings"), [], "one is left");
-    add(store, &[says("ann", "a", Rating::Negative, 3)]).await;
+    assert_eq!(store.rating_patterns().await.expect("ratings"), [], "only one author is left");
+    add(store, &[feedback_by("ann", "a", Rating::Negative, 3)]).await;
     assert_eq!(store.rating_patterns().await.expect("ratings").len(), 1);
 }

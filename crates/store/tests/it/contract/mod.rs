@@ -1,4 +1,4 @@
-//! One suite for both databases.
+//! Contract tests that run with both databases.
 
 mod comparison;
 mod evals;
@@ -7,7 +7,7 @@ mod opening;
 mod runs;
 mod traces;
 
-/// Makes a test of each case for each database: `contract!(name, |place, store| { … })`.
+/// Defines a test with each database for each named function.
 macro_rules! contract {
     ($($name:ident)*) => {
         mod sqlite {
@@ -25,20 +25,20 @@ use std::pin::Pin;
 
 use karat_store::Store;
 
-use crate::support::{Kind, Place};
+use crate::support::{Kind, TestDatabase};
 
-/// What a test is given.
+/// The arguments of a contract test.
 pub(crate) struct Case<'c> {
     pub(crate) store: &'c Store,
-    pub(crate) place: &'c Place,
+    pub(crate) database: &'c TestDatabase,
 }
 
 pub(crate) async fn run<F>(kind: Kind, test: F)
 where
     F: for<'c> FnOnce(Case<'c>) -> Pin<Box<dyn Future<Output = ()> + 'c>>,
 {
-    let place = Place::new(kind).await;
-    let store = place.open().await;
-    test(Case { store: &store, place: &place }).await;
-    place.remove(store).await;
+    let database = TestDatabase::new(kind).await;
+    let store = database.open().await;
+    test(Case { store: &store, database: &database }).await;
+    database.remove(store).await;
 }

@@ -7,25 +7,25 @@ use super::{Case, contract};
 use crate::support::{at, trace};
 
 contract! {
-    what_was_kept_is_there_when_opened_again
-    many_can_open_it_at_once
-    a_newer_schema_is_left_alone
-    a_changed_migration_is_noticed
-    another_programs_database_is_left_alone
+    data_persists_after_reopening
+    concurrent_opens_migrate_once
+    rejects_a_newer_schema
+    detects_a_changed_migration
+    rejects_databases_of_other_programs
 }
 
-async fn what_was_kept_is_there_when_opened_again(Case { store, place }: Case<'_>) {
+async fn data_persists_after_reopening(Case { store, database }: Case<'_>) {
     store.put_traces(&[trace("a", "x")], at(0)).await.expect("stored");
-    let again = place.open().await;
+    let again = database.open().await;
     assert!(again.trace("a").await.expect("read").is_some());
     again.close().await;
-    let debug = format!("{store:?} {:?}", place.location);
+    let debug = format!("{store:?} {:?}", database.location);
     assert!(!debug.contains("password"), "{debug}");
 }
 
-async fn many_can_open_it_at_once(Case { place, .. }: Case<'_>) {
-    // The store of this test is migrated already: theirs is not.
-    let other = crate::support::Place::new(place.kind()).await;
+async fn concurrent_opens_migrate_once(Case { database, .. }: Case<'_>) {
+    // This test's own store is already migrated.
+    let other = crate::support::TestDatabase::new(database.kind()).await;
     let open = async || {
         let store = Store::open(&other.location).await.expect("a store");
         store.put_traces(&[trace("a", "x")], at(0)).await.expect("stored");
@@ -38,44 +38,44 @@ async fn many_can_open_it_at_once(Case { place, .. }: Case<'_>) {
     other.remove(stores.3).await;
 }
 
-async fn a_newer_schema_is_left_alone(Case { place, .. }: Case<'_>) {
-    place
+async fn rejects_a_newer_schema(Case { database, .. }: Case<'_>) {
+    database
         .execute(
             "insert into _sqlx_migrations (version, description, success, checksum, execution_time) \
              select 9999, 'later', success, checksum, 0 from _sqlx_migrations where version = 1",
         )
         .await
         .expect("a newer schema");
-    let refused = Store::open(&place.location).await.expect_err("refused");
-    assert!(refused.message.ends_with("was written by a newer karat"), "{refused}");
-    assert!(refused.hint.expect("a hint").contains("update karat"));
+    let error = Store::open(&database.location).await.expect_err("an error");
+    assert!(error.message.ends_with("was created by a newer version of karat"), "{error}");
+    assert!(error.hint.expect("a hint").contains("update karat"));
 }
 
-async fn a_changed_migration_is_noticed(Case { place, .. }: Case<'_>) {
-    let zero = if place.kind() == crate::support::Kind::Sqlite { "x'00'" } else { "'\\x00'" };
+async fn detects_a_changed_migration(Case { database, .. }: Case<'_>) {
+    let zero = if database.kind() == crate::support::Kind::Sqlite { "x'00'" } else { "'\\x00'" };
     let change = format!("update _sqlx_migrations set checksum = {zero} where version = 1");
-    place.execute(&change).await.expect("a change");
-    let refused = Store::open(&place.location).await.expect_err("refused");
-    assert!(refused.message.contains("has another schema than this karat"), "{refused}");
+    database.execute(&change).await.expect("a change");
+    let error = Store::open(&database.location).await.expect_err("an error");
+    assert!(error.message.contains("has a different schema"), "{error}");
 }
 
-async fn another_programs_database_is_left_alone(Case { place, .. }: Case<'_>) {
+async fn rejects_databases_of_other_programs(Case { database, .. }: Case<'_>) {
     let tables = "create table feedback (mine bigint)";
     let migrations = "create table _sqlx_migrations (version bigint primary key, description text not null, \
                       installed_on timestamp, success boolean not null, checksum bytea not null, \
                       execution_time bigint not null); \
                       insert into _sqlx_migrations values (1, 'orders', null, true, 'x', 0)";
-    for theirs in [tables, migrations] {
-        let other = crate::support::Place::new(place.kind()).await;
+    for statements in [tables, migrations] {
+        let other = crate::support::TestDatabase::new(database.kind()).await;
         if let karat_store::Location::File(path) = &other.location {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
             std::fs::write(path, "").expect("an empty database");
         }
-        other.execute(theirs).await.expect("another program");
-        let refused = Store::open(&other.location).await.expect_err("refused");
-        assert!(refused.message.ends_with("holds another program's tables"), "{refused}");
-        assert!(refused.hint.is_some());
-        other.execute("create table traces (nothing_was_made bigint)").await.expect("it is as it was");
-        other.take_away().await;
+        other.execute(statements).await.expect("tables of another program");
+        let error = Store::open(&other.location).await.expect_err("an error");
+        assert!(error.message.ends_with("contains tables of another program"), "{error}");
+        assert!(error.hint.is_some());
+        other.execute("create table traces (still_free bigint)").await.expect("no table was created");
+        other.drop_schema().await;
     }
 }

@@ -8,9 +8,9 @@ use super::{Case, contract};
 use crate::support::{at, trace};
 
 contract! {
-    runs_are_kept
-    cases_come_with_their_traces
-    names_may_be_long_and_agents_may_share_one
+    runs_are_stored
+    cases_are_stored_with_their_traces
+    accepts_long_names_and_equal_agents
 }
 
 fn run(id: &str, seconds: i64) -> StoredRun {
@@ -46,7 +46,7 @@ fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Opt
     }
 }
 
-async fn runs_are_kept(Case { store, .. }: Case<'_>) {
+async fn runs_are_stored(Case { store, .. }: Case<'_>) {
     let (one, two) = (run("r-1", 1), run("r-2", 2));
     store.put_run(&one).await.expect("stored");
     store.put_run(&two).await.expect("stored");
@@ -56,7 +56,7 @@ async fn runs_are_kept(Case { store, .. }: Case<'_>) {
     assert_eq!(store.runs(1).await.expect("runs"), [two]);
 }
 
-async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
+async fn cases_are_stored_with_their_traces(Case { store, .. }: Case<'_>) {
     store.put_run(&run("r-1", 1)).await.expect("stored");
     let cases = [
         case("r-1", 2, "gs-b", Outcome::Passed, Some("r-1:search:gs-b:1")),
@@ -66,21 +66,21 @@ async fn cases_come_with_their_traces(Case { store, .. }: Case<'_>) {
     let traces = [trace("r-1:search:gs-b:1", "x")];
     store.put_cases(&cases[..2], &traces, at(3)).await.expect("stored");
     store.put_cases(&cases[2..], &[], at(4)).await.expect("stored");
-    store.put_cases(&cases[..1], &traces, at(5)).await.expect("again");
+    store.put_cases(&cases[..1], &traces, at(5)).await.expect("stored again");
     assert_eq!(store.cases_of_run("r-1").await.expect("cases"), cases);
     assert_eq!(store.cases_of_run("r-2").await.expect("cases"), []);
     assert!(store.trace("r-1:search:gs-b:1").await.expect("read").is_some());
-    let refused = store.put_cases(&[case("r-1", 4, "gs-d", Outcome::Passed, Some("nowhere"))], &[], at(6)).await;
-    refused.expect_err("no such trace");
+    let result = store.put_cases(&[case("r-1", 4, "gs-d", Outcome::Passed, Some("nowhere"))], &[], at(6)).await;
+    result.expect_err("a missing trace");
 }
 
-async fn names_may_be_long_and_agents_may_share_one(Case { store, .. }: Case<'_>) {
+async fn accepts_long_names_and_equal_agents(Case { store, .. }: Case<'_>) {
     store.put_run(&run("r-1", 1)).await.expect("stored");
-    // Random letters, for an index may hold what repeats itself in fewer bytes.
+    // Hashes, since an index may compress repeated text.
     let long: String = (0..100).map(|number: u32| karat_json::hash::long_hash(&number.to_be_bytes())).collect();
     let one = case("r-1", 1, &long, Outcome::Passed, None);
     let one = StoredCase { agent: long.clone(), eval_file: long.clone(), ..one };
-    // The same file, case and try of another agent that has the same name.
+    // The same file, case and trial of another agent with the same name.
     let two = StoredCase { suite: 2, outcome: Outcome::Failed, ..one.clone() };
     let cases = [one, two];
     store.put_cases(&cases, &[], at(3)).await.expect("stored");

@@ -2,41 +2,41 @@
 
 use karat_core::port::TraceStore;
 use karat_core::rating::Rating;
-use karat_core::stored::{Expected, NewTrace, Put, TraceFilter};
+use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, TraceFilter};
 use karat_evals::port::{EvalStore, FeedbackStore};
 use karat_store::{Store, raw_hash};
 use serde_json::json;
 
 use super::{Case, contract};
-use crate::support::{Kind, at, document, execution, says, trace, trace_of, version};
+use crate::support::{Kind, at, document, execution, feedback_by, trace, trace_of, version};
 
 contract! {
-    what_is_put_in_comes_out
-    an_unreadable_payload_is_an_error_with_its_id
-    the_same_again_changes_nothing
-    another_document_changes_it
-    who_has_not_seen_it_does_not_replace_it
-    twice_in_one_batch_is_once
-    a_document_of_its_own_source_is_kept_once
-    ids_are_found_by_their_beginning
-    what_is_not_there_is_named
-    lists_begin_with_the_newest
-    filters_narrow
-    tools_are_found_after_a_change
-    pages_go_through_all
-    strange_texts_are_kept
-    a_key_has_a_length
-    a_day_moves_with_its_trace
+    traces_are_returned_as_stored
+    reports_the_id_of_an_unreadable_payload
+    storing_an_equal_trace_changes_nothing
+    a_new_document_replaces_the_old_one
+    outdated_writers_get_a_conflict
+    duplicates_in_a_batch_are_stored_once
+    a_raw_payload_equal_to_the_document_is_stored_once
+    finds_ids_by_prefix
+    lists_missing_traces
+    lists_the_newest_first
+    filters_traces
+    updates_tools_after_a_change
+    pages_cover_all_traces
+    stores_unusual_texts
+    limits_the_length_of_ids
+    executions_follow_the_day_of_their_trace
 }
 
-async fn put(store: &Store, traces: &[NewTrace]) -> Vec<Put> {
+async fn put(store: &Store, traces: &[NewTrace]) -> Vec<PutOutcome> {
     store.put_traces(traces, at(1000)).await.expect("stored")
 }
 
 async fn listed(store: &Store, filter: TraceFilter) -> Vec<String> {
     let listed = store.list_traces(&filter).await.expect("a list");
     let ids: Vec<String> = listed.into_iter().map(|one| one.head.trace_id).collect();
-    // Every way to ask gives the same traces.
+    // Listing, counting and reading agree.
     assert_eq!(store.count_traces(&filter).await.expect("a number"), ids.len() as u64);
     let mut sorted = ids.clone();
     sorted.sort();
@@ -45,26 +45,26 @@ async fn listed(store: &Store, filter: TraceFilter) -> Vec<String> {
     ids
 }
 
-async fn what_is_put_in_comes_out(Case { store, .. }: Case<'_>) {
+async fn traces_are_returned_as_stored(Case { store, .. }: Case<'_>) {
     let new = trace("t-1", "hello");
-    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
-    let stored = store.trace("t-1").await.expect("read").expect("there");
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [PutOutcome::Added]);
+    let stored = store.trace("t-1").await.expect("read").expect("a trace");
     assert_eq!((&stored.head, &stored.text), (&new.head, &new.document));
     assert_eq!((stored.source.as_str(), stored.imported_at), ("karat", at(1000)));
-    assert_eq!(store.raw("t-1").await.expect("read").expect("there"), new.raw);
+    assert_eq!(store.raw("t-1").await.expect("read").expect("a trace"), new.raw);
     assert_eq!(store.trace("t-2").await.expect("read"), None);
     assert_eq!(store.raw("t-2").await.expect("read"), None);
     assert_eq!(put(store, &[]).await, []);
 }
 
-async fn an_unreadable_payload_is_an_error_with_its_id(Case { store, place }: Case<'_>) {
+async fn reports_the_id_of_an_unreadable_payload(Case { store, database }: Case<'_>) {
     put(store, &[trace("t-1", "hello"), trace("t-2", "hello")]).await;
-    let bytes = match place.kind() {
+    let bytes = match database.kind() {
         Kind::Sqlite => "x'00'",
         Kind::Postgres => "'\\x00'::bytea",
     };
     let broken = format!("update trace_payloads set document = {bytes}, raw = {bytes} where trace_id = 't-2'");
-    place.execute(&broken).await.expect("a broken row");
+    database.execute(&broken).await.expect("a broken row");
     let one = store.trace("t-2").await.expect_err("unreadable");
     let all = store.read_traces(&TraceFilter::default(), None, 10).await.expect_err("unreadable");
     let raw = store.raw("t-2").await.expect_err("unreadable");
@@ -73,62 +73,62 @@ async fn an_unreadable_payload_is_an_error_with_its_id(Case { store, place }: Ca
     }
 }
 
-async fn the_same_again_changes_nothing(Case { store, place }: Case<'_>) {
+async fn storing_an_equal_trace_changes_nothing(Case { store, database }: Case<'_>) {
     let traces = [trace("a", "one"), trace("b", "two")];
     put(store, &traces).await;
     let all = "select trace_id || changed_at || hash from traces order by 1";
-    let before = place.rows(all).await;
+    let before = database.rows(all).await;
     let puts = store.put_traces(&traces, at(2000)).await.expect("stored");
-    assert_eq!(puts, [Put::Unchanged, Put::Unchanged]);
-    assert_eq!(place.rows(all).await, before);
+    assert_eq!(puts, [PutOutcome::Unchanged, PutOutcome::Unchanged]);
+    assert_eq!(database.rows(all).await, before);
 }
 
-async fn another_document_changes_it(Case { store, .. }: Case<'_>) {
+async fn a_new_document_replaces_the_old_one(Case { store, .. }: Case<'_>) {
     put(store, &[trace("a", "one")]).await;
     let other = trace("a", "two");
     let puts = store.put_traces(std::slice::from_ref(&other), at(2000)).await.expect("stored");
-    assert_eq!(puts, [Put::Changed]);
-    let stored = store.trace("a").await.expect("read").expect("there");
+    assert_eq!(puts, [PutOutcome::Changed]);
+    let stored = store.trace("a").await.expect("read").expect("a trace");
     assert_eq!((stored.text, stored.head), (other.document, other.head));
     assert_eq!(stored.imported_at, at(1000), "the first import counts");
-    assert_eq!(store.raw("a").await.expect("read").expect("there"), other.raw);
+    assert_eq!(store.raw("a").await.expect("read").expect("a trace"), other.raw);
 }
 
-async fn who_has_not_seen_it_does_not_replace_it(Case { store, .. }: Case<'_>) {
-    let expecting = |said: &str, expected: Expected| NewTrace { expected, ..trace("a", said) };
-    let seen = |trace: &NewTrace| Expected::Raw(raw_hash(&trace.raw));
-    let one = expecting("one", Expected::Nothing);
-    assert_eq!(put(store, &[expecting("one", seen(&one))]).await, [Put::Conflict], "nothing is there yet");
-    assert_eq!(put(store, std::slice::from_ref(&one)).await, [Put::Added]);
-    assert_eq!(put(store, std::slice::from_ref(&one)).await, [Put::Unchanged], "the same is there, whoever wrote it");
+async fn outdated_writers_get_a_conflict(Case { store, .. }: Case<'_>) {
+    let expecting = |message: &str, expected: ExpectedState| NewTrace { expected, ..trace("a", message) };
+    let seen = |trace: &NewTrace| ExpectedState::RawHash(raw_hash(&trace.raw));
+    let one = expecting("one", ExpectedState::Absent);
+    assert_eq!(put(store, &[expecting("one", seen(&one))]).await, [PutOutcome::Conflict], "the trace does not exist yet");
+    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Added]);
+    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Unchanged], "an equal trace exists");
     let two = expecting("two", seen(&one));
-    let puts = put(store, &[expecting("two", Expected::Nothing), trace("b", "another")]).await;
-    assert_eq!(puts, [Put::Conflict, Put::Added], "one conflict does not hinder the others");
-    assert_eq!(put(store, std::slice::from_ref(&two)).await, [Put::Changed]);
-    assert_eq!(put(store, &[expecting("three", seen(&one))]).await, [Put::Conflict]);
-    let stored = store.trace("a").await.expect("read").expect("there");
+    let puts = put(store, &[expecting("two", ExpectedState::Absent), trace("b", "another")]).await;
+    assert_eq!(puts, [PutOutcome::Conflict, PutOutcome::Added], "a conflict does not affect other traces");
+    assert_eq!(put(store, std::slice::from_ref(&two)).await, [PutOutcome::Changed]);
+    assert_eq!(put(store, &[expecting("three", seen(&one))]).await, [PutOutcome::Conflict]);
+    let stored = store.trace("a").await.expect("read").expect("a trace");
     assert_eq!(stored.text, two.document);
 }
 
-async fn twice_in_one_batch_is_once(Case { store, .. }: Case<'_>) {
+async fn duplicates_in_a_batch_are_stored_once(Case { store, .. }: Case<'_>) {
     let traces = [trace("a", "one"), trace("a", "one"), trace("a", "two"), trace("b", "three")];
-    assert_eq!(put(store, &traces).await, [Put::Added, Put::Unchanged, Put::Changed, Put::Added]);
-    assert_eq!(store.trace("a").await.expect("read").expect("there").text, traces[2].document);
+    assert_eq!(put(store, &traces).await, [PutOutcome::Added, PutOutcome::Unchanged, PutOutcome::Changed, PutOutcome::Added]);
+    assert_eq!(store.trace("a").await.expect("read").expect("a trace").text, traces[2].document);
 }
 
-async fn a_document_of_its_own_source_is_kept_once(Case { store, place }: Case<'_>) {
+async fn a_raw_payload_equal_to_the_document_is_stored_once(Case { store, database }: Case<'_>) {
     let plain = trace("a", "one");
     let new = NewTrace { raw: plain.document.clone().into_bytes(), ..plain };
     put(store, std::slice::from_ref(&new)).await;
-    assert_eq!(store.raw("a").await.expect("read").expect("there"), new.raw);
-    assert_eq!(place.rows("select trace_id from trace_payloads where raw is null").await.len(), 1);
-    assert_eq!(put(store, &[new]).await, [Put::Unchanged]);
+    assert_eq!(store.raw("a").await.expect("read").expect("a trace"), new.raw);
+    assert_eq!(database.rows("select trace_id from trace_payloads where raw is null").await.len(), 1);
+    assert_eq!(put(store, &[new]).await, [PutOutcome::Unchanged]);
 }
 
-async fn ids_are_found_by_their_beginning(Case { store, .. }: Case<'_>) {
+async fn finds_ids_by_prefix(Case { store, .. }: Case<'_>) {
     let ids = ["abc", "abd", "ab", "b", "B", "a%c", "äb"];
     put(store, &ids.map(|id| trace(id, "x"))).await;
-    let found = async |beginning: &str, limit| store.trace_ids(beginning, limit).await.expect("ids");
+    let found = async |prefix: &str, limit| store.trace_ids(prefix, limit).await.expect("ids");
     assert_eq!(found("ab", 10).await, ["ab", "abc", "abd"]);
     assert_eq!(found("ab", 2).await, ["ab", "abc"]);
     assert_eq!(found("a%", 2).await, ["a%c"]);
@@ -137,17 +137,17 @@ async fn ids_are_found_by_their_beginning(Case { store, .. }: Case<'_>) {
     assert_eq!(found("zz", 10).await, [""; 0]);
 }
 
-async fn what_is_not_there_is_named(Case { store, .. }: Case<'_>) {
+async fn lists_missing_traces(Case { store, .. }: Case<'_>) {
     put(store, &[trace("a", "x"), trace("b", "x")]).await;
     let many: Vec<String> = (0..2500).map(|number| format!("t{number}")).collect();
-    let asked: Vec<String> = ["b", "c", "a", ""].map(str::to_owned).into_iter().chain(many.clone()).collect();
-    let missing = store.missing_traces(&asked).await.expect("ids");
+    let ids: Vec<String> = ["b", "c", "a", ""].map(str::to_owned).into_iter().chain(many.clone()).collect();
+    let missing = store.missing_traces(&ids).await.expect("ids");
     assert_eq!(missing[..2], ["c", ""]);
     assert_eq!(missing[2..], many);
     assert_eq!(store.missing_traces(&[]).await.expect("ids"), [""; 0]);
 }
 
-async fn lists_begin_with_the_newest(Case { store, .. }: Case<'_>) {
+async fn lists_the_newest_first(Case { store, .. }: Case<'_>) {
     let mut untimed = document("untimed", "x", 0);
     untimed.as_object_mut().expect("an object").remove("started_at");
     let traces = [
@@ -156,7 +156,7 @@ async fn lists_begin_with_the_newest(Case { store, .. }: Case<'_>) {
         trace_of("a-tie", &document("a-tie", "x", 30)),
         trace_of("untimed", &untimed),
     ];
-    // It counts by its import, which is between the others.
+    // Without a start time, the import time counts, which is between the others.
     store.put_traces(&traces, at(20)).await.expect("stored");
     assert_eq!(listed(store, TraceFilter::default()).await, ["a-tie", "new", "untimed", "old"]);
     assert_eq!(listed(store, TraceFilter { limit: Some(3), ..Default::default() }).await, ["a-tie", "new", "untimed"]);
@@ -167,7 +167,7 @@ async fn lists_begin_with_the_newest(Case { store, .. }: Case<'_>) {
     assert_eq!(listed(store, TraceFilter { until: Some(at(20)), ..Default::default() }).await, ["old"]);
 }
 
-async fn filters_narrow(Case { store, .. }: Case<'_>) {
+async fn filters_traces(Case { store, .. }: Case<'_>) {
     let mut broken = document("broken", "It RAINS Ünder 100% of_it", 5);
     broken["steps"][0]["error"] = json!("late");
     broken["steps"][0]["tool_calls"] = json!([{ "name": "search" }, { "name": "mail" }]);
@@ -178,7 +178,7 @@ async fn filters_narrow(Case { store, .. }: Case<'_>) {
         NewTrace { source: "otlp".to_owned(), ..trace_of("other", &document("other", "all under well", 1)) },
     ];
     put(store, &traces).await;
-    store.add_feedback(&[says("ann", "fine", Rating::Positive, 1)]).await.expect("kept");
+    store.add_feedback(&[feedback_by("ann", "fine", Rating::Positive, 1)]).await.expect("stored");
     let filter = TraceFilter::default;
     let text = |text: &str| TraceFilter { text: Some(text.to_owned()), ..TraceFilter::default() };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -209,7 +209,7 @@ async fn filters_narrow(Case { store, .. }: Case<'_>) {
     assert_eq!(all.iter().map(|one| one.rating).collect::<Vec<_>>(), [None, Some(Rating::Positive), None]);
 }
 
-async fn tools_are_found_after_a_change(Case { store, .. }: Case<'_>) {
+async fn updates_tools_after_a_change(Case { store, .. }: Case<'_>) {
     put(store, &[trace("a", "x")]).await;
     let mut other = document("a", "x", 0);
     let long = "very_long_".repeat(100);
@@ -221,14 +221,14 @@ async fn tools_are_found_after_a_change(Case { store, .. }: Case<'_>) {
     assert_eq!(listed(store, with(&long)).await, ["a"]);
 }
 
-async fn pages_go_through_all(Case { store, .. }: Case<'_>) {
+async fn pages_cover_all_traces(Case { store, .. }: Case<'_>) {
     let traces: Vec<NewTrace> = (0..300).map(|number| trace(&format!("t-{number:03}"), "x")).collect();
-    assert!(put(store, &traces).await.iter().all(|put| *put == Put::Added));
+    assert!(put(store, &traces).await.iter().all(|put| *put == PutOutcome::Added));
     let (mut after, mut seen) = (None::<String>, 0);
     loop {
         let page = store.read_traces(&TraceFilter::default(), after.as_deref(), 70).await.expect("a page");
-        for (place, one) in page.iter().enumerate() {
-            assert_eq!(one.head.trace_id, format!("t-{:03}", seen + place));
+        for (index, one) in page.iter().enumerate() {
+            assert_eq!(one.head.trace_id, format!("t-{:03}", seen + index));
         }
         seen += page.len();
         let Some(last) = page.last() else { break };
@@ -237,39 +237,39 @@ async fn pages_go_through_all(Case { store, .. }: Case<'_>) {
     assert_eq!(seen, 300);
 }
 
-async fn strange_texts_are_kept(Case { store, .. }: Case<'_>) {
-    let said = "zero \0, quote ' \" ? $1 \u{1F600} \u{feff}\u{202e}; drop table traces; --";
+async fn stores_unusual_texts(Case { store, .. }: Case<'_>) {
+    let message = "zero \0, quote ' \" ? $1 \u{1F600} \u{feff}\u{202e}; drop table traces; --";
     let id = "strange \u{1F600} ' id \0?";
-    let new = trace(id, said);
-    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Added]);
-    assert_eq!(put(store, std::slice::from_ref(&new)).await, [Put::Unchanged]);
-    let stored = store.trace(id).await.expect("read").expect("there");
-    assert_eq!(stored.text, new.document, "the document is kept byte for byte");
-    assert_eq!(store.raw(id).await.expect("read").expect("there"), new.raw);
+    let new = trace(id, message);
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [PutOutcome::Added]);
+    assert_eq!(put(store, std::slice::from_ref(&new)).await, [PutOutcome::Unchanged]);
+    let stored = store.trace(id).await.expect("read").expect("a trace");
+    assert_eq!(stored.text, new.document, "the document is stored unchanged");
+    assert_eq!(store.raw(id).await.expect("read").expect("a trace"), new.raw);
     assert!(stored.head.input_preview.starts_with("zero \u{2400},"), "{}", stored.head.input_preview);
     store.add_version(&version("eval_x", "x")).await.expect("added");
     store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
-    store.add_feedback(&[says("ann \0", id, Rating::Negative, 1)]).await.expect("kept");
-    let nothing_to_do = store.count_unjudged("eval_x", 1, &TraceFilter::default()).await.expect("a number");
-    assert_eq!(nothing_to_do, 0);
+    store.add_feedback(&[feedback_by("ann \0", id, Rating::Negative, 1)]).await.expect("stored");
+    let unjudged = store.count_unjudged("eval_x", 1, &TraceFilter::default()).await.expect("a number");
+    assert_eq!(unjudged, 0);
 }
 
-async fn a_key_has_a_length(Case { store, .. }: Case<'_>) {
+async fn limits_the_length_of_ids(Case { store, .. }: Case<'_>) {
     let longest = "x".repeat(1000);
-    assert_eq!(put(store, &[trace(&longest, "x")]).await, [Put::Added]);
+    assert_eq!(put(store, &[trace(&longest, "x")]).await, [PutOutcome::Added]);
     for id in [String::new(), "x".repeat(1001)] {
-        let refused = store.put_traces(&[trace("good", "x"), trace(&id, "x")], at(0)).await.expect_err("refused");
-        assert!(refused.message.starts_with("a trace's id "), "{refused}");
+        let error = store.put_traces(&[trace("good", "x"), trace(&id, "x")], at(0)).await.expect_err("an error");
+        assert!(error.message.starts_with("trace id "), "{error}");
     }
     assert_eq!(store.trace("good").await.expect("read"), None, "all or nothing");
 }
 
-async fn a_day_moves_with_its_trace(Case { store, .. }: Case<'_>) {
+async fn executions_follow_the_day_of_their_trace(Case { store, .. }: Case<'_>) {
     use karat_evals::port::ComparisonStore;
     store.add_version(&version("eval_x", "x")).await.expect("added");
     let day_of = async |new: NewTrace| {
         put(store, std::slice::from_ref(&new)).await;
-        assert_eq!(store.agreement_by_day("eval_x", 1).await.expect("days"), [], "not judged as it is now");
+        assert_eq!(store.agreement_by_day("eval_x", 1).await.expect("days"), [], "the new document is not judged");
         store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");
         store.agreement_by_day("eval_x", 1).await.expect("days")
     };

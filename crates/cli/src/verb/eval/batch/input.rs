@@ -1,8 +1,8 @@
-//! What stdin holds: as somebody says, or by its first bytes.
+//! Format of stdin, from the flag or its first bytes.
 
 use std::io::{self, Read};
 
-use karat_workflows::judge_stream::{Content, Whole, recognise};
+use karat_workflows::judge_stream::{Content, Rewound, detect_content};
 
 use crate::args::InputFormat;
 use crate::failure::Failure;
@@ -13,24 +13,24 @@ pub(super) enum Format {
     Arrow,
 }
 
-/// Finds out what the input holds, unless somebody says it.
-pub(super) fn find_format<R: Read>(input: R, asked: InputFormat) -> Result<(Format, Whole<R>), Failure> {
+/// Returns the format of the input, detected from its first bytes unless the flag sets it.
+pub(super) fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Format, Rewound<R>), Failure> {
     let unread = |input| io::Cursor::new(Vec::new()).chain(input);
-    match asked {
+    match flag {
         InputFormat::Jsonl => Ok((Format::JsonLines, unread(input))),
         InputFormat::Arrow => Ok((Format::Arrow, unread(input))),
         InputFormat::Auto => {
-            let recognised = recognise(input);
+            let detected = detect_content(input);
             let (content, whole) =
-                recognised.map_err(|error| Failure::errored(format!("cannot read stdin: {error}")))?;
+                detected.map_err(|error| Failure::errored(format!("cannot read stdin: {error}")))?;
             match content {
                 Content::JsonLines => Ok((Format::JsonLines, whole)),
                 Content::Arrow => Ok((Format::Arrow, whole)),
-                Content::Other(known) => {
-                    let message = format!("stdin is {}, not JSON lines nor an Arrow stream", known.what);
-                    Err(Failure::invalid(message).hint(match known.program {
+                Content::Unsupported(known) => {
+                    let message = format!("stdin is {}; expected JSON lines or an Arrow stream", known.description);
+                    Err(Failure::invalid(message).hint(match known.converter {
                         Some(program) => format!("{program} FILE | karat eval batch …"),
-                        None => "let the engine that wrote it send Arrow or JSON lines".to_owned(),
+                        None => "send Arrow or JSON lines instead".to_owned(),
                     }))
                 }
             }
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_not_looked_for() {
-        let format = |asked| find_format(&b"PAR1"[..], asked).map(|(format, _)| format).ok();
+    fn flag_overrides_detection() {
+        let format = |flag| resolve_format(&b"PAR1"[..], flag).map(|(format, _)| format).ok();
         assert_eq!(format(InputFormat::Jsonl), Some(Format::JsonLines));
         assert_eq!(format(InputFormat::Arrow), Some(Format::Arrow));
         assert_eq!(format(InputFormat::Auto), None);

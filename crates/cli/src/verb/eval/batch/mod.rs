@@ -1,6 +1,6 @@
-//! `karat eval batch`: eval functions as a filter for other engines.
+//! `karat eval batch`: judges traces from stdin for other programs.
 //!
-//! Its exit code says whether it worked; what the verdicts are is in the rows.
+//! The exit code does not depend on the verdicts, which are in the rows.
 
 mod input;
 mod sink;
@@ -12,25 +12,25 @@ use karat_core::exit::ExitStatus;
 use karat_json::nearest;
 use karat_sandbox::{ArrowColumns, ArrowError, Input, Position, read_arrow, read_lines};
 use karat_workflows::Context;
-use karat_workflows::functions::paths_among;
+use karat_workflows::functions::path_arguments;
 use karat_workflows::judge_stream::{Evaluators, FilterEvent, FilterRequest, StreamEnd, filter_traces};
 
-use self::input::{Format, find_format};
+use self::input::{Format, resolve_format};
 use self::sink::{ArrowSink, LineSink, Sink};
 use crate::args::EvalBatchArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = paths_among(&args.functions, &surface.environment.process.current_dir);
+    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
     let context = surface.context(&args.limits.config_args(), &paths)?;
     let evaluators =
         Evaluators { functions: args.functions.clone(), options: args.limits.options(context.settings.eval_limits)? };
     if surface.environment.stdin_is_terminal {
-        surface.printer.note("reading traces from the terminal, one JSON object on each line");
+        surface.printer.note("reading traces from the terminal, one JSON object per line");
     }
-    // Until something was read there is nothing to finish: Ctrl-C ends the program as it does any other.
-    let (format, input) = find_format(io::stdin(), args.input_format)?;
+    // Not cancellable yet: before the first input, Ctrl-C just ends the program.
+    let (format, input) = resolve_format(io::stdin(), args.input_format)?;
     match format {
         Format::JsonLines => {
             let request = FilterRequest { evaluators, traces: read_lines(input) };
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitSta
             let (traces, batches) = read_arrow(input, &columns).map_err(arrow_failure)?;
             match ArrowSink::new(io::stdout(), batches) {
                 Ok(sink) => filter(FilterRequest { evaluators, traces }, sink, &context, surface),
-                Err(error) => unwritable(&error),
+                Err(error) => write_failure(&error),
             }
         }
     }
@@ -56,21 +56,21 @@ fn filter<T>(
 where
     T: Iterator<Item = io::Result<Vec<Input<Position>>>> + Send + 'static,
 {
-    let mut unwritten = None;
-    let mut take = |event| match write(event, &mut sink) {
+    let mut write_error = None;
+    let mut on_event = |event| match write(event, &mut sink) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
-            unwritten = Some(error);
+            write_error = Some(error);
             ControlFlow::Break(())
         }
     };
-    let ended = surface.run_cancellable(async |cancel| filter_traces(request, context, &mut take, &cancel).await);
-    let is_whole = matches!(ended, Ok(StreamEnd::Finished));
-    if let Err(error) = unwritten.map_or_else(|| sink.end(is_whole), Err) {
-        return unwritable(&error);
+    let ended = surface.run_cancellable(async |cancel| filter_traces(request, context, &mut on_event, &cancel).await);
+    let is_complete = matches!(ended, Ok(StreamEnd::Finished));
+    if let Err(error) = write_error.map_or_else(|| sink.finish(is_complete), Err) {
+        return write_failure(&error);
     }
     if ended? == StreamEnd::Interrupted {
-        surface.printer.talk("interrupted: what had been judged was written");
+        surface.printer.print_stderr("interrupted: verdicts so far were written");
         return Ok(ExitStatus::Interrupted);
     }
     Ok(ExitStatus::Success)
@@ -80,7 +80,7 @@ fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
     match event {
         FilterEvent::Idle => sink.flush(),
         FilterEvent::Judged(judged) => {
-            // The engine's own name for it is what the engine will look for.
+            // The id in the id column takes precedence, since the caller joins on it.
             let id = sink.begin_trace()?.or_else(|| judged.trace_id.clone());
             for row in judged.into_executions(id.as_deref()) {
                 sink.write(&row)?;
@@ -90,8 +90,8 @@ fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
     }
 }
 
-/// Whoever closed our stdout has read enough.
-fn unwritable(error: &io::Error) -> Result<ExitStatus, Failure> {
+/// A closed stdout means that the reader wants no more.
+fn write_failure(error: &io::Error) -> Result<ExitStatus, Failure> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Ok(ExitStatus::Success);
     }
@@ -101,20 +101,20 @@ fn unwritable(error: &io::Error) -> Result<ExitStatus, Failure> {
 fn arrow_failure(error: ArrowError) -> Failure {
     let text = error.to_string();
     match error {
-        ArrowError::NotArrow => Failure::invalid(text).hint("--input-format jsonl reads a JSON object on each line"),
-        ArrowError::NoColumn { name, columns } => {
-            let flag = if name == "trace" { "--trace-column NAME names another" } else { "it was asked for by a flag" };
+        ArrowError::NotArrow => Failure::invalid(text).hint("pass --input-format jsonl to read JSON lines"),
+        ArrowError::MissingColumn { name, columns } => {
+            let flag = if name == "trace" { "pass --trace-column NAME" } else { "see --trace-id-column" };
             let names: Vec<&str> = columns.iter().map(String::as_str).collect();
             let failure = Failure::invalid(text);
             match nearest(&name, &names) {
                 Some(near) => failure.hint(format!("did you mean '{near}'?")),
-                None if names.is_empty() => failure.hint("it has no columns at all"),
-                None => failure.hint(format!("it has {}; {flag}", names.join(", "))),
+                None if names.is_empty() => failure.hint("the input has no columns"),
+                None => failure.hint(format!("available columns: {}; {flag}", names.join(", "))),
             }
         }
         ArrowError::NotText { .. } => {
-            Failure::invalid(text).hint("cast it to text in the engine that writes it: a trace is JSON text")
+            Failure::invalid(text).hint("cast the column to text; traces are JSON text")
         }
-        ArrowError::Broken(_) => Failure::errored(text),
+        ArrowError::Invalid(_) => Failure::errored(text),
     }
 }

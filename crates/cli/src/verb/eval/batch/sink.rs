@@ -1,27 +1,27 @@
-//! Where the rows go, in the format in which the traces came.
+//! Writes rows to stdout in the format of the input.
 
 use std::io::{self, BufWriter, Write};
 
 use karat_evals::execution::Execution;
 use karat_sandbox::{ArrowBatch, ArrowBatches, ArrowRows};
 
-/// Takes rows, and hands them on at the right moment.
+/// Writes rows.
 pub(super) trait Sink {
-    /// Returns what the engine calls the trace that comes next, where that is not in the trace.
+    /// Returns the id of the next trace from the id column, if there is one.
     fn begin_trace(&mut self) -> io::Result<Option<String>>;
 
     fn write(&mut self, row: &Execution) -> io::Result<()>;
 
     fn end_trace(&mut self) -> io::Result<()>;
 
-    /// Hands on what can be, when no further trace is at hand.
+    /// Writes buffered rows while no further trace is available.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Hands on the last rows, and says that nothing follows: if it is so.
-    fn end(self, is_whole: bool) -> io::Result<()>;
+    /// Writes the last rows, and the end marker if the output is complete.
+    fn finish(self, is_complete: bool) -> io::Result<()>;
 }
 
-/// A JSON object on each line.
+/// One JSON object per line.
 pub(super) struct LineSink<W: Write>(BufWriter<W>);
 
 impl<W: Write> LineSink<W> {
@@ -48,7 +48,7 @@ impl<W: Write> Sink for LineSink<W> {
         self.0.flush()
     }
 
-    fn end(mut self, _is_whole: bool) -> io::Result<()> {
+    fn finish(mut self, _is_complete: bool) -> io::Result<()> {
         self.0.flush()
     }
 }
@@ -57,7 +57,7 @@ impl<W: Write> Sink for LineSink<W> {
 pub(super) struct ArrowSink<W: Write> {
     rows: ArrowRows<W>,
     batches: ArrowBatches,
-    /// The record batch whose traces come, and how many of them did.
+    /// The current record batch, and how many of its traces are done.
     current: Option<(ArrowBatch, usize)>,
 }
 
@@ -66,8 +66,8 @@ impl<W: Write> ArrowSink<W> {
         Ok(Self { rows: ArrowRows::new(out)?, batches, current: None })
     }
 
-    /// Goes to the next record batch with traces; those without have an answer without rows.
-    fn go_on(&mut self) -> io::Result<()> {
+    /// Advances to the next record batch with traces; empty batches get an empty batch of rows.
+    fn advance(&mut self) -> io::Result<()> {
         while self.current.is_none() {
             match self.batches.try_recv() {
                 Ok(batch) if batch.rows == 0 => self.rows.end_batch()?,
@@ -81,7 +81,7 @@ impl<W: Write> ArrowSink<W> {
 
 impl<W: Write> Sink for ArrowSink<W> {
     fn begin_trace(&mut self) -> io::Result<Option<String>> {
-        self.go_on()?;
+        self.advance()?;
         let id = self.current.as_ref().and_then(|(batch, row)| batch.trace_ids.as_ref()?.text(*row));
         Ok(id.map(str::to_owned))
     }
@@ -102,11 +102,11 @@ impl<W: Write> Sink for ArrowSink<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.go_on()
+        self.advance()
     }
 
-    fn end(mut self, is_whole: bool) -> io::Result<()> {
-        self.go_on()?;
-        if is_whole { self.rows.finish() } else { Ok(()) }
+    fn finish(mut self, is_complete: bool) -> io::Result<()> {
+        self.advance()?;
+        if is_complete { self.rows.finish() } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Reports what is received: on stderr for a person who waits, on stdout for a program.
+//! Reports received data: totals on stderr, or events on stdout.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,23 +15,22 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// How many different reasons for refusals are shown; an SDK sends every few seconds, and fails alike each time.
+/// Distinct reasons for refusals that are shown; an SDK repeats a failed request every few seconds.
 const MAX_REASONS: usize = 10;
 
 pub(super) struct ReceiveReporter<'r> {
     format: ReceiveFormat,
     printer: &'r Printer,
-    /// Where it listens, as an SDK needs to know it.
+    /// The URL for SDKs.
     url: String,
-    /// The store, as a person would name it.
+    /// Display name of the store.
     store: String,
-    /// Somebody sees a line that changes.
-    is_watched: bool,
-    line: Option<ProgressBar>,
+    is_interactive: bool,
+    status_line: Option<ProgressBar>,
     reasons: BTreeSet<(u16, String)>,
-    /// It was said that there are more reasons.
+    /// Whether the user was told that there are more reasons.
     has_more_reasons: bool,
-    /// Why the last event could not be printed.
+    /// The first error of printing an event.
     failure: Option<Failure>,
 }
 
@@ -60,8 +59,8 @@ impl<'r> ReceiveReporter<'r> {
             printer,
             url,
             store,
-            is_watched: environment.stderr_is_terminal && !environment.process.ci,
-            line: None,
+            is_interactive: environment.stderr_is_terminal && !environment.process.ci,
+            status_line: None,
             reasons: BTreeSet::new(),
             has_more_reasons: false,
             failure: None,
@@ -70,7 +69,7 @@ impl<'r> ReceiveReporter<'r> {
 
     fn report(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Ready => self.begin(),
+            Event::Ready => self.start(),
             Event::Stored { change, head } => self.print_event(|| ReceiveEvent::Stored { change, head }),
             Event::Refused(refused) => self.report_refused(refused),
             Event::Progress(totals) => {
@@ -78,62 +77,62 @@ impl<'r> ReceiveReporter<'r> {
                 Ok(())
             }
             Event::Stopping => {
-                self.printer.note("stopping: what is under way is stored first; Ctrl-C again ends at once");
+                self.printer.note("stopping: finishing open requests (press Ctrl-C again to stop now)");
                 Ok(())
             }
         }
     }
 
-    /// Says where it listens, and how to configure an SDK.
-    fn begin(&mut self) -> Result<(), Failure> {
+    /// Prints the address and how to configure an SDK.
+    fn start(&mut self) -> Result<(), Failure> {
         let (url, store) = (&self.url, &self.store);
-        self.printer.talk(&format!("listening on {url} (OTLP over HTTP), storing in {store}"));
-        self.printer.note("point an OpenTelemetry SDK here:");
+        self.printer.print_stderr(&format!("listening on {url} (OTLP over HTTP), storing in {store}"));
+        self.printer.note("to send data from an OpenTelemetry SDK:");
         if !self.printer.quiet {
-            // Unbroken however narrow the terminal is: they are copied into a shell.
-            self.printer.talk(&format!("  export OTEL_EXPORTER_OTLP_ENDPOINT={url}"));
-            self.printer.talk("  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
+            // Not wrapped, so that they can be copied.
+            self.printer.print_stderr(&format!("  export OTEL_EXPORTER_OTLP_ENDPOINT={url}"));
+            self.printer.print_stderr("  export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
         }
-        self.printer.note("Ctrl-C ends");
+        self.printer.note("press Ctrl-C to stop");
         self.print_event(|| ReceiveEvent::Listening { url: url.clone(), store: store.clone() })?;
-        self.line = self.is_watched.then(live_line);
-        self.printer.show_above(self.line.clone());
+        self.status_line = self.is_interactive.then(new_status_line);
+        self.printer.set_progress_bar(self.status_line.clone());
         self.show(&ReceiveTotals::default());
         Ok(())
     }
 
     fn report_refused(&mut self, refused: RefusedRequest) -> Result<(), Failure> {
-        let is_whole = refused.is_whole();
+        let is_fully_refused = refused.is_fully_refused();
         let RefusedRequest { status, rejected, message } = refused;
         let reason = (status, message.clone());
         if !self.reasons.contains(&reason) {
             if self.reasons.len() < MAX_REASONS {
-                let what = if is_whole { format!("refused with {status}") } else { "not all was taken".to_owned() };
+                let what = if is_fully_refused { format!("refused with {status}") } else { "partially refused".to_owned() };
                 self.printer.warn(&format!("{what}: {message}"));
                 self.reasons.insert(reason);
             } else if !self.has_more_reasons {
                 self.has_more_reasons = true;
-                self.printer.warn("further reasons are not shown (--format jsonl has all)");
+                self.printer.warn("further reasons are not shown; --format jsonl prints all");
             }
         }
         self.print_event(|| ReceiveEvent::Refused { status, rejected, message })
     }
 
     /// Prints the totals.
-    pub(super) fn end(self, totals: &ReceiveTotals) -> Result<(), Failure> {
-        if let Some(line) = &self.line {
+    pub(super) fn finish(self, totals: &ReceiveTotals) -> Result<(), Failure> {
+        if let Some(line) = &self.status_line {
             line.finish_and_clear();
-            self.printer.show_above(None);
+            self.printer.set_progress_bar(None);
         }
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         match self.format {
-            ReceiveFormat::Jsonl => self.printer.print(&line_of(&ReceiveEvent::Stopped(*totals))?),
+            ReceiveFormat::Jsonl => self.printer.print(&json_line(&ReceiveEvent::Stopped(*totals))?),
             ReceiveFormat::Human => {
                 self.printer.print(&format!("{}\n", summary(totals)))?;
                 if totals.traces > 0 {
-                    self.printer.note("next: karat trace list, karat trace show ID, karat eval run NAME --stored");
+                    self.printer.note("next: 'karat trace list', 'karat trace show ID' or 'karat eval run NAME --stored'");
                 }
                 Ok(())
             }
@@ -143,25 +142,25 @@ impl<'r> ReceiveReporter<'r> {
     fn print_event(&self, event: impl FnOnce() -> ReceiveEvent) -> Result<(), Failure> {
         match self.format {
             ReceiveFormat::Human => Ok(()),
-            ReceiveFormat::Jsonl => self.printer.print(&line_of(&event())?),
+            ReceiveFormat::Jsonl => self.printer.print(&json_line(&event())?),
         }
     }
 
     fn show(&self, totals: &ReceiveTotals) {
-        if let Some(line) = &self.line {
+        if let Some(line) = &self.status_line {
             line.set_message(counts(totals));
         }
     }
 }
 
-fn live_line() -> ProgressBar {
+fn new_status_line() -> ProgressBar {
     let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     line.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
     line.enable_steady_tick(Duration::from_millis(500));
     line
 }
 
-fn line_of(event: &ReceiveEvent) -> Result<String, Failure> {
+fn json_line(event: &ReceiveEvent) -> Result<String, Failure> {
     let line = serde_json::to_string(event).map_err(|error| Failure::errored(error.to_string()))?;
     Ok(format!("{line}\n"))
 }
@@ -170,7 +169,7 @@ fn count(number: u64, noun: &str) -> String {
     counted(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
-/// Says what came, and what did not where there is something.
+/// Returns the counts; log records and refusals only if there are any.
 fn counts(totals: &ReceiveTotals) -> String {
     let mut parts = vec![count(totals.traces, "trace"), count(totals.spans, "span")];
     if totals.log_records > 0 {
@@ -197,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_there_is_is_counted() {
+    fn omits_zero_counts() {
         assert_eq!(summary(&ReceiveTotals::default()), "0 traces, 0 spans");
         let one = ReceiveTotals { traces: 1, added: 1, spans: 1, ..ReceiveTotals::default() };
         assert_eq!(summary(&one), "1 trace, 1 span | 1 new");

@@ -1,0 +1,49 @@
+//! Checks which cases a tool still lacks.
+
+use std::collections::BTreeSet;
+
+use karat_core::case::{Case, Tier};
+use karat_core::lint::Rule;
+use karat_json::text::quoted_list;
+use karat_tools::coverage::{MIN_GOLDEN_CASES, MAX_GOLDEN_CASES};
+use karat_tools::overlap::{covers_cluster, covers_pair};
+
+use crate::{Brief, Draft, DraftFinding, Plan};
+
+/// Reports missing cases, given those of the project and the drafts to be written.
+pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<DraftFinding> {
+    let drafted = drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Labeled).filter_map(Draft::parse_case);
+    let cases: Vec<Case> = brief.labeled.iter().cloned().chain(drafted).collect();
+    let mut findings = Vec::new();
+    let golden = brief.golden.len() + drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Golden).count();
+    if golden < MIN_GOLDEN_CASES {
+        let message = format!("{golden} golden cases, expected {MIN_GOLDEN_CASES} to {MAX_GOLDEN_CASES}");
+        findings.push(DraftFinding::new(Rule::FewCases, "", message));
+    }
+    for tier in &plan.tiers {
+        let found = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
+        if found < tier.wanted {
+            let message =
+                format!("{found} {} cases, expected {}", tier.difficulty.name(), tier.wanted);
+            findings.push(DraftFinding::new(Rule::FewCases, "", message));
+        }
+    }
+    let own_name = &brief.tool.name;
+    for overlap in brief.neighbours() {
+        if !cases.iter().any(|case| covers_pair(case, own_name, &overlap.tool)) {
+            let message =
+                format!("no ambiguous case covers the declared overlap of '{own_name}' and '{}'", overlap.tool);
+            findings.push(DraftFinding::new(Rule::UntestedOverlap, "", message));
+        }
+    }
+    for cluster in &brief.clusters {
+        let members: BTreeSet<String> = cluster.iter().cloned().collect();
+        if !cases.iter().any(|case| covers_cluster(case, &members)) {
+            let tools: Vec<String> = members.into_iter().collect();
+            let message = format!("no labeled case has the whole cluster {} in one set", quoted_list(&tools));
+            findings.push(DraftFinding::new(Rule::UntestedCluster, "", message));
+        }
+    }
+    findings.retain(|finding| !brief.silenced.contains(&finding.rule));
+    findings
+}
