@@ -79,12 +79,6 @@ impl TraceDocument {
         steps.iter().enumerate().try_for_each(|(at, step)| check_step(at, step))
     }
 
-    /// Takes a value that was built with the shape of a trace.
-    pub(crate) fn built(value: Value) -> Self {
-        debug_assert_eq!(Self::check(&value), Ok(()));
-        Self { text: value.to_string().into(), value: Arc::new(value) }
-    }
-
     /// The JSON text, which eval functions are given byte for byte.
     pub fn text(&self) -> &str {
         &self.text

@@ -93,7 +93,7 @@ fn trace(number: usize) -> NewTrace {
     NewTrace {
         head: TraceHead::of(&id, &TraceDocument::read(document_text.as_str()).expect("a trace")),
         source: "otlp".to_owned(),
-        raw: format!("{{\"resourceSpans\":{document_text}}}").into_bytes(),
+        raw: Some(format!("{{\"resourceSpans\":{document_text}}}").into_bytes()),
         document: document_text,
         expected: Expected::Anything,
     }

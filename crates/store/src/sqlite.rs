@@ -206,7 +206,7 @@ mod tests {
         let document: String =
             (0..400).map(|place| karat_json::hash::long_hash(format!("{id}{place}").as_bytes())).collect();
         let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
-        NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: Expected::Anything }
+        NewTrace { head, source: "karat".to_owned(), raw: None, document, expected: Expected::Anything }
     }
 
     #[tokio::test]

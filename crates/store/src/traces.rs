@@ -1,6 +1,7 @@
 //! Traces.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use karat_core::port::{StoreError, Stored, TraceStore};
@@ -130,7 +131,7 @@ impl TraceStore for Store {
 /// A trace as it is written: all that takes time is done before the writers' turn comes.
 pub(crate) struct Packed<'t> {
     trace: &'t NewTrace,
-    id: String,
+    id: Arc<str>,
     raw_hash: String,
     document: Vec<u8>,
     raw: Option<Vec<u8>>,
@@ -141,13 +142,13 @@ impl<'t> Packed<'t> {
         let mut packer = Packer::new()?;
         let mut pack = |trace: &'t NewTrace| {
             check_key("a trace's id", &trace.head.trace_id)?;
-            let same = trace.raw == trace.document.as_bytes();
+            let raw = trace.raw.as_deref().filter(|raw| *raw != trace.document.as_bytes());
             Ok(Self {
                 trace,
-                id: kept(&trace.head.trace_id).into_owned(),
-                raw_hash: raw_hash(&trace.raw),
+                id: kept(&trace.head.trace_id).as_ref().into(),
+                raw_hash: raw.map_or_else(|| trace.head.hash.clone(), raw_hash),
                 document: packer.pack(trace.document.as_bytes())?,
-                raw: if same { None } else { Some(packer.pack(&trace.raw)?) },
+                raw: raw.map(|raw| packer.pack(raw)).transpose()?,
             })
         };
         traces.iter().map(&mut pack).collect()
@@ -159,30 +160,34 @@ struct There {
     hash: String,
     raw_hash: String,
     day: String,
-    imported_at: Timestamp,
+    imported_at: Arc<str>,
 }
 
 /// A trace that will be written, and when it first came.
 struct Write<'p, 't> {
     packed: &'p Packed<'t>,
-    imported_at: Timestamp,
+    imported_at: Arc<str>,
     /// The day that is kept with its executions, where there can be any.
     day_before: Option<String>,
 }
 
 impl Write<'_, '_> {
-    fn began_at(&self) -> String {
-        time(self.packed.trace.head.started_at.unwrap_or(self.imported_at))
+    fn began_at(&self) -> Arc<str> {
+        self.packed
+            .trace
+            .head
+            .started_at
+            .map_or_else(|| Arc::clone(&self.imported_at), |started_at| time(started_at).into())
     }
 
     fn day(&self) -> String {
-        day(&self.began_at())
+        day(&self.began_at()).to_owned()
     }
 }
 
 /// Returns the day of a time's text.
-fn day(time: &str) -> String {
-    time.get(..10).unwrap_or(time).to_owned()
+fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
 }
 
 /// Puts traces in, within a transaction of a writer.
@@ -191,18 +196,19 @@ pub(crate) async fn put(
     packed: &[Packed<'_>],
     now: Timestamp,
 ) -> Result<Vec<Put>, StoreError> {
+    let now: Arc<str> = time(now).into();
     let mut there = look(transaction, packed).await?;
     // The last one under an id is written, once.
     let mut writes: BTreeMap<&str, Write<'_, '_>> = BTreeMap::new();
     let mut puts = Vec::with_capacity(packed.len());
     for one in packed {
-        let before = there.get(&one.id);
+        let before = there.get(&*one.id);
         let put = decide(one, before);
         puts.push(put);
         if matches!(put, Put::Added | Put::Changed) {
-            let imported_at = before.map_or(now, |before| before.imported_at);
+            let imported_at = Arc::clone(before.map_or(&now, |before| &before.imported_at));
             let day_before = before.map(|before| before.day.clone());
-            let write = Write { packed: one, imported_at, day_before };
+            let write = Write { packed: one, imported_at: Arc::clone(&imported_at), day_before };
             let now_there = There {
                 hash: one.trace.head.hash.clone(),
                 raw_hash: one.raw_hash.clone(),
@@ -210,26 +216,26 @@ pub(crate) async fn put(
                 day: write.day_before.clone().unwrap_or_else(|| write.day()),
                 imported_at,
             };
-            there.insert(one.id.clone(), now_there);
+            there.insert(Arc::clone(&one.id), now_there);
             writes.insert(&one.id, write);
         }
     }
     let writes: Vec<Write<'_, '_>> = writes.into_values().collect();
     for some in parts(&writes, ROWS) {
-        write(transaction, some, now).await?;
+        write(transaction, some, &now).await?;
     }
     Ok(puts)
 }
 
 /// Returns what is there under the ids.
-async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<String, There>, StoreError> {
-    let ids: Vec<String> = packed.iter().map(|one| one.id.clone()).collect();
+async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<Arc<str>, There>, StoreError> {
+    let ids: Vec<String> = packed.iter().map(|one| one.id.to_string()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
     let mut there = HashMap::new();
     for mut row in transaction.rows(Statement::new(statement).bind(ids)).await? {
         let id = row.text()?;
-        let found = There { hash: row.text()?, raw_hash: row.text()?, day: row.text()?, imported_at: row.time()? };
-        there.insert(id, found);
+        let (hash, raw_hash, day) = (row.text()?, row.text()?, row.text()?);
+        there.insert(id.into(), There { hash, raw_hash, day, imported_at: row.text()?.into() });
     }
     Ok(there)
 }
@@ -244,7 +250,7 @@ fn decide(new: &Packed<'_>, before: Option<&There>) -> Put {
     }
 }
 
-async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Timestamp) -> Result<(), StoreError> {
+async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Arc<str>) -> Result<(), StoreError> {
     write_heads(transaction, writes, now).await?;
     let mut payloads = Statement::new("insert into trace_payloads (trace_id, document, raw) values ");
     payloads.push_rows(writes.len(), 3);
@@ -257,16 +263,16 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
     transaction.execute(payloads).await?;
 
     let again = writes.iter().filter(|one| one.day_before.is_some());
-    let again: Vec<String> = again.map(|one| one.packed.id.clone()).collect();
+    let again: Vec<String> = again.map(|one| one.packed.id.to_string()).collect();
     if !again.is_empty() {
         let statement = Statement::new("delete from trace_tools where trace_id among ?").bind(again.clone());
         transaction.execute(statement).await?;
         mark_stale(transaction, again).await?;
     }
-    let mut tools: Vec<(&str, &str)> = Vec::new();
+    let mut tools: Vec<(&str, &Arc<str>)> = Vec::new();
     for one in writes {
         let names = one.packed.trace.head.tools.iter().map(|tool| findable(tool));
-        tools.extend(names.map(|name| (name, one.packed.id.as_str())));
+        tools.extend(names.map(|name| (name, &one.packed.id)));
     }
     tools.sort_unstable();
     tools.dedup();
@@ -293,7 +299,7 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
 async fn write_heads(
     transaction: &mut Transaction,
     writes: &[Write<'_, '_>],
-    now: Timestamp,
+    now: &Arc<str>,
 ) -> Result<(), StoreError> {
     let mut heads = Statement::new(
         "insert into traces (trace_id, source, name, session_id, model, started_at, began_at, day, duration_ms, steps, \
@@ -319,8 +325,9 @@ async fn write_heads(
         heads.add(head.session_id.as_deref());
         heads.add(head.model.as_deref());
         heads.add(head.started_at);
-        heads.add(one.began_at());
-        heads.add(one.day());
+        let began_at = one.began_at();
+        heads.add(&began_at);
+        heads.add(day(&began_at));
         heads.add(head.duration_ms);
         heads.add(head.steps);
         heads.add(head.tool_calls);
@@ -334,7 +341,7 @@ async fn write_heads(
         heads.add(searched(head));
         heads.add(&head.hash);
         heads.add(&one.packed.raw_hash);
-        heads.add(one.imported_at);
+        heads.add(&one.imported_at);
         heads.add(now);
     }
     transaction.execute(heads).await?;

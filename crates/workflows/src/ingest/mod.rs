@@ -229,7 +229,8 @@ fn prepare(gathered: Gathered) -> Result<Prepared, RefusedTrace> {
 fn prepare_whole(whole: Imported) -> Result<Prepared, RefusedTrace> {
     let Imported { kind, trace_id, document, raw, feedback } = whole;
     let head = head_of(&trace_id, &document)?;
-    let trace = NewTrace { head, source: kind.name().to_owned(), document, raw, expected: Expected::Nothing };
+    let trace =
+        NewTrace { head, source: kind.name().to_owned(), document, raw: Some(raw), expected: Expected::Nothing };
     Ok(Prepared { trace, feedback, parts: None })
 }
 
@@ -245,7 +246,7 @@ fn assembled(all: &TraceParts, came: Box<TraceParts>, expected: Expected) -> Res
         head: head_of(&all.trace_id, &document)?,
         source: all.source.clone(),
         document,
-        raw: serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?,
+        raw: Some(serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?),
         expected,
     };
     Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(came) })

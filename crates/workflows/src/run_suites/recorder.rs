@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
-use karat_core::stored::{Expected, NewTrace, StoredCase, StoredRun, TraceHead};
+use karat_core::stored::{NewTrace, StoredCase, StoredRun};
+use karat_core::trace::RunOrigin;
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
-use serde_json::{Value, json};
 
 use crate::batch_writer::{BatchWriter, Written};
 use crate::error::Error;
@@ -302,22 +302,9 @@ impl RunRecord {
 
     fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &Try<'_>) -> NewTrace {
         let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, key_of(case_id));
-        let origin = json!({
-            "run_id": self.run.run_id,
-            "eval_file": suite.eval_file,
-            "case_id": case_id,
-            "trial": trial,
-            "agent": suite.agent,
-        });
-        let members = [("name".to_owned(), Value::from(case_id)), ("metadata".to_owned(), origin)];
-        let document = one.details.document(&id, message, members.into_iter().collect());
-        NewTrace {
-            head: TraceHead::of(&id, &document),
-            source: RUN_SOURCE.to_owned(),
-            raw: document.text().as_bytes().to_vec(),
-            document: document.text().to_owned(),
-            expected: Expected::Anything,
-        }
+        let origin =
+            RunOrigin { run_id: &self.run.run_id, eval_file: &suite.eval_file, case_id, trial, agent: &suite.agent };
+        NewTrace::of_answer(&one.details.document(&id, message, origin), RUN_SOURCE)
     }
 }
 
