@@ -2,11 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use crate::document::TraceDocument;
 use crate::judgement::EvalResult;
-use crate::trace::{AnswerParts, ToolCall, Usage};
+use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
 /// What the agent did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -34,17 +32,17 @@ pub struct CaseDetails {
 }
 
 impl CaseDetails {
-    /// Returns these details as a trace document, with additional members.
-    pub fn document(&self, trace_id: &str, message: &str, members: Map<String, Value>) -> TraceDocument {
-        let parts = AnswerParts {
+    /// Returns these details as a trace document.
+    pub fn document<'a>(&'a self, trace_id: &'a str, message: &'a str, origin: RunOrigin<'a>) -> AnswerDocument<'a> {
+        AnswerDocument {
+            trace_id,
+            message,
             response: &self.response,
             tool_calls: &self.tool_calls,
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
-        };
-        let mut document = parts.document(trace_id, message);
-        document.extend(members);
-        TraceDocument::from_value(Value::Object(document))
+            origin: Some(origin),
+        }
     }
 }

@@ -79,12 +79,6 @@ impl TraceDocument {
         steps.iter().enumerate().try_for_each(|(index, step)| check_step(index, step))
     }
 
-    /// Wraps a value that already has the shape of a trace.
-    pub(crate) fn from_value(value: Value) -> Self {
-        debug_assert_eq!(Self::check(&value), Ok(()));
-        Self { text: value.to_string().into(), value: Arc::new(value) }
-    }
-
     /// The JSON text, byte for byte as it was parsed.
     pub fn text(&self) -> &str {
         &self.text

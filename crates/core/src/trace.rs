@@ -1,8 +1,8 @@
 //! An agent's answer to one message, in the one form that is judged for every kind of agent.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 /// An agent's answer and the tool calls that led to it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,14 +74,17 @@ impl Trace {
     /// Returns this trace as a trace document with one step, from the message to the final response. Latency is left
     /// out, since it differs between runs in which the agent does the same.
     pub fn document(&self, id: &str, message: &str) -> Value {
-        let parts = AnswerParts {
+        let document = AnswerDocument {
+            trace_id: id,
+            message,
             response: &self.response,
             tool_calls: &self.tool_calls,
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
+            origin: None,
         };
-        Value::Object(parts.document(id, message))
+        serde_json::to_value(document).unwrap_or_default()
     }
 
     pub fn cost_usd(&self) -> Option<f64> {
@@ -89,70 +92,133 @@ impl Trace {
     }
 }
 
-/// The parts of an answer that go into its trace document.
-pub(crate) struct AnswerParts<'a> {
-    pub(crate) response: &'a str,
-    pub(crate) tool_calls: &'a [ToolCall],
-    pub(crate) model: Option<&'a str>,
-    pub(crate) stop_reason: Option<&'a str>,
-    pub(crate) usage: Option<&'a Usage>,
+/// An answer that serialises as a trace document with one step, from the message to the final response.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerDocument<'a> {
+    pub trace_id: &'a str,
+    pub message: &'a str,
+    pub response: &'a str,
+    pub tool_calls: &'a [ToolCall],
+    pub model: Option<&'a str>,
+    pub stop_reason: Option<&'a str>,
+    pub usage: Option<&'a Usage>,
+    /// The case of a run that the answer belongs to.
+    pub origin: Option<RunOrigin<'a>>,
 }
 
-impl AnswerParts<'_> {
-    pub(crate) fn document(&self, id: &str, message: &str) -> Map<String, Value> {
-        let mut document = Map::new();
-        document.insert("trace_id".to_owned(), Value::from(id));
-        let step = json!({
-            "input": { "message": message },
-            "output": { "response": self.response },
-            "tool_calls": self.tool_calls.iter().map(ToolCall::document).collect::<Vec<_>>(),
-            "error": null,
-        });
-        document.insert("steps".to_owned(), json!([step]));
-        if let Some(model) = self.model {
-            document.insert("model".to_owned(), Value::from(model));
+/// The run and case of an answer; becomes the metadata of its trace.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RunOrigin<'a> {
+    pub run_id: &'a str,
+    pub eval_file: &'a str,
+    pub case_id: &'a str,
+    pub trial: u64,
+    pub agent: &'a str,
+}
+
+impl Serialize for AnswerDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            trace_id: &'a str,
+            steps: [Step<'a>; 1],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            stop_reason: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            usage: Option<UsageDocument>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            name: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            metadata: Option<RunOrigin<'a>>,
         }
-        if let Some(reason) = self.stop_reason {
-            document.insert("stop_reason".to_owned(), Value::from(reason));
+        #[derive(Serialize)]
+        struct Step<'a> {
+            input: Input<'a>,
+            output: Output<'a>,
+            #[serde(serialize_with = "serialize_calls")]
+            tool_calls: &'a [ToolCall],
+            error: (),
         }
-        if let Some(usage) = self.usage {
-            document.insert("usage".to_owned(), usage.document());
+        #[derive(Serialize)]
+        struct Input<'a> {
+            message: &'a str,
         }
-        document
+        #[derive(Serialize)]
+        struct Output<'a> {
+            response: &'a str,
+        }
+        let document = Document {
+            trace_id: self.trace_id,
+            steps: [Step {
+                input: Input { message: self.message },
+                output: Output { response: self.response },
+                tool_calls: self.tool_calls,
+                error: (),
+            }],
+            model: self.model,
+            stop_reason: self.stop_reason,
+            usage: self.usage.map(UsageDocument::new),
+            name: self.origin.map(|origin| origin.case_id),
+            metadata: self.origin,
+        };
+        document.serialize(serializer)
+    }
+}
+
+fn serialize_calls<S: Serializer>(calls: &[ToolCall], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Call<'a> {
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+        result: Option<&'a Value>,
+        error: Option<&'a str>,
+        success: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        raw_arguments: Option<&'a str>,
+    }
+    serializer.collect_seq(calls.iter().map(|call| Call {
+        name: &call.name,
+        arguments: &call.params,
+        result: call.result.as_ref(),
+        error: call.failure(),
+        success: call.success,
+        raw_arguments: call.raw_params.as_deref(),
+    }))
+}
+
+/// Usage with null for unknown values.
+#[derive(Serialize)]
+struct UsageDocument {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cached_input_tokens: Option<u64>,
+    cost_usd: Option<f64>,
+}
+
+impl UsageDocument {
+    fn new(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_input_tokens: usage.cached_input_tokens,
+            cost_usd: usage.cost_usd,
+        }
     }
 }
 
 impl ToolCall {
-    fn document(&self) -> Value {
-        // A failed call always has an error, so that eval functions need to check only one member.
-        let failed = || (self.success == Some(false)).then_some("the call failed");
-        let mut call = json!({
-            "name": self.name,
-            "arguments": self.params,
-            "result": self.result,
-            "error": self.error.as_deref().or_else(failed),
-            "success": self.success,
-        });
-        if let Some(raw) = &self.raw_params {
-            call["raw_arguments"] = Value::from(raw.as_str());
-        }
-        call
-    }
-}
-
-impl Usage {
-    fn document(&self) -> Value {
-        json!({
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cached_input_tokens": self.cached_input_tokens,
-            "cost_usd": self.cost_usd,
-        })
+    /// The error of a failed call. A failed call always has one, so that eval functions need to check only one member.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.error.as_deref().or_else(|| (self.success == Some(false)).then_some("the call failed"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

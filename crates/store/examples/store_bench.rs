@@ -92,7 +92,7 @@ fn trace(number: usize) -> NewTrace {
     NewTrace {
         head: TraceHead::from_document(&id, &TraceDocument::parse(document_text.as_str()).expect("a trace")),
         source: "otlp".to_owned(),
-        raw: format!("{{\"resourceSpans\":{document_text}}}").into_bytes(),
+        raw: Some(format!("{{\"resourceSpans\":{document_text}}}").into_bytes()),
         document: document_text,
         expected: ExpectedState::Anything,
     }

@@ -13,12 +13,12 @@ use karat_json::hash::long_hash;
 
 use crate::Store;
 use crate::database::{Database, Transaction};
-use crate::executions::{CURRENT_HASH, contradiction, there};
+use crate::executions::{CURRENT_HASH, contradiction, existing_trace_ids};
 use crate::failure::{error, error_with_hint};
 use crate::filter::condition;
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::text::{check_name, kept, time};
+use crate::text::{check_name, replace_nul, time};
 
 const ROWS_PER_STATEMENT: usize = 512;
 const COLUMNS: &str = "f.trace_id, f.author, f.rating, f.note, f.source, f.created_at";
@@ -114,7 +114,7 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
     for some in parts(&new, ROWS_PER_STATEMENT) {
         transaction.execute(insert(some)).await?;
     }
-    let touched: BTreeSet<String> = new.iter().map(|(one, _)| kept(&one.trace_id).into_owned()).collect();
+    let touched: BTreeSet<String> = new.iter().map(|(one, _)| replace_nul(&one.trace_id).into_owned()).collect();
     let touched: Vec<String> = touched.into_iter().collect();
     let added: HashSet<&str> = new.iter().map(|(_, hash)| *hash).collect();
     for some in touched.chunks(ROWS_PER_STATEMENT) {
@@ -133,11 +133,11 @@ fn hash(feedback: &Feedback) -> String {
 
 async fn check_traces(transaction: &mut Transaction, feedback: &[Feedback]) -> Result<(), StoreError> {
     let ids: Vec<String> = feedback.iter().map(|one| one.trace_id.clone()).collect();
-    let existing = there(transaction, ids).await?;
-    match feedback.iter().find(|one| !existing.contains(&*kept(&one.trace_id))) {
+    let existing = existing_trace_ids(transaction, ids).await?;
+    match feedback.iter().find(|one| !existing.contains(&*replace_nul(&one.trace_id))) {
         None => Ok(()),
         Some(one) => Err(error_with_hint(
-            format!("there is no trace '{}' in the store", one.trace_id),
+            format!("existing_trace_ids is no trace '{}' in the store", one.trace_id),
             "`karat trace list` shows the traces in the store",
         )),
     }
@@ -239,7 +239,7 @@ async fn count_patterns(
     Ok(())
 }
 
-/// Returns the ratings by author as JSON, if there are several.
+/// Returns the ratings by author as JSON, if existing_trace_ids are several.
 fn pattern(ratings: &AuthorRatings) -> Option<String> {
     let ratings: BTreeMap<&str, Rating> =
         ratings.iter().filter_map(|(author, rating)| Some((author.as_str(), (*rating)?))).collect();

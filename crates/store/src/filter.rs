@@ -3,11 +3,11 @@
 use karat_core::stored::TraceFilter;
 
 use crate::statement::Statement;
-use crate::text::{findable, like_pattern, time};
+use crate::text::{index_prefix, like_pattern, time};
 
 /// Returns the condition after `where` for the table `traces` with the alias `t`.
 pub(crate) fn condition(filter: &TraceFilter) -> Statement {
-    let all = narrowed(filter);
+    let all = filter_condition(filter);
     let Some(limit) = filter.limit else { return all };
     let mut newest = Statement::new("t.trace_id in (select t.trace_id from traces t where ");
     newest.append(all);
@@ -17,7 +17,7 @@ pub(crate) fn condition(filter: &TraceFilter) -> Statement {
 }
 
 /// Returns the condition without the filter's limit.
-pub(crate) fn narrowed(filter: &TraceFilter) -> Statement {
+pub(crate) fn filter_condition(filter: &TraceFilter) -> Statement {
     let mut clause = Statement::new("1 = 1");
     if !filter.ids.is_empty() {
         clause.push(" and t.trace_id among ?");
@@ -37,7 +37,7 @@ pub(crate) fn narrowed(filter: &TraceFilter) -> Statement {
     }
     for tool in &filter.tools {
         clause.push(" and exists (select 1 from trace_tools c where c.tool = ? and c.trace_id = t.trace_id)");
-        clause.add(findable(tool));
+        clause.add(index_prefix(tool));
     }
     if let Some(model) = &filter.model {
         clause.push(" and t.model = ?");

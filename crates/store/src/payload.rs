@@ -4,6 +4,9 @@ use karat_core::port::StoreError;
 
 const COMPRESSION_LEVEL: i32 = 3;
 
+/// Smaller payloads are not compressed: compressing takes longer than writing the bytes it would save.
+const MAX_UNCOMPRESSED_BYTES: usize = 1024;
+
 /// Compresses payloads; reusable.
 pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
 
@@ -13,8 +16,30 @@ impl Packer {
     }
 
     pub(crate) fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+        if bytes.len() <= MAX_UNCOMPRESSED_BYTES {
+            return Ok(uncompressed_frame(bytes));
+        }
         self.0.compress(bytes).map_err(|error| not_packed(&error))
     }
+}
+
+/// Returns a zstd frame with one raw block (RFC 8878, section 3.1.1), which is read like a compressed one.
+fn uncompressed_frame(bytes: &[u8]) -> Vec<u8> {
+    let length = bytes.len().min(MAX_UNCOMPRESSED_BYTES) as u32;
+    let mut frame = Vec::with_capacity(bytes.len() + 10);
+    frame.extend([0x28, 0xb5, 0x2f, 0xfd]);
+    // Single segment; the content size takes one byte, or two from 256 on.
+    match u8::try_from(length) {
+        Ok(length) => frame.extend([0x20, length]),
+        Err(_) => {
+            frame.push(0x60);
+            frame.extend(((length - 256) as u16).to_le_bytes());
+        }
+    }
+    // Last block, raw.
+    frame.extend(&((length << 3) | 1).to_le_bytes()[..3]);
+    frame.extend(bytes);
+    frame
 }
 
 pub(crate) fn unpack(trace_id: &str, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
@@ -31,4 +56,19 @@ fn unreadable(trace_id: &str, error: &dyn std::error::Error) -> StoreError {
 
 fn not_packed(error: &std::io::Error) -> StoreError {
     StoreError { message: format!("cannot compress a trace's payload: {error}"), hint: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unpacks_payloads_of_any_length() {
+        let mut packer = Packer::new().expect("packer");
+        for length in [0, 1, 255, 256, 257, 1023, 1024, 1025, 100_000] {
+            let bytes: Vec<u8> = (0..length).map(|place: usize| b'a' + (place % 7) as u8).collect();
+            let packed = packer.pack(&bytes).expect("packed");
+            assert_eq!(unpack("t", &packed).expect("read"), bytes, "{length}");
+        }
+    }
 }

@@ -202,7 +202,7 @@ mod tests {
         let document: String =
             (0..400).map(|index| karat_json::hash::long_hash(format!("{id}{index}").as_bytes())).collect();
         let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
-        NewTrace { head, source: "karat".to_owned(), raw: Vec::new(), document, expected: ExpectedState::Anything }
+        NewTrace { head, source: "karat".to_owned(), raw: None, document, expected: ExpectedState::Anything }
     }
 
     #[tokio::test]

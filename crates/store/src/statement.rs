@@ -5,6 +5,7 @@
 //! ones by their text, which dominates the time for thousands of them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use sqlx::Arguments;
@@ -16,7 +17,7 @@ use crate::text;
 /// The value of a placeholder.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    Text(Option<String>),
+    Text(Option<Arc<str>>),
     Number(Option<i64>),
     Real(Option<f64>),
     Bytes(Option<Vec<u8>>),
@@ -69,6 +70,7 @@ impl Statement {
     pub(crate) fn for_sqlite(self) -> Result<(String, SqliteArguments), sqlx::Error> {
         let text = self.text.replace(" among ?", " in (select value from json_each(?))");
         let mut arguments = SqliteArguments::default();
+        arguments.reserve(self.values.len(), 0);
         for value in self.values {
             match value {
                 Value::Text(value) => arguments.add(value),
@@ -132,7 +134,7 @@ pub(crate) fn parts<T>(list: &[T], largest: usize) -> impl Iterator<Item = &[T]>
 
 impl From<&str> for Value {
     fn from(value: &str) -> Self {
-        Value::Text(Some(text::kept(value).into_owned()))
+        Value::Text(Some(text::replace_nul(value).as_ref().into()))
     }
 }
 
@@ -148,21 +150,28 @@ impl From<String> for Value {
     }
 }
 
+/// Shares a text that the store has checked or made itself.
+impl From<&Arc<str>> for Value {
+    fn from(value: &Arc<str>) -> Self {
+        Value::Text(Some(Arc::clone(value)))
+    }
+}
+
 impl From<Option<&str>> for Value {
     fn from(value: Option<&str>) -> Self {
-        Value::Text(value.map(|value| text::kept(value).into_owned()))
+        Value::Text(value.map(|value| text::replace_nul(value).as_ref().into()))
     }
 }
 
 impl From<Timestamp> for Value {
     fn from(value: Timestamp) -> Self {
-        Value::Text(Some(text::time(value)))
+        Value::Text(Some(text::time(value).into()))
     }
 }
 
 impl From<Option<Timestamp>> for Value {
     fn from(value: Option<Timestamp>) -> Self {
-        Value::Text(value.map(text::time))
+        Value::Text(value.map(|value| text::time(value).into()))
     }
 }
 
@@ -217,7 +226,7 @@ impl From<Option<Vec<u8>>> for Value {
 
 impl From<Vec<String>> for Value {
     fn from(values: Vec<String>) -> Self {
-        Value::Texts(values.into_iter().map(|value| text::kept(&value).into_owned()).collect())
+        Value::Texts(values.into_iter().map(|value| text::replace_nul(&value).into_owned()).collect())
     }
 }
 

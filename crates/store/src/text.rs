@@ -19,7 +19,7 @@ pub(crate) fn time(time: Timestamp) -> String {
 }
 
 /// Returns a text as it is stored: NUL is replaced with its symbol, since PostgreSQL does not support it.
-pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+pub(crate) fn replace_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{2400}")) } else { Cow::Borrowed(text) }
 }
 
@@ -46,7 +46,7 @@ fn check(what: &str, text: &str, limit: usize) -> Result<(), StoreError> {
 }
 
 /// Truncates a name that is only used for lookup.
-pub(crate) fn findable(name: &str) -> &str {
+pub(crate) fn index_prefix(name: &str) -> &str {
     let mut end = name.len().min(MAX_NAME_BYTES);
     while !name.is_char_boundary(end) {
         end -= 1;
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn truncates_long_names_between_characters() {
         let name = "é".repeat(200);
-        assert_eq!(findable(&name).chars().count(), 125);
-        assert_eq!(findable("search"), "search");
+        assert_eq!(index_prefix(&name).chars().count(), 125);
+        assert_eq!(index_prefix("search"), "search");
     }
 }

@@ -1,6 +1,7 @@
 //! Traces.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use karat_core::port::{StoreError, StoreFuture, TraceStore};
@@ -9,12 +10,12 @@ use karat_json::hash::short_hash;
 
 use crate::Store;
 use crate::database::Transaction;
-use crate::executions::{mark_stale, there};
-use crate::filter::{condition, narrowed};
+use crate::executions::{existing_trace_ids, mark_stale};
+use crate::filter::{condition, filter_condition};
 use crate::payload::{Packer, unpack};
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::text::{check_key, findable, kept, time};
+use crate::text::{check_key, index_prefix, replace_nul, time};
 use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
 /// Number of rows that one statement writes.
@@ -74,8 +75,8 @@ impl TraceStore for Store {
             let mut missing = Vec::new();
             let mut transaction = self.database.read().await?;
             for some in ids.chunks(IDS_PER_STATEMENT) {
-                let found = there(&mut transaction, some.to_vec()).await?;
-                missing.extend(some.iter().filter(|id| !found.contains(&*kept(id))).cloned());
+                let found = existing_trace_ids(&mut transaction, some.to_vec()).await?;
+                missing.extend(some.iter().filter(|id| !found.contains(&*replace_nul(id))).cloned());
             }
             Ok(missing)
         })
@@ -85,7 +86,7 @@ impl TraceStore for Store {
         Box::pin(async move {
             let mut statement =
                 Statement::new(format!("select {HEAD}, t.source, t.imported_at, t.rating from traces t where "));
-            statement.append(narrowed(filter));
+            statement.append(filter_condition(filter));
             statement.push(" order by t.began_at desc, t.trace_id");
             if let Some(limit) = filter.limit {
                 statement.push(" limit ?");
@@ -106,7 +107,7 @@ impl TraceStore for Store {
     fn count_traces<'s>(&'s self, filter: &'s TraceFilter) -> StoreFuture<'s, u64> {
         Box::pin(async move {
             let mut statement = Statement::new("select count(*) from traces t where ");
-            statement.append(narrowed(filter));
+            statement.append(filter_condition(filter));
             let count = self.database.number(statement).await?;
             Ok(filter.limit.map_or(count, |limit| count.min(limit)))
         })
@@ -130,7 +131,7 @@ impl TraceStore for Store {
 /// A trace ready to be written. The slow work is done before the write transaction starts.
 pub(crate) struct Packed<'t> {
     trace: &'t NewTrace,
-    id: String,
+    id: Arc<str>,
     raw_hash: String,
     document: Vec<u8>,
     raw: Option<Vec<u8>>,
@@ -141,13 +142,13 @@ impl<'t> Packed<'t> {
         let mut packer = Packer::new()?;
         let mut pack = |trace: &'t NewTrace| {
             check_key("trace id", &trace.head.trace_id)?;
-            let same = trace.raw == trace.document.as_bytes();
+            let raw = trace.raw.as_deref().filter(|raw| *raw != trace.document.as_bytes());
             Ok(Self {
                 trace,
-                id: kept(&trace.head.trace_id).into_owned(),
-                raw_hash: raw_hash(&trace.raw),
+                id: replace_nul(&trace.head.trace_id).as_ref().into(),
+                raw_hash: raw.map_or_else(|| trace.head.hash.clone(), raw_hash),
                 document: packer.pack(trace.document.as_bytes())?,
-                raw: if same { None } else { Some(packer.pack(&trace.raw)?) },
+                raw: raw.map(|raw| packer.pack(raw)).transpose()?,
             })
         };
         traces.iter().map(&mut pack).collect()
@@ -155,34 +156,38 @@ impl<'t> Packed<'t> {
 }
 
 /// The stored state of a trace.
-struct There {
+struct ExistingTrace {
     hash: String,
     raw_hash: String,
     day: String,
-    imported_at: Timestamp,
+    imported_at: Arc<str>,
 }
 
 /// A trace to write, with the time of its first import.
 struct Write<'p, 't> {
     packed: &'p Packed<'t>,
-    imported_at: Timestamp,
+    imported_at: Arc<str>,
     /// The day that is stored with its executions, if the trace existed before.
     day_before: Option<String>,
 }
 
 impl Write<'_, '_> {
-    fn began_at(&self) -> String {
-        time(self.packed.trace.head.started_at.unwrap_or(self.imported_at))
+    fn began_at(&self) -> Arc<str> {
+        self.packed
+            .trace
+            .head
+            .started_at
+            .map_or_else(|| Arc::clone(&self.imported_at), |started_at| time(started_at).into())
     }
 
     fn day(&self) -> String {
-        day(&self.began_at())
+        day(&self.began_at()).to_owned()
     }
 }
 
 /// Returns the date part of a formatted time.
-fn day(time: &str) -> String {
-    time.get(..10).unwrap_or(time).to_owned()
+fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
 }
 
 /// Writes traces in a write transaction.
@@ -191,50 +196,51 @@ pub(crate) async fn put(
     packed: &[Packed<'_>],
     now: Timestamp,
 ) -> Result<Vec<PutOutcome>, StoreError> {
-    let mut there = look(transaction, packed).await?;
+    let now: Arc<str> = time(now).into();
+    let mut existing = find_existing(transaction, packed).await?;
     // Of several traces with the same id, only the last is written.
     let mut writes: BTreeMap<&str, Write<'_, '_>> = BTreeMap::new();
     let mut puts = Vec::with_capacity(packed.len());
     for one in packed {
-        let before = there.get(&one.id);
+        let before = existing.get(&*one.id);
         let put = decide(one, before);
         puts.push(put);
         if matches!(put, PutOutcome::Added | PutOutcome::Changed) {
-            let imported_at = before.map_or(now, |before| before.imported_at);
+            let imported_at = Arc::clone(before.map_or(&now, |before| &before.imported_at));
             let day_before = before.map(|before| before.day.clone());
-            let write = Write { packed: one, imported_at, day_before };
-            let now_there = There {
+            let write = Write { packed: one, imported_at: Arc::clone(&imported_at), day_before };
+            let written = ExistingTrace {
                 hash: one.trace.head.hash.clone(),
                 raw_hash: one.raw_hash.clone(),
                 // The day that executions have until they are updated.
                 day: write.day_before.clone().unwrap_or_else(|| write.day()),
                 imported_at,
             };
-            there.insert(one.id.clone(), now_there);
+            existing.insert(Arc::clone(&one.id), written);
             writes.insert(&one.id, write);
         }
     }
     let writes: Vec<Write<'_, '_>> = writes.into_values().collect();
     for some in parts(&writes, ROWS_PER_STATEMENT) {
-        write(transaction, some, now).await?;
+        write(transaction, some, &now).await?;
     }
     Ok(puts)
 }
 
-/// Returns the stored state of each id.
-async fn look(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<String, There>, StoreError> {
-    let ids: Vec<String> = packed.iter().map(|one| one.id.clone()).collect();
+/// Returns the stored traces with these ids.
+async fn find_existing(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<Arc<str>, ExistingTrace>, StoreError> {
+    let ids: Vec<String> = packed.iter().map(|one| one.id.to_string()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
-    let mut there = HashMap::new();
+    let mut existing = HashMap::new();
     for mut row in transaction.rows(Statement::new(statement).bind(ids)).await? {
         let id = row.text()?;
-        let found = There { hash: row.text()?, raw_hash: row.text()?, day: row.text()?, imported_at: row.time()? };
-        there.insert(id, found);
+        let (hash, raw_hash, day) = (row.text()?, row.text()?, row.text()?);
+        existing.insert(id.into(), ExistingTrace { hash, raw_hash, day, imported_at: row.text()?.into() });
     }
-    Ok(there)
+    Ok(existing)
 }
 
-fn decide(new: &Packed<'_>, before: Option<&There>) -> PutOutcome {
+fn decide(new: &Packed<'_>, before: Option<&ExistingTrace>) -> PutOutcome {
     match (before, &new.trace.expected) {
         (None, ExpectedState::Anything | ExpectedState::Absent) => PutOutcome::Added,
         (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => PutOutcome::Unchanged,
@@ -244,7 +250,7 @@ fn decide(new: &Packed<'_>, before: Option<&There>) -> PutOutcome {
     }
 }
 
-async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Timestamp) -> Result<(), StoreError> {
+async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Arc<str>) -> Result<(), StoreError> {
     write_heads(transaction, writes, now).await?;
     let mut payloads = Statement::new("insert into trace_payloads (trace_id, document, raw) values ");
     payloads.push_rows(writes.len(), 3);
@@ -257,16 +263,16 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
     transaction.execute(payloads).await?;
 
     let again = writes.iter().filter(|one| one.day_before.is_some());
-    let again: Vec<String> = again.map(|one| one.packed.id.clone()).collect();
+    let again: Vec<String> = again.map(|one| one.packed.id.to_string()).collect();
     if !again.is_empty() {
         let statement = Statement::new("delete from trace_tools where trace_id among ?").bind(again.clone());
         transaction.execute(statement).await?;
         mark_stale(transaction, again).await?;
     }
-    let mut tools: Vec<(&str, &str)> = Vec::new();
+    let mut tools: Vec<(&str, &Arc<str>)> = Vec::new();
     for one in writes {
-        let names = one.packed.trace.head.tools.iter().map(|tool| findable(tool));
-        tools.extend(names.map(|name| (name, one.packed.id.as_str())));
+        let names = one.packed.trace.head.tools.iter().map(|tool| index_prefix(tool));
+        tools.extend(names.map(|name| (name, &one.packed.id)));
     }
     tools.sort_unstable();
     tools.dedup();
@@ -293,7 +299,7 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: Tim
 async fn write_heads(
     transaction: &mut Transaction,
     writes: &[Write<'_, '_>],
-    now: Timestamp,
+    now: &Arc<str>,
 ) -> Result<(), StoreError> {
     let mut heads = Statement::new(
         "insert into traces (trace_id, source, name, session_id, model, started_at, began_at, day, duration_ms, steps, \
@@ -319,8 +325,9 @@ async fn write_heads(
         heads.add(head.session_id.as_deref());
         heads.add(head.model.as_deref());
         heads.add(head.started_at);
-        heads.add(one.began_at());
-        heads.add(one.day());
+        let began_at = one.began_at();
+        heads.add(&began_at);
+        heads.add(day(&began_at));
         heads.add(head.duration_ms);
         heads.add(head.steps);
         heads.add(head.tool_calls);
@@ -334,7 +341,7 @@ async fn write_heads(
         heads.add(searched(head));
         heads.add(&head.hash);
         heads.add(&one.packed.raw_hash);
-        heads.add(one.imported_at);
+        heads.add(&one.imported_at);
         heads.add(now);
     }
     transaction.execute(heads).await?;

@@ -204,7 +204,7 @@ fn reads_thresholds_from_the_environment() {
 #[case(&["eval", "agreement"], 2, "<NAME>")]
 #[case(&["eval", "compare", "refund", "1", "1"], 2, "cannot compare version 1 with itself")]
 #[case(&["eval", "compare", "1", "2"], 2, "for example: karat eval compare NAME 1 2")]
-#[case(&["eval", "compare", "refund@1", "tone@2"], 2, "not 'refund' and 'tone'")]
+#[case(&["eval", "compare", "refund@1", "tone@2"], 2, "different evals: 'refund' and 'tone'")]
 fn rejects_invalid_arguments(#[case] arguments: &[&str], #[case] code: i32, #[case] message: &str) {
     let output = rated_project().run(arguments.to_vec());
     assert_eq!(output.code, Some(code), "{}", output.both());

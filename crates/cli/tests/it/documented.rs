@@ -15,8 +15,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
-use crate::agreement::judged;
-use crate::contradictions::contradicted;
+use crate::agreement::rated_project;
+use crate::contradictions::project_with_contradictions;
 use crate::feedback::project_with_traces;
 use crate::store_project::wait;
 use crate::stored::ProjectStore;
@@ -179,17 +179,17 @@ fn shows_the_real_output_of_feedback_commands() {
 fn shows_the_real_output_of_agreement_commands() {
     let shown = shown(&page("guides/feedback.md"));
     let command = |verb: &str| shown.iter().find(|shown| shown.command.starts_with(verb)).expect(verb);
-    let judged = judged();
+    let judged = rated_project();
     assert_prints(&judged, command("eval agreement "));
     assert_prints(&judged, command("eval compare "));
-    assert_prints(&contradicted().0, command("contradictions "));
+    assert_prints(&project_with_contradictions().0, command("contradictions "));
 }
 
 /// The tables and columns that the page names exist.
 #[test]
 fn names_existing_tables_and_columns() {
     let text = page("reference/store.md");
-    let judged = judged();
+    let judged = rated_project();
     let mut statements: Vec<String> = Vec::new();
     for row in text.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();

@@ -48,7 +48,7 @@ fn schemas_are_fresh() {
 
 #[test]
 fn the_command_line_reference_is_fresh() {
-    let mut page = "# Command line\n\nMade from the program's own help; do not edit.\n".to_owned();
+    let mut page = "# Command line\n\nGenerated from the program's help; do not edit.\n".to_owned();
     let verbs = [
         "",
         "run",
@@ -115,11 +115,11 @@ fn the_command_line_reference_is_fresh() {
 fn the_list_of_rules_is_fresh() {
     let output = project().run(["check", "--rules", "--format", "json"]);
     let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
-    let mut page = "# Rules for cases\n\n`karat check` holds eval files to these rules, and `karat forge` holds drafts to \
-                    them before you see them. A draft\nwith an error cannot be approved. Silence a rule for a tool, or for \
-                    all tools with `*`, in `karat.json`:\n`{\"silence\": {\"get_weather\": [\"few-proof-values\"]}}`.\n\n\
-                    Made by the program; do not edit.\n\n\
-                    | rule | in files | in drafts | what holds | what breaks it |\n|---|---|---|---|---|\n"
+    let mut page = "# Rules for cases\n\n`karat check` applies these rules to eval files, and `karat forge` applies them to \
+                    drafts. A draft with an error\ncannot be approved. Silence a rule for a tool, or for all tools with `*`, \
+                    in `karat.json`:\n`{\"silence\": {\"get_weather\": [\"few-proof-values\"]}}`.\n\n\
+                    Generated from the program; do not edit.\n\n\
+                    | rule | in files | in drafts | requirement | violation |\n|---|---|---|---|---|\n"
         .to_owned();
     for rule in list["rules"].as_array().unwrap() {
         let text = |key: &str| rule[key].as_str().unwrap_or("–").replace('|', "\\|");

@@ -109,8 +109,7 @@ pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
         Ok(document) => TraceHead::from_document(id, &document),
         Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
     };
-    let (raw, expected) = (text.as_bytes().to_vec(), ExpectedState::Anything);
-    NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw, expected }
+    NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw: None, expected: ExpectedState::Anything }
 }
 
 /// Returns a moment some seconds after a fixed one.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::document::{CallView, StepView, TraceDocument, UnreadableTrace};
 use crate::rating::Rating;
+use crate::trace::{AnswerDocument, ToolCall};
 use karat_json::hash::short_hash;
 
 /// Maximum length of a preview, in characters.
@@ -51,8 +52,8 @@ pub struct NewTrace {
     pub source: String,
     /// The document's JSON text, passed to eval functions byte for byte.
     pub document: String,
-    /// The data as the source sent it, so that it can be imported again.
-    pub raw: Vec<u8>,
+    /// The data as the source sent it, so that it can be imported again; `None` if it is the document.
+    pub raw: Option<Vec<u8>>,
     pub expected: ExpectedState,
 }
 
@@ -175,6 +176,34 @@ impl TraceHead {
     }
 }
 
+impl NewTrace {
+    /// Builds the trace of an answer. The document is serialised once and not parsed again.
+    pub fn from_answer(document: &AnswerDocument<'_>, source: &str) -> Self {
+        let text = serde_json::to_string(document).unwrap_or_default();
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let calls = document.tool_calls;
+        let tools: BTreeSet<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+        let errors = calls.iter().filter_map(ToolCall::failure).filter(|error| !error.is_empty()).count();
+        let head = TraceHead {
+            trace_id: document.trace_id.to_owned(),
+            name: owned(document.origin.map(|origin| origin.case_id)),
+            model: owned(document.model),
+            steps: 1,
+            tool_calls: calls.len() as u64,
+            errors: errors as u64,
+            tools: tools.into_iter().map(str::to_owned).collect(),
+            input_tokens: document.usage.and_then(|usage| usage.input_tokens),
+            output_tokens: document.usage.and_then(|usage| usage.output_tokens),
+            cost_usd: document.usage.and_then(|usage| usage.cost_usd),
+            input_preview: preview(document.message).unwrap_or_default(),
+            output_preview: preview(document.response).unwrap_or_default(),
+            hash: short_hash(text.as_bytes()),
+            ..TraceHead::default()
+        };
+        Self { head, source: source.to_owned(), document: text, raw: None, expected: ExpectedState::Anything }
+    }
+}
+
 /// Returns the start of a text on one line, or `None` if it is blank.
 fn preview(text: &str) -> Option<String> {
     let mut preview = String::new();
@@ -195,6 +224,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::trace::{RunOrigin, Usage};
 
     fn head_of(document: &Value) -> TraceHead {
         TraceHead::from_document("t", &TraceDocument::parse(document.to_string()).expect("valid trace"))
@@ -220,6 +250,49 @@ mod tests {
         assert_eq!((head.tools, head.duration_ms), (vec!["a".to_owned(), "b".to_owned()], Some(1500)));
         assert_eq!((head.input_preview.as_str(), head.output_preview.as_str()), ("Will it rain?", "Yes."));
         assert_eq!((head.model.as_deref(), head.input_tokens), (Some("m-1"), Some(12)));
+    }
+
+    #[test]
+    fn the_head_of_an_answer_equals_the_head_of_its_document() {
+        let call = |name: &str, success, error: Option<&str>| ToolCall {
+            name: name.to_owned(),
+            success,
+            error: error.map(str::to_owned),
+            raw_params: error.map(str::to_owned),
+            ..ToolCall::default()
+        };
+        let calls = [call("b", Some(false), None), call("a", None, Some("broke")), call("b", Some(true), Some(""))];
+        let usage = Usage { input_tokens: Some(3), cost_usd: Some(0.25), ..Usage::default() };
+        let origin = RunOrigin { run_id: "r", eval_file: "a.golden.json", case_id: "gs-1", trial: 2, agent: "bot" };
+        let full = AnswerDocument {
+            trace_id: "r:1:gs-1:2",
+            message: " Will it\n rain? ",
+            response: "Yes: \"rain\".",
+            tool_calls: &calls,
+            model: Some("m-1"),
+            stop_reason: Some("stop"),
+            usage: Some(&usage),
+            origin: Some(origin),
+        };
+        let empty = AnswerDocument {
+            message: "",
+            response: " ",
+            tool_calls: &[],
+            model: None,
+            usage: None,
+            origin: None,
+            ..full
+        };
+        for document in [full, empty] {
+            let trace = NewTrace::from_answer(&document, "run");
+            let parsed = TraceDocument::parse(trace.document.as_str()).expect("valid trace");
+            assert_eq!(trace.head, TraceHead::from_document(document.trace_id, &parsed));
+        }
+        let expected = concat!(
+            r#"{"trace_id":"r:1:gs-1:2","steps":[{"input":{"message":""},"output":{"response":" "},"tool_calls":[],"#,
+            r#""error":null}],"stop_reason":"stop"}"#
+        );
+        assert_eq!(NewTrace::from_answer(&empty, "run").document, expected);
     }
 
     #[test]

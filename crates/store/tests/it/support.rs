@@ -150,7 +150,7 @@ pub(crate) fn trace_of(id: &str, document: &Value) -> NewTrace {
     NewTrace {
         head: TraceHead::from_document(id, &TraceDocument::parse(text.as_str()).expect("a trace")),
         source: "karat".to_owned(),
-        raw: format!("raw: {text}").into_bytes(),
+        raw: Some(format!("raw: {text}").into_bytes()),
         document: text,
         expected: ExpectedState::Anything,
     }

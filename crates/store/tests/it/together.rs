@@ -75,7 +75,7 @@ async fn concurrent_updates_of_one_trace_are_merged(#[case] kind: Kind) {
                 words.extend(format!("{writer}.{round} ").into_bytes());
                 let new = NewTrace {
                     expected: before.map_or(ExpectedState::Absent, |before| ExpectedState::RawHash(raw_hash(&before))),
-                    raw: words.clone(),
+                    raw: Some(words.clone()),
                     ..trace("t", &String::from_utf8(words).expect("words"))
                 };
                 match store.put_traces(&[new], at(0)).await.expect("stored")[0] {

@@ -228,7 +228,8 @@ fn prepare(trace: MergedTrace) -> Result<Prepared, RefusedTrace> {
 fn prepare_whole(whole: ImportedTrace) -> Result<Prepared, RefusedTrace> {
     let ImportedTrace { format, trace_id, document, raw, feedback } = whole;
     let head = head_of(&trace_id, &document)?;
-    let trace = NewTrace { head, source: format.name().to_owned(), document, raw, expected: ExpectedState::Absent };
+    let trace =
+        NewTrace { head, source: kind.name().to_owned(), document, raw: Some(raw), expected: ExpectedState::Absent };
     Ok(Prepared { trace, feedback, parts: None })
 }
 
@@ -244,7 +245,7 @@ fn assemble_trace(all: &TraceParts, incoming: Box<TraceParts>, expected: Expecte
         head: head_of(&all.trace_id, &document)?,
         source: all.source.clone(),
         document,
-        raw: serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?,
+        raw: Some(serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?),
         expected,
     };
     Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(incoming) })

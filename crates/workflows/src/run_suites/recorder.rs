@@ -14,11 +14,11 @@ use jiff::Timestamp;
 use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
-use karat_core::stored::{ExpectedState, NewTrace, StoredCase, StoredRun, TraceHead};
+use karat_core::stored::{NewTrace, StoredCase, StoredRun};
+use karat_core::trace::RunOrigin;
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
-use serde_json::{Value, json};
 
 use crate::batch_writer::{BatchWriter, Written};
 use crate::error::Error;
@@ -184,7 +184,7 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
                 match store.put_cases(&tries, &traces, now).await {
                     Ok(()) => Ok(Vec::new()),
                     Err(error) if batch.len() > 1 => Err(error),
-                    Err(_) => put_each_try(&store, tries, &traces, now).await,
+                    Err(_) => put_each_trial(&store, tries, &traces, now).await,
                 }
             });
             writing.await.unwrap_or_else(|error| {
@@ -196,7 +196,7 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
 }
 
 /// Stores the trials of a case one by one; without the trace if the trace cannot be stored.
-async fn put_each_try(
+async fn put_each_trial(
     store: &Store,
     tries: Vec<StoredCase>,
     traces: &[NewTrace],
@@ -277,7 +277,7 @@ impl RunRecord {
         for FinishedCase { suite, index, result } in cases {
             let Some(suite) = self.suites.get(*suite) else { continue };
             let message = suite.messages.get(*index).map(String::as_str).unwrap_or_default();
-            for (place, one) in tries_of(result).enumerate() {
+            for (place, one) in trials_of(result).enumerate() {
                 let trial = place as u64 + 1;
                 let trace = one.has_answer().then(|| self.trace(suite, &result.id, message, trial, &one));
                 stored.push(StoredCase {
@@ -301,30 +301,17 @@ impl RunRecord {
         (stored, traces)
     }
 
-    fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &Try<'_>) -> NewTrace {
-        let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, key_of(case_id));
-        let origin = json!({
-            "run_id": self.run.run_id,
-            "eval_file": suite.eval_file,
-            "case_id": case_id,
-            "trial": trial,
-            "agent": suite.agent,
-        });
-        let members = [("name".to_owned(), Value::from(case_id)), ("metadata".to_owned(), origin)];
-        let document = one.details.document(&id, message, members.into_iter().collect());
-        NewTrace {
-            head: TraceHead::from_document(&id, &document),
-            source: RUN_SOURCE.to_owned(),
-            raw: document.text().as_bytes().to_vec(),
-            document: document.text().to_owned(),
-            expected: ExpectedState::Anything,
-        }
+    fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &TrialResult<'_>) -> NewTrace {
+        let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, case_key(case_id));
+        let origin =
+            RunOrigin { run_id: &self.run.run_id, eval_file: &suite.eval_file, case_id, trial, agent: &suite.agent };
+        NewTrace::from_answer(&one.details.document(&id, message, origin), RUN_SOURCE)
     }
 }
 
 /// Returns the key of a case in its trace ids: the case id, or its prefix and hash if it is too long for a key in the
 /// store.
-fn key_of(case_id: &str) -> Cow<'_, str> {
+fn case_key(case_id: &str) -> Cow<'_, str> {
     if case_id.len() <= MAX_ID_BYTES {
         return Cow::Borrowed(case_id);
     }
@@ -333,7 +320,7 @@ fn key_of(case_id: &str) -> Cow<'_, str> {
 }
 
 /// One trial of a case.
-struct Try<'t> {
+struct TrialResult<'t> {
     outcome: Outcome,
     duration_ms: u64,
     error: Option<&'t str>,
@@ -342,22 +329,22 @@ struct Try<'t> {
     was_judged: bool,
 }
 
-impl Try<'_> {
+impl TrialResult<'_> {
     /// Whether the agent answered; false after a timeout or an error.
     fn has_answer(&self) -> bool {
         self.was_judged || *self.details != CaseDetails::default()
     }
 }
 
-fn tries_of(result: &CaseResult) -> impl Iterator<Item = Try<'_>> {
-    let single = result.trials.is_none().then(|| Try {
+fn trials_of(result: &CaseResult) -> impl Iterator<Item = TrialResult<'_>> {
+    let single = result.trials.is_none().then(|| TrialResult {
         outcome: result.outcome,
         duration_ms: result.duration_ms,
         error: result.error.as_deref(),
         details: &result.details,
         was_judged: result.assertions_run + result.assertions_skipped > 0 || result.vacuous,
     });
-    let several = result.trials.iter().flat_map(|trials| &trials.tries).map(|one| Try {
+    let several = result.trials.iter().flat_map(|trials| &trials.tries).map(|one| TrialResult {
         outcome: one.outcome,
         duration_ms: one.duration_ms,
         error: one.error.as_deref(),
@@ -373,9 +360,9 @@ mod tests {
 
     #[test]
     fn a_long_id_is_shortened_and_stays_apart() {
-        assert_eq!(key_of("gs-001"), "gs-001");
+        assert_eq!(case_key("gs-001"), "gs-001");
         let long = "ä".repeat(1000);
-        let (one, other) = (key_of(&long).into_owned(), key_of(&format!("{long}b")).into_owned());
+        let (one, other) = (case_key(&long).into_owned(), case_key(&format!("{long}b")).into_owned());
         assert!(one.len() < 220 && one.starts_with("ää"), "{one}");
         assert_ne!(one, other);
     }

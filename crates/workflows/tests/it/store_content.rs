@@ -42,7 +42,7 @@ impl StoreContent {
         let trace = NewTrace {
             head,
             source: "karat".to_owned(),
-            raw: text.as_bytes().to_vec(),
+            raw: None,
             document: text.to_owned(),
             expected: ExpectedState::Anything,
         };
