@@ -95,7 +95,8 @@ impl HttpAgent {
         let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let body = read_body(response, self.config.max_response_bytes).await.map_err(|error| with_elapsed(error.into()))?;
+        let body =
+            read_body(response, self.config.max_response_bytes).await.map_err(|error| with_elapsed(error.into()))?;
         Ok(HttpReply { status, class, location, body, elapsed: start.elapsed() })
     }
 

@@ -87,7 +87,9 @@ impl ResponseMap {
                 .iter()
                 .enumerate()
                 .map(|(index, call)| {
-                    self.tool_call.read_call(call).map_err(|problem| format!("tool call {index} of the reply {problem}"))
+                    self.tool_call
+                        .read_call(call)
+                        .map_err(|problem| format!("tool call {index} of the reply {problem}"))
                 })
                 .collect::<Result<_, _>>()?,
             Some(other) => {
@@ -127,9 +129,8 @@ impl ToolCallMap {
         let params = match non_null(call, &self.params) {
             None => Map::new(),
             Some(Value::Object(params)) => params.clone(),
-            Some(Value::String(text)) => {
-                serde_json::from_str(text).map_err(|_| format!("('{name}') has arguments that are not a JSON object"))?
-            }
+            Some(Value::String(text)) => serde_json::from_str(text)
+                .map_err(|_| format!("('{name}') has arguments that are not a JSON object"))?,
             Some(other) => {
                 return Err(format!("('{name}') has arguments that are {}, not an object", type_name(other)));
             }

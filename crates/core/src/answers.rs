@@ -139,9 +139,10 @@ impl<'de> Deserialize<'de> for CaseAnswers {
         // Other runners may use `trials` for something else.
         let trials = trials.and_then(|trials| serde_json::from_str::<RawTrials<'_>>(trials.get()).ok());
         let trials = match trials {
-            Some(RawTrials { tries }) => {
-                tries.into_iter().map(|trial| called_tools(trial.outcome, trial.error.as_deref(), trial.details)).collect()
-            }
+            Some(RawTrials { tries }) => tries
+                .into_iter()
+                .map(|trial| called_tools(trial.outcome, trial.error.as_deref(), trial.details))
+                .collect(),
             None => vec![called_tools(outcome, error.as_deref(), details)],
         };
         Ok(Self { case_id: id, trials })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::result::{EarlierCase, Outcome};
-use crate::statistics::{SIGNIFICANCE, JudgedTrials, fisher_test, sign_test};
+use crate::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
 /// How a case changed between two runs. A case needs a verdict in both to have changed.
@@ -291,14 +291,22 @@ mod tests {
     #[case(once("c", Outcome::Passed), several("c", 0, 20, 0), Change::Regression)]
     #[case(several("c", 30, 0, 0), once("c", Outcome::Failed), Change::Regression)]
     #[case(once("c", Outcome::Errored), several("c", 5, 0, 0), Change::NoVerdict)]
-    fn compares_one_trial_with_several(#[case] before: EarlierCase, #[case] now: EarlierCase, #[case] expected: Change) {
+    fn compares_one_trial_with_several(
+        #[case] before: EarlierCase,
+        #[case] now: EarlierCase,
+        #[case] expected: Change,
+    ) {
         assert_eq!(diff(before, now).change, expected);
     }
 
     #[test]
     fn only_worse_cases_are_doubtful() {
-        let before =
-            [several("worse", 3, 0, 0), several("better", 0, 3, 0), several("broken", 3, 0, 0), several("same", 2, 1, 0)];
+        let before = [
+            several("worse", 3, 0, 0),
+            several("better", 0, 3, 0),
+            several("broken", 3, 0, 0),
+            several("same", 2, 1, 0),
+        ];
         let now = [
             several("worse", 1, 2, 0),
             several("better", 1, 2, 0),

@@ -221,7 +221,8 @@ pub fn check(gates: &Gates, agent: Option<&str>, metrics: &GateMetrics) -> Vec<G
         (Gate::MaxRegressions, gates.max_regressions.map(number), regressions),
         (Gate::RubricScore, gates.rubric_score, metrics.rubric_score()),
     ];
-    let results = all.into_iter().filter_map(|(gate, limit, actual)| Some(GateResult::new(gate, agent, limit?, actual)));
+    let results =
+        all.into_iter().filter_map(|(gate, limit, actual)| Some(GateResult::new(gate, agent, limit?, actual)));
     results.map(|result| GateResult { note: metrics.note(result.gate), ..result }).collect()
 }
 
@@ -337,8 +338,7 @@ mod tests {
     #[test]
     fn doubtful_cases_do_not_count_as_regressions() {
         let found = check_gates(&all(0.0), &GateMetrics { doubtful: 1, ..metrics() });
-        let expected =
-            "maxRegressions 2, at most 2; 1 case passes less often, with too few trials to be significant";
+        let expected = "maxRegressions 2, at most 2; 1 case passes less often, with too few trials to be significant";
         assert_eq!(found[3], (expected.to_owned(), Some(true)));
         assert!(found.iter().filter(|(text, _)| text.contains("less often")).count() == 1, "{found:?}");
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use eval_result::EvalResult;
-pub use limits::{LowerLimits, LimitOutOfRange};
+pub use limits::{LimitOutOfRange, LowerLimits};
 
 /// The result of running one eval function over one trace.
 #[derive(Debug, Clone, PartialEq)]

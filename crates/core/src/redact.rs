@@ -202,10 +202,15 @@ fn percent_decode(text: &str) -> String {
 /// Whether a password is unlikely to occur in ordinary text.
 fn is_distinctive(password: &str) -> bool {
     let has = |kind: fn(char) -> bool| password.chars().any(kind);
-    let kinds =
-        [has(char::is_lowercase), has(char::is_uppercase), has(char::is_numeric), has(|character| !character.is_alphanumeric())];
+    let kinds = [
+        has(char::is_lowercase),
+        has(char::is_uppercase),
+        has(char::is_numeric),
+        has(|character| !character.is_alphanumeric()),
+    ];
     let length = password.chars().count();
-    length >= MIN_PASSWORD_CHARS || length >= MIN_MIXED_PASSWORD_CHARS && kinds.into_iter().filter(|kind| *kind).count() > 1
+    length >= MIN_PASSWORD_CHARS
+        || length >= MIN_MIXED_PASSWORD_CHARS && kinds.into_iter().filter(|kind| *kind).count() > 1
 }
 
 fn is_database_password_name(name: &str) -> bool {

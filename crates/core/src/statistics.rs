@@ -169,7 +169,12 @@ mod tests {
     #[case(1, 29, 0.0061, 0.1718)]
     #[case(29, 29, 0.8830, 1.0)]
     #[case(47, 50, 0.8378, 0.9794)]
-    fn wilson_matches_published_values(#[case] passed: usize, #[case] total: usize, #[case] low: f64, #[case] high: f64) {
+    fn wilson_matches_published_values(
+        #[case] passed: usize,
+        #[case] total: usize,
+        #[case] low: f64,
+        #[case] high: f64,
+    ) {
         let interval = wilson(passed, total).expect("trials");
         assert!((interval.low - low).abs() < 6e-5 && (interval.high - high).abs() < 6e-5, "{interval:?}");
     }
@@ -187,7 +192,13 @@ mod tests {
     #[case(5, 3, 4, 1.0, 0.0)]
     #[case(10, 1, 5, 0.5, 0.0)]
     #[case(200, 13, 10, 0.497_551_114_730_606, 1.273_885_1e-14)]
-    fn pass_at_k_matches_known_values(#[case] n: usize, #[case] c: usize, #[case] k: usize, #[case] any: f64, #[case] all: f64) {
+    fn pass_at_k_matches_known_values(
+        #[case] n: usize,
+        #[case] c: usize,
+        #[case] k: usize,
+        #[case] any: f64,
+        #[case] all: f64,
+    ) {
         assert_close(pass_at_k(n, c, k).expect("enough"), any);
         assert_close(pass_hat_k(n, c, k).expect("enough"), all);
     }

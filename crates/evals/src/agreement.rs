@@ -21,7 +21,7 @@ pub use figures::Figures;
 pub use kappa::cohen_kappa;
 pub use raters::{Rater, RaterAgreement, RatingPattern, krippendorff_alpha};
 pub use refinement::{
-    Candidate, SetAgreement, RatingCounts, SplitAgreement, RatedVerdict, Refinement, RefusedCode, rank,
+    Candidate, RatedVerdict, RatingCounts, Refinement, RefusedCode, SetAgreement, SplitAgreement, rank,
 };
 pub use report::{AgreementReport, ContradictionList, EvalAgreement, ResolvedContradiction, VersionAgreement};
 pub use thresholds::{Limits, Metric, ThresholdCheck, Thresholds};

@@ -5,7 +5,7 @@ mod file;
 
 use std::collections::BTreeMap;
 
-pub use self::file::{FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem, FeedbackEntry};
+pub use self::file::{FeedbackEntry, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem};
 
 use jiff::{SignedDuration, Timestamp};
 use karat_core::rating::Rating;

@@ -75,7 +75,9 @@ impl FunctionCase {
             if !line.trim_start().is_empty() {
                 match Self::read(line, index + 1) {
                     Ok(case) => cases.push(case),
-                    Err(found) => findings.extend(found.into_iter().map(|finding| shift_finding(finding, start, index))),
+                    Err(found) => {
+                        findings.extend(found.into_iter().map(|finding| shift_finding(finding, start, index)));
+                    }
                 }
             }
             start += whole.len();
@@ -347,7 +349,11 @@ mod tests {
     #[case("\"error\": \"timeout\"", error(ErrorKind::Timeout), Outcome::Passed)]
     #[case("\"error\": \"timeout\"", error(ErrorKind::Memory), Outcome::Failed)]
     #[case("\"error\": \"timeout\"", verdict(true, ""), Outcome::Failed)]
-    fn compares_the_result_with_the_expectation(#[case] expected: &str, #[case] actual: Conclusion, #[case] outcome: Outcome) {
+    fn compares_the_result_with_the_expectation(
+        #[case] expected: &str,
+        #[case] actual: Conclusion,
+        #[case] outcome: Outcome,
+    ) {
         let cases = FunctionCase::read_all(&format!("{{\"trace\": {{}}, {expected}}}")).expect("valid");
         assert_eq!(cases[0].outcome(&actual), outcome);
     }

@@ -49,7 +49,10 @@ fn priority(candidate: &ReviewCandidate) -> Priority {
 /// The order does not depend on the input order.
 pub fn order(mut candidates: Vec<ReviewCandidate>) -> Vec<ReviewCandidate> {
     candidates.sort_by(|left, right| {
-        priority(left).cmp(&priority(right)).then_with(|| compare_split(left, right)).then_with(|| newest_first(left, right))
+        priority(left)
+            .cmp(&priority(right))
+            .then_with(|| compare_split(left, right))
+            .then_with(|| newest_first(left, right))
     });
     let first = candidates.partition_point(|candidate| priority(candidate) < Priority::Agreed);
     let end = candidates.partition_point(|candidate| priority(candidate) <= Priority::Agreed);

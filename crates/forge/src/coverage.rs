@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use karat_core::case::{Case, Tier};
 use karat_core::lint::Rule;
 use karat_json::text::quoted_list;
-use karat_tools::coverage::{MIN_GOLDEN_CASES, MAX_GOLDEN_CASES};
+use karat_tools::coverage::{MAX_GOLDEN_CASES, MIN_GOLDEN_CASES};
 use karat_tools::overlap::{covers_cluster, covers_pair};
 
 use crate::{Brief, Draft, DraftFinding, Plan};
 
 /// Reports missing cases, given those of the project and the drafts to be written.
 pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<DraftFinding> {
-    let drafted = drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Labeled).filter_map(Draft::parse_case);
+    let drafted =
+        drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Labeled).filter_map(Draft::parse_case);
     let cases: Vec<Case> = brief.labeled.iter().cloned().chain(drafted).collect();
     let mut findings = Vec::new();
     let golden = brief.golden.len() + drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Golden).count();
@@ -23,8 +24,7 @@ pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<Draft
     for tier in &plan.tiers {
         let found = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
         if found < tier.wanted {
-            let message =
-                format!("{found} {} cases, expected {}", tier.difficulty.name(), tier.wanted);
+            let message = format!("{found} {} cases, expected {}", tier.difficulty.name(), tier.wanted);
             findings.push(DraftFinding::new(Rule::FewCases, "", message));
         }
     }

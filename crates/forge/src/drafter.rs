@@ -12,7 +12,7 @@ use karat_core::trace::Usage;
 pub use self::file::{DraftFile, DraftFileError, FileDrafter};
 pub use self::model::ModelDrafter;
 pub use self::template::TemplateDrafter;
-pub use self::traces::{RejectedTrace, InvalidLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::traces::{InvalidLine, RejectedTrace, TraceDrafter, TraceReader, TraceReport};
 pub use self::traces::{TraceTurn, find_personal_data, proof_values, trace_turns};
 use crate::{Brief, Draft, Slot};
 

@@ -38,9 +38,7 @@ impl Evidence {
 /// acceptable set, and a case that needs no tool passes without calls. With several trials, each must be conclusive.
 pub fn assess_run(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> Evidence {
     match result.outcome {
-        Outcome::Errored => {
-            Evidence::Errored { why: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) }
-        }
+        Outcome::Errored => Evidence::Errored { why: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) },
         Outcome::Failed => {
             let why: Vec<String> = result.reasons().into_iter().map(|(reason, _)| reason.to_owned()).collect();
             Evidence::Failed { why: if why.is_empty() { vec!["failed".to_owned()] } else { why } }
@@ -68,9 +66,7 @@ fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) 
         | Purpose::NoLeak
         | Purpose::Disambiguation { .. }
         | Purpose::Together { .. } => (!was_called).then(not_called),
-        Purpose::AsksFirst => {
-            was_called.then(|| format!("passes although '{tool}' was called without confirmation"))
-        }
+        Purpose::AsksFirst => was_called.then(|| format!("passes although '{tool}' was called without confirmation")),
         Purpose::Choice { combination: Combination::Nor, .. } => {
             called.first().map(|name| format!("passes although '{name}' was called and no tool is needed"))
         }
@@ -84,7 +80,8 @@ fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) 
 /// [`Combination::Nor`].
 fn is_acceptable_alternative(case: &Case, called: &[String]) -> bool {
     let sets = case.expect.tools_acceptable.as_deref().unwrap_or_default();
-    let is_match = |set: &Vec<String>| !set.is_empty() && set.iter().all(|name| name != NO_TOOL && called.contains(name));
+    let is_match =
+        |set: &Vec<String>| !set.is_empty() && set.iter().all(|name| name != NO_TOOL && called.contains(name));
     sets.iter().any(is_match)
 }
 

@@ -7,11 +7,12 @@
 //! [`refine`] asks a model to rewrite an eval function from people's ratings of its verdicts.
 
 mod brief;
+mod check_draft;
 mod combination;
+mod coverage;
 mod draft;
 mod drafter;
 mod evidence;
-mod check_draft;
 pub mod file;
 mod identifier;
 mod plan;
@@ -20,17 +21,16 @@ pub mod session;
 mod slot;
 mod slots;
 mod token_values;
-mod coverage;
 
 pub use self::brief::{Brief, BriefDocument, OpenSlot, Overlap};
+pub use self::check_draft::check_draft;
+pub use self::coverage::check_coverage;
 pub use self::draft::{Draft, DraftFinding, Origin};
 pub use self::drafter::{DraftError, Drafter, ModelDrafter, Request, Revision, TemplateDrafter};
 pub use self::drafter::{DraftFile, DraftFileError, FileDrafter};
-pub use self::drafter::{RejectedTrace, InvalidLine, TraceDrafter, TraceReader, TraceReport};
+pub use self::drafter::{InvalidLine, RejectedTrace, TraceDrafter, TraceReader, TraceReport};
 pub use self::drafter::{TraceTurn, find_personal_data, proof_values, trace_turns};
 pub use self::evidence::{Evidence, assess_run};
-pub use self::check_draft::check_draft;
 pub use self::plan::{BATCH_SIZE, Plan, TierPlan};
 pub use self::slot::{Combination, EdgeKind, Purpose, Slot};
 pub use self::slots::{golden_slots, labeled_slots};
-pub use self::coverage::check_coverage;

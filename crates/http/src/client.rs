@@ -142,9 +142,6 @@ mod tests {
         let options = ClientOptions { headers, ..ClientOptions::default() };
         let url = parse_url("http://me:secret@host/").expect("a URL");
         let error = client(&url, options).expect_err("two of one header").to_string();
-        assert_eq!(
-            error,
-            "cannot send the header 'authorization': the user and password in the URL would replace it"
-        );
+        assert_eq!(error, "cannot send the header 'authorization': the user and password in the URL would replace it");
     }
 }

@@ -255,7 +255,11 @@ mod tests {
         let has_company: Vec<bool> =
             calls.into_iter().map(|call| call.rate_limited(0, Some(Duration::from_secs(1)))).collect();
         assert_eq!(throttle.window(), 4, "one burst halves the window once");
-        assert_eq!(has_company, [true, true, true, true, true, true, true, false], "no other attempt is running for the last one");
+        assert_eq!(
+            has_company,
+            [true, true, true, true, true, true, true, false],
+            "no other attempt is running for the last one"
+        );
         let start = Instant::now();
         let again = throttle.enter().permit().await;
         assert!(again.started_at - start >= Duration::from_millis(999), "{:?}", again.started_at - start);

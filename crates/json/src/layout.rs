@@ -75,7 +75,13 @@ impl Layout {
                 }
                 b'{' | b'[' => {
                     let padding = if bytes.get(at + 1) == Some(&b' ') { " " } else { "" };
-                    open.push(OpenContainer { bracket: byte, holds_object: false, is_empty: true, is_broken: false, padding });
+                    open.push(OpenContainer {
+                        bracket: byte,
+                        holds_object: false,
+                        is_empty: true,
+                        is_broken: false,
+                        padding,
+                    });
                     seen.unit = seen.unit.or_else(|| unit_after(text, at));
                 }
                 b'}' | b']' => {

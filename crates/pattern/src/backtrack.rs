@@ -72,9 +72,9 @@ impl Search<'_> {
                     continue_if(true)
                 }
                 Instruction::Check(slot) => continue_if(self.slots[slot as usize] != position),
-                Instruction::Reference { slot, ignore_case, backward } => {
-                    self.read_capture(slot as usize, position, ignore_case, backward)?.map(|position| (at + 1, position))
-                }
+                Instruction::Reference { slot, ignore_case, backward } => self
+                    .read_capture(slot as usize, position, ignore_case, backward)?
+                    .map(|position| (at + 1, position)),
                 Instruction::Look { look, negative } => {
                     self.push(Frame::Look { at, position, negative })?;
                     Some((self.program.looks[look as usize].start, position))

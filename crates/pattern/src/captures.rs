@@ -34,8 +34,7 @@ impl<'a> Captures<'a> {
 
     /// Returns the source offsets of the groups that any back-reference reads, in order.
     pub(super) fn referenced(&self) -> Vec<u32> {
-        let mut referenced: Vec<u32> =
-            self.references.iter().flat_map(|&reference| self.targets(reference)).collect();
+        let mut referenced: Vec<u32> = self.references.iter().flat_map(|&reference| self.targets(reference)).collect();
         referenced.sort_unstable();
         referenced.dedup();
         referenced

@@ -13,10 +13,10 @@ use oxc_regular_expression::{
 
 use super::{
     Engine, PatternError,
+    captures::{Captures, Reference},
     class::{LINE_TERMINATOR, UnitRange, UnitSet, class_ranges, escape_ranges, unit},
     program::{Assertion, Entry, Instruction, Program},
     source::UNBOUNDED,
-    captures::{Captures, Reference},
 };
 
 /// Maximum number of instructions. Also keeps every offset and index within 32 bits.
@@ -36,12 +36,12 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
         return Ok(Engine::Literal(literal));
     }
 
-    let captured = captures.referenced();
-    let backtracks = !captured.is_empty();
+    let referenced = captures.referenced();
+    let backtracks = !referenced.is_empty();
     let mut compiler = Compiler {
-        slots: captured.len() * 2,
+        slots: referenced.len() * 2,
         captures,
-        captured,
+        referenced,
         set_indices: HashMap::new(),
         program: Program { code: Vec::new(), sets: Vec::new(), looks: Vec::new(), main: Entry::default(), slots: 0 },
     };
@@ -151,8 +151,8 @@ struct Compiler<'a> {
     captures: Captures<'a>,
     /// The source offsets of the groups whose captures are recorded, in order. If there are none,
     /// the program is for the linear engine.
-    captured: Vec<u32>,
-    /// The number of slots so far: two for each captured group, then one for each loop that may
+    referenced: Vec<u32>,
+    /// The number of slots so far: two for each referenced group, then one for each loop that may
     /// iterate without reading.
     slots: usize,
     set_indices: HashMap<UnitSet, u32>,
@@ -259,7 +259,7 @@ impl Compiler<'_> {
 
     fn group(&mut self, group: &CapturingGroup, mode: Mode) -> Result<Fragment, PatternError> {
         let mut body = self.disjunction(&group.body, mode)?;
-        if let Ok(index) = self.captured.binary_search(&group.span.start) {
+        if let Ok(index) = self.referenced.binary_search(&group.span.start) {
             let (start, end) = (Instruction::Save(index_u32(index * 2)), Instruction::Save(index_u32(index * 2 + 1)));
             let (before, after) = if mode.backward { (end, start) } else { (start, end) };
             body.code.insert(0, before);
@@ -272,7 +272,7 @@ impl Compiler<'_> {
     /// the others match the empty string.
     fn reference(&self, reference: Reference, mode: Mode) -> Fragment {
         let Mode { ignore_case, backward, .. } = mode;
-        let indices = self.captures.targets(reference).filter_map(|group| self.captured.binary_search(&group).ok());
+        let indices = self.captures.targets(reference).filter_map(|group| self.referenced.binary_search(&group).ok());
         let slots = indices.map(|index| index_u32(index * 2));
         Fragment::nullable(slots.map(|slot| Instruction::Reference { slot, ignore_case, backward }).collect())
     }
@@ -286,7 +286,7 @@ impl Compiler<'_> {
         };
         // The linear engine looks for the ends of matches that begin anywhere, so it reads the
         // other way.
-        let backward = behind != self.captured.is_empty();
+        let backward = behind != self.referenced.is_empty();
         let body = self.disjunction(&look.body, Mode { backward, ..mode })?;
         let entry = self.entry(body, backward)?;
         self.program.looks.push(entry);
@@ -303,20 +303,15 @@ impl Compiler<'_> {
     }
 
     /// Compiles a repetition by expanding it: first the mandatory iterations, then the optional ones.
-    fn quantifier(
-        &mut self,
-        quantifier: &Quantifier,
-        max: Option<u64>,
-        mode: Mode,
-    ) -> Result<Fragment, PatternError> {
+    fn quantifier(&mut self, quantifier: &Quantifier, max: Option<u64>, mode: Mode) -> Result<Fragment, PatternError> {
         let Fragment { mut code, is_nullable } = self.term(&quantifier.body, mode)?;
         // Each iteration starts with the captures of the previous one cleared.
-        let captured = self.captured_in(quantifier.span.start..quantifier.span.end);
-        if !captured.is_empty() {
-            code.insert(0, Instruction::Clear(index_u32(captured.start * 2), index_u32(captured.end * 2)));
+        let referenced = self.captured_in(quantifier.span.start..quantifier.span.end);
+        if !referenced.is_empty() {
+            code.insert(0, Instruction::Clear(index_u32(referenced.start * 2), index_u32(referenced.end * 2)));
         }
         // An optional iteration that has read nothing is rejected.
-        let check = (is_nullable && !self.captured.is_empty()).then(|| {
+        let check = (is_nullable && !self.referenced.is_empty()).then(|| {
             self.slots += 1;
             index_u32(self.slots - 1)
         });
@@ -356,9 +351,9 @@ impl Compiler<'_> {
         Ok(Fragment { code: whole, is_nullable: is_nullable || min == 0 })
     }
 
-    /// Returns which captured groups are in a part of the source.
+    /// Returns which referenced groups are in a part of the source.
     fn captured_in(&self, span: Range<u32>) -> Range<usize> {
-        let index = |offset: u32| self.captured.partition_point(|&start| start < offset);
+        let index = |offset: u32| self.referenced.partition_point(|&start| start < offset);
         index(span.start)..index(span.end)
     }
 }

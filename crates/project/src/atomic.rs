@@ -5,7 +5,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Writes a file atomically: a temporary file in the same folder is renamed over it.
-pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
+pub fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

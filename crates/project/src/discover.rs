@@ -32,8 +32,9 @@ pub fn discover(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Resul
     }
     let found = discover_or_empty(paths, layout, current_dir)?;
     if found.is_empty() {
-        return Err(Error::nothing_selected("no eval files found")
-            .hint("eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or contain cases"));
+        return Err(Error::nothing_selected("no eval files found").hint(
+            "eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or contain cases",
+        ));
     }
     Ok(found)
 }

@@ -16,16 +16,16 @@ mod result_file;
 mod results;
 
 pub use atomic::{create_file, replace_file, write_atomically};
-pub use discover::{EvalPath, discover, discover_or_empty, discover_archives, looks_like_eval_file};
+pub use discover::{EvalPath, discover, discover_archives, discover_or_empty, looks_like_eval_file};
 pub use edit_lock::EditLock;
 pub use error::{Error, ErrorKind};
 pub use layout::{Baseline, Layout, PathSetting};
 pub use load::{
-    LoadedSuite, LoadedRubric, load_all, parse_json, parse_suite_file, read_bytes, read_json_setting, read_setting,
+    LoadedRubric, LoadedSuite, load_all, parse_json, parse_suite_file, read_bytes, read_json_setting, read_setting,
     read_text,
 };
 pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
-pub use regression::{archive_path, archived_ids, regression_ids, read_archive};
+pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
 pub use results::{Results, read_result, result_paths, run_results};

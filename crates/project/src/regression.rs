@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use karat_core::regression::{Archive, archive_name, find_regression_ids};
 use karat_json::InvalidFile;
 
-use crate::discover::{discover_or_empty, discover_archives};
+use crate::discover::{discover_archives, discover_or_empty};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::load::read_bytes;

@@ -58,14 +58,16 @@ impl RegistryCommand {
         let time = Some(self.timeout_ms.map_or(limit, Duration::from_millis));
         let fails = |message: String, stderr: &str| CommandFailure { message, stderr: stderr.trim().to_owned() };
         let (program, arguments) = self.command.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
-        let run = Command::new(program, arguments, folder).run(&[], Limits { stdout_bytes: MAX_OUTPUT_BYTES, time }).await;
+        let run =
+            Command::new(program, arguments, folder).run(&[], Limits { stdout_bytes: MAX_OUTPUT_BYTES, time }).await;
         let finished = run.map_err(|RunError { failure, stderr }| fails(failure_message(&failure), &stderr))?;
         let (status, stderr) = (finished.status, finished.stderr.as_str());
         if !status.success() {
             // Shows "exit status: 3" as "exit status 3".
             return Err(fails(format!("it ended with {}", status.to_string().replacen(": ", " ", 1)), stderr));
         }
-        let text = String::from_utf8(finished.stdout).map_err(|_| fails("its output is not UTF-8".to_owned(), stderr))?;
+        let text =
+            String::from_utf8(finished.stdout).map_err(|_| fails("its output is not UTF-8".to_owned(), stderr))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.trim().is_empty() {
             return Err(fails("it wrote nothing to stdout".to_owned(), stderr));

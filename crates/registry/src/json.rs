@@ -64,9 +64,7 @@ pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
         let mut tool = read_tool(entry).map_err(fails)?;
         tool.description_place = description_place.filter(|_| tool.description.get().is_some());
         tool.place = Some(place);
-        registry
-            .add(tool)
-            .map_err(|first| fails(format!("has the same name as an earlier tool: '{}'", first.name)))?;
+        registry.add(tool).map_err(|first| fails(format!("has the same name as an earlier tool: '{}'", first.name)))?;
     }
     Ok(registry)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::Registry;
 
-use crate::files::{files_below, is_script, is_source, display_path};
+use crate::files::{display_path, files_below, is_script, is_source};
 use crate::json::{RegistryError, read_json};
 use crate::reader::read_sources;
 

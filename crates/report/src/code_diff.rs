@@ -1,6 +1,6 @@
 //! Line diff of code.
 
-use karat_core::line_diff::{LineStatus, LineDiff};
+use karat_core::line_diff::{LineDiff, LineStatus};
 
 use crate::console::ConsoleSettings;
 use crate::terminal_text::mask_control_chars;

@@ -16,7 +16,7 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use crate::matrix::dollars;
 use crate::record::RunRecord;
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{truncate, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, width, wrap};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use karat_evals::feedback::Feedback;
 
 use crate::console::ConsoleSettings;
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{truncate, pad, printable, width};
+use crate::terminal_text::{pad, printable, truncate, width};
 
 /// Maximum width of the author column; longer names overflow it.
 const MAX_AUTHOR_WIDTH: usize = 24;
@@ -22,7 +22,8 @@ const RATING_WIDTH: usize = 9;
 pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: Option<usize>) -> String {
     let mut out = String::new();
     let authors: Vec<String> = list.iter().map(|feedback| printable(&feedback.author).into_owned()).collect();
-    let widest = authors.iter().map(|author| width(author)).filter(|width| *width <= MAX_AUTHOR_WIDTH).max().unwrap_or(0);
+    let widest =
+        authors.iter().map(|author| width(author)).filter(|width| *width <= MAX_AUTHOR_WIDTH).max().unwrap_or(0);
     let mut known = HashSet::new();
     for (feedback, author) in list.iter().zip(&authors) {
         let is_current = known.insert((&feedback.trace_id, &feedback.author));

@@ -29,7 +29,7 @@ pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
 pub use evals::{
-    eval_history_text, eval_list_text, eval_run_text, eval_details_text, eval_test_text, evals_added_text,
+    eval_details_text, eval_history_text, eval_list_text, eval_run_text, eval_test_text, evals_added_text,
     stored_eval_run_text,
 };
 pub use feedback::feedback_list_text;
@@ -41,6 +41,6 @@ pub use review::{
 };
 pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
-pub use terminal_text::{truncate, truncate_middle, mask_control_chars, pad, printable, width, wrap};
+pub use terminal_text::{mask_control_chars, pad, printable, truncate, truncate_middle, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
 pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};

@@ -234,7 +234,7 @@ fn best_value(agents: &[AgentFigures]) -> Option<usize> {
         .iter()
         .enumerate()
         .filter_map(|(index, agent)| Some((index, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
-        // Of equal agents, the first.
+    // Of equal agents, the first.
     known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(index, ..)| index)
 }
 

@@ -5,7 +5,7 @@ use karat_evals::review::{Decision, ReviewQueue};
 use karat_evals::version::StoredExecution;
 
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{truncate, truncate_middle, truncate_start, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, truncate_middle, truncate_start, width, wrap};
 
 /// Minimum number of rows for showing the rules.
 const MIN_ROWS_WITH_RULES: usize = 9;
@@ -128,7 +128,9 @@ pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) 
         lines.push(format!("{sign} {}", truncate(&printable(&execution.eval_id), room, symbols.ellipsis)));
         let reason = printable(text.unwrap_or_default()).into_owned();
         let wrapped = wrap(&reason, settings.columns.saturating_sub(2).max(10));
-        lines.extend(wrapped.iter().filter(|line| !line.is_empty()).take(MAX_REASON_LINES).map(|line| format!("  {line}")));
+        lines.extend(
+            wrapped.iter().filter(|line| !line.is_empty()).take(MAX_REASON_LINES).map(|line| format!("  {line}")),
+        );
     }
     lines
 }
@@ -163,7 +165,8 @@ fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
     let right = if width(&name) + width(&with_author) + 2 <= settings.columns { with_author } else { counter };
     let right = truncate(&right, settings.columns, settings.symbols.ellipsis);
     let room = settings.columns.saturating_sub(width(&right) + 2);
-    let name = if room < 8 { String::new() } else { truncate_middle(&name, room, settings.symbols.ellipsis).into_owned() };
+    let name =
+        if room < 8 { String::new() } else { truncate_middle(&name, room, settings.symbols.ellipsis).into_owned() };
     let gap = settings.columns.saturating_sub(width(&name) + width(&right));
     format!("{}{}{right}", settings.palette.bold(&name), " ".repeat(gap))
 }

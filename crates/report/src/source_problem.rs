@@ -203,7 +203,8 @@ impl SourceCode for Excerpt {
         let start = shown_from.saturating_sub(before.len());
         // There is only one span, so the result can be cached.
         let shown = cell.get_or_init(|| {
-            let has_more = lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
+            let has_more =
+                lines_before + lines_after > 0 && text.as_bytes().get(end).is_some_and(|next| *next != b'\n');
             let after = match (has_more, is_line_end) {
                 (_, true) => "\n",
                 (true, false) => self.ellipsis,

@@ -33,7 +33,7 @@ pub struct Plan {
     pub strictness: Strictness,
     /// Starts no more cases after the first one that does not pass.
     pub fail_fast: bool,
-        pub gates: Option<Gates>,
+    pub gates: Option<Gates>,
     pub tokens: TokenSources,
     pub registry: Option<Registry>,
     pub tokenizer: Tokenizer,

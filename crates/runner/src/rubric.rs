@@ -198,7 +198,8 @@ impl SuiteRun<'_> {
             let text = "cases without stubs were scored by the model's first turn, before any tool result";
             warnings.push(text.to_owned());
         }
-        let agent_warnings: BTreeSet<&str> = cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
+        let agent_warnings: BTreeSet<&str> =
+            cases.iter().flat_map(|case| &case.details.warnings).map(String::as_str).collect();
         warnings.extend(agent_warnings.into_iter().take(5).map(str::to_owned));
         warnings
     }
@@ -237,7 +238,8 @@ impl SuiteRun<'_> {
         if !plan.redactor.is_empty() {
             let scores = result.dimensions.iter_mut();
             let score_texts = scores.flat_map(|score| [&mut score.dimension, &mut score.criteria, &mut score.reason]);
-            let texts = [&mut result.id, &mut result.description].into_iter().chain(&mut result.error).chain(score_texts);
+            let texts =
+                [&mut result.id, &mut result.description].into_iter().chain(&mut result.error).chain(score_texts);
             texts.for_each(|text| plan.redactor.string(text));
         }
         // After redaction, which does not recognise a partial secret.

@@ -52,7 +52,11 @@ pub(crate) struct FinishedTrial {
     pub(crate) result: CaseResult,
 }
 
-pub(crate) async fn run_worker(shared: Arc<Shared>, out: mpsc::UnboundedSender<FinishedTrial>, cancel: CancellationToken) {
+pub(crate) async fn run_worker(
+    shared: Arc<Shared>,
+    out: mpsc::UnboundedSender<FinishedTrial>,
+    cancel: CancellationToken,
+) {
     let cancelled = cancel.cancelled();
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
@@ -165,7 +169,8 @@ impl Shared {
                 let functions = self.plan.functions.as_deref();
                 let document = trace.document(&case.id, &case.input.message);
                 while let Some(name) = pending.next_eval() {
-                    pending.record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
+                    pending
+                        .record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));
                 }
             }
             pending.finish()

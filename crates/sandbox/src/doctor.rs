@@ -93,9 +93,11 @@ const PROMISES: &[Promise] = &[
         "def eval_it(trace):\n    kept = []\n    while True: kept.append('x' * 10000 + str(len(kept)))",
         |runs| all(runs, |run| kind(run) == Some(ErrorKind::Memory)),
     ),
-    Promise::new("memory: one large allocation", "def eval_it(trace): return len(bytearray(1 << 30)) > 0, ''", |runs| {
-        all(runs, |run| kind(run) == Some(ErrorKind::Memory))
-    }),
+    Promise::new(
+        "memory: one large allocation",
+        "def eval_it(trace): return len(bytearray(1 << 30)) > 0, ''",
+        |runs| all(runs, |run| kind(run) == Some(ErrorKind::Memory)),
+    ),
     Promise::new(
         "recursion: in Python",
         "def deeper(n): return deeper(n + 1)\ndef eval_it(trace): return deeper(0), ''",
@@ -111,8 +113,8 @@ const PROMISES: &[Promise] = &[
         "def eval_it(trace):\n    for _ in range(100): print('x' * 9999)\n    return True, 'printed'",
         |runs| {
             all(runs, |run| {
-                let is_cut =
-                    (64 << 10..MAX_OUTPUT_BYTES).contains(&run.stdout.len()) && run.stdout.contains("[cut after 64 KB]");
+                let is_cut = (64 << 10..MAX_OUTPUT_BYTES).contains(&run.stdout.len())
+                    && run.stdout.contains("[cut after 64 KB]");
                 is_cut && verdict(run) == Some((true, "printed"))
             })
         },

@@ -143,7 +143,9 @@ mod tests {
     fn rejects_files_without_machine_code() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let path = folder.path().join("guest.cwasm");
-        for (content, expected) in [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")] {
+        for (content, expected) in
+            [(&b"\0asm\x0d\0\x01\0"[..], "guest/compile.py"), (b"text", "it is not machine code")]
+        {
             fs::write(&path, content).expect("written");
             let error = Guest::find(Some(&path)).err().expect("an invalid guest").to_string();
             assert!(error.contains(expected) && error.contains(&path.display().to_string()), "{error}");

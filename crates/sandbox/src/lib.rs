@@ -22,8 +22,8 @@ mod validate;
 mod worker;
 
 pub use arrow::{
-    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC,
-    Texts, read_arrow,
+    ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, Texts,
+    read_arrow,
 };
 pub use doctor::{PromiseCheck, check_promises};
 pub use engine::Sandbox;
@@ -31,7 +31,7 @@ pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::FunctionRunner;
 pub use guest::Guest;
-pub use lines::{Input, Lines, InputError, Position, Unit, read_lines};
+pub use lines::{Input, InputError, Lines, Position, Unit, read_lines};
 pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
 

@@ -184,7 +184,11 @@ struct Thread<K> {
 }
 
 impl<K> Thread<K> {
-    fn process<E>(mut self, batches: Arc<Mutex<Receiver<Batch<K>>>>, out: UnboundedSender<Message<E>>) -> impl FnOnce() {
+    fn process<E>(
+        mut self,
+        batches: Arc<Mutex<Receiver<Batch<K>>>>,
+        out: UnboundedSender<Message<E>>,
+    ) -> impl FnOnce() {
         move || {
             while !self.is_stopped() {
                 let next = batches.lock().unwrap_or_else(PoisonError::into_inner).recv();

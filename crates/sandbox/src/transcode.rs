@@ -251,7 +251,10 @@ impl Transcoder<'_> {
             }
             let plain = &self.text[start..self.at];
             if let Err(error) = std::str::from_utf8(plain) {
-                return Err(TranscodeError { message: "invalid UTF-8".to_owned(), offset: start + error.valid_up_to() });
+                return Err(TranscodeError {
+                    message: "invalid UTF-8".to_owned(),
+                    offset: start + error.valid_up_to(),
+                });
             }
             text.extend(plain);
             match self.peek() {
@@ -469,7 +472,9 @@ mod tests {
     fn limits_nesting() {
         let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
         assert!(transcode(nested(MAX_DEPTH - 1).as_bytes()).is_ok());
-        assert!(transcode(nested(MAX_DEPTH).as_bytes()).expect_err("too deep").to_string().contains("nested too deeply"));
+        assert!(
+            transcode(nested(MAX_DEPTH).as_bytes()).expect_err("too deep").to_string().contains("nested too deeply")
+        );
         assert!(transcode("{\"a\":".repeat(1_000_000).as_bytes()).is_err());
     }
 

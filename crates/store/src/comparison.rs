@@ -97,7 +97,10 @@ async fn by_day(
 }
 
 /// Returns the evals of the filter with their newest versions.
-async fn newest_versions(transaction: &mut Transaction, filter: &ContradictionFilter) -> Result<Vec<(String, u64)>, StoreError> {
+async fn newest_versions(
+    transaction: &mut Transaction,
+    filter: &ContradictionFilter,
+) -> Result<Vec<(String, u64)>, StoreError> {
     let mut statement = Statement::new("select eval_id, newest_version from evals");
     if let Some(eval_id) = &filter.eval_id {
         statement.push(" where eval_id = ?");

@@ -40,7 +40,7 @@ impl Database {
         &self.label
     }
 
-    /// Starts a write transaction. ExistingTrace is one writer at a time: SQLite allows no other, and for PostgreSQL a lock
+    /// Starts a write transaction. There is one writer at a time: SQLite allows no other, and for PostgreSQL a lock
     /// does the same, so that ratings, counts and contradictions include what another writer just added.
     pub(crate) async fn write(&self) -> Result<Transaction, StoreError> {
         match &self.pools {

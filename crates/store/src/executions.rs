@@ -124,21 +124,21 @@ pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String
 }
 
 /// Returns an error that names the first missing trace.
-async fn check_traces_exist(
-    transaction: &mut Transaction,
-    executions: &[&StoredExecution],
-) -> Result<(), StoreError> {
+async fn check_traces_exist(transaction: &mut Transaction, executions: &[&StoredExecution]) -> Result<(), StoreError> {
     let ids: Vec<String> = executions.iter().map(|one| one.trace_id.clone()).collect();
     let existing = existing_trace_ids(transaction, ids).await?;
     let missing = executions.iter().find(|one| !existing.contains(&*crate::text::replace_nul(&one.trace_id)));
     missing.map_or(Ok(()), |one| {
         let id = &one.trace_id;
-        Err(error(format!("existing_trace_ids is no trace '{id}' in the store")))
+        Err(error(format!("there is no trace '{id}' in the store")))
     })
 }
 
 /// Returns the ids that exist in the store.
-pub(crate) async fn existing_trace_ids(transaction: &mut Transaction, ids: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
+pub(crate) async fn existing_trace_ids(
+    transaction: &mut Transaction,
+    ids: Vec<String>,
+) -> Result<BTreeSet<String>, StoreError> {
     let statement = Statement::new("select trace_id from traces where trace_id among ?").bind(ids);
     transaction.rows(statement).await?.into_iter().map(|mut row| row.text()).collect()
 }

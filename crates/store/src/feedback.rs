@@ -137,7 +137,7 @@ async fn check_traces(transaction: &mut Transaction, feedback: &[Feedback]) -> R
     match feedback.iter().find(|one| !existing.contains(&*replace_nul(&one.trace_id))) {
         None => Ok(()),
         Some(one) => Err(error_with_hint(
-            format!("existing_trace_ids is no trace '{}' in the store", one.trace_id),
+            format!("there is no trace '{}' in the store", one.trace_id),
             "`karat trace list` shows the traces in the store",
         )),
     }
@@ -174,7 +174,11 @@ struct TraceRatings {
 
 /// Updates the consensus of these traces and everything that depends on it. `added` has the hashes of the feedback that
 /// was just added.
-async fn update_ratings(transaction: &mut Transaction, traces: &[String], added: &HashSet<&str>) -> Result<(), StoreError> {
+async fn update_ratings(
+    transaction: &mut Transaction,
+    traces: &[String],
+    added: &HashSet<&str>,
+) -> Result<(), StoreError> {
     let statement = Statement::new(
         "select f.trace_id, f.author, f.rating, f.hash, t.rating from feedback f join traces t \
          on t.trace_id = f.trace_id where f.trace_id among ? order by f.trace_id, f.author, f.created_at, f.id",
@@ -239,7 +243,7 @@ async fn count_patterns(
     Ok(())
 }
 
-/// Returns the ratings by author as JSON, if existing_trace_ids are several.
+/// Returns the ratings by author as JSON, if there are several.
 fn pattern(ratings: &AuthorRatings) -> Option<String> {
     let ratings: BTreeMap<&str, Rating> =
         ratings.iter().filter_map(|(author, rating)| Some((author.as_str(), (*rating)?))).collect();

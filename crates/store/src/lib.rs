@@ -6,6 +6,7 @@
 //! computed.
 
 mod comparison;
+mod data_dir;
 mod database;
 mod evals;
 mod executions;
@@ -14,7 +15,6 @@ mod feedback;
 mod filter;
 mod location;
 mod migrations;
-mod data_dir;
 mod payload;
 mod postgres;
 mod row;
@@ -29,9 +29,9 @@ use std::fmt;
 
 use karat_core::port::StoreError;
 
+pub use crate::data_dir::create_data_dir;
 use crate::database::Database;
 pub use crate::location::Location;
-pub use crate::data_dir::create_data_dir;
 pub use crate::traces::raw_hash;
 
 /// An open database. Clones share its connections.

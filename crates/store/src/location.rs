@@ -29,7 +29,8 @@ impl fmt::Debug for Location {
 }
 
 /// URL parameters whose values may contain an `@`; they are never shown.
-const PARAMETERS_WITH_AT: [&str; 7] = ["user", "password", "application_name", "options", "sslrootcert", "sslcert", "sslkey"];
+const PARAMETERS_WITH_AT: [&str; 7] =
+    ["user", "password", "application_name", "options", "sslrootcert", "sslcert", "sslkey"];
 
 /// Whether a URL seems to contain an unescaped password: one of `/?#` in it ends the host, and its `@` is left in a
 /// later part. The host and database that are shown would then be a part of the password.

@@ -25,19 +25,18 @@ impl Packer {
 
 /// Returns a zstd frame with one raw block (RFC 8878, section 3.1.1), which is read like a compressed one.
 fn uncompressed_frame(bytes: &[u8]) -> Vec<u8> {
-    let length = bytes.len().min(MAX_UNCOMPRESSED_BYTES) as u32;
     let mut frame = Vec::with_capacity(bytes.len() + 10);
     frame.extend([0x28, 0xb5, 0x2f, 0xfd]);
     // Single segment; the content size takes one byte, or two from 256 on.
-    match u8::try_from(length) {
-        Ok(length) => frame.extend([0x20, length]),
-        Err(_) => {
-            frame.push(0x60);
-            frame.extend(((length - 256) as u16).to_le_bytes());
-        }
+    let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+    if let Ok(length) = u8::try_from(length) {
+        frame.extend([0x20, length]);
+    } else {
+        frame.push(0x60);
+        frame.extend((length - 256).to_le_bytes());
     }
     // Last block, raw.
-    frame.extend(&((length << 3) | 1).to_le_bytes()[..3]);
+    frame.extend(&((u32::from(length) << 3) | 1).to_le_bytes()[..3]);
     frame.extend(bytes);
     frame
 }
@@ -66,9 +65,9 @@ mod tests {
     fn unpacks_payloads_of_any_length() {
         let mut packer = Packer::new().expect("packer");
         for length in [0, 1, 255, 256, 257, 1023, 1024, 1025, 100_000] {
-            let bytes: Vec<u8> = (0..length).map(|place: usize| b'a' + (place % 7) as u8).collect();
-            let packed = packer.pack(&bytes).expect("packed");
-            assert_eq!(unpack("t", &packed).expect("read"), bytes, "{length}");
+            let bytes = "abcdefg".repeat(length / 7 + 1).into_bytes()[..length].to_vec();
+            let frame = packer.pack(&bytes).expect("packed");
+            assert_eq!(unpack("t", &frame).expect("read"), bytes, "{length}");
         }
     }
 }

@@ -29,8 +29,8 @@ pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
         return Err(invalid(ESCAPE_HINT));
     }
     // The parser's message may contain parts of the URL, including the password.
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|_| invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE"))?;
+    let options =
+        PgConnectOptions::from_str(url).map_err(|_| invalid("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE"))?;
     let options = options.application_name("karat").disable_statement_logging();
     let label = label(&options);
     // The label is shown. An `@` in it, escaped or not, may follow a part of the password.
@@ -45,7 +45,10 @@ pub(crate) async fn open(url: &str) -> Result<Database, StoreError> {
         migrate(&mut connection, &label).await?;
     }
     connection.close().await.map_err(query_error)?;
-    let pool = PgPoolOptions::new().max_connections(MAX_CONNECTIONS).acquire_timeout(ACQUIRE_TIMEOUT).connect_lazy_with(options);
+    let pool = PgPoolOptions::new()
+        .max_connections(MAX_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_lazy_with(options);
     Ok(Database::postgres(pool, &label))
 }
 
@@ -102,9 +105,10 @@ fn connect_error(cause: sqlx::Error, options: &PgConnectOptions, label: &str, se
                 format!("PostgreSQL at {label} has no free connections"),
                 "close other connections, or raise max_connections",
             ),
-            Some("57P03") => {
-                error_with_hint(format!("PostgreSQL at {label} is starting up or shutting down"), "try again in a moment")
-            }
+            Some("57P03") => error_with_hint(
+                format!("PostgreSQL at {label} is starting up or shutting down"),
+                "try again in a moment",
+            ),
             _ => error(format!("PostgreSQL at {label} returned an error: {}", masked(&cause.message()))),
         },
         other => error(format!("cannot use PostgreSQL at {label}: {}", masked(&other))),

@@ -68,7 +68,9 @@ impl Row {
                 }
             }
         };
-        number.map(|number| u64::try_from(number).map_err(|_| invalid_data("expected a non-negative number"))).transpose()
+        number
+            .map(|number| u64::try_from(number).map_err(|_| invalid_data("expected a non-negative number")))
+            .transpose()
     }
 
     pub(crate) fn truth(&mut self) -> Result<bool, StoreError> {
@@ -99,7 +101,8 @@ impl Row {
     /// Reads a text and converts it with `find`; `what` names the expected value.
     pub(crate) fn named<T>(&mut self, what: &str, find: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         let text = self.text_or_null()?;
-        text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {what}, found '{text}'")))).transpose()
+        text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {what}, found '{text}'"))))
+            .transpose()
     }
 }
 

@@ -8,8 +8,8 @@ use karat_core::port::StoreError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
-use crate::database::Database;
 use crate::data_dir::create_data_dir;
+use crate::database::Database;
 use crate::failure::{NOT_A_DATABASE, error, error_with_hint, is_busy, query_error, sqlite_code};
 use crate::migrations;
 
@@ -36,7 +36,8 @@ async fn open_with_timeout(path: &Path, busy_timeout: Duration) -> Result<Databa
     create_parent(path)?;
     let checked = check_owner(path, busy_timeout, &label).await?;
     let options = options(path, busy_timeout);
-    let pool = || SqlitePoolOptions::new().acquire_timeout(busy_timeout + ACQUIRE_GRACE).idle_timeout(None).max_lifetime(None);
+    let pool =
+        || SqlitePoolOptions::new().acquire_timeout(busy_timeout + ACQUIRE_GRACE).idle_timeout(None).max_lifetime(None);
     let writer = pool().max_connections(1).connect_lazy_with(options.clone());
     let readers = pool().max_connections(MAX_READERS).connect_lazy_with(options.pragma("query_only", "on"));
     // This connection is used for writing later: closing the last one and opening another would cost disk access.
@@ -109,7 +110,9 @@ where
         match work().await {
             Ok(output) => return Ok(output),
             // The attempt itself may have waited.
-            Err(cause) if is_busy(&cause) && started.elapsed() < busy_timeout => tokio::time::sleep(RETRY_INTERVAL).await,
+            Err(cause) if is_busy(&cause) && started.elapsed() < busy_timeout => {
+                tokio::time::sleep(RETRY_INTERVAL).await;
+            }
             Err(cause) => return Err(open_error(cause, label)),
         }
     }
@@ -263,8 +266,7 @@ mod tests {
     async fn rejects_files_that_are_not_databases() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let text = folder.path().join("notes.txt");
-        std::fs::write(&text, "these are notes, not a database, however long they are".repeat(100))
-            .expect("a file");
+        std::fs::write(&text, "these are notes, not a database, however long they are".repeat(100)).expect("a file");
         let error = open(&text).await.expect_err("an error");
         assert!(error.message.ends_with("notes.txt is not an SQLite database"), "{error}");
         assert!(error.hint.is_some());

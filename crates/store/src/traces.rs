@@ -228,7 +228,10 @@ pub(crate) async fn put(
 }
 
 /// Returns the stored traces with these ids.
-async fn find_existing(transaction: &mut Transaction, packed: &[Packed<'_>]) -> Result<HashMap<Arc<str>, ExistingTrace>, StoreError> {
+async fn find_existing(
+    transaction: &mut Transaction,
+    packed: &[Packed<'_>],
+) -> Result<HashMap<Arc<str>, ExistingTrace>, StoreError> {
     let ids: Vec<String> = packed.iter().map(|one| one.id.to_string()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
     let mut existing = HashMap::new();
@@ -243,7 +246,9 @@ async fn find_existing(transaction: &mut Transaction, packed: &[Packed<'_>]) -> 
 fn decide(new: &Packed<'_>, before: Option<&ExistingTrace>) -> PutOutcome {
     match (before, &new.trace.expected) {
         (None, ExpectedState::Anything | ExpectedState::Absent) => PutOutcome::Added,
-        (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => PutOutcome::Unchanged,
+        (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => {
+            PutOutcome::Unchanged
+        }
         (None, ExpectedState::RawHash(_)) | (Some(_), ExpectedState::Absent) => PutOutcome::Conflict,
         (Some(before), ExpectedState::RawHash(seen)) if *seen != before.raw_hash => PutOutcome::Conflict,
         (Some(_), ExpectedState::Anything | ExpectedState::RawHash(_)) => PutOutcome::Changed,

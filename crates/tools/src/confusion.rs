@@ -160,7 +160,11 @@ mod tests {
     #[case(forbids(Expectation::default()), &["a", "d"], &[(NO_TOOL, "d", 1)])]
     #[case(forbids(Expectation::default()), &["a"], &[])]
     #[case(sets(&[&[NO_TOOL], &["a"]]), &["b"], &[(NO_TOOL, "b", 1)])]
-    fn counts_expected_and_called_tools(#[case] expect: Expectation, #[case] called: &[&str], #[case] counted: &[(&str, &str, u64)]) {
+    fn counts_expected_and_called_tools(
+        #[case] expect: Expectation,
+        #[case] called: &[&str],
+        #[case] counted: &[(&str, &str, u64)],
+    ) {
         let called: Vec<String> = called.iter().map(|&tool| tool.to_owned()).collect();
         let mut confusion = Confusion::default();
         assert!(confusion.add(&expect, &called));

@@ -59,7 +59,8 @@ impl SimilarityIndex {
 
     /// Finds all pairs with at least this similarity (more than 0), most similar first.
     pub fn pairs(&self, min_score: f64) -> Vec<SimilarPair> {
-        let squares: HashMap<&str, f64> = self.texts_by_word.keys().map(|word| (word.as_str(), self.squared_weight(word))).collect();
+        let squares: HashMap<&str, f64> =
+            self.texts_by_word.keys().map(|word| (word.as_str(), self.squared_weight(word))).collect();
         let mut pairs = Vec::new();
         let mut products = vec![0.0; self.texts.len()];
         for (left, words) in self.texts.iter().enumerate() {

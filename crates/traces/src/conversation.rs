@@ -133,7 +133,8 @@ fn append_text(into: &mut Option<String>, more: Option<String>) {
 }
 
 fn build_step(new_messages: Vec<Message>, turn: Turn) -> Step {
-    let message = new_messages.iter().rev().find(|message| message.role == "user").map(|message| message.content.clone());
+    let message =
+        new_messages.iter().rev().find(|message| message.role == "user").map(|message| message.content.clone());
     Step {
         input: StepInput { message, messages: new_messages, value: None },
         output: StepOutput { response: turn.message.content, reasoning: turn.reasoning, value: None },

@@ -54,13 +54,15 @@ fn detect_object(object: &Map<String, Value>, previous: Option<TraceFormat>) -> 
     if has("steps") {
         return Some(TraceFormat::Karat);
     }
-    let has_messages = |name: &str| object.get(name).is_some_and(|part| part.get("messages").is_some_and(Value::is_array));
+    let has_messages =
+        |name: &str| object.get(name).is_some_and(|part| part.get("messages").is_some_and(Value::is_array));
     if is_list("messages") || has_messages("request") || has_messages("body") {
         return Some(detect_api(object, previous));
     }
     // OpenAI Responses API.
     let request = part(object, "request").or_else(|| part(object, "body"));
-    let has_output = part(object, "response").is_some_and(|response| response.get("output").is_some_and(Value::is_array));
+    let has_output =
+        part(object, "response").is_some_and(|response| response.get("output").is_some_and(Value::is_array));
     if has_output && request.is_some_and(|request| request.contains_key("input")) {
         return Some(TraceFormat::OpenAi);
     }

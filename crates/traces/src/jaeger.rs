@@ -85,7 +85,9 @@ fn read_span(
     let id = text(&map, "spanID").and_then(|id| otel_ids::parse_padded(&id, 16)).ok_or("missing `spanID`")?;
     let start = match map.get("startTime") {
         None => None,
-        Some(value) => time::parse_with_unit(value, Unit::Microseconds).map_err(|error| format!("`startTime`: {error}"))?,
+        Some(value) => {
+            time::parse_with_unit(value, Unit::Microseconds).map_err(|error| format!("`startTime`: {error}"))?
+        }
     };
     let duration = map.get("duration").and_then(Value::as_i64);
     let end = match (start, duration) {
@@ -133,8 +135,10 @@ fn parent(map: &Map<String, Value>, trace_id: &str) -> Option<String> {
     let references = map.get("references")?.as_array()?;
     let find_reference = |kind: &str| {
         references.iter().find(|reference| {
-            let referenced_trace = reference.get("traceID").and_then(Value::as_str).and_then(|id| otel_ids::parse_padded(id, 32));
-            reference.get("refType").and_then(Value::as_str) == Some(kind) && referenced_trace.is_none_or(|id| id == trace_id)
+            let referenced_trace =
+                reference.get("traceID").and_then(Value::as_str).and_then(|id| otel_ids::parse_padded(id, 32));
+            reference.get("refType").and_then(Value::as_str) == Some(kind)
+                && referenced_trace.is_none_or(|id| id == trace_id)
         })
     };
     let reference = find_reference("CHILD_OF").or_else(|| find_reference("FOLLOWS_FROM"))?;

@@ -76,9 +76,7 @@ pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson 
         "key must be a string" => "object keys must be in double quotes",
         "trailing characters" => "unexpected characters after the end",
         "recursion limit exceeded" => "nested more than 127 levels deep",
-        "control character (\\u0000-\\u001F) found while parsing a string" => {
-            "unescaped control character in a string"
-        }
+        "control character (\\u0000-\\u001F) found while parsing a string" => "unescaped control character in a string",
         "invalid unicode code point" => "a string is not valid UTF-8",
         "invalid escape" => "invalid escape sequence",
         other => other,

@@ -180,7 +180,8 @@ fn add_usage(attributes: &mut Map<String, Value>, observation: &Map<String, Valu
     let part = |name: &str| observation.get(name).and_then(Value::as_object).filter(|map| !map.is_empty());
     let details = part("usageDetails").or_else(|| part("usage")).unwrap_or(&empty);
     let count = |detail_keys: &[&str], observation_keys: &[&str]| {
-        first_count(details, detail_keys).or_else(|| first_count(observation, observation_keys).filter(|count| *count > 0))
+        first_count(details, detail_keys)
+            .or_else(|| first_count(observation, observation_keys).filter(|count| *count > 0))
     };
     let input = count(&["input", "prompt_tokens", "input_tokens"], &["inputUsage", "promptTokens"]);
     let output = count(&["output", "completion_tokens", "output_tokens"], &["outputUsage", "completionTokens"]);
@@ -220,7 +221,9 @@ fn describe(document: &mut TraceContent, trace: &Map<String, Value>) {
     if let Some(Value::Object(metadata)) = trace.get("metadata").map(unpack_owned) {
         // Written by the instrumentation, and also present in the spans.
         let instrumentation_keys = ["attributes", "resourceAttributes", "scope"];
-        document.metadata.extend(metadata.into_iter().filter(|(name, _)| !instrumentation_keys.contains(&name.as_str())));
+        document
+            .metadata
+            .extend(metadata.into_iter().filter(|(name, _)| !instrumentation_keys.contains(&name.as_str())));
     }
     for name in ["environment", "release", "version"] {
         if let Some(value) = first_text(trace, &[name]).filter(|value| *value != "default") {

@@ -204,8 +204,11 @@ impl LangfusePages {
                     }
                 }
                 Stage::Scored(ids) => {
-                    let pending: Vec<PendingTrace> =
-                        ids.iter().take(TRACES_PER_PAGE).map(|id| PendingTrace { id: id.clone(), listed: None }).collect();
+                    let pending: Vec<PendingTrace> = ids
+                        .iter()
+                        .take(TRACES_PER_PAGE)
+                        .map(|id| PendingTrace { id: id.clone(), listed: None })
+                        .collect();
                     if pending.is_empty() {
                         return Ok(None);
                     }

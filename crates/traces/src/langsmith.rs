@@ -132,9 +132,8 @@ fn attributes(run: &Map<String, Value>, role: Option<Role>) -> Map<String, Value
         set("gen_ai.request.model", text(model));
         set("gen_ai.response.model", text(first_text(outputs, &["model"])));
         set("gen_ai.provider.name", text(first_text(metadata, &["ls_provider"])));
-        let count = |run_key: &str, usage_key: &str| {
-            first_count(run, &[run_key]).or_else(|| first_count(usage, &[usage_key]))
-        };
+        let count =
+            |run_key: &str, usage_key: &str| first_count(run, &[run_key]).or_else(|| first_count(usage, &[usage_key]));
         set("gen_ai.usage.input_tokens", count("prompt_tokens", "input_tokens").map(Value::from));
         set("gen_ai.usage.output_tokens", count("completion_tokens", "output_tokens").map(Value::from));
         set("gen_ai.usage.cache_read.input_tokens", first_count(cached, &["cache_read"]).map(Value::from));

@@ -74,7 +74,8 @@ pub(crate) fn read(format: TraceFormat, value: &Value, text: &[u8]) -> Result<Im
     let mut document = TraceContent { steps: std::mem::take(&mut split.steps), ..TraceContent::default() };
     let model = [response_body, request, entry].iter().find_map(|part| first_text(part, &["model"]));
     document.model = model.map(str::to_owned);
-    document.usage = response_body.get("usage").or_else(|| entry.get("usage")).and_then(Value::as_object).and_then(usage);
+    document.usage =
+        response_body.get("usage").or_else(|| entry.get("usage")).and_then(Value::as_object).and_then(usage);
     if let Some(last) = document.steps.last_mut().filter(|_| answered || error.is_some()) {
         last.model.clone_from(&document.model);
         last.usage = document.usage;
@@ -153,7 +154,8 @@ fn error_text(entry: &Map<String, Value>, response: Option<Response<'_>>) -> Opt
         Some(Response::Object(response)) => response.get("error"),
         _ => None,
     };
-    let error = entry.get("error").filter(|error| !error.is_null()).or(response_error).filter(|error| !error.is_null())?;
+    let error =
+        entry.get("error").filter(|error| !error.is_null()).or(response_error).filter(|error| !error.is_null())?;
     let message = error.get("message").and_then(Value::as_str).or_else(|| error.as_str());
     Some(message.map_or_else(|| error.to_string(), str::to_owned))
 }
@@ -183,7 +185,8 @@ fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
 /// Adds name, session, user, tags and metadata.
 fn describe(document: &mut TraceContent, entry: &Map<String, Value>, request: &Map<String, Value>) {
     document.name = first_text(entry, &["name"]).map(str::to_owned);
-    document.session_id = first_text(entry, &SESSION_ID_KEYS).or_else(|| first_text(request, &SESSION_ID_KEYS)).map(str::to_owned);
+    document.session_id =
+        first_text(entry, &SESSION_ID_KEYS).or_else(|| first_text(request, &SESSION_ID_KEYS)).map(str::to_owned);
     let user = first_text(entry, &["user_id", "userId", "user"]).or_else(|| first_text(request, &["user"]));
     document.user_id = user.map(str::to_owned);
     if let Some(tags) = entry.get("tags").and_then(Value::as_array) {

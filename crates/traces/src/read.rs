@@ -11,7 +11,7 @@ use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
 use crate::piece::{Piece, RefusedItem};
-use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueText, ValueReader};
+use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueReader, ValueText};
 use crate::{jaeger, karat, langfuse, langsmith, messages, otlp, tau_bench};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
@@ -99,7 +99,9 @@ impl TraceReader {
             let place = format!("message {number}");
             match otlp::read_protobuf(message) {
                 Ok(read) => self.push_spans(read, has_many.then_some(&place)),
-                Err(_) if self.given_format.is_none() && self.ready.is_empty() => return Err(unknown(UNKNOWN_ENCODING)),
+                Err(_) if self.given_format.is_none() && self.ready.is_empty() => {
+                    return Err(unknown(UNKNOWN_ENCODING));
+                }
                 Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
             }
         }
@@ -129,7 +131,10 @@ impl TraceReader {
             }
         };
         let is_line_message = matches!(text.place, Place::Line(_)) && value.is_object() && is_message(&value);
-        if is_line_message && self.given_format.or(self.last_format).is_none_or(is_message_log) && detect(&value, None).is_none() {
+        if is_line_message
+            && self.given_format.or(self.last_format).is_none_or(is_message_log)
+            && detect(&value, None).is_none()
+        {
             self.line_messages.push(value);
             self.first_message_place.get_or_insert(text.place);
             return Ok(());
@@ -192,7 +197,11 @@ impl TraceReader {
             TraceFormat::Otlp => otlp::read_value(value),
             TraceFormat::Jaeger => jaeger::read_value(value),
             TraceFormat::LangSmith => Ok(langsmith::read(&value)),
-            TraceFormat::Karat | TraceFormat::OpenAi | TraceFormat::Anthropic | TraceFormat::TauBench | TraceFormat::Langfuse => {
+            TraceFormat::Karat
+            | TraceFormat::OpenAi
+            | TraceFormat::Anthropic
+            | TraceFormat::TauBench
+            | TraceFormat::Langfuse => {
                 let whole = match format {
                     TraceFormat::Karat => karat::read(&value, text),
                     TraceFormat::TauBench => tau_bench::read(&value, text),

@@ -83,10 +83,7 @@ fn parse_iso(text: &str) -> Option<Timestamp> {
     })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "float casts saturate, and values out of range are rejected later"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "float casts saturate, and values out of range are rejected later")]
 fn float_to_i128(number: f64) -> Option<i128> {
     number.is_finite().then_some(number as i128)
 }

@@ -390,7 +390,8 @@ mod tests {
         let mut values = PeekedInput::read(input).expect("memory").into_values(|first| first.starts_with(b"{\"role\""));
         let mut shown = Vec::new();
         while let Some(one) = values.next().expect("memory") {
-            let text = one.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
+            let text =
+                one.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
             shown.push(format!("{}: {text}", one.place));
         }
         shown

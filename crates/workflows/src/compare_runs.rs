@@ -24,7 +24,8 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
     let before = results(&request.before, &layout.output_dir, &layout.current_dir)?;
     let now = results(&request.now, &layout.output_dir, &layout.current_dir)?;
     // Two explicitly named files are compared even if their suites differ.
-    let are_files = layout.current_dir.join(&request.before).is_file() && layout.current_dir.join(&request.now).is_file();
+    let are_files =
+        layout.current_dir.join(&request.before).is_file() && layout.current_dir.join(&request.now).is_file();
     Ok(RunComparison::of(&before, &now, are_files))
 }
 

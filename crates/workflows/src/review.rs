@@ -16,7 +16,7 @@ use karat_store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
-use crate::context::store::{with_open_store, open_existing_store};
+use crate::context::store::{open_existing_store, with_open_store};
 use crate::error::Error;
 use crate::feedback::{RateRequest, add_feedback};
 use crate::hint::Hint;

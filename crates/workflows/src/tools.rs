@@ -145,9 +145,10 @@ async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
         let default = settings.display_path(&settings.tool_registry.path);
-        Error::invalid("no tool registry is configured")
-            .hint(format!("the default {default} does not exist"))
-            .hint("set --tool-registry-path, or 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the formats")
+        Error::invalid("no tool registry is configured").hint(format!("the default {default} does not exist")).hint(
+            "set --tool-registry-path, or 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the \
+                 formats",
+        )
     })?;
     if is_empty(&registry) {
         context.notices.warn("the tool registry has no tools");

@@ -144,7 +144,11 @@ fn read_call(block: &Value) -> Result<Call, String> {
         Some(Value::String(text)) => Arguments::parse(text),
         Some(other) => Arguments::Invalid(other.to_string()),
     };
-    Ok(Call { id: text("id").ok_or_else(|| missing("id"))?, name: text("name").ok_or_else(|| missing("name"))?, arguments })
+    Ok(Call {
+        id: text("id").ok_or_else(|| missing("id"))?,
+        name: text("name").ok_or_else(|| missing("name"))?,
+        arguments,
+    })
 }
 
 fn read_usage(usage: &Value) -> Option<Usage> {
@@ -152,8 +156,8 @@ fn read_usage(usage: &Value) -> Option<Usage> {
     let cached = token_count(usage, "cache_read_input_tokens").filter(|cached| *cached > 0);
     let written = token_count(usage, "cache_creation_input_tokens").unwrap_or(0);
     // `input_tokens` does not include cache reads and writes.
-    let input =
-        token_count(usage, "input_tokens").map(|input| input.saturating_add(cached.unwrap_or(0)).saturating_add(written));
+    let input = token_count(usage, "input_tokens")
+        .map(|input| input.saturating_add(cached.unwrap_or(0)).saturating_add(written));
     Some(Usage {
         input_tokens: input,
         output_tokens: token_count(usage, "output_tokens"),

@@ -68,10 +68,13 @@ pub(super) struct Completion {
 impl ModelClient {
     pub fn new(provider: Provider, model: String, settings: ModelSettings) -> Result<Self, ClientError> {
         let (url, mut headers) = match provider.api {
-            Api::Openai => {
-                (openai::endpoint_url(&provider.base_url), provider.key.as_deref().map(openai::headers).unwrap_or_default())
+            Api::Openai => (
+                openai::endpoint_url(&provider.base_url),
+                provider.key.as_deref().map(openai::headers).unwrap_or_default(),
+            ),
+            Api::Anthropic => {
+                (anthropic::endpoint_url(&provider.base_url), anthropic::headers(provider.key.as_deref()))
             }
-            Api::Anthropic => (anthropic::endpoint_url(&provider.base_url), anthropic::headers(provider.key.as_deref())),
         };
         let url = parse_url(&url)?;
         if has_credentials(&url) && provider.key.is_some() {
@@ -194,7 +197,10 @@ impl ModelClient {
         }
         let body = read?;
         let reply: Value = serde_json::from_slice(&body).map_err(|error| {
-            AttemptError::permanent(format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(&body)))
+            AttemptError::permanent(format!(
+                "the reply is not valid JSON ({error}): {}",
+                String::from_utf8_lossy(&body)
+            ))
         })?;
         let turn = match self.provider.api {
             Api::Openai => openai::parse_reply(&reply),

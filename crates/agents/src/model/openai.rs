@@ -188,7 +188,9 @@ fn read_usage(usage: &Value) -> Option<Usage> {
     Some(Usage {
         input_tokens: token_count(usage, "prompt_tokens"),
         output_tokens: token_count(usage, "completion_tokens"),
-        cached_input_tokens: usage.get("prompt_tokens_details").and_then(|details| token_count(details, "cached_tokens")),
+        cached_input_tokens: usage
+            .get("prompt_tokens_details")
+            .and_then(|details| token_count(details, "cached_tokens")),
         cost_usd: None,
     })
 }

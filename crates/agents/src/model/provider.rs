@@ -190,7 +190,8 @@ impl ProviderConfig {
         let mut providers = BTreeMap::new();
         for (name, provider) in &map {
             let path = path.key(name);
-            let is_name_byte = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
+            let is_name_byte =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'_';
             if name.is_empty() || !name.bytes().all(is_name_byte) || RESERVED_NAMES.contains(&name.as_str()) {
                 problems.at(&path, format!("'{name}' is not a valid provider name"));
             }

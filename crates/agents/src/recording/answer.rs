@@ -163,11 +163,7 @@ impl RecordedError {
 
     pub(super) fn into_error(self) -> AgentError {
         let Self { message, elapsed_ms, timed_out, unusable } = self;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "the cast saturates"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
         let nanos = (elapsed_ms * NANOS_PER_MILLI).round() as u64;
         let cause = match unusable {
             _ if timed_out => AgentErrorCause::Timeout,

@@ -178,7 +178,9 @@ fn differences(before: &Map<String, Value>, now: &Map<String, Value>) -> Vec<Str
         let previous_count = changes.len();
         match (before.get(name), now.get(name)) {
             (before, now) if before == now => continue,
-            (Some(Value::Object(before)), Some(Value::Object(now))) => push_member_changes(name, before, now, &mut changes),
+            (Some(Value::Object(before)), Some(Value::Object(now))) => {
+                push_member_changes(name, before, now, &mut changes);
+            }
             (None, Some(Value::Object(now))) => push_member_changes(name, &Map::new(), now, &mut changes),
             (Some(Value::Object(before)), None) => push_member_changes(name, before, &Map::new(), &mut changes),
             (before, now) => changes.push(change(&label(name), before, now)),

@@ -206,7 +206,8 @@ fn rejects_invalid_command_lines(#[case] command: &str, #[case] expected: &str) 
 
 #[tokio::test]
 async fn a_missing_program_is_an_error() {
-    let message = ask(&agent_with("karat-no-such-program", &json!({})), "hi").await.expect_err("expected an error").message;
+    let message =
+        ask(&agent_with("karat-no-such-program", &json!({})), "hi").await.expect_err("expected an error").message;
     assert_eq!(message, "cannot start karat-no-such-program: No such file or directory (os error 2)");
 }
 

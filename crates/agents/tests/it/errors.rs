@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{agent, agent_at, ask_server, ask, error_of, serve, serve_securely};
+use crate::support::{agent, agent_at, ask, ask_server, error_of, serve, serve_securely};
 
 #[rstest]
 #[case(json!({"status": 500, "raw": "out of\n  cheese \n"}), "the agent answered HTTP 500 Internal Server Error: out of\n  cheese")]
@@ -179,7 +179,8 @@ async fn measures_the_time_of_the_exchange() {
 #[tokio::test]
 async fn rejects_an_untrusted_certificate() {
     let server = serve_securely();
-    let error = ask(&agent_at(&server.endpoint(), &json!({})), "hi").await.expect_err("the certificate is not trusted").message;
+    let error =
+        ask(&agent_at(&server.endpoint(), &json!({})), "hi").await.expect_err("the certificate is not trusted").message;
     assert!(error.to_lowercase().contains("certificate"), "{error}");
     assert!(server.versions().is_empty(), "nothing was sent");
 }

@@ -10,7 +10,7 @@ use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, BoxFuture, UnusableReply, IgnoreWaits, WaitObserver};
+use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, BoxFuture, IgnoreWaits, UnusableReply, WaitObserver};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
@@ -463,7 +463,11 @@ async fn reports_invalid_recordings() {
         std::fs::write(&file, &text).unwrap();
         let missed = replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap_err();
         let auto = open(folder.path(), RecordingMode::Auto);
-        assert_eq!(ask(&FakeAgent::replying("again"), &auto, &case("hi"), 0).await.unwrap().response, "again", "{name}");
+        assert_eq!(
+            ask(&FakeAgent::replying("again"), &auto, &case("hi"), 0).await.unwrap().response,
+            "again",
+            "{name}"
+        );
         assert_eq!(auto.warnings(), [format!("{}; it was not replayed", missed.message)]);
         assert_eq!(replay(parts.clone(), folder.path(), &case("hi"), 0).await.unwrap().response, "again", "{name}");
         messages.push(format!("{name}: {}", missed.message));

@@ -4,7 +4,7 @@ use karat_core::trace::{ToolCall, Usage};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{agent_at, ask_server, ask, error_of, serve};
+use crate::support::{agent_at, ask, ask_server, error_of, serve};
 
 /// Asks a server that always sends `reply`, with a custom response map.
 async fn ask_mapped(response: Value, reply: Value) -> Result<karat_core::trace::Trace, String> {

@@ -135,7 +135,7 @@ async fn a_get_request_is_answered() {
 async fn delete_sends_no_body() {
     let request = send(json!({"method": "DELETE", "request": {"query": "q"}}), "hi there").await;
     assert_eq!(query(&request.path), [("q".to_owned(), "hi there".to_owned())]);
-    assert_eq!(request.body, json!({}), "the server records an empty body as {}");
+    assert_eq!(request.body, json!({}), "the server records an empty body as {{}}");
     assert!(!request.headers.contains_key("content-type"));
 }
 

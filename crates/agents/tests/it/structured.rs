@@ -70,10 +70,7 @@ async fn an_unusable_answer_is_returned_with_its_usage(
 #[case(json!({"raw": "<html>"}))]
 #[case(json!({"hangup": true}))]
 #[tokio::test]
-async fn a_failed_call_has_no_unusable_reply(
-    #[case] entry: Value,
-    #[values(Api::Openai, Api::Anthropic)] api: Api,
-) {
+async fn a_failed_call_has_no_unusable_reply(#[case] entry: Value, #[values(Api::Openai, Api::Anthropic)] api: Api) {
     let error = complete(entry, api).await.unwrap_err();
     assert_eq!(error.unusable_reply(), None, "{error}");
 }

@@ -7,7 +7,7 @@ use karat_core::case::{Case, Expectation, Input};
 use karat_core::port::{Agent, AgentError, Ask, IgnoreWaits};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
-use karat_testkit::server::{ScriptedServer, HttpsServer};
+use karat_testkit::server::{HttpsServer, ScriptedServer};
 use serde_json::{Value, json};
 
 /// Starts a server on its own thread, because it cannot share the test's runtime.

@@ -45,7 +45,9 @@ fn resolve_name(flag: &str, value: Option<&str>, environment: &Environment) -> R
     match name {
         Some("") if value.is_some() => Err(Failure::invalid(format!("{flag} is empty"))),
         Some(name) if !name.is_empty() => Ok(name.to_owned()),
-        _ => Err(Failure::invalid("cannot determine your name")
-            .hint(format!("pass {flag} NAME, or set GIT_AUTHOR_NAME"))),
+        _ => {
+            Err(Failure::invalid("cannot determine your name")
+                .hint(format!("pass {flag} NAME, or set GIT_AUTHOR_NAME")))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Limits of eval functions from flags.
 
-use karat_core::judgement::{Limits, LowerLimits, LimitOutOfRange};
+use karat_core::judgement::{LimitOutOfRange, Limits, LowerLimits};
 use karat_sandbox::Isolation;
 use karat_workflows::context::sandbox::SandboxOptions;
 

@@ -59,10 +59,8 @@ pub(crate) struct TraceImportArgs {
     /// Trace format: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: detected]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
-    #[arg(
-        help = "Import from this Langfuse server (with --from langfuse), authenticated by LANGFUSE_PUBLIC_KEY and \
-                LANGFUSE_SECRET_KEY; the next import continues where this one ended"
-    )]
+    #[arg(help = "Import from this Langfuse server (with --from langfuse), authenticated by LANGFUSE_PUBLIC_KEY and \
+                LANGFUSE_SECRET_KEY; the next import continues where this one ended")]
     #[arg(long, value_name = "URL", requires = "from", conflicts_with = "paths")]
     pub(crate) url: Option<String>,
     /// With --url: only traces since this time: 2026-11-16, 2026-11-16T12:00Z, or 12h, 7d, 2w ago

@@ -25,10 +25,11 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
     };
     let request =
         Request { paths: args.paths.clone(), required: required(args), runs, lock_file: args.lock_file.clone() };
-    let coverage = surface.run(measure(request, &context)).map_err(|failure| match misplaced_requirement(args, surface) {
-        Some(path) => failure.hint(format!("did you mean --require={path}?")),
-        None => failure,
-    })?;
+    let coverage =
+        surface.run(measure(request, &context)).map_err(|failure| match misplaced_requirement(args, surface) {
+            Some(path) => failure.hint(format!("did you mean --require={path}?")),
+            None => failure,
+        })?;
     for page in &pages {
         let written = coverage_page(&coverage).and_then(|text| page.write(&text));
         written.map_err(|error| Failure::errored(format!("cannot write the page to {page}: {error}")))?;
@@ -67,10 +68,8 @@ fn parse_report(text: &str) -> Result<Destination, Failure> {
         Some((kind, path)) if !path.is_empty() => {
             Err(Failure::invalid(format!("unknown report format '{kind}'")).hint("expected html"))
         }
-        _ => {
-            Err(Failure::invalid(format!("missing path in --report {text}"))
-                .hint("for example --report html=coverage.html"))
-        }
+        _ => Err(Failure::invalid(format!("missing path in --report {text}"))
+            .hint("for example --report html=coverage.html")),
     }
 }
 

@@ -7,7 +7,7 @@ use karat_core::diff::{CaseDiff, Change, Movement, Verdict};
 use karat_core::exit::ExitStatus;
 use karat_core::result::Outcome;
 use karat_core::trials::TrialCounts;
-use karat_report::{truncate, pad, printable, width};
+use karat_report::{pad, printable, truncate, width};
 use karat_workflows::compare_runs::{Request, RunComparison, SuiteDiff, compare_runs};
 
 use crate::args::{ConfigArgs, DiffArgs, OutputFormat};

@@ -26,7 +26,8 @@ pub(crate) fn run(args: OverlapArgs, surface: &Surface<'_>) -> Result<ExitStatus
 const MAX_NAME_COLUMNS: usize = 60;
 
 fn shorten_name(name: &str, printer: &Printer) -> String {
-    karat_report::truncate_middle(&karat_report::printable(name), MAX_NAME_COLUMNS, printer.symbols.ellipsis).into_owned()
+    karat_report::truncate_middle(&karat_report::printable(name), MAX_NAME_COLUMNS, printer.symbols.ellipsis)
+        .into_owned()
 }
 
 fn join_names(names: &[String], separator: &str, printer: &Printer) -> String {

@@ -12,7 +12,7 @@ use karat_evals::agreement::{
 use karat_evals::execution::{EvalRun, Execution};
 use karat_evals::feedback::Feedback;
 use karat_evals::function_test::{EvalTestReport, FunctionCaseSchema};
-use karat_evals::report::{EvalHistory, EvalList, EvalDetails, EvalsAdded, StoredEvalRun};
+use karat_evals::report::{EvalDetails, EvalHistory, EvalList, EvalsAdded, StoredEvalRun};
 use karat_evals::traces::{TraceDetails, TraceList};
 use karat_tools::coverage::Coverage;
 use karat_tools::lock::{ToolsDiff, ToolsLock};

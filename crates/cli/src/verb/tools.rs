@@ -40,11 +40,14 @@ fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     }
     let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
     let context = surface.context(&args.config, &folders)?;
-    let list = surface.run(async { list(&names, &context).await.map_err(|error| suggest_subcommand(error, &names)) })?;
+    let list =
+        surface.run(async { list(&names, &context).await.map_err(|error| suggest_subcommand(error, &names)) })?;
     let printer = surface.printer;
     match args.format {
         OutputFormat::Json => print_json(&list, printer)?,
-        OutputFormat::Human => print_text(&tool_list_text(&list, printer.console(), printer.terminal_columns), printer)?,
+        OutputFormat::Human => {
+            print_text(&tool_list_text(&list, printer.console(), printer.terminal_columns), printer)?;
+        }
     }
     let is_broken = list.gaps.iter().any(|gap| gap.kind == GapKind::Broken);
     let has_no_tool = list.tools.is_empty() && !list.gaps.is_empty();
@@ -55,9 +58,8 @@ fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         return Ok(ExitStatus::Errored);
     }
     if has_no_tool {
-        return Err(Failure::invalid("no tools found in the registry").hint(
-            "pass the file that registers the tools, or export them with 'karat tools export-script'",
-        ));
+        return Err(Failure::invalid("no tools found in the registry")
+            .hint("pass the file that registers the tools, or export them with 'karat tools export-script'"));
     }
     Ok(ExitStatus::Success)
 }

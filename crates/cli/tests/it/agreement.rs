@@ -6,7 +6,7 @@ use karat_testkit::project::{Output, TempProject};
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 use crate::support::project;
 
 /// A group of traces: their number, the verdicts of version 1 and 2, and the rating.
@@ -28,26 +28,32 @@ const TRACE_GROUPS: [TraceGroup; 9] = [
 pub(crate) fn rated_project() -> TempProject {
     let project = project();
     let store = ProjectStore::open(&project);
-    let (first, second) = (store.version("eval_refund", "one"), store.version("eval_refund", "two"));
+    let (first, second) = (store.add_version("eval_refund", "one"), store.add_version("eval_refund", "two"));
     let mut number = 0;
     for (count, before, now, rating) in TRACE_GROUPS {
         for _ in 0..count {
             number += 1;
             let id = format!("t-{number:02}");
             let day = if number % 3 == 0 { "2026-11-03" } else { "2026-11-10" };
-            store.trace(&id, "I want my money back", day);
+            store.add_trace(&id, "I want my money back", day);
             let reason_or_error =
                 |verdict: Option<bool>, reason| if verdict.is_some() { reason } else { "KeyError: 'refund'" };
-            store.verdict("eval_refund", first, &id, before, reason_or_error(before, "the word refund is in the answer"));
-            store.verdict("eval_refund", second, &id, now, reason_or_error(now, "the tool refund was called"));
+            store.add_verdict(
+                "eval_refund",
+                first,
+                &id,
+                before,
+                reason_or_error(before, "the word refund is in the answer"),
+            );
+            store.add_verdict("eval_refund", second, &id, now, reason_or_error(now, "the tool refund was called"));
             if let Some(rating) = rating {
-                store.feedback("ada", &id, rating, None);
+                store.add_feedback("ada", &id, rating, None);
             }
         }
     }
     // Both people rated the first twelve traces and disagree on one.
     for number in 1..=12 {
-        store.feedback(
+        store.add_feedback(
             "bob",
             &format!("t-{number:02}"),
             if number <= 11 { Rating::Positive } else { Rating::Negative },
@@ -217,9 +223,9 @@ fn reports_nothing_to_compare_without_ratings() {
     let none = project.run(["eval", "agreement", "--all"]);
     assert_eq!(none.code, Some(4), "{}", none.both());
     let store = ProjectStore::open(&project);
-    let version = store.version("eval_tone", "code");
-    store.trace("t", "Hello", "2026-11-10");
-    store.verdict("eval_tone", version, "t", Some(true), "friendly");
+    let version = store.add_version("eval_tone", "code");
+    store.add_trace("t", "Hello", "2026-11-10");
+    store.add_verdict("eval_tone", version, "t", Some(true), "friendly");
     let output = project.run(["eval", "agreement", "tone"]);
     assert_eq!(output.code, Some(4));
     assert_snapshot!(output.filtered(), @"
@@ -241,7 +247,7 @@ fn reports_nothing_to_compare_without_ratings() {
     let single = project.run(["eval", "compare", "tone"]);
     assert_eq!(single.code, Some(2));
     assert!(single.stderr.contains("eval_tone has only one version"), "{}", single.stderr);
-    store.version("eval_tone", "other code");
+    store.add_version("eval_tone", "other code");
     let nothing = project.run(["eval", "compare", "tone"]);
     assert_eq!(nothing.code, Some(4), "{}", nothing.both());
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use karat_testkit::project::{Output, TempProject};
 use serde_json::Value;
 
-use crate::support::prepared;
+use crate::support::project_with_python;
 
 /// The allowed difference, due to rounding.
 const TOLERANCE: f64 = 1e-9;
@@ -23,15 +23,18 @@ fn run(project: &TempProject, arguments: &[&str]) -> Output {
 /// Returns the figures that the script computes from the published file.
 fn independent_figures() -> Value {
     let script = fixtures().join("agreement.py");
-    let output =
-        Command::new("python3").arg(script).arg(fixtures().join("gpt-4o-airline.json.gz")).output().expect("python3 runs");
+    let output = Command::new("python3")
+        .arg(script)
+        .arg(fixtures().join("gpt-4o-airline.json.gz"))
+        .output()
+        .expect("python3 runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
 fn figures_match_an_independent_implementation() {
-    let project = prepared();
+    let project = project_with_python();
     let file = fixtures().join("gpt-4o-airline.json.gz");
     let imported = run(&project, &["trace", "import", file.to_str().unwrap(), "--feedback", "--format", "json"]);
     assert_eq!(imported.code, Some(0), "{}", imported.both());

@@ -63,7 +63,8 @@ const IMPURE: [&str; 6] = ["tokio", "reqwest", "axum", "sqlx", "hyper", "rusqlit
 const HTTP_CLIENT: [&str; 2] = ["reqwest", "rustls"];
 
 /// User interface crates: a workflow must run without a terminal and without a web server.
-const USER_INTERFACE: [&str; 8] = ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
+const USER_INTERFACE: [&str; 8] =
+    ["clap", "console", "crossterm", "indicatif", "inquire", "miette", "axum", "textwrap"];
 
 /// Crates that decide where logs go: only the command line may use them.
 const LOG_OUTPUT: [&str; 1] = ["tracing-subscriber"];
@@ -103,8 +104,7 @@ fn workspace() -> Vec<Package> {
 fn package(value: &Value) -> Package {
     let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
     let dependencies = value["dependencies"].as_array().expect("a list of dependencies");
-    let dependency =
-        |dependency: &Value| Dependency { name: name(dependency), is_dev: dependency["kind"] == "dev" };
+    let dependency = |dependency: &Value| Dependency { name: name(dependency), is_dev: dependency["kind"] == "dev" };
     Package { name: name(value), dependencies: dependencies.iter().map(dependency).collect() }
 }
 
@@ -163,7 +163,9 @@ fn violated_rule(layer: Layer, target: Layer, dependency: &Dependency) -> Option
             Some("technology crates know nothing of the domain: take and return plain types")
         }
         _ if target < layer => None,
-        _ if target == layer => Some("crates of the same layer must not depend on each other: combine them in a layer above"),
+        _ if target == layer => {
+            Some("crates of the same layer must not depend on each other: combine them in a layer above")
+        }
         _ => Some("a crate may use the layers below it, never above"),
     }
 }

@@ -255,7 +255,8 @@ fn strips_control_characters_from_source_lines() {
 
 #[test]
 fn strips_control_characters_from_descriptions() {
-    let project = weather_project("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);
+    let project =
+        weather_project("\u{1b}[31mThis tool\u{202e} [link](x) \u{0} is red and very, very dangerous.", FORECAST);
     let output = project.run(["check"]);
     assert!(!output.stdout.contains(['\u{1b}', '\u{202e}', '\u{0}']), "{:?}", output.stdout);
 }

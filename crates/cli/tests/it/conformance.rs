@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use karat_testkit::conformance::{RunSummary, run_file};
 
-use crate::support::prepared;
+use crate::support::project_with_python;
 
 #[test]
 fn routing() {
@@ -53,7 +53,7 @@ fn model_own() {
 
 #[test]
 fn evalfn() {
-    prepared();
+    project_with_python();
     assert_conforms("evalfn.json", 0, 51);
 }
 

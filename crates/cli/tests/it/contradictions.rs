@@ -6,28 +6,28 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::Value;
 
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 use crate::support::project;
 
 pub(crate) fn project_with_contradictions() -> (TempProject, ProjectStore) {
     let project = project();
     let store = ProjectStore::open(&project);
-    let refund = store.version("eval_refund", "code");
-    let tone = store.version("eval_tone", "code");
-    store.trace(
+    let refund = store.add_version("eval_refund", "code");
+    let tone = store.add_version("eval_tone", "code");
+    store.add_trace(
         "conversation-1",
         "I want my money back, and I want it today. I waited for three weeks already!",
         "2026-11-10",
     );
-    store.trace("conversation-2", "Where is my parcel?", "2026-11-10");
-    store.trace("conversation-3", "Hello", "2026-11-10");
-    store.verdict("eval_refund", refund, "conversation-1", Some(false), "the tool refund was never called");
-    store.verdict("eval_refund", refund, "conversation-2", Some(true), "nothing to refund");
-    store.verdict("eval_refund", refund, "conversation-3", Some(true), "nothing to refund");
-    store.verdict("eval_tone", tone, "conversation-2", Some(true), "friendly");
-    store.feedback("ada", "conversation-1", Rating::Positive, Some("right so: the return had not arrived"));
-    store.feedback("ada", "conversation-2", Rating::Negative, Some("it made up a tracking number"));
-    store.feedback("ada", "conversation-3", Rating::Neutral, None);
+    store.add_trace("conversation-2", "Where is my parcel?", "2026-11-10");
+    store.add_trace("conversation-3", "Hello", "2026-11-10");
+    store.add_verdict("eval_refund", refund, "conversation-1", Some(false), "the tool refund was never called");
+    store.add_verdict("eval_refund", refund, "conversation-2", Some(true), "nothing to refund");
+    store.add_verdict("eval_refund", refund, "conversation-3", Some(true), "nothing to refund");
+    store.add_verdict("eval_tone", tone, "conversation-2", Some(true), "friendly");
+    store.add_feedback("ada", "conversation-1", Rating::Positive, Some("right so: the return had not arrived"));
+    store.add_feedback("ada", "conversation-2", Rating::Negative, Some("it made up a tracking number"));
+    store.add_feedback("ada", "conversation-3", Rating::Neutral, None);
     (project, store)
 }
 
@@ -91,13 +91,13 @@ fn a_resolution_holds_until_verdict_or_rating_changes() {
     let agreement: Value = serde_json::from_str(&agreement.stdout).unwrap();
     assert_eq!(agreement["evals"][0]["counts"]["failed_positive"], 1);
     // The resolution also covers the same verdict of a newer version.
-    let newer = store.version("eval_refund", "other code");
-    store.verdict("eval_refund", newer, "conversation-1", Some(false), "still never called");
+    let newer = store.add_version("eval_refund", "other code");
+    store.add_verdict("eval_refund", newer, "conversation-1", Some(false), "still never called");
     assert!(project.run(["contradictions", "refund"]).stdout.starts_with("0 contradictions; 1 resolved"));
     // The opposite verdict and rating form a new contradiction.
-    store.feedback("bob", "conversation-1", Rating::Negative, None);
-    store.feedback("cyd", "conversation-1", Rating::Negative, None);
-    store.verdict("eval_refund", newer, "conversation-1", Some(true), "called after all");
+    store.add_feedback("bob", "conversation-1", Rating::Negative, None);
+    store.add_feedback("cyd", "conversation-1", Rating::Negative, None);
+    store.add_verdict("eval_refund", newer, "conversation-1", Some(true), "called after all");
     let open = project.run(["contradictions", "refund"]);
     assert!(open.stdout.ends_with("1 contradiction\n"), "{}", open.stdout);
 }

@@ -18,8 +18,8 @@ use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use crate::agreement::rated_project;
 use crate::contradictions::project_with_contradictions;
 use crate::feedback::project_with_traces;
-use crate::store_project::wait;
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
+use crate::store_project::block_on;
 use crate::support::project;
 use crate::trace_import::fixture;
 
@@ -133,15 +133,15 @@ fn weather() -> TempProject {
             json!([step(json!(asked), found, "The sky is clear.", &began, &ended)])
         };
         let name = "weather conversation";
-        store.document(&json!({"trace_id": id, "name": name, "started_at": format!("{began}Z"),
+        store.add_document(&json!({"trace_id": id, "name": name, "started_at": format!("{began}Z"),
             "ended_at": steps.as_array().unwrap().last().unwrap()["ended_at"], "steps": steps}));
     }
     let (first, second) = ("097f1d892bcf1b65bb1e8d2be1b6bd1e", "df41e597e36d6bd0a6f3ac0de9d3b6f5");
-    store.version("eval_helpful", "one");
-    let version = store.version("eval_helpful", "two");
-    store.verdict("eval_helpful", version, first, Some(false), "the answer gives up");
-    store.feedback("ada", first, Rating::Negative, Some("a retry would have helped"));
-    store.feedback("ada", second, Rating::Positive, None);
+    store.add_version("eval_helpful", "one");
+    let version = store.add_version("eval_helpful", "two");
+    store.add_verdict("eval_helpful", version, first, Some(false), "the answer gives up");
+    store.add_feedback("ada", first, Rating::Negative, Some("a retry would have helped"));
+    store.add_feedback("ada", second, Rating::Positive, None);
     project
 }
 
@@ -208,7 +208,7 @@ fn names_existing_tables_and_columns() {
     statements.push(format!("select eval_id, count(*){}", counted.split(';').next().unwrap()));
     let (_, quoted) = text.split_once("    sqlite3 .karat/karat.db '").expect("a command");
     statements.push(quoted.split('\'').next().unwrap().to_owned());
-    wait(async {
+    block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(judged.path().join(".karat/karat.db"));
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
         for statement in statements {

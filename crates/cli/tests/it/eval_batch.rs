@@ -9,7 +9,7 @@ use karat_testkit::tools::TestTool;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{prepared, project};
+use crate::support::{project, project_with_python};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
@@ -17,7 +17,7 @@ const HELLO: &str = "def eval_hello(trace):\n    out = trace['steps'][-1]['outpu
 const LONG: &str = "def eval_long(trace):\n    return len(trace['steps']) < 9, 'steps'\n";
 
 fn batch_project() -> TempProject {
-    prepared().file("hello.py", HELLO).file("long.py", LONG)
+    project_with_python().file("hello.py", HELLO).file("long.py", LONG)
 }
 
 fn trace(id: &str, output: &str) -> String {
@@ -113,8 +113,8 @@ fn exits_quietly_when_the_reader_closes_the_pipe() {
 #[test]
 #[cfg(unix)]
 fn an_interrupt_stops_the_batch() {
-    let project =
-        batch_project().file("wait.py", "def eval_wait(trace):\n    while trace.get('slow'): pass\n    return True, ''\n");
+    let project = batch_project()
+        .file("wait.py", "def eval_wait(trace):\n    while trace.get('slow'): pass\n    return True, ''\n");
     let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": 1}\n".repeat(50));
     let running = project.command(["eval", "batch", "wait.py"]).stdin(traces).start();
     let started = std::time::Instant::now();
@@ -209,7 +209,7 @@ fn the_documented_client_reports_every_failure() {
     let document = include_str!("../../../../docs/guides/pipelines.md");
     let (_, rest) = document.split_once("```python\n").unwrap();
     let client = rest.split_once("```").unwrap().0;
-    let project = prepared()
+    let project = project_with_python()
         .file("evals/functions/response_quality.py", include_str!("fixtures/functions/response_quality.py"))
         .file("client.py", format!("{client}{FAILURES}"));
     let folder = Path::new(KARAT).parent().unwrap();

@@ -31,11 +31,7 @@ fn the_built_in_python_is_healthy() {
 
     let output = project.run(["eval", "doctor", "--quiet"]);
     assert_eq!(output.code, Some(0));
-    assert!(
-        output.stdout.contains(" loaded in ") && output.stdout.ends_with(" checks passed\n"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains(" loaded in ") && output.stdout.ends_with(" checks passed\n"), "{}", output.stdout);
     assert!(!output.stdout.contains("time: a loop"), "--quiet shows only problems: {}", output.stdout);
 }
 

@@ -3,11 +3,11 @@
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{prepared, project};
+use crate::support::{project, project_with_python};
 
 #[test]
 fn writes_a_function_with_passing_cases_and_never_overwrites() {
-    let project = prepared();
+    let project = project_with_python();
     let output = project.run(["eval", "new", "tone"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0

@@ -7,7 +7,7 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{prepared, project};
+use crate::support::{project, project_with_python};
 
 const HELLO: &str =
     "def eval_hello(trace):\n    out = trace['steps'][-1]['output']\n    return 'hello' in out, f'said {out!r}'\n";
@@ -39,7 +39,7 @@ fn contract_project() -> TempProject {
         tool_trace("tool", &json!({"found": 3})),
         tool_trace("broken-tool", &json!({"error": "no connection"})),
     ];
-    prepared()
+    project_with_python()
         .file("evals/functions/response_quality.py", include_str!("fixtures/functions/response_quality.py"))
         .file("evals/functions/tool_usage.py", include_str!("fixtures/functions/tool_usage.py"))
         .file("evals/functions/customer_support.py", include_str!("fixtures/functions/customer_support.py"))
@@ -137,7 +137,7 @@ fn the_summary_separates_failures_from_errors() {
 
 #[test]
 fn a_row_has_all_columns_and_follows_its_schema() {
-    let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t1", &json!("hello")));
+    let project = project_with_python().file("e.py", HELLO).file("t.jsonl", trace("t1", &json!("hello")));
     let run = || project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]);
     let (first, second) = (run(), run());
     assert_eq!(first.code, Some(0), "{}", first.both());
@@ -173,7 +173,7 @@ fn a_row_has_all_columns_and_follows_its_schema() {
 #[test]
 fn json_output_contains_all_rows_and_follows_its_schema() {
     let traces = [trace("t1", &json!("hello")), trace("t2", &json!("bye")), "{\n".to_owned()].concat();
-    let project = prepared().file("e.py", HELLO).file("t.jsonl", traces).file("none.jsonl", "\n");
+    let project = project_with_python().file("e.py", HELLO).file("t.jsonl", traces).file("none.jsonl", "\n");
     let schema: Value = serde_json::from_str(&project.run(["schema", "eval-run"]).stdout).unwrap();
     let document = |traces: &str, code: i32| {
         let output = project.run(["eval", "run", "e.py", "--traces", traces, "--format", "json"]);
@@ -196,7 +196,7 @@ fn reports_a_broken_line_and_judges_the_others() {
         trace("t1", &json!("hello")).trim(),
         trace("t2", &json!("hello")).trim()
     );
-    let project = prepared().file("e.py", HELLO).file("t.jsonl", traces);
+    let project = project_with_python().file("e.py", HELLO).file("t.jsonl", traces);
     let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 3
@@ -216,8 +216,10 @@ fn reports_a_broken_line_and_judges_the_others() {
 
 #[test]
 fn reads_several_files_and_names_the_file_of_a_broken_line() {
-    let project =
-        prepared().file("e.py", HELLO).file("a.jsonl", trace("a1", &json!("hello"))).file("b.jsonl", "\n{}x\n");
+    let project = project_with_python()
+        .file("e.py", HELLO)
+        .file("a.jsonl", trace("a1", &json!("hello")))
+        .file("b.jsonl", "\n{}x\n");
     let command = project.command([
         "eval",
         "run",
@@ -279,7 +281,7 @@ fn names_both_files_of_a_duplicate_function() {
 #[test]
 fn config_lowers_the_limits() {
     let slow = "def eval_slow(trace):\n    while True:\n        pass\n";
-    let project = prepared()
+    let project = project_with_python()
         .file("karat.json", json!({"evalLimits": {"timeMs": 50, "memoryMb": 20}}))
         .file("slow.py", slow)
         .file("t.jsonl", "{}\n".repeat(4));
@@ -300,7 +302,7 @@ fn config_lowers_the_limits() {
 fn an_interrupted_run_writes_finished_rows() {
     let function = "def eval_x(trace):\n    while trace.get('slow'):\n        pass\n    return True, ''\n";
     let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": true}\n".repeat(100));
-    let project = prepared().file("e.py", function).file("t.jsonl", traces);
+    let project = project_with_python().file("e.py", function).file("t.jsonl", traces);
     let running = project.command(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]).start();
     let started = Instant::now();
     while running.stdout_so_far().lines().count() < 16 {
@@ -318,7 +320,7 @@ fn an_interrupted_run_writes_finished_rows() {
 #[test]
 #[cfg(unix)]
 fn exits_quietly_when_the_reader_closes_the_pipe() {
-    let project = prepared().file("e.py", HELLO).file("t.jsonl", trace("t", &json!("hello")).repeat(20_000));
+    let project = project_with_python().file("e.py", HELLO).file("t.jsonl", trace("t", &json!("hello")).repeat(20_000));
     let script = format!(
         "{} eval run e.py --traces t.jsonl --format jsonl 2>err | head -1 | wc -l; cat err",
         env!("CARGO_BIN_EXE_karat")

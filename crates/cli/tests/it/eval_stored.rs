@@ -11,8 +11,8 @@ use karat_store::{Location, Store};
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
-use crate::stored;
-use crate::support::{prepared, project};
+use crate::project_store;
+use crate::support::{project, project_with_python};
 
 const HELLO: &str = "def eval_hello(trace):\n    said = trace['steps'][-1]['output']['response']\n    return 'hello' in said, f'said {said!r}'\n";
 const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['output']['response']\n    return len(said) < 20, f'{len(said)} characters'\n";
@@ -21,7 +21,7 @@ const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['outp
 pub(crate) fn new_trace(id: &str, response: &str) -> NewTrace {
     let step = json!({"input": {"message": "q"}, "output": {"response": response}, "tool_calls": [], "error": null});
     let document = json!({"trace_id": id, "started_at": "2026-11-16T12:00:00Z", "steps": [step]});
-    stored::new_trace(id, "karat", &document.to_string())
+    project_store::new_trace(id, "karat", &document.to_string())
 }
 
 /// Opens the store in the test process, runs `work` and closes the store.
@@ -50,8 +50,11 @@ pub(crate) fn executions(location: &Location, eval: &str, version: u64) -> Vec<S
 
 /// Creates a project with three traces and two evals in its store.
 fn project_with_evals() -> TempProject {
-    let project = prepared().file("evals/functions/hello.py", HELLO).file("evals/functions/short.py", SHORT);
-    put_traces(&project, &[new_trace("a", "hello"), new_trace("b", "good bye"), new_trace("c", "hello to all of you there")]);
+    let project = project_with_python().file("evals/functions/hello.py", HELLO).file("evals/functions/short.py", SHORT);
+    put_traces(
+        &project,
+        &[new_trace("a", "hello"), new_trace("b", "good bye"), new_trace("c", "hello to all of you there")],
+    );
     let output = project.run(["eval", "add"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     project
@@ -261,20 +264,27 @@ fn a_new_version_judges_all_traces_and_an_old_one_can_be_rerun() {
     assert_eq!(again.code, Some(1), "{}", again.both());
     let history: Value =
         serde_json::from_str(&project.run(["eval", "history", "hello", "--format", "json"]).stdout).unwrap();
-    let counts: Vec<(&Value, &Value)> =
-        history["versions"].as_array().unwrap().iter().map(|version| (&version["passed"], &version["failed"])).collect();
+    let counts: Vec<(&Value, &Value)> = history["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| (&version["passed"], &version["failed"]))
+        .collect();
     assert_eq!(counts, [(&json!(3), &json!(0)), (&json!(2), &json!(1))]);
 }
 
 #[test]
 fn stores_errors() {
-    let project = prepared().file("broken.py", "def eval_broken(trace):\n    return trace['nothing']\n");
+    let project = project_with_python().file("broken.py", "def eval_broken(trace):\n    return trace['nothing']\n");
     put_traces(&project, &[new_trace("a", "hello")]);
     assert_eq!(project.run(["eval", "add", "broken.py"]).code, Some(0));
     let output = project.run(["eval", "run", "broken", "--stored"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     let execution = executions(&store_location(&project), "eval_broken", 1).remove(0);
-    assert_eq!((execution.result, execution.error_kind.map(karat_core::judgement::ErrorKind::name)), (None, Some("exception")));
+    assert_eq!(
+        (execution.result, execution.error_kind.map(karat_core::judgement::ErrorKind::name)),
+        (None, Some("exception"))
+    );
     assert_eq!(execution.trace_hash, new_trace("a", "hello").head.hash);
     assert!(execution.guest_hash.is_some());
     // An errored trace counts as judged; only --force judges it again.
@@ -298,7 +308,7 @@ fn filters_traces() {
 
 #[test]
 fn rejects_conflicting_arguments() {
-    let project = prepared().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
+    let project = project_with_python().file("evals/functions/hello.py", HELLO).file("t.jsonl", "{}\n");
     with_store(&store_location(&project), async |_| ());
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 4
@@ -351,7 +361,7 @@ fn rejects_conflicting_arguments() {
 #[test]
 fn an_invalid_trace_is_an_error_without_a_row_number() {
     let project = project_with_evals();
-    put_traces(&project, &[stored::new_trace("bb", "karat", "[\"no object\"]")]);
+    put_traces(&project, &[project_store::new_trace("bb", "karat", "[\"no object\"]")]);
     assert_eq!(project.run(["eval", "run", "hello", "--stored"]).code, Some(3));
     let executed = executions(&store_location(&project), "eval_hello", 1);
     let error = executed.iter().find(|row| row.trace_id == "bb").and_then(|row| row.error.clone()).unwrap();
@@ -361,7 +371,7 @@ fn an_invalid_trace_is_an_error_without_a_row_number() {
 /// Creates a project with a slow eval and many traces, so that a run takes a while.
 fn slow_project(traces: usize) -> TempProject {
     let slow = "def eval_slow(trace):\n    return sum(n * n for n in range(50_000)) > 0, ''\n";
-    let project = prepared().file("evals/functions/slow.py", slow);
+    let project = project_with_python().file("evals/functions/slow.py", slow);
     let traces: Vec<NewTrace> = (0..traces).map(|number| new_trace(&format!("t-{number:04}"), "x")).collect();
     put_traces(&project, &traces);
     assert_eq!(project.run(["eval", "add"]).code, Some(0));

@@ -15,7 +15,7 @@ use sqlx::{Connection as _, PgConnection, SqliteConnection};
 
 use crate::eval_stored::{executions, new_trace, with_store};
 use crate::store_project::postgres_url;
-use crate::support::prepared;
+use crate::support::project_with_python;
 
 const KILLS: u32 = 20;
 const TRACES: usize = 200;
@@ -206,7 +206,7 @@ fn check_kills(project: &TempProject, mut store: TestStore) {
 
 #[test]
 fn sqlite_resumes_after_kills() {
-    let project = prepared();
+    let project = project_with_python();
     let file = project.path().join("karat.db");
     check_kills(&project, TestStore::Sqlite { file, initial: Vec::new() });
 }
@@ -214,5 +214,5 @@ fn sqlite_resumes_after_kills() {
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn postgres_resumes_after_kills() {
-    check_kills(&prepared(), TestStore::Postgres { url: postgres_url(), schemas: Vec::new() });
+    check_kills(&project_with_python(), TestStore::Postgres { url: postgres_url(), schemas: Vec::new() });
 }

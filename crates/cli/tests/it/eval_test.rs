@@ -3,13 +3,15 @@
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
-use crate::support::{prepared, project};
+use crate::support::{project, project_with_python};
 
 const LENGTH: &str =
     "def eval_length(trace):\n    size = len(trace['text'])\n    return size < 5, f'{size} characters'\n";
 
 fn with_cases(cases: &[&str]) -> TempProject {
-    prepared().file("evals/functions/length.py", LENGTH).file("evals/functions/length.cases.jsonl", cases.join("\n"))
+    project_with_python()
+        .file("evals/functions/length.py", LENGTH)
+        .file("evals/functions/length.cases.jsonl", cases.join("\n"))
 }
 
 #[test]

@@ -6,14 +6,14 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::{prepared, project};
+use crate::support::{project, project_with_python};
 
 const KARAT: &str = env!("CARGO_BIN_EXE_karat");
 
 const FIRST: &str = "def eval_first(trace):\n    return trace['ok'], 'ok is false'\n";
 
 fn eval_project() -> TempProject {
-    prepared().file("evals/functions/first.py", FIRST)
+    project_with_python().file("evals/functions/first.py", FIRST)
 }
 
 #[rstest]
@@ -25,7 +25,11 @@ fn eval_project() -> TempProject {
     "t is a JSON object over several lines, not JSON lines",
     "jq -c . t | karat eval run … --traces -"
 )]
-#[case(b"PAR1\x15\x04", "t is a Parquet file, not JSON lines", "export the data as JSON lines from the program that wrote it")]
+#[case(
+    b"PAR1\x15\x04",
+    "t is a Parquet file, not JSON lines",
+    "export the data as JSON lines from the program that wrote it"
+)]
 #[case(b"ARROW1\0\0", "t is Arrow, not JSON lines", "to judge Arrow data: karat eval batch … <t")]
 #[case(
     b"\xFF\xFE{\0}\0",
@@ -79,8 +83,10 @@ fn one_flag_takes_several_files(#[case] arguments: &[&str]) {
 
 #[test]
 fn reports_broken_lines_with_their_files() {
-    let project =
-        eval_project().file("m1.jsonl", "{\"ok\": true}\n{]\n").file("m2.jsonl", "{]\n{}\n").file("none.jsonl", "a\nb\n");
+    let project = eval_project()
+        .file("m1.jsonl", "{\"ok\": true}\n{]\n")
+        .file("m2.jsonl", "{]\n{}\n")
+        .file("none.jsonl", "a\nb\n");
     let output = project.run(["eval", "run", "first", "--traces", "m1.jsonl", "m2.jsonl"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 3
@@ -119,7 +125,7 @@ fn reports_broken_lines_with_their_files() {
 fn shows_the_line_of_an_exception_if_it_is_unique() {
     let function =
         "def eval_x(trace):\n    if trace['n'] > 1:\n        raise ValueError('odd')\n    raise ValueError('odd')\n";
-    let project = prepared().file("e.py", function).file("t.jsonl", "{\"n\": 1}\n{\"n\": 2}\n{}\n{}\n");
+    let project = project_with_python().file("e.py", function).file("t.jsonl", "{\"n\": 1}\n{\"n\": 2}\n{}\n{}\n");
     let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
     assert!(output.stdout.contains("       2  KeyError: 'n' (line 2)\n"), "{}", output.stdout);
     assert!(output.stdout.contains("       2  ValueError: odd\n"), "{}", output.stdout);

@@ -118,7 +118,8 @@ fn rejects_duplicate_function_names() {
 #[test]
 fn needs_no_guest_without_functions() {
     let cases = json!([case("gs-talk-001", "please", json!({"responseNonEmpty": true, "evals": []}))]);
-    let project = echo_project(cases, &[("broken.py", "def eval_broken(:\n")]).env("KARAT_GUEST", "/nowhere/guest.wasm");
+    let project =
+        echo_project(cases, &[("broken.py", "def eval_broken(:\n")]).env("KARAT_GUEST", "/nowhere/guest.wasm");
     assert_eq!(run(&project, &[]).code, Some(0));
 }
 
@@ -135,8 +136,9 @@ fn reports_a_missing_guest_before_calling_the_agent() {
 #[test]
 fn reads_functions_from_another_folder() {
     let cases = json!([case("gs-talk-001", "please", json!({"evals": ["eval_tone"]}))]);
-    let project =
-        echo_project(cases, &[]).file("judges/tone.py", TONE).file("karat.json", json!({"evalFunctionsPath": "judges"}));
+    let project = echo_project(cases, &[])
+        .file("judges/tone.py", TONE)
+        .file("karat.json", json!({"evalFunctionsPath": "judges"}));
     assert_eq!(project.run(["check"]).code, Some(0));
     let output = project.run(["check", "--eval-functions-path", "nowhere"]);
     assert_eq!(output.code, Some(2));

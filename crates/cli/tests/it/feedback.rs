@@ -3,7 +3,7 @@
 use karat_testkit::project::{Output, TempProject};
 use serde_json::{Value, json};
 
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 use crate::support::project;
 
 /// Creates a project with these traces and `Ada` as the author.
@@ -11,7 +11,7 @@ pub(crate) fn project_with_traces(traces: &[&str]) -> TempProject {
     let project = project().env("GIT_AUTHOR_NAME", "Ada");
     let store = ProjectStore::open(&project);
     for id in traces {
-        store.trace(id, "Will it rain?", "2026-01-02");
+        store.add_trace(id, "Will it rain?", "2026-01-02");
     }
     project
 }
@@ -109,7 +109,7 @@ fn rejects_invalid_arguments() {
     insta::assert_snapshot!(error(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
     // A unique prefix of an id is enough.
     assert_eq!(run_feedback(&project, &["add", "oth", "positive"]), "other: rated positive by Ada\n");
-    ProjectStore::open(&anonymous).trace("t", "x", "2026-01-02");
+    ProjectStore::open(&anonymous).add_trace("t", "x", "2026-01-02");
     let output = anonymous.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"

@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use crate::feedback::{assert_matches_schema, parse_json, project_with_traces};
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 
 fn feedback_rows(project: &TempProject) -> Vec<String> {
     let listed = project.run(["feedback", "list", "--history", "--format", "csv"]).stdout;
@@ -172,7 +172,8 @@ fn rejects_invalid_headers() {
 
 #[test]
 fn rejects_an_unclosed_quote() {
-    let project = project_with_traces(&["t1", "t2"]).file("labels.csv", "trace_id,rating,note\nt1,positive,\"oh\nt2,negative,\n");
+    let project =
+        project_with_traces(&["t1", "t2"]).file("labels.csv", "trace_id,rating,note\nt1,positive,\"oh\nt2,negative,\n");
     let output = project.run(["feedback", "import", "labels.csv", "--skip-invalid"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @r#"
@@ -232,7 +233,7 @@ fn imports_100_000_rows_quickly() {
     let store = ProjectStore::open(&project);
     let ids: Vec<String> = (0..1000).map(|number| format!("trace-{number:04}")).collect();
     for id in &ids {
-        store.trace(id, "x", "2026-01-02");
+        store.add_trace(id, "x", "2026-01-02");
     }
     let mut text = "trace_id,rating,author,created_at\n".to_owned();
     for row in 0..100_000 {

@@ -215,7 +215,10 @@ fn inject_faults(agent: &mut Agent<'_>) -> BTreeMap<String, (&'static str, &'sta
     let straightforward: Vec<Value> =
         agent.slots().into_iter().filter(|slot| slot["difficulty"] == "straightforward").collect();
     let edge = agent.slot(|slot| has_purpose(slot, "edge", "general knowledge"));
-    let (or, xor) = (agent.slot(|slot| has_purpose(slot, "ambiguous", "OR")), agent.slot(|slot| has_purpose(slot, "ambiguous", "XOR")));
+    let (or, xor) = (
+        agent.slot(|slot| has_purpose(slot, "ambiguous", "OR")),
+        agent.slot(|slot| has_purpose(slot, "ambiguous", "XOR")),
+    );
     let repeated = agent.drafts[&id(&or)]["input"]["message"].clone();
     BTreeMap::from([
         (
@@ -223,7 +226,9 @@ fn inject_faults(agent: &mut Agent<'_>) -> BTreeMap<String, (&'static str, &'sta
             ("error", "unknown-tool"),
         ),
         (
-            agent.inject_fault(&golden[3], |case| case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}")),
+            agent.inject_fault(&golden[3], |case| {
+                case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}")
+            }),
             ("error", "unresolved-token"),
         ),
         (

@@ -67,7 +67,11 @@ fn too_many_requests(_: &[Value]) -> Value {
 fn start_forge(project: &TempProject, server: &ScriptedServer) -> TerminalSession {
     let base = format!("{}/v1", server.base_url());
     let variables = [("OPENAI_BASE_URL", base.as_str()), ("OPENAI_API_KEY", "sk-test-0123456789")];
-    TerminalSession::forge_with_env(project, &["get_weather", "--tier", "golden", "--model", "openai:test-model"], &variables)
+    TerminalSession::forge_with_env(
+        project,
+        &["get_weather", "--tier", "golden", "--model", "openai:test-model"],
+        &variables,
+    )
 }
 
 #[test]
@@ -97,10 +101,7 @@ fn shows_valid_drafts() {
 #[case::truncated_json(truncated_json, "gs-get-weather-001")]
 #[case::refusal(refusal, "I cannot help with that.")]
 #[case::too_many_requests(too_many_requests, "")]
-fn returns_invalid_drafts_to_the_model_with_the_reason(
-    #[case] first: fn(&[Value]) -> Value,
-    #[case] reason: &str,
-) {
+fn returns_invalid_drafts_to_the_model_with_the_reason(#[case] first: fn(&[Value]) -> Value, #[case] reason: &str) {
     let project = forge_project(3);
     let cases = good_cases(&project);
     let server = ScriptedServer::start(json!({"*": {"queue": [first(&cases), {"structured": {"cases": cases}}]}}));

@@ -219,7 +219,8 @@ fn checks_edited_cases() {
     project.write("wrong", case("get_wether").to_string());
     project.write("good", case("get_weather").to_string());
     let path = editor.display().to_string();
-    let mut terminal = TerminalSession::forge_with_env(&project, &["get_weather", "--tier", "golden"], &[("EDITOR", &path)]);
+    let mut terminal =
+        TerminalSession::forge_with_env(&project, &["get_weather", "--tier", "golden"], &[("EDITOR", &path)]);
     terminal.answer("e 99");
     terminal.expect_output("no case 99");
     terminal.answer("e 2");
@@ -237,7 +238,11 @@ fn checks_edited_cases() {
     terminal.expect_exit(0);
     assert!(cases(&project, GOLDEN).contains(&case("get_weather")));
     // A missing editor does not end the session.
-    let mut terminal = TerminalSession::forge_with_env(&project, &["get_forecast", "--tier", "golden"], &[("EDITOR", "no-such-editor")]);
+    let mut terminal = TerminalSession::forge_with_env(
+        &project,
+        &["get_forecast", "--tier", "golden"],
+        &[("EDITOR", "no-such-editor")],
+    );
     terminal.answer("e 1");
     terminal.expect_output("cannot start the editor 'no-such-editor'");
     terminal.answer("q");
@@ -327,7 +332,8 @@ fn a_model_revises_drafts_as_instructed() {
         {"contains": ["out of order"], "error": "the model is out of order"},
     ], "otherwise": {"value": {"cases": first}}});
     let project = forge_project(3).file("model.json", script);
-    let mut terminal = TerminalSession::forge(&project, &["get_weather", "--tier", "golden", "--model", "scripted:model.json"]);
+    let mut terminal =
+        TerminalSession::forge(&project, &["get_weather", "--tier", "golden", "--model", "scripted:model.json"]);
     terminal.expect_output("cases are drafted by scripted:model.json");
     terminal.expect_output("golden: batch 1 of 1");
     terminal.answer("r 2 speak of gales");

@@ -8,14 +8,16 @@ use serde_json::{Value, json};
 
 use crate::eval_stored::{store_location, with_store};
 use crate::forge::forge_project;
-use crate::stored::{ProjectStore, new_trace};
+use crate::project_store::{ProjectStore, new_trace};
 use crate::support::project;
 
 const FILE: &str = "evals/get-weather.regression.json";
 
 fn put_trace(project: &TempProject, source: &str, document: &Value) {
     let trace = new_trace(document["trace_id"].as_str().unwrap(), source, &document.to_string());
-    with_store(&store_location(project), async |store| store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap());
+    with_store(&store_location(project), async |store| {
+        store.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap()
+    });
 }
 
 fn step(message: Option<&str>, response: &str, tools: &[&str]) -> Value {
@@ -51,7 +53,12 @@ fn add(project: &TempProject, more: &[&str]) -> Output {
 #[test]
 fn adds_a_trace_as_a_case_once() {
     let project = project_with_trace();
-    ProjectStore::open(&project).feedback("ada", "4bf92f3577b34da6", Rating::Negative, Some("answered with raw JSON"));
+    ProjectStore::open(&project).add_feedback(
+        "ada",
+        "4bf92f3577b34da6",
+        Rating::Negative,
+        Some("answered with raw JSON"),
+    );
     let arguments = ["--from-trace", "4bf9", "--response-not-contains", "{\""];
     insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
@@ -111,7 +118,7 @@ fn another_step_becomes_another_case() {
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
     assert_eq!(case["description"], "regression — called get_forecast, get_weather, and answered: Sun");
     let again = add(&project, &arguments);
-    assert!(again.stdout.contains("before") && again.code == Some(0), "{}", again.both());
+    assert!(again.stdout.contains("already covers") && again.code == Some(0), "{}", again.both());
 }
 
 #[test]
@@ -181,7 +188,7 @@ fn drafts_cases_from_the_store() {
     let narrow = forge(&["--rating", "positive"]);
     assert_eq!(narrow.code, Some(4), "{}", narrow.both());
     assert!(narrow.stderr.contains("remove --since and --rating"), "{}", narrow.both());
-    ProjectStore::open(&project).feedback("ada", "real", Rating::Positive, None);
+    ProjectStore::open(&project).add_feedback("ada", "real", Rating::Positive, None);
     assert_eq!(forge(&["--rating", "positive"]).code, Some(0));
     let other = project.run(["forge", "get_weather", "--dry-run", "--drafter", "template", "--since", "7d"]);
     assert!(other.both().contains("add --drafter traces"), "{}", other.both());

@@ -115,9 +115,9 @@ fn the_command_line_reference_is_fresh() {
 fn the_list_of_rules_is_fresh() {
     let output = project().run(["check", "--rules", "--format", "json"]);
     let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
-    let mut page = "# Rules for cases\n\n`karat check` applies these rules to eval files, and `karat forge` applies them to \
-                    drafts. A draft with an error\ncannot be approved. Silence a rule for a tool, or for all tools with `*`, \
-                    in `karat.json`:\n`{\"silence\": {\"get_weather\": [\"few-proof-values\"]}}`.\n\n\
+    let mut page = "# Rules for cases\n\n`karat check` applies these rules to eval files, and `karat forge` applies \
+                    them to drafts. A draft with an error\ncannot be approved. Silence a rule for a tool, or for all \
+                    tools with `*`, in `karat.json`:\n`{\"silence\": {\"get_weather\": [\"few-proof-values\"]}}`.\n\n\
                     Generated from the program; do not edit.\n\n\
                     | rule | in files | in drafts | requirement | violation |\n|---|---|---|---|---|\n"
         .to_owned();

@@ -1,4 +1,4 @@
-//! Bad input: a clear error or a correct result, no panic, nothing half-written.
+//! Bad input leads to a clear error or a correct result, never to a panic or a partially written file.
 
 use std::io::Write;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::support::{ok_case, only_result, project, script};
 
-fn no_leftovers(project: &TempProject, folder: &str) {
+fn assert_no_leftovers(project: &TempProject, folder: &str) {
     let entries = std::fs::read_dir(project.path().join(folder)).unwrap();
     let paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     assert!(paths.iter().all(|path| path.extension().is_some_and(|extension| extension == "json")), "{paths:?}");
 }
 
 #[test]
-fn replies_that_are_too_large_never_end_or_are_no_text() {
+fn rejects_oversized_endless_truncated_and_binary_replies() {
     let server = ScriptedServer::start(json!({
         "huge": {"huge": 50 * 1024 * 1024},
         "endless": {"endless": true},
@@ -36,13 +36,13 @@ fn replies_that_are_too_large_never_end_or_are_no_text() {
     assert!(errors[0].contains("larger than 10485760 bytes"), "{errors:?}");
     assert!(errors[1].contains("larger than") || errors[1] == "timeout", "{errors:?}");
     assert!(!errors[2].is_empty(), "{errors:?}");
-    assert!(errors[3].contains("no JSON"), "{errors:?}");
+    assert!(errors[3].contains("not valid JSON"), "{errors:?}");
     assert_eq!(errors[4], "");
-    no_leftovers(&project, "evals/results");
+    assert_no_leftovers(&project, "evals/results");
 }
 
 #[test]
-fn an_output_folder_that_cannot_be_written_stops_before_anything_is_sent() {
+fn checks_the_output_folder_before_sending_requests() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")])).file("taken", "a file");
     let output = project.run(["run", "--agent-endpoint", &server.endpoint(), "--output-dir", "taken/results"]);
@@ -51,9 +51,9 @@ fn an_output_folder_that_cannot_be_written_stops_before_anything_is_sent() {
     assert_eq!(server.request_count(), 0);
 }
 
-/// `/dev/full` takes no byte, as a full disk would.
+/// Writes to `/dev/full` fail as on a full disk.
 #[test]
-fn a_full_disk_is_said() {
+fn reports_a_full_disk() {
     let project =
         project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json", "--report", "junit=/dev/full"]);
@@ -63,14 +63,14 @@ fn a_full_disk_is_said() {
 }
 
 #[test]
-fn two_runs_at_once_keep_both_results() {
+fn concurrent_runs_write_separate_results() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok", "delayMs": 50}}));
     let cases: Vec<Value> = (1..=10).map(|number| ok_case(&format!("gs-x-{number:03}"), "m")).collect();
     let project = project().file("evals/x.golden.json", json!(cases));
     let start = || project.command(["run", "--agent-endpoint", &server.endpoint(), "-j", "4"]).start();
     let running = [start(), start(), start()];
     for run in running {
-        assert_eq!(run.wait().expect("ends").code, Some(0));
+        assert_eq!(run.wait().expect("karat exits").code, Some(0));
     }
     let files = project.files_in("evals/results", ".json");
     assert_eq!(files.len(), 3);
@@ -78,11 +78,11 @@ fn two_runs_at_once_keep_both_results() {
         let result: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
         assert_eq!(result["summary"]["passed"], 10);
     }
-    no_leftovers(&project, "evals/results");
+    assert_no_leftovers(&project, "evals/results");
 }
 
 #[test]
-fn files_that_are_no_eval_files_are_refused_with_their_place() {
+fn rejects_invalid_eval_files_with_their_location() {
     let project = project();
     for bytes in [&b"\xff\xfe[]"[..], b"[{\"id\": \"\xff\"}]", b"", b"null", b"{}", b"[1]", b"[[[[[["] {
         std::fs::create_dir_all(project.path().join("evals")).unwrap();
@@ -95,7 +95,7 @@ fn files_that_are_no_eval_files_are_refused_with_their_place() {
 }
 
 #[test]
-fn a_tool_name_cannot_lead_out_of_the_folder() {
+fn a_tool_name_cannot_escape_the_output_folder() {
     let project = project().file("a.json", script(&[("m", "ok")])).file(
         "evals/x.golden.json",
         json!({"metadata": {"toolName": "../../etc/evil"}, "cases": [ok_case("gs-x-001", "m")]}),
@@ -105,7 +105,7 @@ fn a_tool_name_cannot_lead_out_of_the_folder() {
 }
 
 #[test]
-fn a_closed_pipe_does_not_keep_the_result_from_the_disk() {
+fn writes_the_result_when_stdout_is_closed() {
     let project =
         project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let command = format!("{} run --agent-endpoint scripted:a.json | true", env!("CARGO_BIN_EXE_karat"));
@@ -116,7 +116,7 @@ fn a_closed_pipe_does_not_keep_the_result_from_the_disk() {
 
 #[test]
 #[ignore = "slow: 200 MB"]
-fn an_eval_file_of_200_megabytes() {
+fn runs_a_200_mb_eval_file() {
     let project = project().file("a.json", json!({"replies": {}, "otherwise": {"response": "ok"}}));
     std::fs::create_dir_all(project.path().join("evals")).unwrap();
     let mut file = std::io::BufWriter::new(std::fs::File::create(project.path().join("evals/x.golden.json")).unwrap());
@@ -134,18 +134,18 @@ fn an_eval_file_of_200_megabytes() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains("200/200 passed"), "{}", output.stdout);
 
-    // The same in one line, with a mistake at its end: the message must not show the line.
+    // A syntax error at the end of the only line: the message must not quote the whole line.
     let path = project.path().join("evals/x.golden.json");
     let length = std::fs::metadata(&path).unwrap().len();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length - 2).unwrap();
     let output = project.command(arguments).timeout(Duration::from_mins(2)).run();
     assert_eq!(output.code, Some(2));
-    assert!(output.stderr.len() < 2_000, "{} bytes of error", output.stderr.len());
+    assert!(output.stderr.len() < 2_000, "{} bytes on stderr", output.stderr.len());
 }
 
 #[test]
 #[ignore = "slow: 100,000 cases"]
-fn a_hundred_thousand_cases() {
+fn runs_100_000_cases() {
     let project = project().file("a.json", json!({"replies": {}, "otherwise": {"response": "ok"}}));
     let cases: Vec<Value> = (1..=100_000).map(|number| ok_case(&format!("gs-x-{number:06}"), "m")).collect();
     project.write("evals/x.golden.json", json!(cases));

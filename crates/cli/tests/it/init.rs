@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::project;
 
 #[test]
-fn a_tool_that_is_there_is_what_the_case_is_written_for() {
+fn uses_the_metadata_of_an_existing_tool() {
     let tools = json!([{"name": "get_news", "description": "Tells the news.", "version": "1.2.0"}, {"name": "other"}]);
     let project = project().file("tools.json", tools);
     project.run(["init", "--yes", "--agent-endpoint", "openai:m", "--tool", "get_news"]);
@@ -20,7 +20,7 @@ fn a_tool_that_is_there_is_what_the_case_is_written_for() {
 }
 
 #[test]
-fn writes_what_can_be_checked_at_once_and_never_overwrites() {
+fn writes_valid_files_and_never_overwrites() {
     let project = project();
     let output = project.run(["init", "--yes", "--tool", "get_news", "--message", "What's new?"]);
     insta::assert_snapshot!(output.filtered(), @"
@@ -49,7 +49,7 @@ fn writes_what_can_be_checked_at_once_and_never_overwrites() {
 }
 
 #[test]
-fn says_where_to_go_on() {
+fn prints_the_next_steps() {
     let project = project().file("an app/tools/tools.exports.ts", "export const tools = [];");
     insta::assert_snapshot!(project.run(["init", "--yes", "an app"]).filtered(), @"
     exit: 0
@@ -68,7 +68,7 @@ fn says_where_to_go_on() {
 }
 
 #[test]
-fn leaves_an_eval_file_that_is_there() {
+fn keeps_an_existing_eval_file() {
     let project = project().file("evals/get-weather.golden.json", json!([]));
     assert_eq!(project.run(["init", "--yes"]).code, Some(2));
     assert_eq!(project.read("evals/get-weather.golden.json"), "[]");
@@ -77,7 +77,7 @@ fn leaves_an_eval_file_that_is_there() {
 }
 
 #[test]
-fn a_model_gets_tools_and_a_case_with_stubs() {
+fn a_model_project_gets_tools_and_stubs() {
     let project = project();
     let init = ["init", "--yes", "--agent-endpoint", "anthropic:claude-sonnet-4-5"];
     insta::assert_snapshot!(project.run(init).filtered(), @"
@@ -100,16 +100,16 @@ fn a_model_gets_tools_and_a_case_with_stubs() {
     assert_eq!(project.read_json("tools.json")["tools"][0]["name"], "get_weather");
     let case = &project.read_json("evals/get-weather.golden.json")["cases"][0];
     assert!(case["stubs"]["get_weather"].is_object(), "{case}");
-    // What is left to do is what the next steps say.
+    // The findings match the printed next steps.
     let checked = project.run(["check"]);
     assert_eq!(checked.code, Some(0), "{}", checked.both());
-    let is_left = ["few-proof-values", "description-trigger", "0 errors, 2 warnings"];
-    let is_left = is_left.iter().all(|words| checked.stdout.contains(words));
-    assert!(is_left, "{}", checked.both());
+    let expected = ["few-proof-values", "description-trigger", "0 errors, 2 warnings"];
+    let has_all = expected.iter().all(|text| checked.stdout.contains(text));
+    assert!(has_all, "{}", checked.both());
 }
 
 #[test]
-fn tools_that_are_there_are_kept() {
+fn keeps_existing_tools() {
     let project = project().file("tools.json", json!([{"name": "mine"}]));
     let output = project.run(["init", "--yes", "--agent-endpoint", "openai-compatible:m", "--tool", "mine"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -120,10 +120,10 @@ fn tools_that_are_there_are_kept() {
     assert!(!project.path().join("new").exists());
 }
 
-/// The first case must make sense to a model that does as it is told.
+/// A model that follows instructions passes the generated case.
 #[test]
 #[ignore = "needs litellm"]
-fn a_models_first_case_passes() {
+fn the_generated_case_passes_with_a_model() {
     let proxy = Litellm::shared();
     let project = project().env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
     project.run(["init", "--yes", "--agent-endpoint", "openai:obeys", "--message", "get_weather {}"]);
@@ -131,13 +131,12 @@ fn a_models_first_case_passes() {
     assert_eq!(output.code, Some(0), "{}", output.both());
 }
 
-/// Answers the questions on a real terminal.
 #[test]
-fn asks_on_a_terminal() {
+fn prompts_on_a_terminal() {
     let project = project();
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
     command.arg("init").current_dir(project.path()).env("TERM", "xterm").env("NO_COLOR", "1");
-    let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("a terminal");
+    let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("pseudo-terminal starts");
     session.exp_string("Your agent (a URL, openai:MODEL").unwrap();
     session.send_line("http://localhost:4000/ask").unwrap();
     session.exp_string("First tool to test:").unwrap();

@@ -1,4 +1,4 @@
-//! Ctrl-C: what finished is written.
+//! Ctrl-C and other signals: finished cases are written, child processes are killed.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{ok_case, only_result, project};
 
 #[test]
-fn an_interrupted_run_keeps_what_finished() {
+fn an_interrupted_run_writes_finished_cases() {
     let server =
         ScriptedServer::start(json!({"fast": {"response": "ok"}, "slow": {"response": "ok", "delayMs": 30_000}}));
     let project = project().file(
@@ -20,11 +20,11 @@ fn an_interrupted_run_keeps_what_finished() {
     let started = Instant::now();
     let running = project.command(["run", "--agent-endpoint", &server.endpoint()]).start();
     while server.request_count() < 2 {
-        assert!(started.elapsed() < Duration::from_secs(20), "the second case never began");
+        assert!(started.elapsed() < Duration::from_secs(20), "the second case did not start");
         std::thread::sleep(Duration::from_millis(10));
     }
     running.interrupt();
-    let output = running.wait().expect("ends at once");
+    let output = running.wait().expect("karat exits");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(output.code, Some(130), "{}", output.both());
     assert!(output.stdout.contains("1/1 passed | 0 failed | 2 not run"), "{}", output.stdout);
@@ -33,21 +33,21 @@ fn an_interrupted_run_keeps_what_finished() {
     assert_eq!(result["summary"]["notRun"], 2);
 }
 
-/// Waits for a file's first line.
-fn line_of(path: &std::path::Path) -> String {
+/// Waits for the first line of a file.
+fn wait_for_line(path: &std::path::Path) -> String {
     let started = Instant::now();
     loop {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         if text.ends_with('\n') {
             return text.trim().to_owned();
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "{} is never written", path.display());
+        assert!(started.elapsed() < Duration::from_secs(20), "{} was not written", path.display());
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Tells whether a process has ended, or ends within moments: who was killed may not know it yet.
-fn is_gone(pid: &str) -> bool {
+/// Whether a process has exited. Waits up to two seconds, since a kill takes effect with a delay.
+fn has_exited(pid: &str) -> bool {
     let started = Instant::now();
     loop {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -58,11 +58,11 @@ fn is_gone(pid: &str) -> bool {
     }
 }
 
-/// The servers were read, nothing was sent yet.
+/// Interrupts the snapshot command: the MCP server runs, and no case has started.
 #[rstest]
 #[case("INT")]
 #[case("TERM")]
-fn a_run_is_interrupted_before_it_begins(#[case] signal: &str) {
+fn an_interrupt_before_the_first_case_kills_child_processes(#[case] signal: &str) {
     let project = project()
         .file(
             "karat.json",
@@ -77,12 +77,12 @@ fn a_run_is_interrupted_before_it_begins(#[case] signal: &str) {
         )
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "hi")]));
     let running = project.command(["run"]).start();
-    let snapshot = line_of(&project.path().join("snapshot"));
-    let server = line_of(&project.path().join("server"));
+    let snapshot = wait_for_line(&project.path().join("snapshot"));
+    let server = wait_for_line(&project.path().join("server"));
     let started = Instant::now();
     running.signal(signal);
-    let output = running.wait().expect("ends at once");
+    let output = running.wait().expect("karat exits");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(output.code, Some(130), "{}", output.both());
-    assert!(is_gone(&server) && is_gone(&snapshot), "nobody is left behind");
+    assert!(has_exited(&server) && has_exited(&snapshot), "a child process is still running");
 }

@@ -1,4 +1,4 @@
-//! MCP servers as the registry, and as who runs a model's calls.
+//! MCP servers as the tool registry and for running a model's tool calls.
 
 use karat_testkit::litellm::{KEY, Litellm};
 use karat_testkit::mcp::shell_server;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{case, only_result, project};
 
-fn with_server(more: &Value) -> TempProject {
+fn project_with_server(more: &Value) -> TempProject {
     let mut config =
         json!({"agentEndpoint": "http://127.0.0.1:9/chat", "mcpServers": {"shell": {"command": shell_server("")}}});
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -17,8 +17,8 @@ fn with_server(more: &Value) -> TempProject {
 }
 
 #[test]
-fn the_servers_tools_are_the_registry() {
-    let output = with_server(&json!({})).run(["check"]);
+fn reads_the_registry_from_mcp_servers() {
+    let output = project_with_server(&json!({})).run(["check"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("'helo'"), "{}", output.both());
     let empty = project().file(
@@ -32,7 +32,7 @@ fn the_servers_tools_are_the_registry() {
 }
 
 #[test]
-fn a_server_that_cannot_be_had_stops_the_run() {
+fn an_unavailable_server_stops_the_run() {
     let output = project()
         .file(
             "karat.json",
@@ -59,7 +59,7 @@ fn a_server_that_cannot_be_had_stops_the_run() {
 }
 
 #[test]
-fn somebody_must_be_there_to_run_tools() {
+fn mcp_execution_requires_a_server() {
     let project = project().file("evals/x.golden.json", json!([]));
     insta::assert_snapshot!(project.run(["check", "--tool-execution", "mcp"]).filtered(), @r#"
     exit: 2
@@ -80,20 +80,20 @@ fn somebody_must_be_there_to_run_tools() {
 }
 
 #[test]
-fn a_tool_that_nobody_has_is_told() {
+fn warns_about_unknown_allowed_tools() {
     let live = json!({"toolExecution": "mcp", "allowTools": ["helo", "pid"]});
-    let output = with_server(&live).run(["check"]);
+    let output = project_with_server(&live).run(["check"]);
     let warning = "warning: unknown tool 'helo' in 'allowTools': did you mean 'hello'?";
     assert!(output.unwrapped_stderr().contains(warning), "{}", output.both());
-    let output = with_server(&json!({"toolExecution": "mcp"})).run(["check"]);
+    let output = project_with_server(&json!({"toolExecution": "mcp"})).run(["check"]);
     assert!(output.stderr.contains("'allowTools' is empty"), "{}", output.both());
 }
 
 #[test]
-fn a_registry_that_the_servers_do_not_have_is_told_once() {
+fn warns_once_about_tools_that_no_server_has() {
     let live = json!({"toolExecution": "mcp", "allowTools": ["*"], "toolRegistryPath": "tools.json"});
     let tools = |names: &[&str]| json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>());
-    let project = with_server(&live).file("tools.json", tools(&["hello", "a", "b", "c", "d", "e", "f", "g"]));
+    let project = project_with_server(&live).file("tools.json", tools(&["hello", "a", "b", "c", "d", "e", "f", "g"]));
     let output = project.run(["run"]);
     let warning = "warning: no MCP server has 'a', 'b', 'c', 'd', 'e' and 2 more: calls will fail";
     assert_eq!(output.unwrapped_stderr().matches(warning).count(), 1, "{}", output.both());
@@ -103,37 +103,37 @@ fn a_registry_that_the_servers_do_not_have_is_told_once() {
 }
 
 #[test]
-fn a_list_of_tools_that_nobody_runs_is_told() {
-    let output = with_server(&json!({"allowTools": ["hello"]})).run(["check"]);
+fn warns_about_allowed_tools_without_mcp_execution() {
+    let output = project_with_server(&json!({"allowTools": ["hello"]})).run(["check"]);
     let warning = "warning: 'allowTools' has no effect unless 'toolExecution' is \"mcp\"";
     assert!(output.unwrapped_stderr().contains(warning), "{}", output.both());
-    let output = with_server(&json!({})).run(["check"]);
+    let output = project_with_server(&json!({})).run(["check"]);
     assert!(!output.stderr.contains("allowTools"), "{}", output.both());
 }
 
 #[test]
-fn a_model_with_real_tools_is_not_only_routed() {
+fn mcp_execution_is_not_routing_only() {
     let check = |execution: &str| {
         let live = json!({"toolExecution": execution, "agentEndpoint": "openai:gpt-4o"});
-        with_server(&live).run(["check"]).stdout
+        project_with_server(&live).run(["check"]).stdout
     };
     assert!(check("stub").contains("response-in-routing-only"), "{}", check("stub"));
     assert!(!check("mcp").contains("response-in-routing-only"), "{}", check("mcp"));
 }
 
 #[test]
-fn arguments_may_stand_beside_a_servers_program() {
+fn reads_server_arguments_from_args() {
     let command = shell_server("");
     let servers = json!({"mcpServers": {"shell": {"command": command[0], "args": command[1..]}}});
-    let output = with_server(&servers).run(["check"]);
+    let output = project_with_server(&servers).run(["check"]);
     assert!(output.stdout.contains("'helo'"), "{}", output.both());
-    let output = with_server(&json!({"mcpServers": {"shell": {"command": ["sh"], "args": []}}})).run(["check"]);
+    let output = project_with_server(&json!({"mcpServers": {"shell": {"command": ["sh"], "args": []}}})).run(["check"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
     assert!(output.stderr.contains("'args' cannot be combined with a list as 'command'"), "{}", output.both());
 }
 
 #[test]
-fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
+fn masks_server_secrets_and_hides_other_variables() {
     const SECRET: &str = "s3cr3t-of-a-server";
     let config = json!({"mcpServers": {"shell": {
         "command": ["sh", "-c", "echo \"got $TOKEN, other=$OTHER, home=$HOME\" >&2; exit 3"],
@@ -163,12 +163,12 @@ fn a_servers_secrets_are_kept_and_other_variables_stay_here() {
 }
 
 #[test]
-fn a_server_that_dies_has_its_first_and_last_lines_shown_and_no_half_of_a_secret() {
+fn shows_the_start_and_end_of_server_output_without_partial_secrets() {
     const SECRET: &str = "s3cr3t-of-a-server";
     let start = |script: &str| {
         let config = json!({"mcpServers": {"shell": {"command": ["sh", "-c", script], "env": {"TOKEN": "${TOKEN}"}}}});
-        let runs = case("gs-x-001", "hi", json!({"responseNonEmpty": true}));
-        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([runs]));
+        let any_response = case("gs-x-001", "hi", json!({"responseNonEmpty": true}));
+        let project = project().file("karat.json", config).file("evals/x.golden.json", json!([any_response]));
         project.command(["run", "--agent-endpoint", "http://127.0.0.1:9"]).env("TOKEN", SECRET).run()
     };
     insta::assert_snapshot!(start("seq 1 20 >&2; echo \"  at $TOKEN\" >&2; exit 3").filtered(), @"
@@ -188,7 +188,7 @@ fn a_server_that_dies_has_its_first_and_last_lines_shown_and_no_half_of_a_secret
       20
         at ***
     ");
-    // The limit of what is kept lies in the middle of the first line, and of the secret.
+    // The output is truncated in the middle of the secret on the first line.
     let fill = "x".repeat(4096 - SECRET.len() / 2 - 1);
     let output = start(&format!("echo $TOKEN >&2; echo {fill} >&2; exit 3"));
     let half = &SECRET[SECRET.len() / 2..];
@@ -198,12 +198,12 @@ fn a_server_that_dies_has_its_first_and_last_lines_shown_and_no_half_of_a_secret
 }
 
 #[test]
-fn a_server_that_fails_hides_no_other_from_who_only_looks() {
+fn a_failed_server_does_not_hide_the_others() {
     const SECRET: &str = "s3cr3t-of-a-server";
     let failing = json!({"command": ["sh", "-c", "echo \"Error: no $TOKEN\" >&2; echo at x >&2; exit 3"], "env": {"TOKEN": "${TOKEN}"}});
     let unset = json!({"command": shell_server(""), "env": {"KEY": "${NOT_SET_AT_ALL}"}});
     let servers = json!({"bad": failing, "again": {"command": shell_server("")}, "shell": {"command": shell_server("")}, "unset": unset});
-    let project = with_server(&json!({"mcpServers": servers}));
+    let project = project_with_server(&json!({"mcpServers": servers}));
     let run = |arguments: &[&str]| {
         let output = project.command(arguments.iter().copied()).env("TOKEN", SECRET).run();
         assert!(!output.both().contains(SECRET), "{}", output.both());
@@ -238,7 +238,7 @@ fn a_server_that_fails_hides_no_other_from_who_only_looks() {
     let output = run(&["check"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("mcp:bad: the server exited unexpectedly (exit status: 3)"), "{}", output.both());
-    // What may be a tool of the server that is not there is no mistake.
+    // The tool may belong to the failed server.
     assert!(!output.stdout.contains("(unknown-tool)"), "{}", output.both());
     let output = run(&["coverage"]);
     assert!(output.stdout.contains("mcp:bad: the server exited unexpectedly"), "{}", output.both());
@@ -249,10 +249,10 @@ fn a_server_that_fails_hides_no_other_from_who_only_looks() {
     assert_eq!(output.code, Some(2), "{}", output.both());
 }
 
-/// A model that nobody here wrote calls tools that nobody here wrote.
+/// Uses a third-party model proxy and third-party tools.
 #[test]
 #[ignore = "needs litellm and server-everything"]
-fn a_model_runs_real_tools_and_only_those_that_may_run() {
+fn a_model_runs_only_allowed_tools() {
     let (proxy, everything) = (Litellm::shared(), TestTool::ServerEverything.command());
     let project = project()
         .file(
@@ -284,13 +284,13 @@ fn a_model_runs_real_tools_and_only_those_that_may_run() {
 
 #[test]
 #[ignore = "needs litellm and server-filesystem"]
-fn a_model_reads_real_files_and_none_beside_them() {
+fn a_model_reads_only_files_in_the_allowed_folder() {
     let (proxy, mut files) = (Litellm::shared(), TestTool::ServerFilesystem.command());
     files.push("notes".to_owned());
     let read = |id: &str, path: &str, expect: serde_json::Value| {
         case(id, &format!("read_text_file {}", json!({"path": path})), expect)
     };
-    let project = project().file("notes/today.txt", "the answer is 42").file("secret.txt", "nobody reads this");
+    let project = project().file("notes/today.txt", "the answer is 42").file("secret.txt", "do not read this");
     let path = |name: &str| project.path().canonicalize().unwrap().join(name).to_string_lossy().into_owned();
     project.write(
         "karat.json",
@@ -303,11 +303,15 @@ fn a_model_reads_real_files_and_none_beside_them() {
         "evals/files.golden.json",
         json!([
             read("gs-files-001", &path("notes/today.txt"), json!({"noToolErrors": true, "responseContains": ["42"]})),
-            read("gs-files-002", &path("secret.txt"), json!({"noToolErrors": true, "responseNotContains": ["nobody"]})),
+            read(
+                "gs-files-002",
+                &path("secret.txt"),
+                json!({"noToolErrors": true, "responseNotContains": ["do not read"]})
+            ),
         ]),
     );
-    let asked = project.command(["run"]).env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
-    let output = asked.run();
+    let command = project.command(["run"]).env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
+    let output = command.run();
     assert_eq!(output.code, Some(1), "{}", output.both());
     let result = only_result(&project, "results");
     assert_eq!(result["cases"][0]["passed"], true, "{result}");

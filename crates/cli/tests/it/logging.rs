@@ -5,9 +5,9 @@ use karat_testkit::server::ScriptedServer;
 use rstest::rstest;
 use serde_json::json;
 
-use crate::support::{ok_case, prepared, project, script};
+use crate::support::{ok_case, project, project_with_python, script};
 
-/// A project with a case that passes and one that fails.
+/// Creates a project with a passing and a failing case.
 fn two_cases() -> TempProject {
     project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "outputDir": "results"}))
@@ -15,22 +15,22 @@ fn two_cases() -> TempProject {
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
 }
 
-/// Returns the lines of a log that hold all of these.
+/// Returns the log lines that contain all parts.
 fn lines_with<'l>(log: &'l str, parts: &[&str]) -> Vec<&'l str> {
     log.lines().filter(|line| parts.iter().all(|part| line.contains(part))).collect()
 }
 
 #[test]
-fn nothing_is_logged_by_default() {
+fn logs_nothing_by_default() {
     let output = two_cases().run(["run"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(!output.stderr.contains("DEBUG") && !output.stderr.contains("case{"), "{}", output.stderr);
 }
 
 #[rstest]
-#[case::before_the_verb(&["-v", "run"])]
-#[case::after_it(&["run", "--verbose"])]
-fn verbose_shows_runs_and_cases_and_leaves_stdout_alone(#[case] arguments: &[&str]) {
+#[case::before_the_subcommand(&["-v", "run"])]
+#[case::after_the_subcommand(&["run", "--verbose"])]
+fn verbose_logs_runs_and_cases_to_stderr(#[case] arguments: &[&str]) {
     let project = two_cases();
     let (quiet, verbose) = (project.run(["run"]), project.run(arguments));
     assert_eq!(verbose.code, quiet.code);
@@ -45,7 +45,7 @@ fn verbose_shows_runs_and_cases_and_leaves_stdout_alone(#[case] arguments: &[&st
 }
 
 #[test]
-fn a_variable_shows_calls_and_their_retries() {
+fn karat_log_shows_calls_and_retries() {
     let server = ScriptedServer::start(json!({
         "a": {"response": "ok"},
         "b": {"sequence": [{"status": 503, "raw": "busy", "headers": {"retry-after": "0"}}, {"response": "ok"}]},
@@ -61,17 +61,17 @@ fn a_variable_shows_calls_and_their_retries() {
     assert_eq!(lines_with(log, &[&call, "answered status=503"]).len(), 1, "{log}");
     assert_eq!(lines_with(log, &["TRACE ", &call, "sending bytes="]).len(), 3, "{log}");
     assert_eq!(lines_with(log, &["karat_http::retry: retrying attempt=1"]).len(), 1, "{log}");
-    assert!(!log.contains("case finished"), "the runner was not asked for: {log}");
+    assert!(!log.contains("case finished"), "the filter excludes the runner: {log}");
 }
 
 #[test]
-fn the_variable_ranks_above_the_flag() {
+fn karat_log_overrides_the_flag() {
     let output = two_cases().command(["run", "-vv"]).env("KARAT_LOG", "karat=off").run();
     assert!(!output.stderr.contains("case{"), "{}", output.stderr);
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_is_refused() {
+fn rejects_an_invalid_filter() {
     let output = two_cases().command(["run"]).env("KARAT_LOG", "karat_http=loud").run();
     insta::assert_snapshot!(output.filtered(), @r#"
     exit: 2
@@ -84,7 +84,7 @@ fn a_filter_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn no_secret_is_logged() {
+fn masks_secrets() {
     let (header, query, password) = ("s3cr3t-of-the-header", "s3cr3t-of-the-query", "s3cr3t-of-the-url");
     let server = ScriptedServer::start(json!({
         "a": {"status": 500, "raw": format!("no: {header} {query}\r\n{password}")},
@@ -113,11 +113,11 @@ fn no_secret_is_logged() {
 }
 
 #[test]
-fn batches_and_eval_functions_are_logged() {
-    let project = prepared().file("eval_short.py", "def eval_short(trace):\n    return True, ''\n");
+fn logs_batches_and_eval_functions() {
+    let project = project_with_python().file("eval_short.py", "def eval_short(trace):\n    return True, ''\n");
     let traces = "{\"trace_id\": \"t1\", \"steps\": []}\n";
-    let judging = project.command(["-vv", "eval", "run", "eval_short.py", "--traces", "-"]).stdin(traces);
-    let output = judging.run();
+    let command = project.command(["-vv", "eval", "run", "eval_short.py", "--traces", "-"]).stdin(traces);
+    let output = command.run();
     assert_eq!(output.code, Some(0), "{}", output.both());
     let judged = ["TRACE judge{eval=eval_short}: karat_sandbox", "judged passed=true"];
     assert_eq!(lines_with(&output.stderr, &judged).len(), 1, "{}", output.stderr);

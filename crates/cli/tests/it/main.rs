@@ -1,6 +1,6 @@
-//! The real binary, as a person or a script meets it.
+//! Tests of the real binary.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![expect(clippy::unwrap_used, reason = "tests may panic")]
 
 mod agreement;
 mod agreement_tau_bench;
@@ -49,6 +49,7 @@ mod logging;
 mod matrix;
 mod model;
 mod overlap;
+mod project_store;
 mod recordings;
 mod refine;
 mod regress;
@@ -61,7 +62,6 @@ mod run_store;
 mod secrets;
 mod selection;
 mod store_project;
-mod stored;
 mod support;
 mod tls;
 #[cfg(unix)]

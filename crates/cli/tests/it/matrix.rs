@@ -7,7 +7,7 @@ use crate::support::{ok_case, project};
 
 const MATRIX: &str = "scripted:a.json,scripted:b.json";
 
-/// Makes a project with an agent that is good and dear, and one that is neither.
+/// Creates a project with an expensive agent that passes all cases and a cheap one that fails a case.
 fn two_agents() -> TempProject {
     let reply = |response: &str, cost: f64, delay: u64| json!({"response": response, "usage": {"costUsd": cost}, "delayMs": delay});
     project()
@@ -25,7 +25,7 @@ fn two_agents() -> TempProject {
 }
 
 #[test]
-fn agents_stand_side_by_side() {
+fn shows_agents_side_by_side() {
     let project = two_agents();
     let output = project.command(["run", "--matrix", MATRIX]).env("COLUMNS", "80").run();
     insta::assert_snapshot!(output.filtered(), @"
@@ -78,7 +78,7 @@ fn agents_stand_side_by_side() {
 }
 
 #[test]
-fn each_agent_has_its_results() {
+fn writes_results_per_agent() {
     let project = two_agents();
     let output = project.run(["run", "--matrix", MATRIX, "--format", "json", "-j", "8"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
@@ -127,7 +127,7 @@ fn each_agent_has_its_results() {
 }
 
 #[test]
-fn one_agent_changes_nothing() {
+fn a_single_agent_is_an_ordinary_run() {
     let project = two_agents();
     let output = project.run(["run", "--matrix", "scripted:a.json", "--format", "json"]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
@@ -137,7 +137,7 @@ fn one_agent_changes_nothing() {
 }
 
 #[test]
-fn a_case_that_failed_with_one_agent_runs_with_all() {
+fn only_failed_reruns_a_case_with_all_agents() {
     let project = two_agents();
     assert_eq!(project.run(["run", "--matrix", MATRIX]).code, Some(1));
     let output = project.run(["run", "--matrix", MATRIX, "--only-failed", "--format", "json"]);
@@ -148,8 +148,8 @@ fn a_case_that_failed_with_one_agent_runs_with_all() {
     assert_eq!(document["totals"]["cases"], 2);
 }
 
-/// Returns who was asked.
-fn asked(project: &TempProject, arguments: &[&str], variable: Option<(&str, &str)>) -> Vec<String> {
+/// Returns the agents of the run's suites.
+fn agents_of_run(project: &TempProject, arguments: &[&str], variable: Option<(&str, &str)>) -> Vec<String> {
     let mut command = project.command([&["run", "--format", "json", "evals/y.labeled.json"], arguments].concat());
     if let Some((name, value)) = variable {
         command = command.env(name, value);
@@ -161,19 +161,19 @@ fn asked(project: &TempProject, arguments: &[&str], variable: Option<(&str, &str
 }
 
 #[test]
-fn flag_over_variable_over_configuration() {
+fn flags_override_variables_and_variables_override_the_config() {
     let project = two_agents();
     let variable = Some(("KARAT_MATRIX", "scripted:b.json, scripted:a.json"));
-    assert_eq!(asked(&project, &[], variable), ["b.json", "a.json"]);
-    assert_eq!(asked(&project, &["--matrix", MATRIX], variable), ["a.json", "b.json"]);
-    assert_eq!(asked(&project, &["--agent-endpoint", "scripted:b.json"], variable), ["b.json"]);
+    assert_eq!(agents_of_run(&project, &[], variable), ["b.json", "a.json"]);
+    assert_eq!(agents_of_run(&project, &["--matrix", MATRIX], variable), ["a.json", "b.json"]);
+    assert_eq!(agents_of_run(&project, &["--agent-endpoint", "scripted:b.json"], variable), ["b.json"]);
     project.write("karat.json", json!({"matrix": ["scripted:a.json", "scripted:b.json"], "outputDir": "results"}));
-    assert_eq!(asked(&project, &[], None), ["a.json", "b.json"]);
-    assert_eq!(asked(&project, &[], Some(("KARAT_AGENT_ENDPOINT", "scripted:b.json"))), ["b.json"]);
+    assert_eq!(agents_of_run(&project, &[], None), ["a.json", "b.json"]);
+    assert_eq!(agents_of_run(&project, &[], Some(("KARAT_AGENT_ENDPOINT", "scripted:b.json"))), ["b.json"]);
 }
 
 #[test]
-fn what_names_no_several_agents_is_refused() {
+fn rejects_invalid_matrices() {
     let project = two_agents();
     let error = |arguments: &[&str]| {
         let output = project.run([&["run"], arguments].concat());
@@ -182,7 +182,7 @@ fn what_names_no_several_agents_is_refused() {
     };
     assert_eq!(error(&["--matrix", "scripted:a.json,,x"]), "error: agent 2 of 'matrix' is empty");
     assert_eq!(error(&["--matrix", "a, b ,a"]), "error: duplicate agent 'a' in 'matrix'");
-    assert!(error(&["--matrix", "scripted:a.json,nobody"]).starts_with("error: 'nobody' is not a valid agent"));
+    assert!(error(&["--matrix", "scripted:a.json,unknown"]).starts_with("error: 'unknown' is not a valid agent"));
     assert!(error(&["--matrix", "a", "--agent-endpoint", "b"]).contains("cannot be used with"));
     project.write("karat.json", json!({"matrix": []}));
     assert_eq!(error(&[]), "error: 'matrix' has no agents");
@@ -191,7 +191,7 @@ fn what_names_no_several_agents_is_refused() {
 }
 
 #[test]
-fn reports_tell_the_agents_apart() {
+fn reports_name_the_agent() {
     let project = two_agents();
     project.run([
         "run",

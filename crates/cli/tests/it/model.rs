@@ -1,4 +1,4 @@
-//! Models as agents: what is sent, what is recorded, and how limits are kept.
+//! Models as agents: requests, results, retries, rate limits and budgets.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::support::{case, ok_case, only_result, project};
 
 const KEY: &str = "sk-a-secret-key-7";
 
-/// Makes a project whose models are played by this server.
-fn asking(server: &ScriptedServer) -> TempProject {
+/// Creates a project that sends model requests to this server.
+fn model_project(server: &ScriptedServer) -> TempProject {
     project()
         .env("OPENAI_API_KEY", KEY)
         .env("OPENAI_BASE_URL", format!("{}/v1", server.base_url()))
@@ -34,14 +34,14 @@ fn many_cases(count: usize) -> Value {
 }
 
 #[test]
-fn a_storm_of_refusals_is_ridden_out() {
+fn survives_a_burst_of_rate_limit_errors() {
     let server = ScriptedServer::start(json!({"*": {
         "text": "ok", "delayMs": 20,
         "storm": {"every": 2, "status": 429, "text": "slow down", "headers": {"retry-after": "1"}},
     }}));
     let providers = json!({"openai": {"requestsPerMinute": 3000}});
-    // No call takes so long; the pauses that the server asks for do, and must not count.
-    let project = asking(&server)
+    // Longer than any call, but shorter than the pauses that the server asks for, which must not count.
+    let project = model_project(&server)
         .file("karat.json", config(json!({"concurrency": 8, "timeoutMs": 900, "providers": providers})))
         .file("evals/x.golden.json", many_cases(14));
     let output = project.command(["run"]).timeout(Duration::from_mins(2)).run();
@@ -49,17 +49,25 @@ fn a_storm_of_refusals_is_ridden_out() {
     let result = only_result(&project, "results");
     assert_eq!(result["summary"]["passed"], 14, "{result}");
     let slowest = result["cases"].as_array().unwrap().iter().map(|case| case["durationMs"].as_u64().unwrap()).max();
-    assert!(slowest < Some(500), "a wait counts as latency: {slowest:?}");
-    // 50 calls in a second are allowed, and none within the second that a refusal asks for, but for those under way.
-    assert!(server.max_requests_within(Duration::from_secs(1)) <= 51, "{}", server.max_requests_within(Duration::from_secs(1)));
-    assert!(server.max_requests_within(Duration::from_millis(19)) <= 2, "{}", server.max_requests_within(Duration::from_millis(19)));
+    assert!(slowest < Some(500), "waiting was counted as latency: {slowest:?}");
+    // 50 calls per second are allowed. After a 429, none may start for a second; calls in flight finish.
+    assert!(
+        server.max_requests_within(Duration::from_secs(1)) <= 51,
+        "{}",
+        server.max_requests_within(Duration::from_secs(1))
+    );
+    assert!(
+        server.max_requests_within(Duration::from_millis(19)) <= 2,
+        "{}",
+        server.max_requests_within(Duration::from_millis(19))
+    );
     let arrivals: Vec<_> = server.requests().into_iter().map(|request| request.at).collect();
     let refused = arrivals.iter().enumerate().filter(|(index, _)| (index + 1) % 2 == 0).map(|(_, at)| *at);
     for refusal in refused {
-        let told = refusal + Duration::from_millis(20);
-        let too_soon = arrivals.iter().filter(|at| **at > told + Duration::from_millis(250));
-        let too_soon = too_soon.filter(|at| **at < told + Duration::from_millis(950)).count();
-        assert_eq!(too_soon, 0, "calls begin in the pause");
+        let answered_at = refusal + Duration::from_millis(20);
+        let too_soon = arrivals.iter().filter(|at| **at > answered_at + Duration::from_millis(250));
+        let too_soon = too_soon.filter(|at| **at < answered_at + Duration::from_millis(950)).count();
+        assert_eq!(too_soon, 0, "calls started during the pause");
     }
 }
 
@@ -67,36 +75,41 @@ fn a_storm_of_refusals_is_ridden_out() {
 #[case(json!({"maxRetries": 0}), 1)]
 #[case(json!({}), 3)]
 #[case(json!({"maxRetries": 4, "providers": {"openai": {"maxRetries": 1}}}), 2)]
-fn a_call_is_tried_as_often_as_was_said(#[case] keys: Value, #[case] tries: usize) {
+fn retries_as_often_as_configured(#[case] keys: Value, #[case] attempts: usize) {
     let server = ScriptedServer::start(json!({"*": {"status": 503, "text": "busy", "headers": {"retry-after": "0"}}}));
-    let project =
-        asking(&server).file("karat.json", config(keys)).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let project = model_project(&server)
+        .file("karat.json", config(keys))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert_eq!(server.request_count(), tries);
+    assert_eq!(server.request_count(), attempts);
     let error = only_result(&project, "results")["cases"][0]["error"].as_str().unwrap().to_owned();
     assert!(error.starts_with("openai answered HTTP 503 Service Unavailable: busy"), "{error}");
-    assert_eq!(error.contains(&format!("(tried {tries} times)")), tries > 1, "{error}");
+    assert_eq!(error.contains(&format!("(tried {attempts} times)")), attempts > 1, "{error}");
 }
 
 #[test]
-fn an_agent_of_ones_own_is_asked_again_only_when_told_to() {
+fn http_agents_are_retried_only_on_request() {
     let server = ScriptedServer::start(json!({"m": {"sequence": [
         {"status": 500, "raw": "", "headers": {"retry-after": "0"}}, {"response": "ok"},
     ]}}));
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let arguments = ["run", "--agent-endpoint", &server.endpoint(), "--output-dir", "results"];
     assert_eq!(project.run(arguments).code, Some(3));
-    assert_eq!(project.run(arguments.into_iter().chain(["--max-retries", "1"])).code, Some(0), "the second answers");
+    assert_eq!(
+        project.run(arguments.into_iter().chain(["--max-retries", "1"])).code,
+        Some(0),
+        "the second request succeeds"
+    );
     assert_eq!(server.request_count(), 2);
 }
 
 #[rstest]
 #[case("openai:test-model")]
 #[case("anthropic:test-model")]
-fn what_a_model_is_asked_with_is_recorded_and_its_key_is_not(#[case] endpoint: &str) {
+fn the_result_has_model_parameters_but_not_the_key(#[case] endpoint: &str) {
     let server = ScriptedServer::start(json!({"m": {"text": format!("ok, my key is {KEY}")}}));
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("prompts/system.md", "Be brief.\n")
         .file(
             "karat.json",
@@ -123,7 +136,7 @@ fn what_a_model_is_asked_with_is_recorded_and_its_key_is_not(#[case] endpoint: &
 }
 
 #[test]
-fn a_key_can_stand_in_the_projects_env_file() {
+fn reads_the_key_from_the_env_file() {
     let server = ScriptedServer::start(json!({"m": {"text": "ok"}}));
     let project = project()
         .file(".env", format!("OPENAI_API_KEY={KEY}\nOPENAI_BASE_URL={}/v1\n", server.base_url()))
@@ -137,7 +150,7 @@ fn a_key_can_stand_in_the_projects_env_file() {
 }
 
 #[test]
-fn a_server_of_ones_own_is_a_provider() {
+fn uses_a_custom_provider() {
     let server = ScriptedServer::start(json!({"m": {"text": "ok"}})).without_keys();
     let provider = json!({"api": "anthropic", "baseUrl": server.base_url(), "headers": {"x-team": "${TEAM}"}});
     let project = project()
@@ -152,9 +165,10 @@ fn a_server_of_ones_own_is_a_provider() {
 }
 
 #[test]
-fn what_is_not_known_has_no_cost_and_one_warning() {
+fn warns_once_about_an_unknown_price() {
     let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500]}}));
-    let project = asking(&server).file("karat.json", config(json!({}))).file("evals/x.golden.json", many_cases(3));
+    let project =
+        model_project(&server).file("karat.json", config(json!({}))).file("evals/x.golden.json", many_cases(3));
     let output = project.run(["run"]);
     assert_eq!(output.stderr.matches("unknown price of openai:test-model").count(), 1, "{}", output.stderr);
     let result = only_result(&project, "results");
@@ -174,7 +188,7 @@ fn several_models_share_one_budget() {
     // A call costs 0.006.
     let price = json!({"inputUsdPerMillion": 2, "outputUsdPerMillion": 8});
     let prices = json!({"openai:test-model": price, "anthropic:test-model": price}).to_string();
-    let project = asking(&server).file("tools.json", json!([])).file("evals/x.golden.json", many_cases(2));
+    let project = model_project(&server).file("tools.json", json!([])).file("evals/x.golden.json", many_cases(2));
     let matrix = ["run", "--matrix", "openai:test-model,anthropic:test-model", "--prices", &prices, "--format", "json"];
     let output = project.run([matrix.as_slice(), &["--max-cost-usd", "0.02"]].concat());
     assert_eq!((output.code, server.request_count()), (Some(3), 3), "{}", output.both());
@@ -185,16 +199,16 @@ fn several_models_share_one_budget() {
 }
 
 #[test]
-fn a_budget_stops_before_the_call_that_would_pass_it() {
+fn stops_before_a_call_exceeds_the_budget() {
     let server = ScriptedServer::start(json!({"*": {"text": "ok", "usage": [1000, 500], "delayMs": 10}}));
     // A call costs 0.006.
     let prices = json!({"openai:test-model": {"inputUsdPerMillion": 2, "outputUsdPerMillion": 8}});
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({"prices": prices, "maxCostUsd": 0.02, "concurrency": 8})))
         .file("evals/x.golden.json", many_cases(30));
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert_eq!(server.request_count(), 3, "a fourth would cost 0.024 in all");
+    assert_eq!(server.request_count(), 3, "a fourth call would bring the total to 0.024");
     let result = only_result(&project, "results");
     assert_eq!(result["summary"]["passed"], 3);
     assert!(result["summary"]["notRun"].as_u64().unwrap() > 0, "{}", result["summary"]);
@@ -206,10 +220,10 @@ fn a_budget_stops_before_the_call_that_would_pass_it() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_judged_with_a_warning() {
+fn warns_about_a_truncated_answer() {
     let reply = json!({"model": "m", "choices": [{"finish_reason": "length", "message": {"content": "ok, but"}}]});
     let server = ScriptedServer::start(json!({"m": {"json": reply}}));
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({})))
         .file("evals/x.golden.json", json!([case("gs-x-001", "m", json!({"responseContains": ["ok"]}))]));
     let output = project.run(["run"]);
@@ -218,9 +232,9 @@ fn an_answer_that_was_cut_off_is_judged_with_a_warning() {
 }
 
 #[test]
-fn a_provider_that_always_refuses_ends_every_case() {
+fn gives_up_when_every_call_is_rate_limited() {
     let server = ScriptedServer::start(json!({"*": {"status": 429, "text": "no", "headers": {"retry-after": "0"}}}));
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({"concurrency": 4})))
         .file("evals/x.golden.json", many_cases(4));
     let output = project.command(["run"]).timeout(Duration::from_mins(2)).run();
@@ -230,11 +244,11 @@ fn a_provider_that_always_refuses_ends_every_case() {
 }
 
 #[test]
-fn a_quota_that_is_used_up_is_not_asked_again() {
+fn does_not_retry_an_exhausted_quota() {
     let refusal =
         json!({"error": {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}});
     let server = ScriptedServer::start(json!({"m": {"status": 429, "json": refusal}}));
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({})))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run"]);
@@ -243,10 +257,10 @@ fn a_quota_that_is_used_up_is_not_asked_again() {
 }
 
 #[test]
-fn a_rate_and_a_narrow_window_together_let_everybody_through() {
+fn rate_and_concurrency_limits_do_not_deadlock() {
     let server = ScriptedServer::start(json!({"*": {"text": "ok", "delayMs": 20}}));
     let limits = json!({"openai": {"requestsPerMinute": 1200, "maxConcurrency": 1}});
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({"concurrency": 8, "providers": limits})))
         .file("evals/x.golden.json", many_cases(12));
     let output = project.command(["run"]).timeout(Duration::from_secs(30)).run();
@@ -255,7 +269,7 @@ fn a_rate_and_a_narrow_window_together_let_everybody_through() {
 }
 
 #[test]
-fn a_budget_is_kept_with_agents_that_say_what_they_cost_and_with_no_others() {
+fn a_budget_requires_agents_that_report_their_cost() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok", "usage": {"costUsd": 5}, "delayMs": 10}}));
     let project = project().file("evals/x.golden.json", many_cases(8));
     let arguments = ["run", "--agent-endpoint", &server.endpoint(), "--output-dir", "results", "-j", "4"];
@@ -263,18 +277,18 @@ fn a_budget_is_kept_with_agents_that_say_what_they_cost_and_with_no_others() {
     assert_eq!((output.code, server.request_count()), (Some(3), 2), "{}", output.both());
 
     server.reset(json!({"*": {"response": "ok"}}));
-    let silent = project.run(arguments.into_iter().chain(["--max-cost-usd", "12"]));
-    assert_eq!(silent.code, Some(3), "{}", silent.both());
-    assert!(silent.stdout.contains("does not say what its answer cost"), "{}", silent.stdout);
+    let unreported = project.run(arguments.into_iter().chain(["--max-cost-usd", "12"]));
+    assert_eq!(unreported.code, Some(3), "{}", unreported.both());
+    assert!(unreported.stdout.contains("does not report its cost"), "{}", unreported.stdout);
 }
 
 #[test]
-fn a_slow_call_that_is_given_up_is_paid_for() {
+fn a_timed_out_call_counts_against_the_budget() {
     let server = ScriptedServer::start(json!({
         "m1": {"text": "ok", "usage": [1000, 500]}, "*": {"text": "ok", "usage": [1000, 500], "delayMs": 5000},
     }));
     let prices = json!({"openai:test-model": {"inputUsdPerMillion": 2, "outputUsdPerMillion": 8}});
-    let project = asking(&server)
+    let project = model_project(&server)
         .file("karat.json", config(json!({"prices": prices, "maxCostUsd": 0.02, "timeoutMs": 300})))
         .file("evals/x.golden.json", many_cases(9));
     let output = project.run(["run"]);
@@ -282,32 +296,32 @@ fn a_slow_call_that_is_given_up_is_paid_for() {
 }
 
 #[test]
-fn what_is_wrong_with_a_provider_is_said_by_name() {
+fn names_the_misconfigured_provider() {
     let house = json!({"house": {"baseUrl": "http://127.0.0.1:9", "apiKeyVariable": "HOUSE_KEY"}}).to_string();
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
-    let said = |endpoint: &str, variable: (&str, &str)| {
+    let error_for = |endpoint: &str, variable: (&str, &str)| {
         let arguments = ["run", "--agent-endpoint", endpoint, "--providers", &house];
         project.command(arguments).env(variable.0, variable.1).run().both()
     };
-    let without_key = said("house:big", ("NOTHING", ""));
+    let without_key = error_for("house:big", ("NOTHING", ""));
     assert!(without_key.contains("HOUSE_KEY is not set, but 'house' requires a key"), "{without_key}");
-    let no_url = said("ollama:big", ("OLLAMA_BASE_URL", "127.0.0.1:9/v1"));
-    assert!(no_url.contains("OLLAMA_BASE_URL is not a valid URL"), "{no_url}");
-    let nobody = said("ollama:big", ("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1"));
-    let nobody: String = nobody.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(nobody.contains("cannot reach ollama at http://127.0.0.1:9/v1"), "{nobody}");
+    let invalid_url = error_for("ollama:big", ("OLLAMA_BASE_URL", "127.0.0.1:9/v1"));
+    assert!(invalid_url.contains("OLLAMA_BASE_URL is not a valid URL"), "{invalid_url}");
+    let unreachable = error_for("ollama:big", ("OLLAMA_BASE_URL", "http://127.0.0.1:9/v1"));
+    let unreachable: String = unreachable.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unreachable.contains("cannot reach ollama at http://127.0.0.1:9/v1"), "{unreachable}");
     for (wrong, right) in
         [("openai", "openai:MODEL"), ("opneai:x", "openai:x"), ("localhost:3000/a", "http://localhost:3000/a")]
     {
-        let said = said(wrong, ("NOTHING", ""));
-        assert!(said.contains(&format!("did you mean '{right}'?")), "{said}");
+        let output = error_for(wrong, ("NOTHING", ""));
+        assert!(output.contains(&format!("did you mean '{right}'?")), "{output}");
     }
 }
 
 #[test]
-fn a_stand_in_for_a_key_garbles_nothing() {
+fn a_placeholder_key_is_not_masked() {
     let server = ScriptedServer::start(json!({"m": {"text": "ok, the latest test"}}));
-    let project = asking(&server)
+    let project = model_project(&server)
         .env("OPENAI_API_KEY", "test")
         .file("karat.json", config(json!({})))
         .file("evals/x.golden.json", json!([ok_case("gs-latest-001", "m")]));

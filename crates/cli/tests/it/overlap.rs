@@ -14,21 +14,21 @@ fn tools() -> Value {
     ])
 }
 
-fn with_tools() -> TempProject {
+fn project_with_tools() -> TempProject {
     project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools())
 }
 
-fn calls(tool: &str) -> Value {
+fn reply_with_call(tool: &str) -> Value {
     json!({"response": "ok", "toolCalls": [{"name": tool, "params": {}}]})
 }
 
 #[test]
-fn what_was_confused_is_proposed_first_with_its_counts() {
+fn suggests_confused_tools_first() {
     let expects = |id: &str, message: &str| case(id, message, json!({"toolsCalled": ["get_climate"]}));
-    let project = with_tools()
+    let project = project_with_tools()
         .file(
             "agent.json",
-            json!({"replies": {"a": calls("send_mail"), "b": calls("send_mail"), "c": calls("get_climate")}}),
+            json!({"replies": {"a": reply_with_call("send_mail"), "b": reply_with_call("send_mail"), "c": reply_with_call("get_climate")}}),
         )
         .file(
             "evals/get-climate.golden.json",
@@ -40,7 +40,7 @@ fn what_was_confused_is_proposed_first_with_its_counts() {
         );
     project.run(["run", "--agent-endpoint", "scripted:agent.json"]);
     let text = project.run(["overlap", "suggest"]).filtered_stdout();
-    let (first, _) = text.split_once("\n\n").expect("several");
+    let (first, _) = text.split_once("\n\n").expect("several suggestions");
     insta::assert_snapshot!(first, @"
     get_climate — send_mail  0.00 alike
       confused  send_mail was called 2 times where get_climate was expected
@@ -54,28 +54,29 @@ fn what_was_confused_is_proposed_first_with_its_counts() {
     );
 }
 
-/// A shell's glob names what lies beside the eval files too.
+/// A shell glob also matches karat's other files.
 #[test]
-fn files_that_are_no_eval_files_are_passed_over() {
-    let project = with_tools()
+fn skips_files_that_are_not_eval_files() {
+    let project = project_with_tools()
         .file("evals/a.golden.json", json!([case("gs-a-001", "a", json!({"toolsCalled": ["get_climate"]}))]))
         .file("evals/a.regression.archived.json", json!({"archived": []}));
     project.run(["overlap", "add", "get_weather", "get_climate"]);
     project.run(["tools", "lock"]);
-    let own = ["evals/overlap-map.json", "evals/tools.lock.json", "evals/a.regression.archived.json"];
-    let output = project.run(["check", "evals/a.golden.json"].iter().chain(&own));
+    let other_files = ["evals/overlap-map.json", "evals/tools.lock.json", "evals/a.regression.archived.json"];
+    let output = project.run(["check", "evals/a.golden.json"].iter().chain(&other_files));
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let says = own.map(|file| project.run(["check", file]).stderr.lines().next().unwrap_or_default().to_owned());
-    insta::assert_snapshot!(says.join("\n"), @"
+    let errors =
+        other_files.map(|file| project.run(["check", file]).stderr.lines().next().unwrap_or_default().to_owned());
+    insta::assert_snapshot!(errors.join("\n"), @"
     error: evals/overlap-map.json is the overlap map, not an eval file
     error: evals/tools.lock.json is the tool lock, not an eval file
     error: evals/a.regression.archived.json is an archive of regression cases, not an eval file
     ");
 }
 
-/// An overlap of a tool that may stand in a gap is not passed over in silence.
+/// The tool may be in a part of the registry that cannot be read.
 #[test]
-fn an_overlap_with_a_tool_that_was_not_read_is_not_judged() {
+fn does_not_check_overlaps_with_unread_tools() {
     let project = project()
         .file("karat.json", json!({"toolRegistryPath": "tools.ts"}))
         .file("tools.ts", "export const a = { name: 'a', description: 'Tells a.' };\nexport const b = make();\n")
@@ -86,19 +87,19 @@ fn an_overlap_with_a_tool_that_was_not_read_is_not_judged() {
 }
 
 #[test]
-fn the_tools_may_come_from_a_program() {
-    let project = with_tools();
-    let program = json!({"command": ["cat", "tools.json"]}).to_string();
+fn reads_tools_from_a_command() {
+    let project = project_with_tools();
+    let command = json!({"command": ["cat", "tools.json"]}).to_string();
     std::fs::remove_file(project.path().join("karat.json")).unwrap();
-    let output = project.run(["overlap", "suggest", "--tool-registry", &program]);
+    let output = project.run(["overlap", "suggest", "--tool-registry", &command]);
     assert!(output.stdout.contains("get_forecast"), "{}", output.both());
 }
 
-/// Names are cut for people, not for programs.
+/// Names are truncated in text, but not in JSON.
 #[test]
-fn a_long_name_does_not_fill_the_screen() {
+fn truncates_long_names_in_text() {
     let long = "x".repeat(10_000);
-    let project = with_tools().file(MAP, json!({"get_weather": {"overlaps": [&long]}}));
+    let project = project_with_tools().file(MAP, json!({"get_weather": {"overlaps": [&long]}}));
     let text = project.run(["overlap"]).stdout;
     assert!(text.len() < 1000, "{text}");
     assert!(project.run(["overlap", "--format", "json"]).stdout.contains(&long));
@@ -107,8 +108,8 @@ fn a_long_name_does_not_fill_the_screen() {
 const MAP: &str = "evals/overlap-map.json";
 
 #[test]
-fn an_overlap_is_added_in_both_directions_and_taken_back() {
-    let project = with_tools();
+fn adds_and_removes_both_directions() {
+    let project = project_with_tools();
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_forecast", "get_climate", "--reason", "all about weather"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -176,8 +177,8 @@ fn an_overlap_is_added_in_both_directions_and_taken_back() {
 }
 
 #[test]
-fn an_entry_without_anything_left_goes() {
-    let project = with_tools();
+fn removes_empty_entries() {
+    let project = project_with_tools();
     project.run(["overlap", "add", "get_weather", "get_forecast"]);
     insta::assert_snapshot!(project.run(["overlap", "remove", "get_weather", "get_forecast"]).filtered(), @"
     exit: 0
@@ -193,8 +194,8 @@ fn an_entry_without_anything_left_goes() {
 }
 
 #[test]
-fn a_cluster_is_of_three_tools_at_least() {
-    let project = with_tools();
+fn a_cluster_needs_three_tools() {
+    let project = project_with_tools();
     insta::assert_snapshot!(project.run(["overlap", "add", "--cluster", "get_weather", "get_forecast"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -239,8 +240,8 @@ fn a_cluster_is_of_three_tools_at_least() {
 }
 
 #[test]
-fn what_is_no_tool_is_refused() {
-    let project = with_tools();
+fn rejects_unknown_and_duplicate_tools() {
+    let project = project_with_tools();
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_forcast"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -268,22 +269,22 @@ fn what_is_no_tool_is_refused() {
 }
 
 #[test]
-fn the_formatting_is_kept() {
+fn preserves_formatting() {
     let text = "\u{feff}{\r\n\t\"send_mail\" : {\"overlaps\": [],   \"reason\": \"x\"},\r\n\t\"get_weather\" : {\"overlaps\": [\"send_mail\"]}\r\n}\r\n";
-    let project = with_tools().file(MAP, text);
+    let project = project_with_tools().file(MAP, text);
     assert_eq!(project.run(["overlap", "add", "get_weather", "get_forecast"]).code, Some(0));
     let expected = "\u{feff}{\r\n\t\"send_mail\" : {\"overlaps\": [],   \"reason\": \"x\"},\r\n\t\"get_weather\" : {\"overlaps\": [\"send_mail\", \"get_forecast\"]},\r\n\t\"get_forecast\" : {\"overlaps\" : [\"get_weather\"]}\r\n}\r\n";
     assert_eq!(project.read(MAP), expected);
 }
 
 #[test]
-fn the_other_shape_is_converted_when_that_is_asked_for() {
+fn converts_the_list_form_on_request() {
     let list = json!({"tools": [{
         "tool": "get_weather", "reason": "weather",
         "overlaps": [{"tool": "get_forecast", "reason": "both fetch", "weight": 0.75}],
         "clusters": [{"name": "sky", "tools": ["get_weather", "get_forecast", "get_climate"]}],
     }]});
-    let project = with_tools().file(MAP, list.clone());
+    let project = project_with_tools().file(MAP, list.clone());
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -320,8 +321,8 @@ fn the_other_shape_is_converted_when_that_is_asked_for() {
 }
 
 #[test]
-fn an_invalid_map_is_shown_and_left() {
-    let project = with_tools().file(MAP, "{\"get_weather\": {\"overlap\": []}}");
+fn reports_an_invalid_map_without_changing_it() {
+    let project = project_with_tools().file(MAP, "{\"get_weather\": {\"overlap\": []}}");
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
@@ -337,11 +338,11 @@ fn an_invalid_map_is_shown_and_left() {
 }
 
 #[test]
-fn the_list_unites_both_directions() {
+fn lists_both_directions() {
     let map = json!({
         "get_weather": {"overlaps": ["get_forecast"], "clusters": [["get_weather", "get_forecast", "get_climate"]], "reason": "all of them are about the weather of one city, which is what people ask for most"},
     });
-    let project = with_tools().file(MAP, map);
+    let project = project_with_tools().file(MAP, map);
     insta::assert_snapshot!(project.run(["overlap"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -416,8 +417,8 @@ fn the_list_unites_both_directions() {
 }
 
 #[test]
-fn a_project_without_a_map_has_nothing_to_list() {
-    insta::assert_snapshot!(with_tools().run(["overlap"]).filtered(), @"
+fn lists_nothing_without_a_map() {
+    insta::assert_snapshot!(project_with_tools().run(["overlap"]).filtered(), @"
     exit: 0
     ----- stdout -----
     0 tools, 0 overlaps, 0 clusters
@@ -427,8 +428,8 @@ fn a_project_without_a_map_has_nothing_to_list() {
 }
 
 #[test]
-fn overlaps_are_proposed_from_the_descriptions() {
-    let project = with_tools();
+fn suggests_overlaps_from_descriptions() {
+    let project = project_with_tools();
     insta::assert_snapshot!(project.run(["overlap", "suggest"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -477,7 +478,7 @@ fn overlaps_are_proposed_from_the_descriptions() {
 }
 
 #[test]
-fn nothing_is_proposed_without_a_registry() {
+fn suggest_requires_a_registry() {
     insta::assert_snapshot!(project().run(["overlap", "suggest"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -488,7 +489,7 @@ fn nothing_is_proposed_without_a_registry() {
 }
 
 #[test]
-fn a_name_with_strange_letters_steers_nothing() {
+fn escapes_control_characters_in_names() {
     let tools = json!([
         {"name": "a\u{1b}[31m; rm -rf", "description": "Reads the blue table."},
         {"name": "b", "description": "Reads the blue table."},
@@ -500,15 +501,15 @@ fn a_name_with_strange_letters_steers_nothing() {
 }
 
 #[test]
-fn maps_fit_their_schema() {
+fn maps_match_their_schema() {
     let schema: Value = serde_json::from_str(&project().run(["schema", "overlap-map"]).stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let list =
         json!({"tools": [{"tool": "a", "overlaps": [{"tool": "b", "weight": 1}], "clusters": [{"tools": ["a"]}]}]});
-    for good in [json!({}), json!({"$schema": "x", "a": {"overlaps": ["b"], "reason": null}}), list] {
-        assert!(validator.is_valid(&good), "{good}");
+    for valid in [json!({}), json!({"$schema": "x", "a": {"overlaps": ["b"], "reason": null}}), list] {
+        assert!(validator.is_valid(&valid), "{valid}");
     }
-    for bad in [json!([]), json!({"a": {"overlap": []}}), json!({"a": {"overlaps": [1]}}), json!({"tools": [{}]})] {
-        assert!(!validator.is_valid(&bad), "{bad}");
+    for invalid in [json!([]), json!({"a": {"overlap": []}}), json!({"a": {"overlaps": [1]}}), json!({"tools": [{}]})] {
+        assert!(!validator.is_valid(&invalid), "{invalid}");
     }
 }

@@ -1,4 +1,4 @@
-//! `--record` and `--replay`: the same answers without the agent.
+//! `--record` and `--replay`.
 
 use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
@@ -46,44 +46,45 @@ fn recording_project(server: &ScriptedServer) -> TempProject {
         .file("evals/x.golden.json", evals())
 }
 
-/// Returns the newest result file's text without what no two runs share.
-fn normalised(project: &TempProject) -> String {
-    let file = project.files_in("results", ".json").pop().expect("a result");
+/// Returns the newest result file without the values that differ between runs.
+fn normalised_result(project: &TempProject) -> String {
+    let file = project.files_in("results", ".json").pop().expect("a result file");
     let text = std::fs::read_to_string(file).unwrap();
-    let keeps = |line: &&str| !["\"runId\"", "\"timestamp\"", "\"wallClockMs\""].iter().any(|key| line.contains(key));
-    text.lines().filter(keeps).collect::<Vec<_>>().join("\n")
+    let is_stable =
+        |line: &&str| !["\"runId\"", "\"timestamp\"", "\"wallClockMs\""].iter().any(|key| line.contains(key));
+    text.lines().filter(is_stable).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn a_replay_is_the_recorded_run_without_the_agent() {
+fn replay_reproduces_the_recorded_run() {
     let server = ScriptedServer::start(answers());
     let project = recording_project(&server);
     let recorded = project.command(["run", "--record", "evals/recordings"]).env("AGENT_TOKEN", SECRET).run();
     assert_eq!(recorded.code, Some(3), "{}", recorded.both());
     assert!(recorded.stderr.contains("recorded 5 answers in evals/recordings"), "{}", recorded.stderr);
     assert_eq!(server.request_count(), 5);
-    let before = normalised(&project);
+    let before = normalised_result(&project);
     let files = project.files_in("evals/recordings", ".json");
     assert_eq!(files.len(), 5);
     for file in &files {
         assert!(!std::fs::read_to_string(file).unwrap().contains(SECRET), "{}", file.display());
     }
 
-    // Without the key, and in the folder that is recorded to by default.
+    // No key is set, and the default folder is used.
     let replayed = project.run(["run", "--replay", "strict"]);
     assert_eq!(replayed.code, Some(3), "{}", replayed.both());
     assert!(replayed.stderr.contains("replayed 5 answers from evals/recordings"), "{}", replayed.stderr);
-    assert_eq!(normalised(&project), before);
+    assert_eq!(normalised_result(&project), before);
     assert_eq!(server.request_count(), 5);
     assert_eq!(replayed.filtered_stdout(), recorded.filtered_stdout());
 
-    // Other assertions are another verdict on the same answers.
+    // Changed assertions judge the same answers.
     project.write("evals/x.golden.json", json!([case("gs-y-009", "a", json!({"responseContains": ["green"]}))]));
     let judged = project.command(["run"]).env("KARAT_REPLAY", "strict").run();
     assert_eq!(judged.code, Some(1), "{}", judged.both());
     assert_eq!(server.request_count(), 5);
 
-    // Another message is another question.
+    // A changed message has no recording.
     project.write("evals/x.golden.json", json!([case("gs-x-001", "a!", json!({"responseContains": ["ok"]}))]));
     let missed = project.run(["run", "--replay=strict", "--quiet"]);
     insta::assert_snapshot!(missed.filtered(), @"
@@ -101,7 +102,7 @@ fn a_replay_is_the_recorded_run_without_the_agent() {
 }
 
 #[test]
-fn auto_asks_for_what_is_missing_and_for_what_errored() {
+fn auto_requests_missing_and_errored_answers() {
     let server = ScriptedServer::start(answers());
     let project = recording_project(&server).env("AGENT_TOKEN", SECRET);
     let first = project.run(["run", "--replay"]);
@@ -120,14 +121,14 @@ fn auto_asks_for_what_is_missing_and_for_what_errored() {
     assert_eq!((second.code, server.request_count()), (Some(0), 1), "{}", second.both());
     let third = project.run(["run", "--replay=auto"]);
     assert!(third.stderr.contains("replayed 5 answers from evals/recordings"), "{}", third.stderr);
-    // Off is as if nobody had spoken of it.
+    // `off` overrides the variable and disables replay.
     let fourth = project.command(["run", "--replay", "off"]).env("KARAT_REPLAY", "strict").run();
     assert_eq!((fourth.code, server.request_count()), (Some(1), 6), "{}", fourth.both());
     assert!(!fourth.stderr.contains("record"), "{}", fourth.stderr);
 }
 
 #[test]
-fn a_build_server_asks_nobody() {
+fn replay_is_strict_in_ci() {
     let server = ScriptedServer::start(answers());
     let project = recording_project(&server).in_ci();
     insta::assert_snapshot!(project.run(["run", "--replay"]).filtered(), @"
@@ -142,12 +143,12 @@ fn a_build_server_asks_nobody() {
     let replayed = project.run(["run", "--replay"]);
     assert!(replayed.stderr.contains("replayed 5 answers"), "{}", replayed.stderr);
     assert_eq!(server.request_count(), requests);
-    // Without a replay the key is needed as ever.
+    // Without replay, the key is required.
     assert_eq!(project.run(["run"]).code, Some(2));
 }
 
 #[test]
-fn the_configuration_says_it_too() {
+fn reads_record_and_replay_from_the_config() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let config = |replay: &str| json!({"agentEndpoint": server.endpoint(), "record": "taped", "replay": replay});
     let eval = json!([case("gs-x-001", "hi", json!({"responseContains": ["ok"]}))]);
@@ -163,7 +164,7 @@ fn the_configuration_says_it_too() {
 }
 
 #[test]
-fn recordings_are_no_eval_files() {
+fn recordings_are_not_eval_files() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let eval = json!([case("gs-x-001", "hi", json!({"responseContains": ["ok"]}))]);
     let project = project()
@@ -172,14 +173,14 @@ fn recordings_are_no_eval_files() {
         .file("evals/recordings/stray.golden.json", &eval)
         .file("evals/taped/stray.golden.json", &eval);
     let run = project.run(["run", "--record", "evals/taped"]);
-    // The folder that recordings have by default is not theirs then.
+    // With another folder, the default one is searched for eval files.
     assert_eq!((run.code, server.request_count()), (Some(0), 2), "{}", run.both());
     let check = project.run(["check"]);
     assert!(check.stdout.contains("2 files"), "{}", check.stdout);
 }
 
 #[test]
-fn an_answer_that_cannot_be_recorded_is_a_lost_result() {
+fn fails_when_an_answer_cannot_be_recorded() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let eval = json!([case("gs-x-001", "hi", json!({"responseContains": ["ok"]}))]);
     let project = project()
@@ -202,7 +203,7 @@ fn an_answer_that_cannot_be_recorded_is_a_lost_result() {
 }
 
 #[test]
-fn two_processes_record_at_once() {
+fn two_processes_record_concurrently() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok", "delayMs": 1}}));
     let cases: Vec<Value> = (0..60)
         .map(|number| case(&format!("gs-x-{number:03}"), &format!("m {number}"), json!({"responseContains": ["ok"]})))
@@ -212,17 +213,17 @@ fn two_processes_record_at_once() {
         .file("evals/x.golden.json", json!(cases));
     let both = [0, 1].map(|_| project.command(["run", "--record", "evals/recordings"]).start());
     for running in both {
-        let output = running.wait().expect("an end");
+        let output = running.wait().expect("karat exits");
         assert_eq!(output.code, Some(0), "{}", output.both());
     }
     let replayed = project.run(["run", "--replay", "strict"]);
     assert_eq!(replayed.code, Some(0), "{}", replayed.both());
-    let left = std::fs::read_dir(project.path().join("evals/recordings")).unwrap().count();
-    assert_eq!((left, server.request_count()), (60, 120));
+    let files = std::fs::read_dir(project.path().join("evals/recordings")).unwrap().count();
+    assert_eq!((files, server.request_count()), (60, 120));
 }
 
 #[test]
-fn a_model_is_replayed_without_its_key() {
+fn replays_a_model_without_its_key() {
     let server = ScriptedServer::start(json!({"weather?": {"turns": [
         {"calls": [{"name": "get_weather", "args": {"city": "Paris"}}], "usage": [10, 2]},
         {"text": "18 degrees", "usage": [20, 4]},
@@ -244,10 +245,10 @@ fn a_model_is_replayed_without_its_key() {
         .env("OPENAI_API_KEY", SECRET)
         .run();
     assert_eq!((recorded.code, server.request_count()), (Some(0), 2), "{}", recorded.both());
-    let before = normalised(&project);
+    let before = normalised_result(&project);
     let replayed = project.command(["run", "--replay", "strict"]).env("OPENAI_BASE_URL", &base).run();
     assert_eq!((replayed.code, server.request_count()), (Some(0), 2), "{}", replayed.both());
-    assert_eq!(normalised(&project), before);
+    assert_eq!(normalised_result(&project), before);
 
     project.write("tools.json", tools("tells the weather, always"));
     let missed =
@@ -258,7 +259,7 @@ fn a_model_is_replayed_without_its_key() {
 }
 
 #[test]
-fn every_trial_is_recorded() {
+fn records_every_trial() {
     let steps: Vec<Value> = ["ok", "no", "ok", "no"].iter().map(|text| json!({"response": text})).collect();
     let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
     let ok = |id| case(id, "hi", json!({"responseContains": ["ok"]}));
@@ -267,17 +268,17 @@ fn every_trial_is_recorded() {
         .file("evals/x.golden.json", json!([ok("gs-x-001"), ok("gs-x-002")]));
     let recorded = project.run(["run", "--trials", "2", "--record", "evals/recordings"]);
     assert_eq!((recorded.code, server.request_count()), (Some(1), 4), "{}", recorded.both());
-    let before = normalised(&project);
-    // In whatever order they are asked for.
+    let before = normalised_result(&project);
+    // The order of requests does not matter.
     let replayed = project.run(["run", "--trials", "2", "--replay", "strict", "--concurrency", "4"]);
     assert_eq!((replayed.code, server.request_count()), (Some(1), 4), "{}", replayed.both());
-    assert_eq!(normalised(&project), before);
+    assert_eq!(normalised_result(&project), before);
     let more = project.run(["run", "--trials", "3", "--replay", "strict"]);
     assert!(more.stderr.contains("replayed 4 answers, 2 missing"), "{}", more.both());
 }
 
 #[test]
-fn no_recording_overwrites_another_of_its_run() {
+fn recordings_of_a_run_do_not_overwrite_each_other() {
     let steps: Vec<Value> = ["ok", "no", "no", "ok", "no", "ok"].iter().map(|text| json!({"response": text})).collect();
     let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
     let ok = |id, more: Value| {
@@ -285,13 +286,13 @@ fn no_recording_overwrites_another_of_its_run() {
         case.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
         case
     };
-    // What an endpoint is not told of does not make another question.
+    // Values that are not sent to the endpoint do not distinguish requests.
     let cases = json!([
         ok("gs-x-001", json!({})),
         ok("gs-x-002", json!({"maxTurns": 2})),
         ok("gs-x-003", json!({"stubs": {"t": 1}})),
     ]);
-    // Nor does a secret, which is masked.
+    // Neither do secrets, which are masked.
     let matrix = ["first", "second"].map(|which| format!("{}?api_key={which}-{SECRET}", server.endpoint())).join(",");
     let project = project()
         .file("karat.json", json!({"outputDir": "results", "concurrency": 1}))
@@ -299,14 +300,14 @@ fn no_recording_overwrites_another_of_its_run() {
     let recorded = project.run(["run", "--matrix", &matrix, "--record", "evals/recordings"]);
     assert_eq!((recorded.code, server.request_count()), (Some(1), 6), "{}", recorded.both());
     assert_eq!(project.files_in("evals/recordings", ".json").len(), 6);
-    let before = normalised(&project);
+    let before = normalised_result(&project);
     let replayed = project.run(["run", "--matrix", &matrix, "--replay", "strict"]);
     assert_eq!((replayed.code, server.request_count()), (Some(1), 6), "{}", replayed.both());
-    assert_eq!(normalised(&project), before);
+    assert_eq!(normalised_result(&project), before);
 }
 
 #[test]
-fn a_timeout_is_replayed_as_the_failure_it_was() {
+fn replays_a_timeout_as_a_failure() {
     let steps = json!([{"response": "ok"}, {"response": "ok", "delayMs": 5000}]);
     let server = ScriptedServer::start(json!({"hi": {"sequence": steps}}));
     let project = project()
@@ -317,9 +318,9 @@ fn a_timeout_is_replayed_as_the_failure_it_was() {
     let late = project.run(["run", "--record", "evals/recordings", "--timeout-ms", "300"]);
     assert_eq!(late.code, Some(1), "{}", late.both());
     assert!(late.stderr.contains("recorded 1 answer in"), "{}", late.stderr);
-    let before = normalised(&project);
+    let before = normalised_result(&project);
     assert!(before.contains("\"error\": \"timeout\""), "{before}");
     let replayed = project.run(["run", "--replay", "strict"]);
     assert_eq!((replayed.code, server.request_count()), (Some(1), 2), "{}", replayed.both());
-    assert_eq!(normalised(&project), before);
+    assert_eq!(normalised_result(&project), before);
 }

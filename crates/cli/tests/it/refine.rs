@@ -1,4 +1,4 @@
-//! `karat eval refine` with a model behind a real HTTP server, and a person at a real terminal.
+//! `karat eval refine` with a scripted model server, also at a terminal.
 
 use karat_core::rating::Rating;
 use karat_forge::refine::is_held_out;
@@ -8,32 +8,32 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::eval_stored::{store_location, with_store};
-use crate::stored::ProjectStore;
-use crate::support::prepared;
+use crate::project_store::ProjectStore;
+use crate::support::project_with_python;
 
-const TODAY: &str = "def eval_tone(trace):\n    return True, 'always'\n";
+const CURRENT: &str = "def eval_tone(trace):\n    return True, 'always'\n";
 const GOOD: &str = "def eval_tone(trace):\n    said = trace['steps'][0]['input']['message']\n    return 'polite' in said, f'said {said!r}'\n";
-const BREAKS: &str = "def eval_tone(trace):\n    return trace['nothing'], 'x'\n";
+const RAISES: &str = "def eval_tone(trace):\n    return trace['nothing'], 'x'\n";
 const INVALID: &str = "import os\n\n\ndef eval_tone(trace):\n    return True, os.name\n";
 
 fn trace_id(number: usize) -> String {
     format!("t-{number:02}")
 }
 
-/// Returns a text that stands in this trace alone.
-fn mark(number: usize) -> String {
+/// Returns a text that occurs only in this trace.
+fn marker(number: usize) -> String {
     format!("mark-{number:02}-end")
 }
 
-/// Makes a project with an eval that passes all, and traces of which people find every second rude.
-fn rated(count: usize) -> TempProject {
-    let project = prepared();
+/// Creates a project with an eval that passes every trace; every second trace is rated negative.
+fn project_with_ratings(count: usize) -> TempProject {
+    let project = project_with_python();
     let store = ProjectStore::open(&project);
-    store.version("eval_tone", TODAY);
+    store.add_version("eval_tone", CURRENT);
     for number in 0..count {
         let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
-        store.trace(&trace_id(number), &format!("{word} {}", mark(number)), "2026-11-10");
-        store.feedback("ada", &trace_id(number), rating, Some(&format!("noted {}", mark(number))));
+        store.add_trace(&trace_id(number), &format!("{word} {}", marker(number)), "2026-11-10");
+        store.add_feedback("ada", &trace_id(number), rating, Some(&format!("noted {}", marker(number))));
     }
     project
 }
@@ -43,44 +43,44 @@ fn candidates(codes: &[&str]) -> Value {
     json!({"structured": {"candidates": all}, "usage": [900, 400]})
 }
 
-fn asking(project: TempProject, server: &ScriptedServer) -> TempProject {
+fn with_model(project: TempProject, server: &ScriptedServer) -> TempProject {
     project.env("OPENAI_BASE_URL", format!("{}/v1", server.base_url())).env("OPENAI_API_KEY", "sk-test-0123456789")
 }
 
-fn refine(project: &TempProject, more: &[&str]) -> Output {
-    let words = ["eval", "refine", "tone", "--model", "openai:test-model"];
-    project.run(words.into_iter().chain(more.iter().copied()))
+fn run_refine(project: &TempProject, more: &[&str]) -> Output {
+    let arguments = ["eval", "refine", "tone", "--model", "openai:test-model"];
+    project.run(arguments.into_iter().chain(more.iter().copied()))
 }
 
-/// Returns the versions of the eval: their code, and why there are.
+/// Returns the code and note of each version of the eval.
 fn versions(project: &TempProject) -> Vec<(String, Option<String>)> {
     use karat_evals::port::EvalStore as _;
     let all = with_store(&store_location(project), async |store| store.versions("eval_tone").await.unwrap());
     all.into_iter().map(|version| (version.code, version.note)).collect()
 }
 
-/// Asserts that the model was told of the training part, and of nothing else.
+/// Asserts that a request contains traces of the training set, and none of the held-out set.
 #[track_caller]
-fn assert_held_out(told: &str, count: usize) {
-    let (mut trained, mut kept) = (0, 0);
+fn assert_held_out(request: &str, count: usize) {
+    let (mut sent, mut held_out) = (0, 0);
     for number in 0..count {
-        let is_told = told.contains(&mark(number)) || told.contains(&format!("\\\"{}\\\"", trace_id(number)));
+        let is_sent = request.contains(&marker(number)) || request.contains(&format!("\\\"{}\\\"", trace_id(number)));
         if is_held_out("eval_tone", &trace_id(number), 0.4) {
-            assert!(!is_told, "the model was told of trace {number}");
-            kept += 1;
+            assert!(!is_sent, "held-out trace {number} was sent");
+            held_out += 1;
         } else {
-            trained += usize::from(is_told);
+            sent += usize::from(is_sent);
         }
     }
-    assert!(trained >= 12 && kept >= 10, "{trained} told of, {kept} held out");
+    assert!(sent >= 12 && held_out >= 10, "{sent} sent, {held_out} held out");
 }
 
 #[test]
-fn candidates_stand_beside_today_and_nothing_is_adopted() {
-    let script = json!({"*": {"queue": [candidates(&[INVALID, BREAKS]), candidates(&[GOOD])]}});
+fn compares_candidates_with_the_current_version_without_adopting() {
+    let script = json!({"*": {"queue": [candidates(&[INVALID, RAISES]), candidates(&[GOOD])]}});
     let server = ScriptedServer::start(script);
-    let project = asking(rated(60), &server).file(".karat/refine/eval_tone/candidate_3.py", "old");
-    let output = refine(&project, &["--candidates", "2"]);
+    let project = with_model(project_with_ratings(60), &server).file(".karat/refine/eval_tone/candidate_3.py", "old");
+    let output = run_refine(&project, &["--candidates", "2"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
@@ -125,24 +125,27 @@ fn candidates_stand_beside_today_and_nothing_is_adopted() {
       makes it a version
     ");
     assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
-    assert!(!project.path().join(".karat/refine/eval_tone/candidate_3.py").exists(), "of an earlier time");
-    assert_eq!(versions(&project), [(TODAY.to_owned(), None)]);
+    assert!(
+        !project.path().join(".karat/refine/eval_tone/candidate_3.py").exists(),
+        "an old candidate was not removed"
+    );
+    assert_eq!(versions(&project), [(CURRENT.to_owned(), None)]);
     let bodies = server.bodies();
     assert_eq!((bodies.len(), server.refusals()), (2, Vec::new()));
     for body in &bodies {
         assert_held_out(&body.to_string(), 60);
     }
     assert!(bodies[1].to_string().contains("import of 'os' is not allowed"), "{}", bodies[1]);
-    // What was written can be added as it is.
+    // A written candidate can be added.
     let added = project.run(["eval", "add", ".karat/refine/eval_tone/candidate_1.py"]);
     assert_eq!((added.code, versions(&project).len()), (Some(0), 2), "{}", added.both());
 }
 
-fn no_json() -> Value {
+fn not_json() -> Value {
     json!({"rawStructured": "With pleasure! Here is your function."})
 }
 
-fn half_a_json() -> Value {
+fn truncated_json() -> Value {
     json!({"rawStructured": "{\"candidates\": [{\"code\": \"def ev"})
 }
 
@@ -150,82 +153,82 @@ fn refusal() -> Value {
     json!({"refusal": "I cannot help with that."})
 }
 
-fn busy() -> Value {
+fn rate_limited() -> Value {
     json!({"status": 429, "text": "slow down", "headers": {"retry-after": "0"}})
 }
 
-fn other_shape() -> Value {
+fn wrong_shape() -> Value {
     json!({"structured": {"functions": []}})
 }
 
-fn invalid() -> Value {
+fn invalid_code() -> Value {
     candidates(&[INVALID])
 }
 
 fn unchanged() -> Value {
-    candidates(&[TODAY])
+    candidates(&[CURRENT])
 }
 
-fn other_name() -> Value {
+fn wrong_name() -> Value {
     candidates(&["def eval_mood(trace):\n    return True, ''\n"])
 }
 
 #[rstest]
-#[case::no_json(no_json, "With pleasure!")]
-#[case::half_a_json(half_a_json, "candidates")]
+#[case::not_json(not_json, "With pleasure!")]
+#[case::truncated_json(truncated_json, "candidates")]
 #[case::refusal(refusal, "I cannot help with that.")]
-#[case::busy(busy, "")]
-#[case::other_shape(other_shape, "'candidates' is missing")]
-#[case::invalid(invalid, "import of 'os' is not allowed")]
+#[case::rate_limited(rate_limited, "")]
+#[case::wrong_shape(wrong_shape, "'candidates' is missing")]
+#[case::invalid_code(invalid_code, "import of 'os' is not allowed")]
 #[case::unchanged(unchanged, "same as the current code")]
-#[case::other_name(other_name, "must be called eval_tone")]
-fn what_does_not_hold_goes_back_once(#[case] first: fn() -> Value, #[case] told: &str) {
+#[case::wrong_name(wrong_name, "must be called eval_tone")]
+fn unusable_answers_are_retried_once(#[case] first: fn() -> Value, #[case] reason: &str) {
     let server = ScriptedServer::start(json!({"*": {"queue": [first(), candidates(&[GOOD])]}}));
-    let project = asking(rated(60), &server);
-    let output = refine(&project, &["--candidates", "1", "--format", "json", "--out", "ideas"]);
+    let project = with_model(project_with_ratings(60), &server);
+    let output = run_refine(&project, &["--candidates", "1", "--format", "json", "--out", "ideas"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
     let candidate = &report["candidates"][0];
     assert_eq!((candidate["code"].as_str(), candidate["file"].as_str()), (Some(GOOD), Some("ideas/candidate_1.py")));
     assert_eq!(candidate["agreement"]["held_out"]["accuracy"]["value"], 1.0);
     assert_eq!(candidate["held_out_changes"]["direction"], "better");
     assert_eq!(server.request_count(), 2);
-    assert!(server.bodies()[1].to_string().contains(told), "{}", server.bodies()[1]);
+    assert!(server.bodies()[1].to_string().contains(reason), "{}", server.bodies()[1]);
     assert_eq!(versions(&project).len(), 1);
 }
 
 #[rstest]
 #[case::refusal(refusal, "I cannot help with that.")]
-#[case::invalid(invalid, "import of 'os' is not allowed")]
-#[case::busy(busy, "429")]
-fn a_model_that_writes_nothing_is_an_error(#[case] answer: fn() -> Value, #[case] told: &str) {
+#[case::invalid_code(invalid_code, "import of 'os' is not allowed")]
+#[case::rate_limited(rate_limited, "429")]
+fn fails_without_a_valid_candidate(#[case] answer: fn() -> Value, #[case] reason: &str) {
     let server = ScriptedServer::start(json!({"*": answer()}));
-    let project = asking(rated(60), &server);
-    let output = refine(&project, &["--candidates", "1"]);
+    let project = with_model(project_with_ratings(60), &server);
+    let output = run_refine(&project, &["--candidates", "1"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.both().contains(told), "{}", output.both());
-    assert!(!project.path().join(".karat/karat.db-wal").exists(), "the store is closed, so its file is whole");
+    assert!(output.both().contains(reason), "{}", output.both());
+    assert!(!project.path().join(".karat/karat.db-wal").exists(), "the store was not closed");
     assert_eq!(versions(&project).len(), 1);
     assert!(!project.path().join(".karat/refine").exists());
 }
 
 #[test]
-fn a_later_round_is_told_what_was_tried() {
-    let server = ScriptedServer::start(json!({"*": {"queue": [candidates(&[BREAKS]), candidates(&[GOOD])]}}));
-    let project = asking(rated(60), &server);
-    let output = refine(&project, &["--candidates", "1", "--rounds", "2", "--format", "json"]);
-    let report: Value = serde_json::from_str(&output.stdout).expect("a report");
+fn later_rounds_include_earlier_candidates() {
+    let server = ScriptedServer::start(json!({"*": {"queue": [candidates(&[RAISES]), candidates(&[GOOD])]}}));
+    let project = with_model(project_with_ratings(60), &server);
+    let output = run_refine(&project, &["--candidates", "1", "--rounds", "2", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
     let codes: Vec<&str> =
         report["candidates"].as_array().unwrap().iter().filter_map(|one| one["code"].as_str()).collect();
-    assert_eq!(codes, [GOOD, BREAKS]);
+    assert_eq!(codes, [GOOD, RAISES]);
     let second = server.bodies()[1].to_string();
     assert!(second.contains("tried") && second.contains("trace['nothing']"), "{second}");
     assert_held_out(&second, 60);
 }
 
 #[test]
-fn too_few_ratings_are_said() {
-    let output = refine(&rated(12), &[]);
+fn reports_too_few_ratings() {
+    let output = run_refine(&project_with_ratings(12), &[]);
     assert_eq!(output.code, Some(4), "{}", output.both());
     assert!(output.stderr.contains("the training set has"), "{}", output.stderr);
     assert!(output.stderr.contains("the held-out set has"), "{}", output.stderr);
@@ -233,71 +236,71 @@ fn too_few_ratings_are_said() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_a_way_out() {
-    let project = rated(60);
+fn rejects_invalid_arguments() {
+    let project = project_with_ratings(60);
     let cases: [(&[&str], i32, &str); 6] = [
         (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--approved-by is empty"),
         (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
-        (&["eval", "refine", "tone", "--model", "nobody:m"], 2, "'nobody:m' is not a valid rewriter"),
+        (&["eval", "refine", "tone", "--model", "unknown:m"], 2, "'unknown:m' is not a valid rewriter"),
         (&["eval", "refine", "tone", "--hold-out", "1"], 2, "--hold-out must be between 0 and 1"),
         (&["eval", "refine", "tone", "--candidates", "0"], 2, "--candidates must be from 1 to 20"),
     ];
-    for (arguments, code, words) in cases {
+    for (arguments, code, message) in cases {
         let output = project.run(arguments.iter().copied());
         assert_eq!(output.code, Some(code), "{}", output.both());
-        assert!(output.both().contains(words), "{}", output.both());
+        assert!(output.both().contains(message), "{}", output.both());
     }
 }
 
 #[test]
-fn a_dry_run_asks_nobody() {
-    let project = rated(60);
+fn a_dry_run_prints_the_request() {
+    let project = project_with_ratings(60);
     let output = project.run(["eval", "refine", "tone", "--dry-run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    let question: Value = serde_json::from_str(&output.stdout).expect("a question");
-    assert_eq!(question["document"]["eval"]["code"], TODAY);
+    let request: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
+    assert_eq!(request["document"]["eval"]["code"], CURRENT);
     assert_held_out(&output.stdout, 60);
 }
 
 #[test]
-fn trials_of_one_task_are_on_one_side() {
-    let project = prepared();
+fn trials_of_a_task_are_in_the_same_set() {
+    let project = project_with_python();
     let store = ProjectStore::open(&project);
-    store.version("eval_tone", TODAY);
+    store.add_version("eval_tone", CURRENT);
     for number in 0..120 {
         let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
-        // Three traces of each task.
+        // Three traces per task.
         let task = number / 3;
-        store.document(&json!({
+        store.add_document(&json!({
             "trace_id": trace_id(number),
             "metadata": {"task_id": task, "expected_actions": ["the-right-answer"]},
             "steps": [{"input": {"message": format!("{word} task-{task:02}-end")}, "output": {"response": "Done."}}],
         }));
-        store.feedback("ada", &trace_id(number), rating, None);
+        store.add_feedback("ada", &trace_id(number), rating, None);
     }
     let output = project.run(["eval", "refine", "tone", "--dry-run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(!output.stdout.contains("the-right-answer"), "{}", output.stdout);
-    let mut told = 0;
+    let mut sent = 0;
     for task in 0..40 {
-        let is_told = output.stdout.contains(&format!("task-{task:02}-end"));
-        assert!(!(is_told && is_held_out("eval_tone", &format!("task: {task}"), 0.4)), "task {task} is held out");
-        told += usize::from(is_told);
+        let is_sent = output.stdout.contains(&format!("task-{task:02}-end"));
+        assert!(!(is_sent && is_held_out("eval_tone", &format!("task: {task}"), 0.4)), "held-out task {task} was sent");
+        sent += usize::from(is_sent);
     }
-    assert!(told > 3, "{told} tasks are told of");
+    assert!(sent > 3, "{sent} tasks were sent");
 }
 
 #[test]
-fn what_people_no_longer_say_is_not_told() {
-    let project = prepared();
+fn leaves_out_resolved_contradictions() {
+    let project = project_with_python();
     let store = ProjectStore::open(&project);
-    let version = store.version("eval_tone", TODAY);
+    let version = store.add_version("eval_tone", CURRENT);
     for number in 0..60 {
         let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
-        store.trace(&trace_id(number), &format!("{word} {}", mark(number)), "2026-11-10");
-        store.verdict("eval_tone", version, &trace_id(number), Some(true), "always");
-        store.feedback("ada", &trace_id(number), rating, None);
+        store.add_trace(&trace_id(number), &format!("{word} {}", marker(number)), "2026-11-10");
+        store.add_verdict("eval_tone", version, &trace_id(number), Some(true), "always");
+        store.add_feedback("ada", &trace_id(number), rating, None);
     }
     let wrong: Vec<usize> = (0..60)
         .filter(|number| number % 2 == 1 && !is_held_out("eval_tone", &trace_id(*number), 0.4))
@@ -313,32 +316,32 @@ fn what_people_no_longer_say_is_not_told() {
         assert_eq!(output.code, Some(0), "{}", output.both());
         assert!(output.stderr.contains("2 rated traces left out: the contradiction is resolved"), "{}", output.stderr);
         for number in &wrong {
-            assert!(!output.stdout.contains(&mark(*number)), "the model is told of trace {number}");
+            assert!(!output.stdout.contains(&marker(*number)), "trace {number} was sent");
         }
     };
     assert_left_out();
-    // A new version, which has judged nothing yet, makes no label right.
-    store.version("eval_tone", "def eval_tone(trace):\n    return True, 'still'\n");
+    // A new version without executions does not change that.
+    store.add_version("eval_tone", "def eval_tone(trace):\n    return True, 'still'\n");
     assert_left_out();
 }
 
 #[cfg(unix)]
-mod at_the_terminal {
+mod terminal {
     use super::*;
     use crate::forge_terminal::TerminalSession;
 
-    fn person(project: &TempProject, server: &ScriptedServer) -> TerminalSession {
+    fn start_refine(project: &TempProject, server: &ScriptedServer) -> TerminalSession {
         let base = format!("{}/v1", server.base_url());
         let variables = [("OPENAI_BASE_URL", base.as_str()), ("OPENAI_API_KEY", "sk-test-0123456789")];
-        let words = ["eval", "refine", "tone", "--model", "openai:test-model", "--candidates", "1"];
-        TerminalSession::spawn(project, &words, &variables)
+        let arguments = ["eval", "refine", "tone", "--model", "openai:test-model", "--candidates", "1"];
+        TerminalSession::spawn(project, &arguments, &variables)
     }
 
     #[test]
-    fn a_person_looks_and_adopts() {
+    fn adopts_a_candidate() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
-        let project = rated(60);
-        let mut terminal = person(&project, &server);
+        let project = project_with_ratings(60);
+        let mut terminal = start_refine(&project, &server);
         terminal.expect_output("ratings to openai:test-model");
         terminal.expect_output("goes by the tone");
         terminal.expect_output("Adopt which candidate?");
@@ -352,22 +355,26 @@ mod at_the_terminal {
         terminal.send_line("1");
         terminal.expect_output("adopted 1 as version 2 of eval_tone");
         terminal.expect_exit(0);
-        // Whoever holds out more now holds out what the model was told of.
-        let again =
+        // A larger share holds out traces that the model has seen.
+        let stderr_with =
             |share: &str| project.run(["eval", "refine", "tone", "--dry-run", "--hold-out", share]).unwrapped_stderr();
-        assert!(again("0.5").contains("its model has seen traces that are now held out"), "{}", again("0.5"));
-        assert!(!again("0.4").contains("its model has seen"), "{}", again("0.4"));
+        assert!(
+            stderr_with("0.5").contains("its model has seen traces that are now held out"),
+            "{}",
+            stderr_with("0.5")
+        );
+        assert!(!stderr_with("0.4").contains("its model has seen"), "{}", stderr_with("0.4"));
         let note = "refined by openai:test-model, approved by Ada: goes by the tone";
-        assert_eq!(versions(&project), [(TODAY.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
+        assert_eq!(versions(&project), [(CURRENT.to_owned(), None), (GOOD.to_owned(), Some(note.to_owned()))]);
     }
 
-    /// A file that stays as it was would undo the adoption when it is added again.
+    /// Adding an outdated file would undo the adoption.
     #[test]
-    fn an_adopted_function_goes_into_its_file() {
+    fn offers_to_update_the_eval_file() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
-        let project = rated(60).file("evals/functions/tone.py", TODAY);
-        for (answer, code) in [("n", TODAY), ("y", GOOD)] {
-            let mut terminal = person(&project, &server);
+        let project = project_with_ratings(60).file("evals/functions/tone.py", CURRENT);
+        for (answer, code) in [("n", CURRENT), ("y", GOOD)] {
+            let mut terminal = start_refine(&project, &server);
             terminal.expect_output("Adopt which candidate?");
             terminal.send_line("1");
             terminal.expect_output("adopted 1 as version");
@@ -377,60 +384,59 @@ mod at_the_terminal {
             assert_eq!(project.read("evals/functions/tone.py"), code);
             let added = project.run(["eval", "add", "tone"]);
             assert_eq!(added.code, Some(0), "{}", added.both());
-            let undoing = "the code of version 1 replaces that of version 2 (refined by";
-            let is_undone = added.unwrapped_stderr().contains(undoing);
+            let warning = "the code of version 1 replaces that of version 2 (refined by";
+            let is_undone = added.unwrapped_stderr().contains(warning);
             assert_eq!(is_undone, answer == "n", "{}", added.both());
         }
         assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(GOOD));
     }
 
     #[test]
-    fn a_version_that_came_in_the_meantime_is_not_replaced() {
+    fn does_not_replace_a_newer_version() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
-        let project = rated(60);
-        let mut terminal = person(&project, &server);
+        let project = project_with_ratings(60);
+        let mut terminal = start_refine(&project, &server);
         terminal.expect_output("Adopt which candidate?");
-        ProjectStore::open(&project).version("eval_tone", BREAKS);
-        // Where the store is elsewhere, nobody else makes this one.
-        std::fs::remove_file(project.path().join(".karat/.gitignore")).expect("the store made it");
+        ProjectStore::open(&project).add_version("eval_tone", RAISES);
+        // If the store is elsewhere, nothing else has written this file.
+        std::fs::remove_file(project.path().join(".karat/.gitignore")).expect("the store writes a .gitignore");
         terminal.send_line("1");
         terminal.expect_output("version 2 of eval_tone was added in the meantime");
         terminal.expect_exit(3);
-        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(BREAKS));
+        assert_eq!(versions(&project).last().map(|(code, _)| code.as_str()), Some(RAISES));
         assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
         assert_eq!(project.read(".karat/.gitignore"), "*\n");
     }
 
-    /// Whoever ends the program from elsewhere leaves a terminal in which one can type.
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_is_ended_gets_the_terminal_back() {
+    fn a_signal_restores_the_terminal() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
-        let project = rated(60);
+        let project = project_with_ratings(60);
         let refine = "eval refine tone --model openai:test-model --candidates 1";
         let script = format!("'{}' {refine}; echo status $?; stty -a", env!("CARGO_BIN_EXE_karat"));
         let mut command = std::process::Command::new("sh");
         command.args(["-c", &script]).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
         command.env("OPENAI_BASE_URL", format!("{}/v1", server.base_url())).env("OPENAI_API_KEY", "sk-test-0123456789");
-        let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("a terminal");
-        session.exp_string("Adopt which candidate?").expect("a question");
+        let mut session = rexpect::session::spawn_command(command, Some(60_000)).expect("pseudo-terminal starts");
+        session.exp_string("Adopt which candidate?").expect("a prompt");
         let shell = session.process().child_pid;
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
         let sent = std::process::Command::new("kill").args(["-TERM", children.trim()]).status();
         assert!(sent.unwrap().success());
-        session.exp_string("\u{1b}[?2004l").expect("what is pasted comes as it is");
-        session.exp_string("status 130").expect("an end");
-        let state = session.exp_eof().expect("the terminal's state");
+        session.exp_string("\u{1b}[?2004l").expect("bracketed paste is disabled");
+        session.exp_string("status 130").expect("an exit status");
+        let state = session.exp_eof().expect("terminal settings");
         assert!(state.contains("isig icanon"), "{state}");
         assert_eq!(versions(&project).len(), 1);
     }
 
     #[test]
-    fn who_leaves_adopts_nothing() {
+    fn quitting_adopts_nothing() {
         let server = ScriptedServer::start(json!({"*": candidates(&[GOOD])}));
-        let project = rated(60);
-        let mut terminal = person(&project, &server);
+        let project = project_with_ratings(60);
+        let mut terminal = start_refine(&project, &server);
         terminal.expect_output("Adopt which candidate?");
         terminal.send_line("q");
         terminal.expect_output("nothing was adopted");

@@ -9,7 +9,7 @@ use crate::support::{newest_result, ok_case, project, script};
 const FILE: &str = "evals/get-weather.regression.json";
 const ARCHIVE: &str = "evals/get-weather.regression.archived.json";
 
-fn with_tools() -> TempProject {
+fn project_with_tools() -> TempProject {
     let tools = json!([
         {"name": "get_weather", "description": "Fetches the weather.", "version": "1.2.0"},
         {"name": "get_forecast", "description": "Fetches the forecast."},
@@ -17,16 +17,16 @@ fn with_tools() -> TempProject {
     project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools)
 }
 
-/// Lets snapshots know nothing of times and hashes, which differ from run to run.
-fn steady() -> insta::internals::SettingsBindDropGuard {
+/// Masks times and hashes in snapshots.
+fn mask_times_and_hashes() -> insta::internals::SettingsBindDropGuard {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[NOW]");
     settings.add_filter(r#""[0-9a-f]{12}""#, r#""[HASH]""#);
     settings.bind_to_scope()
 }
 
-/// Runs a command that is written as in a shell.
-fn said(project: &TempProject, command: &str) -> Output {
+/// Runs a command line with shell quoting.
+fn run_line(project: &TempProject, command: &str) -> Output {
     project.run(shell_words::split(command).unwrap())
 }
 
@@ -45,20 +45,20 @@ fn add(project: &TempProject, message: &str) -> Output {
 }
 
 #[test]
-fn a_case_is_added_to_a_new_file() {
-    let _steady = steady();
-    let project = with_tools();
+fn adds_a_case_to_a_new_file() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     let command = "regress add get-weather --bug-ref '#7' --message 'Weather in Oslo?' --description 'asked twice' \
                    --tools-acceptable get_weather --tools-acceptable get_weather,get_forecast --response-contains rain \
                    --response-not-contains undefined --no-tool-errors --expect '{\"maxToolCalls\": 2}'";
-    insta::assert_snapshot!(said(&project, &format!("{command} --tools-not-called send_mail")).filtered(), @"
+    insta::assert_snapshot!(run_line(&project, &format!("{command} --tools-not-called send_mail")).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: the registry has no tool 'send_mail' (unknown-tool)
     hint: nothing was written: a regression case cannot be edited later
     ");
-    insta::assert_snapshot!(said(&project, command).filtered(), @"
+    insta::assert_snapshot!(run_line(&project, command).filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-weather-001 to evals/get-weather.regression.json, a new file
@@ -97,7 +97,7 @@ fn a_case_is_added_to_a_new_file() {
     }
     "##);
     assert_eq!(project.run(["check"]).code, Some(0));
-    insta::assert_snapshot!(said(&project, command).filtered(), @"
+    insta::assert_snapshot!(run_line(&project, command).filtered(), @"
     exit: 0
     ----- stdout -----
     added rg-get-weather-002 to evals/get-weather.regression.json
@@ -107,9 +107,9 @@ fn a_case_is_added_to_a_new_file() {
 }
 
 #[test]
-fn ids_go_on_and_hashes_are_kept() {
-    let _steady = steady();
-    let project = with_tools();
+fn continues_ids_and_stores_hashes() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     assert_eq!(add(&project, "one").code, Some(0));
     let first = project.read(FILE);
     insta::assert_snapshot!(add(&project, "two").filtered(), @"
@@ -122,7 +122,7 @@ fn ids_go_on_and_hashes_are_kept() {
     for case in file["cases"].as_array().unwrap() {
         assert_eq!(file["metadata"]["caseHashes"][case["id"].as_str().unwrap()], canonical_hash(case));
     }
-    // Only commas were added to what was there.
+    // Existing lines change only by a comma.
     let second = project.read(FILE);
     let mut lines = second.lines();
     assert!(
@@ -133,9 +133,9 @@ fn ids_go_on_and_hashes_are_kept() {
 }
 
 #[test]
-fn an_edit_of_an_added_case_fails_the_check() {
-    let _steady = steady();
-    let project = with_tools();
+fn check_fails_on_an_edited_case() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     add(&project, "one");
     assert_eq!(project.run(["check"]).code, Some(0));
     project.write(FILE, project.read(FILE).replace("\"one\"", "\"won\""));
@@ -145,9 +145,9 @@ fn an_edit_of_an_added_case_fails_the_check() {
 }
 
 #[test]
-fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
-    let _steady = steady();
-    let project = with_tools();
+fn check_fails_on_a_removed_but_not_on_an_archived_case() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     add(&project, "one");
     add(&project, "two");
     let before = project.read(FILE);
@@ -191,7 +191,7 @@ fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
     assert_eq!(project.read_json(FILE)["metadata"]["caseHashes"].as_object().unwrap().len(), 1);
     let output = project.run(["check"]);
     assert_eq!((output.code, output.stdout.contains("1 file, 1 case")), (Some(0), true), "{}", output.stdout);
-    // Its id is never given out again.
+    // Ids are not reused.
     project.run(["regress", "archive", "rg-get-weather-002"]);
     assert!(add(&project, "three").stdout.contains("rg-get-weather-003"));
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001"]).filtered(), @"
@@ -210,9 +210,9 @@ fn a_removed_case_fails_the_check_and_an_archived_one_does_not() {
 }
 
 #[test]
-fn an_interrupted_archiving_loses_nothing_and_can_be_repeated() {
-    let _steady = steady();
-    let project = with_tools();
+fn interrupted_archiving_can_be_repeated() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     add(&project, "one");
     let before = project.read(FILE);
     // The archive cannot be written: nothing changes.
@@ -221,7 +221,7 @@ fn an_interrupted_archiving_loses_nothing_and_can_be_repeated() {
     assert_eq!((output.code, project.read(FILE)), (Some(2), before.clone()), "{}", output.stderr);
     std::fs::remove_dir(project.path().join(ARCHIVE)).unwrap();
     assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
-    // As if it had been killed between the two files.
+    // As after a kill between the two writes.
     project.write(FILE, before);
     assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
     assert_eq!(project.read_json(ARCHIVE)["archived"].as_array().unwrap().len(), 1);
@@ -229,8 +229,8 @@ fn an_interrupted_archiving_loses_nothing_and_can_be_repeated() {
 }
 
 #[test]
-fn cases_without_a_hash_are_sealed_and_no_hash_is_changed() {
-    let _steady = steady();
+fn seals_cases_without_changing_existing_hashes() {
+    let _settings = mask_times_and_hashes();
     let case = |id: &str| json!({"id": id, "difficulty": "regression", "input": {"message": id}, "expect": {"responseNonEmpty": true}});
     let cases = json!([case("rg-x-001"), case("rg-x-002")]);
     let project = project()
@@ -266,14 +266,14 @@ fn cases_without_a_hash_are_sealed_and_no_hash_is_changed() {
     "#);
 }
 
-fn after_a_run() -> TempProject {
+fn project_with_failed_run() -> TempProject {
     let golden = json!([
         {"id": "gs-get-weather-001", "description": "says rain", "input": {"message": "rain?"}, "stubs": {"get_weather": {"rain": true}},
          "expect": {"toolsCalled": [], "responseContains": ["rain"], "responseNonEmpty": true}},
         {"id": "gs-get-weather-002", "input": {"message": "sun?"}, "expect": {"responseContains": ["sun"]}},
         {"id": "gs-get-weather-003", "input": {"message": "snow?"}, "expect": {"responseContains": ["{{snapshot:snow}}"], "responseNonEmpty": true}},
     ]);
-    let project = with_tools()
+    let project = project_with_tools()
         .file("snapshot.json", json!({"snow": "white"}))
         .file("agent.json", script(&[("rain?", "dry"), ("sun?", "the sun"), ("snow?", "none")]))
         .file("evals/get-weather.golden.json", golden);
@@ -283,9 +283,9 @@ fn after_a_run() -> TempProject {
 }
 
 #[test]
-fn a_failed_case_of_a_run_becomes_a_regression_case() {
-    let _steady = steady();
-    let project = after_a_run();
+fn adds_a_failed_case_of_a_run() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_failed_run();
     let run_id = newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned();
     insta::assert_snapshot!(project.run(["regress", "add", "--from-run", &run_id, "--case", "gs-get-weather-001", "--bug-ref", "abc123", "--dry-run"]).filtered(), @r#"
     exit: 0
@@ -362,9 +362,9 @@ fn a_failed_case_of_a_run_becomes_a_regression_case() {
 }
 
 #[test]
-fn what_shows_no_bug_is_refused() {
-    let _steady = steady();
-    let project = after_a_run();
+fn rejects_cases_that_do_not_show_a_bug() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_failed_run();
     let from = |case: &str, more: &[&str]| {
         let arguments = ["regress", "add", "--from-run", "latest", "--bug-ref", "#1", "--case", case];
         project.run(arguments.iter().chain(more).copied())
@@ -407,9 +407,9 @@ fn what_shows_no_bug_is_refused() {
 }
 
 #[test]
-fn an_invalid_case_is_shown_and_nothing_is_written() {
-    let _steady = steady();
-    let project = with_tools();
+fn rejects_an_invalid_case_without_writing() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
     let base = ["regress", "add", "get_weather", "--bug-ref", "#1", "--message", "m"];
     let with = |more: &[&'static str]| project.run(base.into_iter().chain(more.iter().copied()));
     insta::assert_snapshot!(with(&["--response-matches", "("]).filtered(), @r#"
@@ -456,9 +456,9 @@ fn an_invalid_case_is_shown_and_nothing_is_written() {
 }
 
 #[test]
-fn an_existing_regression_file_is_used_wherever_it_is() {
-    let _steady = steady();
-    let project = with_tools()
+fn finds_an_existing_regression_file() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools()
         .file("evals/old/weather.regression.json", json!({"metadata": {"toolName": "get_weather"}, "cases": []}));
     insta::assert_snapshot!(add(&project, "one").filtered(), @"
     exit: 0
@@ -486,7 +486,7 @@ fn an_existing_regression_file_is_used_wherever_it_is() {
 }
 
 #[test]
-fn only_regression_cases_are_archived() {
+fn archives_only_regression_cases() {
     let project = project().file("evals/x.golden.json", json!({"cases": [ok_case("gs-x-001", "m")]}));
     insta::assert_snapshot!(project.run(["regress", "archive", "gs-x-001"]).filtered(), @"
     exit: 2
@@ -510,9 +510,9 @@ fn only_regression_cases_are_archived() {
 }
 
 #[test]
-fn the_formatting_of_a_regression_file_is_kept() {
+fn preserves_formatting() {
     let text = "{\r\n\t\"metadata\": { \"toolName\": \"get_weather\" },\r\n\t\"cases\": [\r\n\t]\r\n}";
-    let project = with_tools().file(FILE, text);
+    let project = project_with_tools().file(FILE, text);
     assert_eq!(add(&project, "one").code, Some(0));
     let written = project.read(FILE);
     assert!(
@@ -524,10 +524,10 @@ fn the_formatting_of_a_regression_file_is_kept() {
 }
 
 #[test]
-fn archives_and_reports_fit_their_schemas() {
-    let _steady = steady();
-    let project = with_tools();
-    let fits = |schema: &str, value: &Value| {
+fn archives_and_reports_match_their_schemas() {
+    let _settings = mask_times_and_hashes();
+    let project = project_with_tools();
+    let assert_matches_schema = |schema: &str, value: &Value| {
         let schema: Value = serde_json::from_str(&project.run(["schema", schema]).stdout).unwrap();
         let errors: Vec<String> =
             jsonschema::validator_for(&schema).unwrap().iter_errors(value).map(|error| error.to_string()).collect();
@@ -535,6 +535,6 @@ fn archives_and_reports_fit_their_schemas() {
     };
     add(&project, "one");
     let archived = project.run(["regress", "archive", "rg-get-weather-001", "--format", "json"]);
-    fits("regress-report", &serde_json::from_str(&archived.stdout).unwrap());
-    fits("regression-archive", &project.read_json(ARCHIVE));
+    assert_matches_schema("regress-report", &serde_json::from_str(&archived.stdout).unwrap());
+    assert_matches_schema("regression-archive", &project.read_json(ARCHIVE));
 }

@@ -1,4 +1,4 @@
-//! What keeps regression cases from getting lost, edited or hollow.
+//! Protection of regression cases against loss, edits and vacuous assertions.
 
 use std::collections::BTreeSet;
 
@@ -24,24 +24,24 @@ fn case(id: &str) -> Value {
 }
 
 #[test]
-fn edits_at_the_same_time_are_all_kept() {
+fn concurrent_edits_are_not_lost() {
     let project = project();
     let all: Vec<_> = (0..8).map(|_| project.command(ADD).start()).collect();
-    let said: BTreeSet<String> = all
+    let reported: BTreeSet<String> = all
         .into_iter()
         .map(|running| {
-            let output = running.wait().expect("ends");
+            let output = running.wait().expect("karat exits");
             assert_eq!(output.code, Some(0), "{}", output.both());
             output.stdout.split(' ').nth(1).unwrap_or_default().to_owned()
         })
         .collect();
     let cases = project.read_json(FILE)["cases"].as_array().cloned().unwrap_or_default();
     let written: BTreeSet<String> = cases.iter().map(|case| case["id"].as_str().unwrap().to_owned()).collect();
-    assert_eq!((said.len(), &written, cases.len()), (8, &said, 8));
+    assert_eq!((reported.len(), &written, cases.len()), (8, &reported, 8));
 
     let archiving: Vec<_> = written.iter().map(|id| project.command(["regress", "archive", id]).start()).collect();
     for running in archiving {
-        assert_eq!(running.wait().expect("ends").code, Some(0));
+        assert_eq!(running.wait().expect("karat exits").code, Some(0));
     }
     assert_eq!(project.read_json(ARCHIVE)["archived"].as_array().unwrap().len(), 8);
     assert_eq!(project.read_json(FILE)["cases"], json!([]));
@@ -49,15 +49,15 @@ fn edits_at_the_same_time_are_all_kept() {
     let adding: Vec<_> =
         (1..10).map(|number| project.command(["overlap", "add", "t0", &format!("t{number}")]).start()).collect();
     for running in adding {
-        assert_eq!(running.wait().expect("ends").code, Some(0));
+        assert_eq!(running.wait().expect("karat exits").code, Some(0));
     }
     assert_eq!(project.read_json("evals/overlap-map.json")["t0"]["overlaps"].as_array().unwrap().len(), 9);
-    // Nothing is left behind.
+    // No lock files are left.
     assert!(project.files_in("", "lock").is_empty());
 }
 
 #[test]
-fn ids_go_on_whatever_file_they_are_in() {
+fn continues_ids_across_files() {
     let archived = json!({"archived": [{"archivedAt": "", "hash": "x", "case": {"id": "rg-get-weather-006"}}]});
     let project = project()
         .file("evals/all.labeled.json", json!({"cases": [case("rg-get-weather-004")]}))
@@ -73,7 +73,7 @@ fn ids_go_on_whatever_file_they_are_in() {
 #[case(r#"{"responseContainsAny": []}"#)]
 #[case(r#"{"responseContains": [""]}"#)]
 #[case("{}")]
-fn a_case_that_cannot_fail_is_refused(#[case] expect: &str) {
+fn rejects_vacuous_cases(#[case] expect: &str) {
     let project = project();
     let output =
         project.run(["regress", "add", "get_weather", "--bug-ref", "#7", "--message", "Rain?", "--expect", expect]);
@@ -86,7 +86,7 @@ fn a_case_that_cannot_fail_is_refused(#[case] expect: &str) {
 #[case(&["--bug-ref", " ", "--message", "m"], "error: --bug-ref is empty")]
 #[case(&["--bug-ref", "#1", "--message", ""], "error: --message is empty")]
 #[case(&["--bug-ref", "#1", "--from-run", "latest", "--case", "x"], "hint: run 'karat run' first")]
-fn what_says_nothing_is_refused(#[case] flags: &[&str], #[case] expected: &str) {
+fn rejects_empty_arguments(#[case] flags: &[&str], #[case] expected: &str) {
     let project = project();
     let output = project.run(["regress", "add", "t", "--response-non-empty"].iter().chain(flags).copied());
     assert_eq!(output.code, Some(2), "{}", output.both());
@@ -94,7 +94,7 @@ fn what_says_nothing_is_refused(#[case] flags: &[&str], #[case] expected: &str) 
 }
 
 #[test]
-fn sealing_does_not_pass_over_what_it_cannot_read() {
+fn seal_fails_on_invalid_files() {
     let project = project();
     let output = project.run(["regress", "seal"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{}", output.both());
@@ -109,7 +109,7 @@ fn sealing_does_not_pass_over_what_it_cannot_read() {
 }
 
 #[test]
-fn many_cases_are_sealed_in_one_edit() {
+fn seals_many_cases() {
     let cases: Vec<Value> = (0..3000).map(|number| case(&format!("rg-a-{number:04}"))).collect();
     let hashes = json!({"rg-a-0000": canonical_hash(&cases[0])});
     let project =
@@ -120,7 +120,7 @@ fn many_cases_are_sealed_in_one_edit() {
 }
 
 #[test]
-fn hashes_that_were_dropped_are_missed() {
+fn check_reports_removed_hashes() {
     let project = project();
     add(&project);
     let mut file = project.read_json(FILE);
@@ -132,13 +132,13 @@ fn hashes_that_were_dropped_are_missed() {
 }
 
 #[test]
-fn an_archive_is_checked() {
+fn check_validates_archives() {
     let project = project();
     add(&project);
     let before = project.read(FILE);
     assert_eq!(project.run(["regress", "archive", "rg-get-weather-001"]).code, Some(0));
     assert_eq!(project.run(["check", "--strict"]).code, Some(0));
-    // As a shell writes out evals/*.json.
+    // As expanded from evals/*.json.
     let output = project.run(["check", "--strict", ARCHIVE, FILE]);
     assert_eq!((output.code, output.stdout.starts_with("1 file, 0 cases")), (Some(0), true), "{}", output.both());
 
@@ -158,12 +158,12 @@ fn an_archive_is_checked() {
     let output = add(&project);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains(&format!("[{ARCHIVE}:1:1]")), "{}", output.stderr);
-    // Nothing is known of what it held, so that nothing is called removed.
+    // The cases of an unreadable archive are unknown, so none is reported as removed.
     let mut file: Value = serde_json::from_str(&before).unwrap();
     file["cases"] = json!([]);
     project.write(FILE, &file);
     assert!(!project.run(["check"]).stdout.contains("removed-regression"));
-    // Its eval file is gone, but it is an archive still.
+    // An archive without its eval file is checked too.
     std::fs::remove_file(project.path().join(FILE)).unwrap();
     assert_eq!(project.run(["check"]).code, Some(2));
 
@@ -177,21 +177,21 @@ fn an_archive_is_checked() {
 }
 
 #[test]
-fn an_edited_case_is_archived_as_what_it_is() {
+fn archives_an_edited_case_with_both_hashes() {
     let project = project();
     add(&project);
-    let made = project.read_json(FILE)["metadata"]["caseHashes"]["rg-get-weather-001"].clone();
+    let sealed_hash = project.read_json(FILE)["metadata"]["caseHashes"]["rg-get-weather-001"].clone();
     project.write(FILE, project.read(FILE).replace("Rain?", "Snow?"));
     let output = project.run(["regress", "archive", "rg-get-weather-001"]);
     assert_eq!(output.code, Some(0));
     assert!(output.stderr.contains("was edited after it was sealed"), "{}", output.stderr);
     let archived = project.read_json(ARCHIVE)["archived"][0].clone();
-    assert_eq!((&archived["hash"], &archived["sealedHash"]), (&json!(canonical_hash(&archived["case"])), &made));
+    assert_eq!((&archived["hash"], &archived["sealedHash"]), (&json!(canonical_hash(&archived["case"])), &sealed_hash));
     assert_eq!(project.run(["check", "--strict"]).code, Some(0));
 }
 
 #[test]
-fn a_read_only_file_is_not_written() {
+fn does_not_write_a_read_only_file() {
     let project = project();
     add(&project);
     let path = project.path().join(FILE);
@@ -205,7 +205,7 @@ fn a_read_only_file_is_not_written() {
 }
 
 #[test]
-fn a_described_anew_tool_makes_no_regression_case_stale() {
+fn a_changed_description_does_not_make_regression_cases_stale() {
     let tools = |description: &str| json!([{"name": "get_weather", "description": description, "version": "1.0.0"}]);
     let project = project()
         .file("karat.json", json!({"toolRegistryPath": "tools.json"}))

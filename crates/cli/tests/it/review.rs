@@ -1,4 +1,4 @@
-//! `karat review` on a real terminal.
+//! `karat review` at a terminal.
 
 use std::process::Command;
 
@@ -9,24 +9,24 @@ use rexpect::session::PtySession;
 use serde_json::{Value, json};
 
 use crate::feedback::project_with_traces;
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 use crate::support::project;
 
-/// How long the program may think.
-const PATIENCE_MS: u64 = 60_000;
+/// How long to wait for output.
+const TIMEOUT_MS: u64 = 60_000;
 
-/// A person at a terminal.
-struct Reviewer {
-    session: PtySession,
+/// A review in a pseudo-terminal.
+struct ReviewSession {
+    pty: PtySession,
 }
 
-impl Reviewer {
-    fn at(project: &TempProject, arguments: &[&str]) -> Self {
-        Self::before(project, arguments, (80, 24), "")
+impl ReviewSession {
+    fn start(project: &TempProject, arguments: &[&str]) -> Self {
+        Self::spawn(project, arguments, (80, 24), "")
     }
 
-    /// Sits down at a terminal of this size; `after` is what the shell does when the review has ended.
-    fn before(project: &TempProject, arguments: &[&str], size: (u16, u16), after: &str) -> Self {
+    /// Starts a review in a terminal of this size; the shell runs `after` when the review has exited.
+    fn spawn(project: &TempProject, arguments: &[&str], size: (u16, u16), after: &str) -> Self {
         let (columns, rows) = size;
         let karat = env!("CARGO_BIN_EXE_karat");
         let exec = if after.is_empty() { "exec" } else { "" };
@@ -34,50 +34,50 @@ impl Reviewer {
         let mut command = Command::new("sh");
         command.args(["-c", &script, "sh"]).args(arguments).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
-        let session = rexpect::session::spawn_command(command, Some(PATIENCE_MS)).expect("a terminal");
-        Self { session }
+        let pty = rexpect::session::spawn_command(command, Some(TIMEOUT_MS)).expect("pseudo-terminal starts");
+        Self { pty }
     }
 
-    /// Waits until the program shows this, and returns what came before it.
+    /// Waits for a text and returns the output before it.
     #[track_caller]
-    fn reads(&mut self, words: &str) -> String {
-        // A terminal's output comes byte by byte, each taken for a letter.
-        let bytes: String = words.bytes().map(char::from).collect();
-        match self.session.exp_string(&bytes) {
+    fn expect_output(&mut self, text: &str) -> String {
+        // rexpect reads each byte as a character.
+        let bytes: String = text.bytes().map(char::from).collect();
+        match self.pty.exp_string(&bytes) {
             Ok(before) => before,
             Err(error) => {
                 let shown: Vec<char> = error.to_string().chars().collect();
                 let end: String = shown[shown.len().saturating_sub(2000)..].iter().collect();
-                panic!("it never shows '{words}': …{end}");
+                panic!("expected '{text}', found: …{end}");
             }
         }
     }
 
-    fn presses(&mut self, keys: &str) {
-        self.session.send(keys).unwrap();
-        self.session.flush().unwrap();
+    fn send_keys(&mut self, keys: &str) {
+        self.pty.send(keys).unwrap();
+        self.pty.flush().unwrap();
     }
 
     /// Changes the terminal's size.
-    fn resizes(&mut self, columns: u16, rows: u16) {
-        let terminal = format!("/proc/{}/fd/0", self.session.process().child_pid);
+    fn resize(&mut self, columns: u16, rows: u16) {
+        let terminal = format!("/proc/{}/fd/0", self.pty.process().child_pid);
         let size = ["cols".to_owned(), columns.to_string(), "rows".to_owned(), rows.to_string()];
         assert!(Command::new("stty").args(["-F", &terminal]).args(size).status().unwrap().success());
     }
 
-    /// Returns all that is shown until the end.
+    /// Waits for the exit and returns the remaining output.
     #[track_caller]
-    fn leaves_with(mut self, code: i32) -> String {
-        let rest = self.session.exp_eof().expect("it ends");
-        match self.session.process().wait() {
+    fn expect_exit(mut self, code: i32) -> String {
+        let rest = self.pty.exp_eof().expect("karat exits");
+        match self.pty.process().wait() {
             Ok(WaitStatus::Exited(_, status)) => assert_eq!(status, code, "{rest}"),
-            other => panic!("it did not end by itself: {other:?}"),
+            other => panic!("karat did not exit normally: {other:?}"),
         }
         rest
     }
 }
 
-/// Returns what counts, as trace, rating and note.
+/// Returns the current ratings as trace, rating and note.
 fn ratings(project: &TempProject) -> Vec<(String, String, String)> {
     let listed = project.run(["feedback", "list", "--format", "json"]).stdout;
     let listed: Value = serde_json::from_str(&listed).unwrap();
@@ -93,234 +93,234 @@ fn rated(trace: &str, rating: &str, note: &str) -> (String, String, String) {
     (trace.to_owned(), rating.to_owned(), note.to_owned())
 }
 
-fn history(project: &TempProject) -> usize {
+fn history_len(project: &TempProject) -> usize {
     project.run(["feedback", "list", "--history", "--format", "jsonl"]).stdout.lines().count()
 }
 
-/// A clock that was ahead must not take the last word from whoever rates now.
+/// An earlier rating may have a time in the future, from a clock that was ahead.
 #[test]
-fn what_is_stored_counts() {
-    let ada = project_with_traces(&["t1"]);
+fn a_new_rating_overrides_one_from_the_future() {
+    let project = project_with_traces(&["t1"]);
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap();
     let ahead = now + jiff::SignedDuration::from_hours(20);
     let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
-    let imported = ada.command(["feedback", "import", "-"]).stdin(rows).run();
+    let imported = project.command(["feedback", "import", "-"]).stdin(rows).run();
     assert_eq!(imported.code, Some(0), "{}", imported.both());
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t1");
-    person.presses("g");
-    person.reads("positive, stored: t1");
-    assert_eq!(ratings(&ada), [rated("t1", "positive", "")]);
-    person.presses("q");
-    person.leaves_with(0);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t1");
+    session.send_keys("g");
+    session.expect_output("positive, stored: t1");
+    assert_eq!(ratings(&project), [rated("t1", "positive", "")]);
+    session.send_keys("q");
+    session.expect_exit(0);
 }
 
 #[test]
 fn an_unreadable_document_is_an_error() {
-    let ada = project_with_traces(&[]);
-    ProjectStore::open(&ada).text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
-    let shown = Reviewer::at(&ada, &[]).leaves_with(3);
+    let project = project_with_traces(&[]);
+    ProjectStore::open(&project).add_text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
+    let shown = ReviewSession::start(&project, &[]).expect_exit(3);
     assert!(shown.contains("cannot read the document of trace 't-broken': not JSON: "), "{shown}");
     assert!(!shown.contains("no steps"), "{shown}");
 }
 
 #[test]
-fn every_key_does_what_it_says() {
-    let ada = project_with_traces(&["t1", "t2", "t3", "t4"]);
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t1");
-    person.reads("1 of 4 · 0 rated · Ada");
-    person.reads("Will it rain?");
-    person.reads("g good  b bad");
-    person.presses("u");
-    person.reads("nothing to undo");
-    person.presses("x");
-    person.reads("'x' is not a command");
-    person.presses("?");
-    person.reads("write a note to store with the rating");
-    person.presses("g");
-    person.reads("trace t1");
-    assert_eq!(history(&ada), 0, "in the help a key only leaves it");
-    person.presses("g");
-    person.reads("2 of 4 · 1 rated");
-    person.reads("positive, stored: t1");
-    assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "stored at once");
-    person.presses("t");
-    person.reads("Enter saves the note");
-    person.presses("too sloww\u{7f}, g b n\r");
-    person.reads("note: too slow, g b n");
-    person.reads("g good  b bad");
-    person.presses("x");
-    person.reads("'x' is not a command");
-    // With the next key the note is there again.
-    person.presses("j");
-    person.reads("note: too slow, g b n");
-    person.presses("b");
-    person.reads("3 of 4 · 2 rated");
-    person.presses("s");
-    person.reads("4 of 4 · 2 rated");
-    person.reads("skipped for now");
-    person.presses("n");
-    person.reads("left: nothing");
-    person.reads("u undo  q quit");
-    // A letter for a trace does nothing where there is none.
-    person.presses("g");
-    person.presses("q");
-    let rest = person.leaves_with(0);
+fn handles_every_key() {
+    let project = project_with_traces(&["t1", "t2", "t3", "t4"]);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t1");
+    session.expect_output("1 of 4 · 0 rated · Ada");
+    session.expect_output("Will it rain?");
+    session.expect_output("g good  b bad");
+    session.send_keys("u");
+    session.expect_output("nothing to undo");
+    session.send_keys("x");
+    session.expect_output("'x' is not a command");
+    session.send_keys("?");
+    session.expect_output("write a note to store with the rating");
+    session.send_keys("g");
+    session.expect_output("trace t1");
+    assert_eq!(history_len(&project), 0, "a key in the help only closes it");
+    session.send_keys("g");
+    session.expect_output("2 of 4 · 1 rated");
+    session.expect_output("positive, stored: t1");
+    assert_eq!(ratings(&project), [rated("t1", "positive", "")], "stored immediately");
+    session.send_keys("t");
+    session.expect_output("Enter saves the note");
+    session.send_keys("too sloww\u{7f}, g b n\r");
+    session.expect_output("note: too slow, g b n");
+    session.expect_output("g good  b bad");
+    session.send_keys("x");
+    session.expect_output("'x' is not a command");
+    // The next key shows the note again.
+    session.send_keys("j");
+    session.expect_output("note: too slow, g b n");
+    session.send_keys("b");
+    session.expect_output("3 of 4 · 2 rated");
+    session.send_keys("s");
+    session.expect_output("4 of 4 · 2 rated");
+    session.expect_output("skipped for now");
+    session.send_keys("n");
+    session.expect_output("left: nothing");
+    session.expect_output("u undo  q quit");
+    // Rating keys do nothing without a trace.
+    session.send_keys("g");
+    session.send_keys("q");
+    let rest = session.expect_exit(0);
     let end = "rated: 3 (1 good, 1 bad, 1 neutral)\r\nskipped: 1 (shown again next time)\r\nleft: nothing\r\n";
     assert!(rest.ends_with(end), "{rest}");
     let expected =
         [rated("t1", "positive", ""), rated("t2", "negative", "too slow, g b n"), rated("t4", "neutral", "")];
-    assert_eq!(ratings(&ada), expected);
-    // What was skipped comes again.
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t3");
-    person.reads("1 of 1");
-    person.presses("q");
-    person.leaves_with(0);
+    assert_eq!(ratings(&project), expected);
+    // Skipped traces are shown again.
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t3");
+    session.expect_output("1 of 1");
+    session.send_keys("q");
+    session.expect_exit(0);
 }
 
 #[test]
-fn what_was_done_can_be_undone_to_the_first() {
-    let ada = project_with_traces(&["t1", "t2", "t3"]);
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t1");
-    person.presses("tfirst\rg");
-    person.reads("2 of 3 · 1 rated");
-    person.presses("s");
-    person.reads("3 of 3 · 1 rated");
-    person.presses("b");
-    person.reads("left: nothing");
-    person.presses("u");
-    person.reads("trace t3");
-    person.reads("undone: negative");
-    assert_eq!(ratings(&ada), [rated("t1", "positive", "first")]);
-    person.presses("u");
-    person.reads("trace t2");
-    person.reads("undone: skip");
-    person.presses("u");
-    person.reads("trace t1");
-    person.reads("undone: positive");
-    // The note is still there.
-    person.presses("j");
-    person.reads("note: first");
-    assert_eq!(ratings(&ada), []);
-    person.presses("bq");
-    person.leaves_with(0);
-    assert_eq!(ratings(&ada), [rated("t1", "negative", "first")]);
-    assert_eq!(history(&ada), 5, "nothing is forgotten: two ratings, two taken back, one more");
+fn undoes_every_action() {
+    let project = project_with_traces(&["t1", "t2", "t3"]);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t1");
+    session.send_keys("tfirst\rg");
+    session.expect_output("2 of 3 · 1 rated");
+    session.send_keys("s");
+    session.expect_output("3 of 3 · 1 rated");
+    session.send_keys("b");
+    session.expect_output("left: nothing");
+    session.send_keys("u");
+    session.expect_output("trace t3");
+    session.expect_output("undone: negative");
+    assert_eq!(ratings(&project), [rated("t1", "positive", "first")]);
+    session.send_keys("u");
+    session.expect_output("trace t2");
+    session.expect_output("undone: skip");
+    session.send_keys("u");
+    session.expect_output("trace t1");
+    session.expect_output("undone: positive");
+    // The note is restored.
+    session.send_keys("j");
+    session.expect_output("note: first");
+    assert_eq!(ratings(&project), []);
+    session.send_keys("bq");
+    session.expect_exit(0);
+    assert_eq!(ratings(&project), [rated("t1", "negative", "first")]);
+    assert_eq!(history_len(&project), 5, "the history_len has two ratings, two retractions and another rating");
 }
 
 #[test]
-fn a_kill_loses_nothing() {
-    let ada = project_with_traces(&["t1", "t2", "t3"]);
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t1");
-    person.presses("g");
-    person.reads("2 of 3 · 1 rated");
-    person.presses("b");
-    person.reads("3 of 3 · 2 rated");
-    person.session.process_mut().kill(Signal::SIGKILL).ok();
-    assert_eq!(ratings(&ada), [rated("t1", "positive", ""), rated("t2", "negative", "")]);
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t3");
-    person.reads("1 of 1 · 0 rated");
-    person.presses("n");
-    person.reads("left: nothing");
-    person.presses("q");
-    person.leaves_with(0);
-    // Another person sees all of them.
-    let mut person = Reviewer::at(&ada, &["--author", "Grace"]);
-    person.reads("1 of 3 · 0 rated · Grace");
-    person.presses("q");
-    person.leaves_with(0);
-    let mut done = Reviewer::at(&ada, &[]);
-    done.reads("Ada has rated every trace");
-    done.leaves_with(4);
+fn a_kill_loses_no_ratings() {
+    let project = project_with_traces(&["t1", "t2", "t3"]);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t1");
+    session.send_keys("g");
+    session.expect_output("2 of 3 · 1 rated");
+    session.send_keys("b");
+    session.expect_output("3 of 3 · 2 rated");
+    session.pty.process_mut().kill(Signal::SIGKILL).ok();
+    assert_eq!(ratings(&project), [rated("t1", "positive", ""), rated("t2", "negative", "")]);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t3");
+    session.expect_output("1 of 1 · 0 rated");
+    session.send_keys("n");
+    session.expect_output("left: nothing");
+    session.send_keys("q");
+    session.expect_exit(0);
+    // Another author sees all traces.
+    let mut session = ReviewSession::start(&project, &["--author", "Grace"]);
+    session.expect_output("1 of 3 · 0 rated · Grace");
+    session.send_keys("q");
+    session.expect_exit(0);
+    let mut done = ReviewSession::start(&project, &[]);
+    done.expect_output("Ada has rated every trace");
+    done.expect_exit(4);
 }
 
 #[test]
-fn who_is_interrupted_gets_the_terminal_back() {
-    let ada = project_with_traces(&["t1", "t2"]);
+fn signals_restore_the_terminal() {
+    let project = project_with_traces(&["t1", "t2"]);
     for signal in [None, Some("TERM"), Some("HUP")] {
-        let mut person = Reviewer::before(&ada, &[], (80, 24), "echo status $?; stty -a");
-        person.reads("\u{1b}[?1049h");
-        person.reads("trace t");
+        let mut session = ReviewSession::spawn(&project, &[], (80, 24), "echo status $?; stty -a");
+        session.expect_output("\u{1b}[?1049h");
+        session.expect_output("trace t");
         match signal {
-            None => person.session.send_control('c').unwrap(),
+            None => session.pty.send_control('c').unwrap(),
             Some(signal) => {
-                let shell = person.session.process().child_pid;
+                let shell = session.pty.process().child_pid;
                 let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
                 let sent = Command::new("kill").args([&format!("-{signal}"), children.trim()]).status();
                 assert!(sent.unwrap().success());
             }
         }
-        person.reads("\u{1b}[?1049l");
-        person.reads("rated: 0");
-        person.reads("status 130");
-        let state = person.leaves_with(0);
+        session.expect_output("\u{1b}[?1049l");
+        session.expect_output("rated: 0");
+        session.expect_output("status 130");
+        let state = session.expect_exit(0);
         assert!(state.contains("isig icanon"), "{state}");
     }
 }
 
 #[test]
-fn the_screen_follows_the_terminal() {
-    let ada = project_with_traces(&[]);
+fn scrolls_and_follows_the_terminal_size() {
+    let project = project_with_traces(&[]);
     let steps: Vec<Value> = (1..=30)
         .map(|number| json!({"input": {"message": format!("question {number}")}, "output": {"response": format!("answer {number}")}, "tool_calls": [], "error": null}))
         .collect();
-    ProjectStore::open(&ada).document(&json!({"trace_id": "a-long-one", "steps": steps}));
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("question 1");
-    person.reads("lines 1 to 19 of");
-    person.presses(" ");
-    person.reads("lines 19 to 37 of");
-    person.presses("j\u{1b}[B\r");
-    person.reads("lines 22 to 40 of");
-    person.presses("k\u{1b}[A");
-    person.reads("lines 20 to 38 of");
-    person.presses("\u{1b}[F");
-    person.reads("answer 30");
-    person.presses("\u{1b}[H");
-    person.reads("lines 1 to 19 of");
-    person.resizes(40, 10);
-    person.reads("lines 1 to 5 of");
-    person.reads("g/b/n rate  s skip  u undo  t note  ? q");
-    person.resizes(40, 6);
-    person.reads("question 1");
-    person.resizes(150, 50);
-    person.reads("lines 1 to 45 of");
-    person.presses("q");
-    person.leaves_with(0);
+    ProjectStore::open(&project).add_document(&json!({"trace_id": "a-long-one", "steps": steps}));
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("question 1");
+    session.expect_output("lines 1 to 19 of");
+    session.send_keys(" ");
+    session.expect_output("lines 19 to 37 of");
+    session.send_keys("j\u{1b}[B\r");
+    session.expect_output("lines 22 to 40 of");
+    session.send_keys("k\u{1b}[A");
+    session.expect_output("lines 20 to 38 of");
+    session.send_keys("\u{1b}[F");
+    session.expect_output("answer 30");
+    session.send_keys("\u{1b}[H");
+    session.expect_output("lines 1 to 19 of");
+    session.resize(40, 10);
+    session.expect_output("lines 1 to 5 of");
+    session.expect_output("g/b/n rate  s skip  u undo  t note  ? q");
+    session.resize(40, 6);
+    session.expect_output("question 1");
+    session.resize(150, 50);
+    session.expect_output("lines 1 to 45 of");
+    session.send_keys("q");
+    session.expect_exit(0);
 }
 
 #[test]
-fn pasted_text_rates_nothing() {
-    let ada = project_with_traces(&["t1"]);
-    let mut person = Reviewer::at(&ada, &[]);
-    person.reads("trace t1");
-    person.presses("\u{1b}[200~gbnq\u{1b}[201~");
-    person.reads("pasted text is ignored");
-    assert_eq!(history(&ada), 0);
-    person.presses("t");
-    person.reads("Enter saves the note");
-    person.presses("\u{1b}[200~two\nlines\u{1b}[201~");
-    person.reads("note: two lines");
-    person.presses("\u{1b}");
-    person.reads("g good  b bad");
-    person.presses("g");
-    person.reads("left: nothing");
-    person.presses("q");
-    person.leaves_with(0);
-    assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "what Esc drops is not kept");
+fn ignores_pasted_text() {
+    let project = project_with_traces(&["t1"]);
+    let mut session = ReviewSession::start(&project, &[]);
+    session.expect_output("trace t1");
+    session.send_keys("\u{1b}[200~gbnq\u{1b}[201~");
+    session.expect_output("pasted text is ignored");
+    assert_eq!(history_len(&project), 0);
+    session.send_keys("t");
+    session.expect_output("Enter saves the note");
+    session.send_keys("\u{1b}[200~two\nlines\u{1b}[201~");
+    session.expect_output("note: two lines");
+    session.send_keys("\u{1b}");
+    session.expect_output("g good  b bad");
+    session.send_keys("g");
+    session.expect_output("left: nothing");
+    session.send_keys("q");
+    session.expect_exit(0);
+    assert_eq!(ratings(&project), [rated("t1", "positive", "")], "Esc discards the note");
 }
 
-/// Traces on which evals say different things.
-fn judged() -> TempProject {
-    let ada = project_with_traces(&["passed", "errored", "disputed", "unjudged", "failed"]);
-    let store = ProjectStore::open(&ada);
+/// Creates a project with traces that differ in their verdicts.
+fn project_with_verdicts() -> TempProject {
+    let project = project_with_traces(&["passed", "errored", "disputed", "unjudged", "failed"]);
+    let store = ProjectStore::open(&project);
     for eval in ["eval_polite", "eval_right"] {
-        store.version(eval, eval);
+        store.add_version(eval, eval);
     }
     let verdicts = [
         ("eval_polite", "disputed", Some(true)),
@@ -330,68 +330,68 @@ fn judged() -> TempProject {
         ("eval_polite", "failed", Some(false)),
     ];
     for (eval, trace, verdict) in verdicts {
-        store.verdict(eval, 1, trace, verdict, "because");
+        store.add_verdict(eval, 1, trace, verdict, "because");
     }
-    ada
+    project
 }
 
 #[test]
-fn the_most_informative_come_first_and_verdicts_are_hidden() {
-    let ada = judged();
-    let mut person = Reviewer::at(&ada, &[]);
+fn orders_traces_by_information_and_hides_verdicts() {
+    let project = project_with_verdicts();
+    let mut session = ReviewSession::start(&project, &[]);
     let mut shown = String::new();
     for trace in ["disputed", "errored", "failed", "passed", "unjudged"] {
-        shown += &person.reads(&format!("trace {trace}"));
-        person.presses("s");
+        shown += &session.expect_output(&format!("trace {trace}"));
+        session.send_keys("s");
     }
-    shown += &person.reads("left: nothing");
-    person.presses("q");
-    person.leaves_with(0);
+    shown += &session.expect_output("left: nothing");
+    session.send_keys("q");
+    session.expect_exit(0);
     assert!(!shown.contains("because") && !shown.contains("eval_"), "{shown}");
-    let mut person = Reviewer::at(&ada, &["--show-verdicts", "--limit", "1"]);
-    person.reads("trace disputed");
-    person.reads("1 of 1");
-    person.reads("✓ eval_polite");
-    person.reads("because");
-    person.reads("✗ eval_right");
-    person.presses("s");
-    person.reads("left: 4");
-    person.presses("q");
-    person.leaves_with(0);
-    // The eval's own verdicts decide where one is named.
-    let mut person = Reviewer::at(&ada, &["--eval", "right"]);
-    person.reads("trace disputed");
-    person.reads("1 of 1");
-    person.presses("q");
-    person.leaves_with(0);
-    let mut wrong = Reviewer::at(&ada, &["--eval", "rihgt"]);
-    wrong.reads("did you mean 'eval_right'?");
-    wrong.leaves_with(2);
+    let mut session = ReviewSession::start(&project, &["--show-verdicts", "--limit", "1"]);
+    session.expect_output("trace disputed");
+    session.expect_output("1 of 1");
+    session.expect_output("✓ eval_polite");
+    session.expect_output("because");
+    session.expect_output("✗ eval_right");
+    session.send_keys("s");
+    session.expect_output("left: 4");
+    session.send_keys("q");
+    session.expect_exit(0);
+    // With --eval, only traces that it judged are shown.
+    let mut session = ReviewSession::start(&project, &["--eval", "right"]);
+    session.expect_output("trace disputed");
+    session.expect_output("1 of 1");
+    session.send_keys("q");
+    session.expect_exit(0);
+    let mut wrong = ReviewSession::start(&project, &["--eval", "rihgt"]);
+    wrong.expect_output("did you mean 'eval_right'?");
+    wrong.expect_exit(2);
 }
 
 #[test]
-fn a_trace_does_not_steer_the_terminal() {
-    let ada = project_with_traces(&[]);
+fn escapes_control_sequences_in_traces() {
+    let project = project_with_traces(&[]);
     let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049l\u{202e}";
-    ProjectStore::open(&ada).document(&json!({
+    ProjectStore::open(&project).add_document(&json!({
         "trace_id": format!("t{hostile}"),
         "steps": [{"input": {"message": hostile}, "output": {"response": hostile}, "error": hostile,
             "tool_calls": [{"name": hostile, "arguments": {"a": hostile}, "result": hostile}]}],
     }));
-    let mut person = Reviewer::at(&ada, &["--author", "Ada\u{1b}[31m"]);
-    let mut shown = person.reads("g good  b bad");
-    person.presses("g");
-    shown += &person.reads("left: nothing");
-    person.presses("q");
-    shown += &person.leaves_with(0);
-    for steering in ["\u{1b}]0;", "\u{1b}[2J", "\u{1b}[31m", "\u{202e}"] {
-        assert!(!shown.contains(steering), "{shown:?}");
+    let mut session = ReviewSession::start(&project, &["--author", "Ada\u{1b}[31m"]);
+    let mut shown = session.expect_output("g good  b bad");
+    session.send_keys("g");
+    shown += &session.expect_output("left: nothing");
+    session.send_keys("q");
+    shown += &session.expect_exit(0);
+    for sequence in ["\u{1b}]0;", "\u{1b}[2J", "\u{1b}[31m", "\u{202e}"] {
+        assert!(!shown.contains(sequence), "{shown:?}");
     }
-    assert_eq!(shown.matches("\u{1b}[?1049l").count(), 1, "only the program leaves the screen");
+    assert_eq!(shown.matches("\u{1b}[?1049l").count(), 1, "only karat leaves the alternate screen");
 }
 
 #[test]
-fn a_review_needs_a_terminal_and_traces() {
+fn requires_a_terminal_and_traces() {
     let output = project_with_traces(&["t1"]).run(["review"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!(output.stderr, @"
@@ -399,33 +399,33 @@ fn a_review_needs_a_terminal_and_traces() {
     hint: 'karat feedback add TRACE RATING' rates one trace,
       'karat feedback import FILE' many
     ");
-    let nothing = project();
-    ProjectStore::open(&nothing);
-    let mut person = Reviewer::at(&nothing, &[]);
-    person.reads("there are no traces in the store");
-    person.leaves_with(4);
-    let ada = project_with_traces(&["t1"]);
-    let mut person = Reviewer::at(&ada, &["--tool", "search"]);
-    person.reads("no trace matches the filters");
-    person.reads("no stored trace calls a tool");
-    person.leaves_with(4);
+    let empty = project();
+    ProjectStore::open(&empty);
+    let mut session = ReviewSession::start(&empty, &[]);
+    session.expect_output("there are no traces in the store");
+    session.expect_exit(4);
+    let project = project_with_traces(&["t1"]);
+    let mut session = ReviewSession::start(&project, &["--tool", "search"]);
+    session.expect_output("no trace matches the filters");
+    session.expect_output("no stored trace calls a tool");
+    session.expect_exit(4);
 }
 
-/// Without its terminal a review ends, whether the system tells it or not, and what was rated is kept.
+/// The review exits with and without a SIGHUP, and the rating is stored.
 #[test]
-fn a_terminal_that_is_gone_ends_it() {
-    for terminal in ["own", "another's"] {
-        let ada = project_with_traces(&["t1", "t2", "t3"]);
+fn exits_when_the_terminal_closes() {
+    for terminal in ["own", "foreign"] {
+        let project = project_with_traces(&["t1", "t2", "t3"]);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures/closed_terminal.py");
         let mut command = Command::new("python3");
-        command.args([script, terminal, env!("CARGO_BIN_EXE_karat"), "review"]).current_dir(ada.path());
+        command.args([script, terminal, env!("CARGO_BIN_EXE_karat"), "review"]).current_dir(project.path());
         command.env("TERM", "xterm").env("NO_COLOR", "1").env("GIT_AUTHOR_NAME", "Ada").env("LC_ALL", "C.UTF-8");
-        let output = command.output().expect("Python");
-        let (said, complaints) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(said, "130\n", "{terminal}: {complaints}");
-        // Who closes a store takes its journal away.
-        let store = ada.path().join(".karat");
+        let output = command.output().expect("python3 runs");
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(stdout, "130\n", "{terminal}: {stderr}");
+        // A closed store has no journal.
+        let store = project.path().join(".karat");
         assert!(store.join("karat.db").exists() && !store.join("karat.db-wal").exists(), "{terminal}");
-        assert_eq!(ratings(&ada), [rated("t1", "positive", "")], "{terminal}");
+        assert_eq!(ratings(&project), [rated("t1", "positive", "")], "{terminal}");
     }
 }

@@ -1,4 +1,4 @@
-//! Rubric files, from the command line to the result.
+//! Rubric files: selection, judging and results.
 
 use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
@@ -21,8 +21,8 @@ fn rubric_case(id: &str, message: &str, dimensions: &[&str]) -> Value {
     })
 }
 
-/// A project with a golden and a rubric file about one tool, and a judge that loves accuracy and hates the tone.
-fn suite() -> TempProject {
+/// Creates a project with a golden and a rubric file for one tool, and a scripted judge.
+fn project_with_rubric() -> TempProject {
     let judge = json!({
         "replies": [
             { "contains": ["\"dimension\": \"accuracy\""], "value": { "score": 2, "reason": "18 is right" } },
@@ -45,8 +45,8 @@ fn rubric_results(project: &TempProject) -> Vec<Value> {
 }
 
 #[test]
-fn scores_are_shown_and_kept_apart() {
-    let project = suite();
+fn shows_and_writes_scores_separately() {
+    let project = project_with_rubric();
     let output = project.run(["run", "--judge", "scripted:judge.json"]);
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
@@ -70,7 +70,7 @@ fn scores_are_shown_and_kept_apart() {
     let results = rubric_results(&project);
     let [result] = &results[..] else { panic!("{results:?}") };
     assert_eq!(result["judge"]["identity"], "scripted:judge.json");
-    assert!(result["judge"]["parameters"]["script"].is_string(), "which script it was");
+    assert!(result["judge"]["parameters"]["script"].is_string(), "the judge's script has a hash");
     assert_eq!(result["summary"]["scoreShare"], 0.75);
     assert_eq!(result["cases"][0]["dimensions"][1]["reason"], "a little short");
     assert_eq!(result["cases"][0]["details"]["response"], "ok: 18");
@@ -79,19 +79,20 @@ fn scores_are_shown_and_kept_apart() {
 }
 
 #[test]
-fn without_a_judge_they_are_skipped_with_a_word() {
-    let project = suite();
+fn skips_rubrics_without_a_judge() {
+    let project = project_with_rubric();
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("skipped: no judge is configured"), "{}", output.stdout);
-    assert_eq!(project.files_in("results", ".json").len(), 1, "a skipped suite leaves no file");
+    assert_eq!(project.files_in("results", ".json").len(), 1, "a skipped suite has no result file");
     let alone = project.run(["run", "--tier", "rubric"]);
-    assert_eq!(alone.code, Some(3), "nothing was found out: {}", alone.both());
+    assert_eq!(alone.code, Some(3), "no suite ran: {}", alone.both());
 }
 
 #[test]
-fn a_tool_that_fails_is_not_scored() {
-    let project = suite().file("evals/get-weather.labeled.json", json!([ok_case("ls-get-weather-001", "bad")]));
+fn does_not_score_a_tool_with_failed_cases() {
+    let project =
+        project_with_rubric().file("evals/get-weather.labeled.json", json!([ok_case("ls-get-weather-001", "bad")]));
     let output = project.run(["run", "--judge", "scripted:judge.json"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("skipped: not all cases of evals/get-weather.labeled.json"), "{}", output.stdout);
@@ -99,8 +100,8 @@ fn a_tool_that_fails_is_not_scored() {
 }
 
 #[test]
-fn programs_see_them_apart() {
-    let project = suite();
+fn json_output_separates_rubrics() {
+    let project = project_with_rubric();
     let run = |format: &str| project.run(["run", "--judge", "scripted:judge.json", "--format", format]).stdout;
     let document: Value = serde_json::from_str(&run("json")).unwrap();
     assert_eq!((&document["totals"]["cases"], &document["totals"]["rubric"]["judged"]), (&json!(1), &json!(1)));
@@ -115,8 +116,9 @@ fn programs_see_them_apart() {
 }
 
 #[test]
-fn an_answer_that_is_no_score_is_an_error() {
-    let project = suite().file("evals/get_weather.rubric.json", json!([rubric_case("rb-001", "How warm?", &["wild"])]));
+fn rejects_an_invalid_score() {
+    let project = project_with_rubric()
+        .file("evals/get_weather.rubric.json", json!([rubric_case("rb-001", "How warm?", &["wild"])]));
     let output = project.run(["run", "--judge", "scripted:judge.json"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.stdout.contains("is not valid: the score 3 is out of"), "{}", output.stdout);
@@ -124,9 +126,9 @@ fn an_answer_that_is_no_score_is_an_error() {
 }
 
 #[test]
-fn selection_reaches_them() {
+fn selects_rubric_cases() {
     let more = json!([rubric_case("rb-001", "How warm?", &["accuracy"]), rubric_case("rb-002", "m", &["accuracy"])]);
-    let project = suite().file("evals/get_weather.rubric.json", more);
+    let project = project_with_rubric().file("evals/get_weather.rubric.json", more);
     let judged = |arguments: &[&str]| -> Vec<String> {
         let start = ["run", "--judge", "scripted:judge.json", "--format", "json"];
         let output = project.run(start.iter().chain(arguments).copied());
@@ -146,8 +148,8 @@ fn selection_reaches_them() {
 }
 
 #[test]
-fn only_failed_and_baselines_pass_over_scores() {
-    let project = suite();
+fn only_failed_and_baselines_ignore_scores() {
+    let project = project_with_rubric();
     assert_eq!(project.run(["run", "--judge", "scripted:judge.json"]).code, Some(0));
     let file =
         project.files_in("results", ".json").into_iter().find(|path| path.to_string_lossy().contains("-golden-"));
@@ -164,8 +166,8 @@ fn only_failed_and_baselines_pass_over_scores() {
 }
 
 #[test]
-fn a_judge_is_configured_in_three_ways() {
-    let project = suite();
+fn reads_the_judge_from_variable_flag_and_file() {
+    let project = project_with_rubric();
     let judged = |output: &karat_testkit::project::Output| output.stdout.contains("judged by scripted:judge.json");
     let variable = project.command(["run"]).env("KARAT_JUDGE", "scripted:judge.json").run();
     assert!(judged(&variable), "{}", variable.both());
@@ -178,8 +180,8 @@ fn a_judge_is_configured_in_three_ways() {
 }
 
 #[test]
-fn a_judge_that_cannot_be_had_stops_the_run() {
-    let project = suite().file("odd.json", json!({ "replies": [], "otherwize": {} }));
+fn an_invalid_judge_stops_the_run() {
+    let project = project_with_rubric().file("odd.json", json!({ "replies": [], "otherwize": {} }));
     for (judge, message) in [
         ("oracle:x", "'oracle:x' is not a valid judge"),
         ("scripted:none.json", "cannot read the judge's script"),
@@ -192,15 +194,15 @@ fn a_judge_that_cannot_be_had_stops_the_run() {
         assert_eq!(output.code, Some(2), "{}", output.both());
         assert!(output.stderr.contains(message), "{judge}: {}", output.stderr);
     }
-    assert!(project.files_in("results", ".json").is_empty(), "nothing was sent");
+    assert!(project.files_in("results", ".json").is_empty(), "a result was written");
 }
 
 #[test]
-fn check_reads_them_as_strictly() {
+fn check_validates_rubric_files() {
     let mut wrong = rubric_case("rb-001", "m", &["accuracy", "accuracy"]);
     wrong["rubric"][0]["maxScore"] = json!(0);
     let same = json!([rubric_case("rb-001", "m", &["a"]), rubric_case("rb-002", " M ", &["a"])]);
-    let project = suite().file("evals/x.rubric.json", json!([wrong])).file("evals/y.rubric.json", same);
+    let project = project_with_rubric().file("evals/x.rubric.json", json!([wrong])).file("evals/y.rubric.json", same);
     insta::assert_snapshot!(project.run(["check", "evals/x.rubric.json", "evals/y.rubric.json"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
@@ -230,11 +232,11 @@ fn check_reads_them_as_strictly() {
 #[rstest]
 #[case("openai:judge-model")]
 #[case("anthropic:judge-model")]
-fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
+fn a_model_judges_with_structured_output(#[case] judge: &str) {
     let server =
         ScriptedServer::start(json!({"*": {"structured": {"score": 1, "reason": "fair"}, "usage": [100, 10]}}));
     let prices = json!({judge: {"inputUsdPerMillion": 10, "outputUsdPerMillion": 100}});
-    let project = suite()
+    let project = project_with_rubric()
         .env("OPENAI_API_KEY", "sk-judge-key")
         .env("OPENAI_BASE_URL", format!("{}/v1", server.base_url()))
         .env("ANTHROPIC_API_KEY", "sk-judge-key")
@@ -249,9 +251,9 @@ fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
     let output = project.run(["run", "--record", "recordings"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert_eq!(server.refusals(), Vec::<String>::new());
-    assert_eq!(server.request_count(), 2, "one call for each dimension");
-    let asked = server.bodies()[0].to_string();
-    assert!(asked.contains("paris") && asked.contains("ok: 18") && asked.contains("accuracy"), "{asked}");
+    assert_eq!(server.request_count(), 2, "one call per dimension");
+    let request = server.bodies()[0].to_string();
+    assert!(request.contains("paris") && request.contains("ok: 18") && request.contains("accuracy"), "{request}");
     let results = rubric_results(&project);
     let [result] = &results[..] else { panic!("{results:?}") };
     assert_eq!((&result["summary"]["score"], &result["summary"]["maxScore"]), (&json!(2), &json!(4)));
@@ -261,10 +263,10 @@ fn a_real_model_judges_in_the_shape_that_it_is_asked_for(#[case] judge: &str) {
     let replayed = project.command(["run", "--record", "recordings", "--replay=strict", "--output-dir", "again"]);
     let replayed = replayed.env("OPENAI_API_KEY", "").env("ANTHROPIC_API_KEY", "").run();
     assert_eq!(replayed.code, Some(0), "{}", replayed.both());
-    assert_eq!(server.request_count(), 2, "nobody is asked again");
+    assert_eq!(server.request_count(), 2, "a replay sends no requests");
 
-    let poor = project.run(["run", "--max-cost-usd", "0.0025"]);
-    assert_eq!(poor.code, Some(3), "{}", poor.both());
-    assert!(poor.both().contains("the budget of $0.0025"), "{}", poor.both());
-    assert_eq!(server.request_count(), 3, "a second call would cost 0.004 in all");
+    let limited = project.run(["run", "--max-cost-usd", "0.0025"]);
+    assert_eq!(limited.code, Some(3), "{}", limited.both());
+    assert!(limited.both().contains("the budget of $0.0025"), "{}", limited.both());
+    assert_eq!(server.request_count(), 3, "a second call would bring the total to 0.004");
 }

@@ -1,4 +1,4 @@
-//! `karat run`: the summary, the result, configuration, reports.
+//! `karat run`: summary, results, configuration and reports.
 
 use karat_testkit::server::ScriptedServer;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{case, newest_result, ok_case, only_result, project, script};
 
 #[test]
-fn the_summary_has_the_contracts_form() {
+fn prints_the_summary() {
     let project = project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "outputDir": "results"}))
         .file(
@@ -79,8 +79,8 @@ fn the_summary_has_the_contracts_form() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "most of it is the result")]
-fn the_result_has_every_key() {
+#[expect(clippy::too_many_lines, reason = "most lines are the expected result")]
+fn the_result_matches_its_schema() {
     let project = project()
         .file("tools.json", json!([{"name": "get_weather", "description": "d", "version": "1.0.0"}]))
         .file(
@@ -111,14 +111,14 @@ fn the_result_has_every_key() {
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&result).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
-    for (pointer, stand_in) in [
+    for (pointer, placeholder) in [
         ("/runId", json!("[RUN_ID]")),
         ("/timestamp", json!("[TIME]")),
         ("/wallClockMs", json!(0)),
         ("/cases/0/durationMs", json!(0)),
         ("/summary/totalDurationMs", json!(0)),
     ] {
-        *result.pointer_mut(pointer).expect(pointer) = stand_in;
+        *result.pointer_mut(pointer).expect(pointer) = placeholder;
     }
     insta::assert_json_snapshot!(result, @r#"
     {
@@ -206,7 +206,7 @@ fn the_result_has_every_key() {
 }
 
 #[test]
-fn a_flag_wins_over_a_variable_over_the_file() {
+fn flags_override_variables_and_variables_override_the_file() {
     let project = project()
         .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "from-file", "concurrency": 2}))
         .file("a.json", script(&[("m", "ok")]))
@@ -227,7 +227,7 @@ fn a_flag_wins_over_a_variable_over_the_file() {
 }
 
 #[test]
-fn an_unknown_configuration_key_is_shown_in_its_place() {
+fn shows_the_location_of_an_unknown_config_key() {
     let project = project().file("karat.json", "{\n  \"agentEndpoint\": null,\n  \"timeoutMS\": 5\n}\n");
     insta::assert_snapshot!(project.run(["run"]).filtered(), @r#"
     exit: 2
@@ -243,7 +243,7 @@ fn an_unknown_configuration_key_is_shown_in_its_place() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_a_way_out() {
+fn reports_missing_input_with_hints() {
     let project = project();
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
     exit: 2
@@ -292,7 +292,7 @@ fn what_is_missing_is_said_with_a_way_out() {
 }
 
 #[test]
-fn requests_and_replies_are_mapped() {
+fn maps_requests_and_replies() {
     let server = ScriptedServer::start(
         json!({"*": {"json": {"out": [{"text": "ok"}], "calls": [{"fn": {"n": "t", "a": "{\"p\": 1}"}}]}}}),
     );
@@ -324,7 +324,7 @@ fn requests_and_replies_are_mapped() {
 }
 
 #[test]
-fn a_message_can_go_into_the_query() {
+fn sends_the_message_in_the_query() {
     let server = ScriptedServer::start(json!({"GET /chat?q=hello+%26+you": {"response": "ok"}}));
     let project = project()
         .file(
@@ -339,7 +339,7 @@ fn a_message_can_go_into_the_query() {
 }
 
 #[test]
-fn connections_are_reused() {
+fn reuses_connections() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
     let cases: Vec<_> = (1..=20).map(|number| ok_case(&format!("gs-x-{number:03}"), "m")).collect();
     let project = project().file("evals/x.golden.json", json!(cases));
@@ -349,7 +349,7 @@ fn connections_are_reused() {
 }
 
 #[test]
-fn reports_are_written_beside_the_result() {
+fn writes_reports() {
     let project =
         project().file("a.json", script(&[("m", "no")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project
@@ -377,7 +377,7 @@ fn reports_are_written_beside_the_result() {
 }
 
 #[test]
-fn json_for_programs() {
+fn prints_json_and_jsonl() {
     let project =
         project().file("a.json", script(&[("m", "no")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json", "--format", "json"]);
@@ -394,7 +394,7 @@ fn json_for_programs() {
 }
 
 #[test]
-fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
+fn reads_snapshots_from_a_file_a_command_or_a_url() {
     let server = ScriptedServer::start(json!({"GET /snapshot": {"price": 7}}));
     let project =
         project().file("a.json", script(&[("m", "costs 7")])).file("snapshot.json", json!({"price": 7})).file(
@@ -415,8 +415,8 @@ fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
         assert_eq!(output.code, Some(0), "{source}: {}", output.both());
         assert_eq!(newest_result(&project, "evals/results")["cases"][0]["assertionsRun"], 1);
     }
-    let switched_off = project.run(["run", "--snapshot-enabled=false"]);
-    assert!(switched_off.stdout.contains("1 vacuous"), "{}", switched_off.both());
+    let disabled = project.run(["run", "--snapshot-enabled=false"]);
+    assert!(disabled.stdout.contains("1 vacuous"), "{}", disabled.both());
     project.write(
         "karat.json",
         json!({"agentEndpoint": "scripted:a.json", "snapshotEnabled": true, "snapshot": {"command": ["sh", "-c", "echo broken >&2; exit 3"]}}),
@@ -430,7 +430,7 @@ fn a_snapshot_comes_from_a_file_a_command_or_an_address() {
 }
 
 #[test]
-fn strict_fails_what_shows_nothing() {
+fn strict_fails_vacuous_cases() {
     let project = project()
         .file("a.json", script(&[("m", "x")]))
         .file("evals/x.golden.json", json!([case("gs-x-001", "m", json!({}))]));
@@ -443,7 +443,7 @@ fn strict_fails_what_shows_nothing() {
 }
 
 #[test]
-fn fail_fast_begins_nothing_more_and_says_what_was_left() {
+fn fail_fast_stops_and_counts_the_remaining_cases() {
     let server = ScriptedServer::start(json!({"bad": {"response": "no"}, "*": {"response": "ok"}}));
     let project = project().file(
         "evals/x.golden.json",
@@ -463,7 +463,7 @@ fn fail_fast_begins_nothing_more_and_says_what_was_left() {
 }
 
 #[test]
-fn a_folder_that_is_a_project_brings_its_configuration() {
+fn a_project_folder_uses_its_own_config() {
     let project = project()
         .file("shop/karat.json", json!({"agentEndpoint": "scripted:a.json", "outputDir": "out"}))
         .file("shop/a.json", script(&[("m", "ok")]))
@@ -487,12 +487,12 @@ fn a_folder_that_is_a_project_brings_its_configuration() {
     ----- stderr -----
     run [RUN_ID]: 2 result files in shop/out
     ");
-    // One each for the file that is named by its tier and the one that is not, and the old file.
+    // A result for each eval file, with and without a tier in its name, and the old file.
     assert_eq!(project.files_in("shop/out", ".json").len(), 3);
 }
 
 #[test]
-fn two_files_of_one_tool_and_tier_both_keep_their_result() {
+fn files_of_the_same_tool_and_tier_have_separate_results() {
     let project = project()
         .file("a.json", script(&[("m", "ok")]))
         .file("evals/one/x.golden.json", json!([ok_case("gs-x-001", "m")]))
@@ -502,7 +502,7 @@ fn two_files_of_one_tool_and_tier_both_keep_their_result() {
 }
 
 #[test]
-fn the_contracts_own_examples_load_and_run() {
+fn runs_the_tool_forge_examples() {
     let script = json!({"replies": {}, "otherwise": {"response": "Paris", "toolCalls": [{"name": "get_weather", "success": true, "params": {}}]}});
     let project = project()
         .file("a.json", script)

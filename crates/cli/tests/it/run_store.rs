@@ -1,4 +1,4 @@
-//! `karat run` keeps its run, the tries of its cases and their traces in the store.
+//! `karat run` stores the run, its trials and their traces.
 
 use karat_core::port::{RunStore, TraceStore};
 use karat_core::result::Outcome;
@@ -28,29 +28,29 @@ fn document(location: &Location, id: &str) -> Value {
     serde_json::from_str(&trace.text).unwrap()
 }
 
-fn weather() -> TempProject {
+fn weather_project() -> TempProject {
     project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
         .file("agent.json", script(&[("one", "ok: one"), ("two", "no")]))
         .file(
             "evals/x.golden.json",
-            json!([ok_case("gs-x-001", "one"), ok_case("gs-x-002", "two"), ok_case("gs-x-003", "nobody answers this")]),
+            json!([ok_case("gs-x-001", "one"), ok_case("gs-x-002", "two"), ok_case("gs-x-003", "unscripted")]),
         )
 }
 
 #[test]
-fn a_run_its_tries_and_their_traces_are_kept() {
-    let project = weather();
+fn stores_runs_trials_and_traces() {
+    let project = weather_project();
     let output = project.run(["run"]);
     let result = only_result(&project, "evals/results");
     let store = store_location(&project);
-    let [run] = &runs(&store)[..] else { panic!("one run") };
+    let [run] = &runs(&store)[..] else { panic!("expected one run") };
     assert_eq!(json!(run.run_id), result["runId"], "{}", output.both());
     assert_eq!((run.suites, run.cases, run.passed, run.failed, run.errored), (1, 3, 1, 1, 1));
     assert!(run.ended_at.is_some() && !run.interrupted);
-    let kept = cases(&store, &run.run_id);
+    let stored = cases(&store, &run.run_id);
     let outcomes: Vec<(&str, Outcome, bool)> =
-        kept.iter().map(|case| (case.case_id.as_str(), case.outcome, case.trace_id.is_some())).collect();
+        stored.iter().map(|case| (case.case_id.as_str(), case.outcome, case.trace_id.is_some())).collect();
     assert_eq!(
         outcomes,
         [
@@ -59,9 +59,9 @@ fn a_run_its_tries_and_their_traces_are_kept() {
             ("gs-x-003", Outcome::Errored, false)
         ]
     );
-    assert_eq!((kept[0].eval_file.as_str(), kept[0].trial), ("evals/x.golden.json", 1));
+    assert_eq!((stored[0].eval_file.as_str(), stored[0].trial), ("evals/x.golden.json", 1));
     let id = format!("{}:1:gs-x-001:1", run.run_id);
-    assert_eq!(kept[0].trace_id.as_deref(), Some(id.as_str()));
+    assert_eq!(stored[0].trace_id.as_deref(), Some(id.as_str()));
     let document = document(&store, &id);
     assert_eq!(document["steps"][0]["input"]["message"], "one");
     assert_eq!(document["steps"][0]["output"]["response"], "ok: one");
@@ -73,8 +73,8 @@ fn a_run_its_tries_and_their_traces_are_kept() {
 }
 
 #[test]
-fn each_try_has_a_trace() {
-    let project = weather();
+fn stores_a_trace_per_trial() {
+    let project = weather_project();
     project.run(["run", "--id", "gs-x-001", "--trials", "3"]);
     let store = store_location(&project);
     let run = runs(&store).remove(0);
@@ -84,25 +84,25 @@ fn each_try_has_a_trace() {
 }
 
 #[test]
-fn agents_do_not_take_each_others_place() {
-    let project = weather().file("other.json", script(&[("one", "ok: other")]));
+fn stores_cases_per_agent() {
+    let project = weather_project().file("other.json", script(&[("one", "ok: other")]));
     project.run(["run", "--id", "gs-x-001", "--matrix", "scripted:agent.json,scripted:other.json"]);
     let store = store_location(&project);
     let run = runs(&store).remove(0);
     assert_eq!((run.agents.len(), run.suites, traces(&store).len()), (2, 2, 2));
-    let kept = cases(&store, &run.run_id);
-    assert_ne!(kept[0].agent, kept[1].agent);
+    let stored = cases(&store, &run.run_id);
+    assert_ne!(stored[0].agent, stored[1].agent);
 }
 
 #[test]
-fn nothing_is_kept_where_nobody_wants_it() {
-    let project = weather();
+fn no_store_stores_nothing() {
+    let project = weather_project();
     project.run(["run", "--no-store"]);
     assert!(!project.path().join(".karat").exists());
 }
 
 #[test]
-fn secrets_reach_no_trace() {
+fn masks_secrets_in_traces() {
     let secret = "hunter2hunter2";
     let project = project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
@@ -123,8 +123,8 @@ fn secrets_reach_no_trace() {
 }
 
 #[test]
-fn a_store_that_takes_nothing_is_found_before_anybody_is_asked() {
-    let project = weather().file("store/readme", "");
+fn checks_the_store_before_sending_requests() {
+    let project = weather_project().file("store/readme", "");
     let output = project.run(["run", "--store", "store"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.stderr.contains("--no-store"), "{}", output.stderr);
@@ -134,8 +134,8 @@ fn a_store_that_takes_nothing_is_found_before_anybody_is_asked() {
 
 #[cfg(unix)]
 #[test]
-fn a_store_that_breaks_meanwhile_costs_no_result() {
-    let project = weather()
+fn a_store_error_during_the_run_loses_no_result() {
+    let project = weather_project()
         .file("agent.sh", "cat >/dev/null\nwhile [ ! -e go ]; do sleep 0.05; done\necho '{\"response\": \"ok\"}'\n");
     let arguments = ["run", "--id", "gs-x-001", "--agent-endpoint", "command:sh agent.sh"];
     let running = project.command(arguments).start();
@@ -151,7 +151,7 @@ fn a_store_that_breaks_meanwhile_costs_no_result() {
         connection.close().await.unwrap();
     });
     project.write("go", "");
-    let output = running.wait().expect("it ends");
+    let output = running.wait().expect("karat exits");
     let result = only_result(&project, "evals/results");
     assert_eq!(result["summary"]["passed"], 1, "{}", output.both());
     assert_eq!(output.code, Some(3), "{}", output.both());
@@ -159,14 +159,14 @@ fn a_store_that_breaks_meanwhile_costs_no_result() {
     assert!(!output.stderr.contains("1 result file in"), "{}", output.stderr);
 }
 
-/// Lets the store take no trace whose id holds this.
-fn refuse_traces(project: &TempProject, part: &str) {
+/// Makes the store reject traces whose id contains `part`.
+fn reject_traces(project: &TempProject, part: &str) {
     let file = project.path().join(".karat/karat.db");
     let trigger = format!(
         "create trigger unwanted before insert on traces when new.trace_id like '%{part}%' \
          begin select raise(abort, 'no room for this one'); end"
     );
-    crate::store_project::wait(async {
+    crate::store_project::block_on(async {
         let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
         sqlx::raw_sql(sqlx::AssertSqlSafe(trigger)).execute(&mut connection).await.unwrap();
@@ -175,10 +175,10 @@ fn refuse_traces(project: &TempProject, part: &str) {
 }
 
 #[test]
-fn a_trace_that_cannot_be_kept_costs_only_itself() {
-    let project = weather();
+fn a_rejected_trace_does_not_affect_others() {
+    let project = weather_project();
     let before = project.run(["run"]);
-    refuse_traces(&project, "gs-x-001:2");
+    reject_traces(&project, "gs-x-001:2");
     let output = project.run(["run", "--trials", "3"]);
     assert_eq!(output.code, before.code, "{}", output.both());
     let warning = "warning: 1 trace not stored (gs-x-001): store error: no room for this one";
@@ -186,7 +186,7 @@ fn a_trace_that_cannot_be_kept_costs_only_itself() {
     let store = store_location(&project);
     let run = runs(&store).remove(0);
     assert!(run.ended_at.is_some() && run.cases == 3, "{run:?}");
-    let kept: Vec<(String, u64, bool)> = cases(&store, &run.run_id)
+    let stored: Vec<(String, u64, bool)> = cases(&store, &run.run_id)
         .into_iter()
         .filter(|case| case.case_id != "gs-x-003")
         .map(|case| (case.case_id, case.trial, case.trace_id.is_some()))
@@ -200,23 +200,23 @@ fn a_trace_that_cannot_be_kept_costs_only_itself() {
         one("gs-x-002", 2, true),
         one("gs-x-002", 3, true),
     ];
-    assert_eq!(kept, expected);
+    assert_eq!(stored, expected);
     let of_run = traces(&store).into_iter().filter(|trace| trace.head.trace_id.starts_with(&run.run_id)).count();
     assert_eq!(of_run, 5);
 }
 
 #[test]
-fn many_traces_that_cannot_be_kept_are_said_once() {
+fn summarises_rejected_traces_in_one_warning() {
     let many: Vec<Value> = (1..=7).map(|number| ok_case(&format!("gs-x-{number:03}"), "one")).collect();
-    let project = weather().file("evals/x.golden.json", json!(many));
+    let project = weather_project().file("evals/x.golden.json", json!(many));
     assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
-    refuse_traces(&project, "gs-x-");
+    reject_traces(&project, "gs-x-");
     let output = project.run(["run", "--ascii"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let named = "warning: 7 traces not stored (gs-x-001, gs-x-002, gs-x-003, gs-x-004, gs-x-005, ...): ";
     assert!(output.unwrapped_stderr().contains(named), "{}", output.stderr);
     let store = store_location(&project);
     let run = runs(&store).remove(0);
-    let kept = cases(&store, &run.run_id);
-    assert_eq!((run.passed, kept.len()), (7, 7));
+    let stored = cases(&store, &run.run_id);
+    assert_eq!((run.passed, stored.len()), (7, 7));
 }

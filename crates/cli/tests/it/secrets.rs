@@ -1,4 +1,4 @@
-//! Secrets reach no file, log or page.
+//! Secrets do not appear in files, logs or reports.
 
 use std::ffi::OsString;
 
@@ -11,7 +11,7 @@ use crate::support::{ok_case, project};
 const SECRET: &str = "s3cr3t-value-of-a-token";
 
 #[test]
-fn a_header_that_the_agent_echoes_is_masked_everywhere() {
+fn masks_echoed_headers_everywhere() {
     let echo = json!({
         "response": format!("your token is {SECRET}"),
         "toolCalls": [{"name": "t", "success": true, "params": {"auth": SECRET, SECRET: [1]}, "result": {"seen": SECRET}}],
@@ -64,7 +64,7 @@ fn a_header_that_the_agent_echoes_is_masked_everywhere() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_said_without_the_secret() {
+fn configuration_errors_do_not_show_secrets() {
     let project = project()
         .file("karat.json", json!({"agentEndpoint": "http://127.0.0.1:9/chat", "agent": {"headers": {"Authorization": "Bearer ${AGENT_TOKEN}"}}}))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
@@ -87,7 +87,7 @@ fn what_cannot_be_sent_is_said_without_the_secret() {
 }
 
 #[test]
-fn half_a_secret_is_none_either() {
+fn masks_secrets_at_truncation_limits() {
     let server = ScriptedServer::start(json!({
         "page": {"status": 500, "raw": format!("{}{SECRET}", "x".repeat(570))},
         "html": {"raw": format!("{}{SECRET}", "x".repeat(560))},
@@ -107,7 +107,7 @@ fn half_a_secret_is_none_either() {
 }
 
 #[test]
-fn a_configuration_that_is_no_json_does_not_show_its_keys() {
+fn invalid_json_does_not_show_secrets() {
     let text = format!("{{\"agent\": {{\"headers\": {{\"X-Api-Key\": \"{SECRET}\",}}}}}}");
     let output = project().file("karat.json", text).run(["run"]);
     assert_eq!(output.code, Some(2));
@@ -116,7 +116,7 @@ fn a_configuration_that_is_no_json_does_not_show_its_keys() {
 }
 
 #[test]
-fn a_secret_in_the_address_is_masked_in_every_spelling() {
+fn masks_url_passwords_in_every_encoding() {
     let server = ScriptedServer::start(json!({"*": {"response": "bWU6cGFecy0xMjM0 pa^s-1234"}}));
     let address = server.endpoint().replace("http://", "http://me:pa^s-1234@");
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
@@ -129,7 +129,7 @@ fn a_secret_in_the_address_is_masked_in_every_spelling() {
 }
 
 #[test]
-fn what_was_meant_for_a_server_becomes_no_file() {
+fn a_mistyped_store_url_creates_no_file() {
     let project = project().file("w.jsonl", "{\"trace_id\": \"t\", \"steps\": []}\n");
     for store in ["postgres:/me:hunter2@host/db", "PostgreSQL:me:hunter2@host", "host=db user=me password=hunter2"] {
         let output = project.command(["trace", "import", "w.jsonl"]).env("KARAT_STORE", store).run();
@@ -140,14 +140,14 @@ fn what_was_meant_for_a_server_becomes_no_file() {
     let names = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let is_store =
         |name: &OsString| ["post", "Post", "host"].iter().any(|part| name.to_string_lossy().starts_with(part));
-    let made: Vec<_> = names.filter(is_store).collect();
-    assert!(made.is_empty(), "{made:?}");
+    let created: Vec<_> = names.filter(is_store).collect();
+    assert!(created.is_empty(), "{created:?}");
 }
 
-/// The password of the tests' server is `karat`, and a word like that is in everything that karat says.
+/// The password of the test server is `karat`, a word that occurs in most output.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_databases_password_that_is_a_word_garbles_nothing() {
+fn a_password_that_is_a_common_word_is_not_masked() {
     let store = StoreProject::new(Database::Postgres);
     let steps = json!([{"input": "the karat of gold", "output": "24 karat"}]);
     store.project.write("w.jsonl", json!({"trace_id": "karat-1", "steps": steps}).to_string());
@@ -169,38 +169,42 @@ fn a_databases_password_that_is_a_word_garbles_nothing() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_databases_password_is_in_no_error() {
+fn errors_do_not_show_the_database_password() {
     let store = StoreProject::new(Database::Postgres);
-    let server = store.server().unwrap();
+    let server = store.server_url().unwrap();
     let (user, place) = server.rsplit_once('@').expect("a user");
     let place = place.split('?').next().unwrap();
     let (address, _) = place.split_once('/').expect("a database");
-    let fails = |url: &str| {
+    let error_with = |url: &str| {
         let output = store.project.command(["trace", "list"]).env("KARAT_STORE", url).run();
         assert_eq!(output.code, Some(3), "{}", output.both());
         assert!(!output.both().contains("***"), "{}", output.both());
         output.both().replace(address, "SERVER")
     };
-    // A word that the command itself has in its name.
+    // The first password is also the name of the subcommand.
     for password in ["trace", "s3cr3t-and-l0ng"] {
         let name = "postgres://karat";
-        let told = [
-            fails(&format!("{name}:{password}@{place}")),
-            fails(&format!("{name}:{password}@127.0.0.1:1/karat_test")),
-            fails(&format!("postgres://127.0.0.1:1/karat_test?user=karat&password={password}")),
-            fails(&format!("{name}:{password}@nowhere.invalid/karat_test")),
-            fails(&format!("{name}:12#{password}@{place}")),
-            fails(&format!("{name}:12/{password}@{place}")),
+        let errors = [
+            error_with(&format!("{name}:{password}@{place}")),
+            error_with(&format!("{name}:{password}@127.0.0.1:1/karat_test")),
+            error_with(&format!("postgres://127.0.0.1:1/karat_test?user=karat&password={password}")),
+            error_with(&format!("{name}:{password}@nowhere.invalid/karat_test")),
+            error_with(&format!("{name}:12#{password}@{place}")),
+            error_with(&format!("{name}:12/{password}@{place}")),
         ];
-        assert!(told.iter().all(|told| !told.contains(password)), "{told:#?}");
-        assert!(told[0].contains("SERVER/karat_test rejected the user 'karat'"), "{}", told[0]);
-        assert!(told[1].contains("cannot connect to PostgreSQL at 127.0.0.1:1/karat_test: "), "{}", told[1]);
-        assert!(told[3].contains("cannot connect to PostgreSQL at nowhere.invalid:5432/karat_test: "), "{}", told[3]);
-        for torn in &told[4..] {
-            assert!(torn.contains("invalid store URL") && !torn.contains(":12"), "{torn}");
+        assert!(errors.iter().all(|error| !error.contains(password)), "{errors:#?}");
+        assert!(errors[0].contains("SERVER/karat_test rejected the user 'karat'"), "{}", errors[0]);
+        assert!(errors[1].contains("cannot connect to PostgreSQL at 127.0.0.1:1/karat_test: "), "{}", errors[1]);
+        assert!(
+            errors[3].contains("cannot connect to PostgreSQL at nowhere.invalid:5432/karat_test: "),
+            "{}",
+            errors[3]
+        );
+        for error in &errors[4..] {
+            assert!(error.contains("invalid store URL") && !error.contains(":12"), "{error}");
         }
     }
-    insta::assert_snapshot!(fails(&format!("{user}@{address}/nowhere")), @"
+    insta::assert_snapshot!(error_with(&format!("{user}@{address}/nowhere")), @"
     error: PostgreSQL at SERVER/nowhere has no database 'nowhere'
     hint: create it with: createdb nowhere
     ");

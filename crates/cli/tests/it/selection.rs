@@ -1,11 +1,11 @@
-//! Which cases are run.
+//! Selection of cases.
 
 use serde_json::{Value, json};
 
 use crate::support::{newest_result, ok_case, project, script};
 use karat_testkit::project::{Output, TempProject};
 
-fn suite() -> TempProject {
+fn project_with_suites() -> TempProject {
     let labeled = |id: &str, difficulty: &str| {
         let mut case = ok_case(id, "m");
         case["difficulty"] = json!(difficulty);
@@ -28,8 +28,8 @@ fn ids(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn kinds_of_selection_narrow_each_other() {
-    let project = suite();
+fn filters_are_combined() {
+    let project = project_with_suites();
     let run = |arguments: &[&str]| project.run(["run", "--format", "json"].iter().chain(arguments).copied());
     assert_eq!(ids(&run(&["--id", "gs-x-001", "--id", "ls-x-002"])), ["gs-x-001", "ls-x-002"]);
     assert_eq!(ids(&run(&["--tier", "labeled"])), ["ls-x-001", "ls-x-002"]);
@@ -40,8 +40,8 @@ fn kinds_of_selection_narrow_each_other() {
 }
 
 #[test]
-fn nothing_selected_is_no_success() {
-    let project = suite();
+fn an_empty_selection_exits_with_4() {
+    let project = project_with_suites();
     insta::assert_snapshot!(project.run(["run", "--id", "gs-x-003"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -64,8 +64,8 @@ fn nothing_selected_is_no_success() {
 }
 
 #[test]
-fn only_failed_follows_the_newest_result_or_the_baseline() {
-    let project = suite();
+fn only_failed_uses_the_newest_result_or_the_baseline() {
+    let project = project_with_suites();
     assert_eq!(project.run(["run", "--only-failed"]).code, Some(2));
     assert_eq!(project.run(["run"]).code, Some(1));
     let run_id = newest_result(&project, "results")["runId"].as_str().unwrap().to_owned();
@@ -78,19 +78,19 @@ fn only_failed_follows_the_newest_result_or_the_baseline() {
     assert_eq!(ids(&run(&["--baseline-run-id", &run_id])), ["gs-x-002"]);
 }
 
-/// A run of one case says nothing of the others.
+/// A run of one case has no results for the others.
 #[test]
-fn only_failed_remembers_what_a_partial_run_left_out() {
-    let project = suite();
+fn only_failed_includes_cases_missing_from_a_partial_run() {
+    let project = project_with_suites();
     assert_eq!(project.run(["run"]).code, Some(1));
     assert_eq!(project.run(["run", "--id", "gs-x-001"]).code, Some(0));
     assert_eq!(ids(&project.run(["run", "--only-failed", "--format", "json"])), ["gs-x-002"]);
 }
 
-/// Files of other tiers need not even be valid.
+/// Files of other tiers may be invalid.
 #[test]
-fn a_tier_is_selected_before_files_are_read() {
-    let project = suite().file("evals/x.rubric.json", "[{\"id\": \"r\", \"rubric\": []}]");
+fn selects_tiers_before_reading_files() {
+    let project = project_with_suites().file("evals/x.rubric.json", "[{\"id\": \"r\", \"rubric\": []}]");
     assert_eq!(project.run(["run", "--tier", "labeled"]).code, Some(0));
     let refused = project.run(["run"]);
     assert_eq!(refused.code, Some(2));

@@ -1,4 +1,4 @@
-//! Stores that the real binary writes, looked at from outside.
+//! Projects with their own store, and direct access to its tables.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,28 +13,28 @@ use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::support::project;
 
-/// Which database a test is about.
+/// The database of a test store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Database {
     Sqlite,
     Postgres,
 }
 
-/// Returns the URL of a PostgreSQL server in whose database schemas may be made.
+/// Returns the URL of a PostgreSQL database in which tests may create schemas.
 pub(crate) fn postgres_url() -> String {
     std::env::var("KARAT_TEST_POSTGRES").expect("KARAT_TEST_POSTGRES is not set: scripts/test starts PostgreSQL")
 }
 
-/// Does what has to be waited for.
-pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+/// Runs a future to completion.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// A project with a store that nobody else uses.
+/// A project with its own store.
 pub(crate) struct StoreProject {
     pub(crate) project: TempProject,
     location: Location,
-    /// The server, and the schema that is taken away.
+    /// The PostgreSQL URL and the schema, which is dropped at the end.
     schema: Option<(String, String)>,
 }
 
@@ -48,21 +48,21 @@ impl StoreProject {
         }
         let url = postgres_url();
         let schema = format!("karat_cli_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        wait(execute(&url, &format!("create schema {schema}")));
-        let between = if url.contains('?') { '&' } else { '?' };
-        let own = format!("{url}{between}options=-csearch_path%3D{schema}");
-        let project = project.env("KARAT_STORE", &own);
-        Self { project, location: Location::Postgres(own), schema: Some((url, schema)) }
+        block_on(execute(&url, &format!("create schema {schema}")));
+        let separator = if url.contains('?') { '&' } else { '?' };
+        let store_url = format!("{url}{separator}options=-csearch_path%3D{schema}");
+        let project = project.env("KARAT_STORE", &store_url);
+        Self { project, location: Location::Postgres(store_url), schema: Some((url, schema)) }
     }
 
-    /// Returns the server's URL, where there is one.
-    pub(crate) fn server(&self) -> Option<&str> {
+    /// Returns the PostgreSQL URL without the schema.
+    pub(crate) fn server_url(&self) -> Option<&str> {
         self.schema.as_ref().map(|(url, _)| url.as_str())
     }
 
-    /// Returns all traces with what people said of them, by id, without when they were imported.
+    /// Returns all traces and their feedback by id, without import times.
     pub(crate) fn dump(&self) -> Vec<Value> {
-        wait(async {
+        block_on(async {
             let store = Store::open(&self.location).await.unwrap();
             let mut rows = Vec::new();
             let all = store.read_traces(&TraceFilter::default(), None, 1_000_000).await.unwrap();
@@ -82,8 +82,8 @@ impl StoreProject {
         })
     }
 
-    /// Returns all rows about traces as they are in the tables, without when they were imported; none where there is no
-    /// database yet. A trace without its payload, or the other way round, is a row that no other store has.
+    /// Returns the trace rows without import times, or none if the database does not exist yet. The full join includes
+    /// traces without payload and payloads without trace, which make a comparison fail.
     pub(crate) fn rows(&self) -> Vec<TraceRow> {
         const TRACES: &str = "select coalesce(t.trace_id, p.trace_id), t.hash, t.raw_hash, t.tools, p.document, \
                               p.raw, (select count(*) from trace_tools o where o.trace_id = t.trace_id) \
@@ -101,7 +101,7 @@ impl StoreProject {
                 rows.iter().map(row).collect()
             }};
         }
-        wait(async {
+        block_on(async {
             match &self.location {
                 Location::File(path) if !path.exists() => Vec::new(),
                 Location::File(path) => {
@@ -131,13 +131,13 @@ impl StoreProject {
         })
     }
 
-    /// Asserts that the database itself is whole.
-    pub(crate) fn assert_whole(&self) {
+    /// Runs SQLite's integrity check.
+    pub(crate) fn assert_integrity(&self) {
         let Location::File(path) = &self.location else { return };
         if !path.exists() {
             return;
         }
-        let answer: String = wait(async {
+        let answer: String = block_on(async {
             let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
             let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
             let row = sqlx::query("pragma integrity_check").fetch_one(&mut connection).await.unwrap();
@@ -147,7 +147,7 @@ impl StoreProject {
     }
 }
 
-/// All that is kept of a trace.
+/// The rows of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TraceRow {
     id: String,
@@ -165,7 +165,7 @@ where
     row.get(column)
 }
 
-/// Tells whether the database was made before somebody killed who made it.
+/// Whether the tables were created before the process was killed.
 fn has_tables<R>(found: Result<Option<R>, sqlx::Error>) -> bool {
     found.unwrap().is_some()
 }
@@ -173,12 +173,12 @@ fn has_tables<R>(found: Result<Option<R>, sqlx::Error>) -> bool {
 impl Drop for StoreProject {
     fn drop(&mut self) {
         if let Some((url, schema)) = &self.schema {
-            wait(execute(url, &format!("drop schema {schema} cascade")));
+            block_on(execute(url, &format!("drop schema {schema} cascade")));
         }
     }
 }
 
 async fn execute(url: &str, statement: &str) {
-    let mut connection = PgConnection::connect(url).await.expect("PostgreSQL");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("a schema");
+    let mut connection = PgConnection::connect(url).await.expect("PostgreSQL is reachable");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await.expect("the statement succeeds");
 }

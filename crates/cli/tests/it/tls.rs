@@ -1,4 +1,4 @@
-//! HTTPS and HTTP/2, against a real server with a certificate of its own.
+//! HTTPS and HTTP/2 with a server that has a self-signed certificate.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::support::{ok_case, only_result, project};
 use karat_testkit::server::HttpsServer;
 
 #[test]
-fn http2_is_spoken_where_it_is_offered() {
+fn uses_http2_when_offered() {
     let server = HttpsServer::start();
     let project = project()
         .file("ca.pem", server.certificate())
@@ -20,7 +20,7 @@ fn http2_is_spoken_where_it_is_offered() {
 }
 
 #[test]
-fn a_certificate_that_nobody_trusts_is_an_error() {
+fn rejects_an_untrusted_certificate() {
     let server = HttpsServer::start();
     let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", &server.endpoint()]);

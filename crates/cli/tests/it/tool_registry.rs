@@ -1,4 +1,4 @@
-//! Where the registry comes from: Python modules, and a program of the user's own.
+//! The tool registry from Python modules, source files, JSON and commands.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::support::{case, project};
 
-/// A project whose only case calls `look`.
-fn with_config(config: &Value) -> TempProject {
+/// Creates a project whose only case calls `look`.
+fn project_with_config(config: &Value) -> TempProject {
     let calls = case("gs-x-001", "hi", json!({"toolsCalled": ["look"], "responseContains": ["a", "b"]}));
     project().file("karat.json", config).file("evals/x.golden.json", json!([calls]))
 }
 
 const TOOLS: &str = r#"{"tools": [{"name": "look", "description": "Looks."}]}"#;
 
-fn shell(script: &str) -> Value {
+fn shell_registry(script: &str) -> Value {
     json!({"toolRegistry": {"command": ["sh", "-c", script]}})
 }
 
 #[test]
-fn a_python_module_is_the_registry() {
-    let project = with_config(&json!({"toolRegistryPath": "tools.py"}))
+fn reads_a_python_module() {
+    let project = project_with_config(&json!({"toolRegistryPath": "tools.py"}))
         .file("tools.py", "@tool\ndef look(where: str):\n    'Looks around.'\n")
         .file("other.py", "@tool\ndef loook(where: str):\n    'Looks around.'\n");
     let output = project.run(["check"]);
@@ -35,11 +35,11 @@ fn a_python_module_is_the_registry() {
 }
 
 #[test]
-fn a_program_lists_the_tools() {
-    let listed = with_config(&shell("cat tools.txt")).file("tools.txt", TOOLS);
+fn reads_tools_from_a_command() {
+    let listed = project_with_config(&shell_registry("cat tools.txt")).file("tools.txt", TOOLS);
     let output = listed.run(["check"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
-    // A flag beats the file, whichever of the two it is.
+    // A flag overrides the config file, whichever key the file has.
     let output = listed.run(["check", "--tool-registry", r#"{"command": ["echo", "[{\"name\": \"loook\"}]"]}"#]);
     assert!(output.stdout.contains("loook"), "{}", output.both());
     let other = listed.file("tools.json", json!([{"name": "looky"}]));
@@ -47,14 +47,14 @@ fn a_program_lists_the_tools() {
     assert!(output.stdout.contains("looky"), "{}", output.both());
     let output = other.command(["check"]).env("KARAT_TOOL_REGISTRY_PATH", "tools.json").run();
     assert!(output.stdout.contains("looky"), "{}", output.both());
-    let path = with_config(&json!({"toolRegistryPath": "mcp:stdio:no-such-program"}));
+    let path = project_with_config(&json!({"toolRegistryPath": "mcp:stdio:no-such-program"}));
     let output = path.run(["check", "--tool-registry", r#"{"command": ["echo", "[{\"name\": \"look\"}]"]}"#]);
     assert_eq!(output.code, Some(0), "{}", output.both());
 }
 
 #[test]
-fn what_is_wrong_with_a_program_is_said() {
-    let run = |script: &str| with_config(&shell(script)).run(["check"]).filtered();
+fn reports_command_failures() {
+    let run = |script: &str| project_with_config(&shell_registry(script)).run(["check"]).filtered();
     insta::assert_snapshot!(run("echo one >&2; echo two >&2; exit 3"), @"
     exit: 2
     ----- stdout -----
@@ -75,21 +75,22 @@ fn what_is_wrong_with_a_program_is_said() {
     ----- stderr -----
     error: cannot list the tools with 'sh': it wrote nothing to stdout
     ");
-    let missing = with_config(&json!({"toolRegistry": {"command": ["no-such-program"]}})).run(["check"]);
+    let missing = project_with_config(&json!({"toolRegistry": {"command": ["no-such-program"]}})).run(["check"]);
     insta::assert_snapshot!(missing.filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: cannot list the tools with 'no-such-program': program not found
     ");
-    let both = with_config(&json!({"toolRegistry": {"command": ["x"]}, "toolRegistryPath": "y"})).run(["check"]);
+    let both =
+        project_with_config(&json!({"toolRegistry": {"command": ["x"]}, "toolRegistryPath": "y"})).run(["check"]);
     insta::assert_snapshot!(both.filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: karat.json has both 'toolRegistry' and 'toolRegistryPath': keep one
     ");
-    let wrong = with_config(&json!({"toolRegistry": {"comand": ["x"]}})).run(["check"]);
+    let wrong = project_with_config(&json!({"toolRegistry": {"comand": ["x"]}})).run(["check"]);
     insta::assert_snapshot!(wrong.filtered(), @r#"
     exit: 2
     ----- stdout -----
@@ -101,13 +102,13 @@ fn what_is_wrong_with_a_program_is_said() {
        ╰────
       help: did you mean 'command'?
     "#);
-    let empty = with_config(&json!({"toolRegistry": {"command": []}})).run(["check"]);
+    let empty = project_with_config(&json!({"toolRegistry": {"command": []}})).run(["check"]);
     assert!(empty.stderr.contains("'toolRegistry' must have a 'command'"), "{}", empty.both());
 }
 
 #[test]
-fn secrets_of_a_program_are_masked() {
-    let project = with_config(&json!({
+fn masks_secrets_of_a_command() {
+    let project = project_with_config(&json!({
         "toolRegistry": {"command": ["sh", "-c", "echo \"my key is $2 and $OPENAI_API_KEY\" >&2; exit 1", "--api-key", "--api-key", "s3cr3t-v4lue"]}
     }));
     let output = project.command(["check"]).env("OPENAI_API_KEY", "sk-12345678901234").run();
@@ -117,23 +118,23 @@ fn secrets_of_a_program_are_masked() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_that_hangs_is_ended_with_all_it_started() {
+fn kills_a_hanging_command_and_its_children() {
     let config =
         json!({"toolRegistry": {"command": ["sh", "-c", "sleep 1000 & echo $! >child; sleep 1000"], "timeoutMs": 300}});
-    let project = with_config(&config);
+    let project = project_with_config(&config);
     let started = Instant::now();
     let output = project.run(["check"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
     assert!(output.stderr.contains("cannot list the tools with 'sh': timed out after 300 ms"), "{}", output.both());
     assert!(started.elapsed() < Duration::from_secs(20));
     let child = std::fs::read_to_string(project.path().join("child")).unwrap();
-    wait_until_gone(child.trim());
+    wait_for_exit(child.trim());
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupt_ends_the_program() {
-    let project = with_config(&shell("sleep 1000 & echo $! >child; sleep 1000"));
+fn an_interrupt_kills_the_command() {
+    let project = project_with_config(&shell_registry("sleep 1000 & echo $! >child; sleep 1000"));
     for verb in ["check", "run"] {
         let running = project.command([verb, "--agent-endpoint", "http://127.0.0.1:9"]).start();
         let path = project.path().join("child");
@@ -143,26 +144,26 @@ fn an_interrupt_ends_the_program() {
             if text.ends_with('\n') {
                 break text.trim().to_owned();
             }
-            assert!(started.elapsed() < Duration::from_secs(20), "the program never began");
+            assert!(started.elapsed() < Duration::from_secs(20), "the command did not start");
             std::thread::sleep(Duration::from_millis(10));
         };
         running.interrupt();
-        let output = running.wait().expect("ends at once");
+        let output = running.wait().expect("karat exits");
         assert_eq!(output.code, Some(130), "{}", output.both());
-        wait_until_gone(&child);
+        wait_for_exit(&child);
         std::fs::remove_file(path).unwrap();
     }
 }
 
 #[cfg(target_os = "linux")]
-fn wait_until_gone(pid: &str) {
+fn wait_for_exit(pid: &str) {
     let started = Instant::now();
-    let is_gone = || {
+    let has_exited = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     };
-    while !is_gone() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{pid} is still there");
+    while !has_exited() {
+        assert!(started.elapsed() < Duration::from_secs(10), "process {pid} is still running");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -180,7 +181,7 @@ export const getWeather = {
 #[rstest]
 #[case::source("tools/tools.exports.ts")]
 #[case::json("tools.json")]
-fn arguments_are_checked_against_a_map_of_fields(#[case] registry: &str) {
+fn validates_arguments_against_a_map_of_fields(#[case] registry: &str) {
     let schema = json!({"city": {"type": "string"}, "days": {"type": "number", "optional": true}});
     let arguments = [
         ("all", json!({"city": "Paris", "days": 2})),

@@ -1,11 +1,11 @@
-//! `karat tools`: the list, the lock, and what changed since.
+//! `karat tools`: list, lock, diff and export scripts.
 
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
 use crate::support::{case, ok_case, project};
 
-/// Three tools, of which one says nothing but its name.
+/// Returns three tools, one of which has only a name.
 fn tools() -> Value {
     json!([
         {"name": "get_weather", "version": "1.2.0", "description": "Fetches the weather. Use when asked about it.",
@@ -15,24 +15,24 @@ fn tools() -> Value {
     ])
 }
 
-fn with_tools(tools: Value) -> TempProject {
+fn project_with_tools(tools: Value) -> TempProject {
     project().file("karat.json", json!({"toolRegistryPath": "tools.json"})).file("tools.json", tools)
 }
 
-fn parsed(text: &str) -> Value {
+fn parse_json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn fits(schema: &str, document: &Value) {
-    let schema = parsed(&project().run(["schema", schema]).stdout);
+fn assert_matches_schema(schema: &str, document: &Value) {
+    let schema = parse_json(&project().run(["schema", schema]).stdout);
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
 }
 
 #[test]
-fn tools_are_listed_with_what_they_cost() {
-    let project = with_tools(tools());
+fn lists_tools_with_token_counts() {
+    let project = project_with_tools(tools());
     insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -54,12 +54,12 @@ fn tools_are_listed_with_what_they_cost() {
 }
 
 #[test]
-fn programs_get_everything_that_is_known() {
-    let project = with_tools(tools());
+fn prints_json() {
+    let project = project_with_tools(tools());
     let output = project.run(["tools", "--format", "json", "get_forecast"]);
-    let mut document = parsed(&output.stdout);
-    fits("tools", &document);
-    // Where it was read is the reader's business.
+    let mut document = parse_json(&output.stdout);
+    assert_matches_schema("tools", &document);
+    // The location is covered by the reader's tests.
     document["tools"][0].as_object_mut().unwrap().remove("place");
     insta::assert_snapshot!(serde_json::to_string_pretty(&document).unwrap(), @r#"
     {
@@ -94,18 +94,18 @@ fn programs_get_everything_that_is_known() {
 }
 
 #[test]
-fn the_vocabulary_is_the_settings() {
-    let project = with_tools(json!([{"name": "t", "description": "मौसम कैसा है"}]));
+fn counts_tokens_with_the_configured_tokenizer() {
+    let project = project_with_tools(json!([{"name": "t", "description": "मौसम कैसा है"}]));
     let tokens = |tokenizer| {
         let output = project.run(["tools", "--format", "json", "--tokenizer", tokenizer]);
-        parsed(&output.stdout)["totals"]["descriptionTokens"].as_u64().unwrap()
+        parse_json(&output.stdout)["totals"]["descriptionTokens"].as_u64().unwrap()
     };
     assert_ne!(tokens("o200k_base"), tokens("cl100k_base"));
 }
 
 #[test]
-fn a_name_that_means_no_tool_is_no_empty_list() {
-    let project = with_tools(tools());
+fn rejects_unknown_tool_names() {
+    let project = project_with_tools(tools());
     insta::assert_snapshot!(project.run(["tools", "get_weather", "get_wether"]).filtered(), @"
     exit: 4
     ----- stdout -----
@@ -120,12 +120,12 @@ fn a_name_that_means_no_tool_is_no_empty_list() {
     error: no tool matches 'lock'
     hint: if you mean the command, options come behind it: 'karat tools lock …'
     ");
-    let odd = with_tools(json!([{"name": "[a"}, {"name": "[b]"}]));
+    let odd = project_with_tools(json!([{"name": "[a"}, {"name": "[b]"}]));
     assert_eq!(odd.run(["tools", "[a", "[b]"]).code, Some(0));
 }
 
 #[test]
-fn without_a_registry_there_is_nothing_to_say() {
+fn requires_a_registry() {
     let project = project();
     insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
     exit: 2
@@ -141,8 +141,8 @@ fn without_a_registry_there_is_nothing_to_say() {
 }
 
 #[test]
-fn a_lock_is_written_once_and_kept_as_it_is() {
-    let project = with_tools(tools());
+fn does_not_rewrite_an_unchanged_lock() {
+    let project = project_with_tools(tools());
     insta::assert_snapshot!(project.run(["tools", "lock", "--check"]).filtered(), @"
     exit: 1
     ----- stdout -----
@@ -150,7 +150,7 @@ fn a_lock_is_written_once_and_kept_as_it_is() {
     error: there is no evals/tools.lock.json
     hint: 'karat tools lock' writes it
     ");
-    assert!(!project.path().join("evals").exists(), "a check writes nothing");
+    assert!(!project.path().join("evals").exists(), "--check wrote a file");
     insta::assert_snapshot!(project.run(["tools", "lock"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -180,23 +180,23 @@ fn a_lock_is_written_once_and_kept_as_it_is() {
       }
     }
     "#);
-    fits("tools-lock", &parsed(&first));
+    assert_matches_schema("tools-lock", &parse_json(&first));
     assert_eq!(project.run(["tools", "lock", "--check"]).code, Some(0));
-    // Another layout of the same is the same.
-    let squeezed = format!("{}", project.read_json("evals/tools.lock.json"));
-    project.write("evals/tools.lock.json", squeezed.as_str());
+    // Formatting is ignored.
+    let compact = format!("{}", project.read_json("evals/tools.lock.json"));
+    project.write("evals/tools.lock.json", compact.as_str());
     insta::assert_snapshot!(project.run(["tools", "lock"]).filtered(), @"
     exit: 0
     ----- stdout -----
     ----- stderr -----
     evals/tools.lock.json is up to date: 3 tools
     ");
-    assert_eq!(project.read("evals/tools.lock.json"), squeezed);
+    assert_eq!(project.read("evals/tools.lock.json"), compact);
 }
 
 #[test]
-fn a_lock_that_is_out_of_date_says_how() {
-    let project = with_tools(tools());
+fn reports_and_updates_an_outdated_lock() {
+    let project = project_with_tools(tools());
     project.run(["tools", "lock"]);
     let mut lock = project.read_json("evals/tools.lock.json");
     lock["$schema"] = json!("../tools-lock.json");
@@ -225,9 +225,9 @@ fn a_lock_that_is_out_of_date_says_how() {
 }
 
 #[test]
-fn a_diff_names_the_changes_and_the_stale_files() {
+fn diff_lists_changes_and_stale_files() {
     let hash = "0123456789ab";
-    let project = with_tools(tools())
+    let project = project_with_tools(tools())
         .file("evals/get-weather.golden.json", json!([ok_case("gs-get-weather-001", "a")]))
         .file(
             "evals/get-forecast.labeled.json",
@@ -292,8 +292,8 @@ fn a_diff_names_the_changes_and_the_stale_files() {
     ");
     let output = project.run(["tools", "diff", "--format", "json", "evals/get-forecast.labeled.json"]);
     assert_eq!(output.code, Some(1));
-    let document = parsed(&output.stdout);
-    fits("tools-diff", &document);
+    let document = parse_json(&output.stdout);
+    assert_matches_schema("tools-diff", &document);
     assert_eq!(document["renamed"], json!([{"before": "get_forecast", "now": "forecast"}]));
     assert_eq!(document["staleFiles"].as_array().unwrap().len(), 1);
     assert_eq!(
@@ -307,8 +307,8 @@ fn a_diff_names_the_changes_and_the_stale_files() {
 }
 
 #[test]
-fn a_diff_needs_a_lock_that_it_understands() {
-    let project = with_tools(tools());
+fn diff_requires_a_supported_lock() {
+    let project = project_with_tools(tools());
     insta::assert_snapshot!(project.run(["tools", "diff"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -330,32 +330,32 @@ fn a_diff_needs_a_lock_that_it_understands() {
     error: evals/tools.lock.json is not a valid tool lock
     hint: remove it and run 'karat tools lock' to create a new one
     "#);
-    // Whatever it is, it is somebody's.
+    // A file that is not a lock is not overwritten.
     assert_eq!(project.run(["tools", "lock", "--lock-file", "karat.json"]).code, Some(2));
     assert_eq!(project.read_json("karat.json"), json!({"toolRegistryPath": "tools.json"}));
 }
 
 #[test]
-fn a_lock_is_no_eval_file() {
-    let project = with_tools(json!([{"name": "cases"}, {"name": "id"}, {"name": "expect"}]))
+fn a_lock_is_not_an_eval_file() {
+    let project = project_with_tools(json!([{"name": "cases"}, {"name": "id"}, {"name": "expect"}]))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));
-    let report = parsed(&project.run(["check", "--format", "json"]).stdout);
+    let report = parse_json(&project.run(["check", "--format", "json"]).stdout);
     assert_eq!(report["files"], json!(1));
 }
 
 #[test]
-fn hostile_names_steer_nothing() {
+fn escapes_and_truncates_hostile_names() {
     let long = "x".repeat(10_000);
     let name = "\u{1b}]0;owned\u{7}\u{202e}evil\n\"";
     let tools = json!([{"name": name, "version": "\u{1b}[2J", "description": "\u{9b}31m"}, {"name": long}]);
-    let project = with_tools(tools);
+    let project = project_with_tools(tools);
     for arguments in [&["tools"][..], &["tools", "lock"], &["tools", "diff"]] {
         let output = project.run(arguments.iter().copied());
         assert_eq!(output.code, Some(0), "{}", output.both());
         let is_harmless = |character: char| character == '\n' || !character.is_control() && character != '\u{202e}';
         assert!(output.both().chars().all(is_harmless), "{}", output.both());
-        // In the list nothing is cut, for whoever searches in it.
+        // The list is not truncated, so that it can be searched.
         let is_list = arguments.len() == 1;
         assert!(is_list || output.both().lines().all(|line| line.chars().count() <= 80), "{}", output.both());
         assert!(!is_list || output.stdout.contains(&long), "{}", output.both());
@@ -368,9 +368,9 @@ fn hostile_names_steer_nothing() {
 }
 
 #[test]
-fn a_secret_in_a_description_is_masked() {
+fn masks_secrets_in_descriptions() {
     let tools = json!([{"name": "t", "version": "hunter2hunter2", "description": "Uses hunter2hunter2."}]);
-    let project = with_tools(tools);
+    let project = project_with_tools(tools);
     project.write(
         "karat.json",
         json!({"toolRegistryPath": "tools.json", "agent": {"headers": {"authorization": "hunter2hunter2"}}}),
@@ -382,8 +382,8 @@ fn a_secret_in_a_description_is_masked() {
     }
 }
 
-/// Tools in TypeScript, of which one has a description that shows only when it is run.
-fn with_source(more: &str) -> TempProject {
+/// Creates a project with TypeScript tools, one of which has a computed description.
+fn project_with_source(more: &str) -> TempProject {
     let source = format!(
         "export const get_weather = {{ name: 'get_weather', description: 'Fetches it.', version: '1.0.0' }};\n\
          export const get_news = {{ name: 'get_news', description: `News of ${{process.env.CITY}}.`, version: '1.0.0' }};\n\
@@ -393,7 +393,7 @@ fn with_source(more: &str) -> TempProject {
 }
 
 #[test]
-fn a_folder_with_a_configuration_is_the_project() {
+fn a_folder_with_a_config_is_the_project() {
     let project = project()
         .file("one/karat.json", json!({"toolRegistryPath": "tools.json"}))
         .file("one/tools.json", json!([{"name": "look"}, {"name": "see"}]))
@@ -410,14 +410,14 @@ fn a_folder_with_a_configuration_is_the_project() {
 }
 
 #[test]
-fn what_shows_only_when_run_is_told_and_is_no_change() {
-    let project = with_source("");
+fn computed_values_are_unknown_but_not_changes() {
+    let project = project_with_source("");
     let output = project.run(["tools"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("the description of 'get_news' is unknown:"), "{}", output.stdout);
     assert!(output.stdout.contains("as far as known"), "{}", output.stdout);
-    let listed = parsed(&project.run(["tools", "--format", "json", "get_news"]).stdout);
-    fits("tools", &listed);
+    let listed = parse_json(&project.run(["tools", "--format", "json", "get_news"]).stdout);
+    assert_matches_schema("tools", &listed);
     assert_eq!(listed["tools"][0]["unknown"][0]["field"], json!("description"));
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));
     let lock = project.read_json("evals/tools.lock.json");
@@ -431,20 +431,20 @@ fn what_shows_only_when_run_is_told_and_is_no_change() {
 }
 
 #[test]
-fn a_list_without_any_tool_is_an_error() {
+fn fails_when_no_tools_are_found() {
     let source = "import { tool } from 'ai';\n\
         export const make = (options) => tool({ description: 'Makes.', inputSchema: {}, execute });\n";
     let output = project().file("tools/tools.exports.ts", source).run(["tools"]);
     assert_eq!(output.code, Some(2), "{}", output.both());
     let stderr = output.unwrapped_stderr();
-    assert!(stderr.contains("read the file that puts it into 'tools' instead"), "{stderr}");
+    assert!(stderr.contains("read the file that adds it to 'tools' instead"), "{stderr}");
     assert!(stderr.contains("error: no tools found in the registry"), "{stderr}");
     assert!(stderr.contains("hint: pass the file that registers the tools"), "{stderr}");
 }
 
 #[test]
-fn a_broken_part_is_told_and_nothing_is_locked() {
-    let project = with_source("export * from './broken';").file("tools/broken.ts", "export const = {");
+fn reports_a_broken_file_and_writes_no_lock() {
+    let project = project_with_source("export * from './broken';").file("tools/broken.ts", "export const = {");
     let output = project.run(["tools"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.stdout.contains("get_weather"), "{}", output.stdout);
@@ -457,28 +457,28 @@ fn a_broken_part_is_told_and_nothing_is_locked() {
 }
 
 #[test]
-fn what_may_be_hidden_is_not_gone() {
-    let project = with_source("");
+fn unreadable_tools_are_not_removed() {
+    let project = project_with_source("");
     assert_eq!(project.run(["tools", "lock"]).code, Some(0));
     project.write("tools/tools.exports.ts", "import { make } from 'somewhere';\nexport const get_weather = make();\n");
     let output = project.run(["tools", "diff"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("unknown  get_weather"), "{}", output.stdout);
-    // To know less of a tool is no change of it: the lock keeps what it has.
+    // Tools that can no longer be read keep their lock entries.
     let before = project.read("evals/tools.lock.json");
     for arguments in [&["tools", "lock", "--check"][..], &["tools", "lock"]] {
         let output = project.run(arguments);
         assert_eq!(output.code, Some(0), "{}", output.both());
-        let kept = "warning: 2 tools can no longer be read completely; the existing lock entries are preserved\n\
+        let expected = "warning: 2 tools can no longer be read completely; the existing lock entries are preserved\n\
                     evals/tools.lock.json is up to date: 2 tools";
-        assert!(output.stderr.contains(kept), "{}", output.stderr);
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
     }
     assert_eq!(project.read("evals/tools.lock.json"), before);
 }
 
 #[test]
-fn a_registry_that_lost_its_tools_does_not_empty_the_lock() {
-    let project = with_tools(tools());
+fn an_empty_registry_does_not_empty_the_lock() {
+    let project = project_with_tools(tools());
     project.run(["tools", "lock"]);
     project.write("tools.json", json!([]));
     let before = project.read("evals/tools.lock.json");
@@ -493,15 +493,15 @@ fn a_registry_that_lost_its_tools_does_not_empty_the_lock() {
     assert_eq!(project.read("evals/tools.lock.json"), before);
 }
 
-/// A project whose registry is what an export script in `export.py` prints.
-fn with_export(arguments: &[&str]) -> TempProject {
+/// Creates a project whose registry is the output of the Python export script.
+fn project_with_export(arguments: &[&str]) -> TempProject {
     let script = project().run(["tools", "export-script", "python"]);
     assert_eq!(script.code, Some(0), "{}", script.both());
     let command: Vec<&str> = ["python3", "-B", "export.py"].iter().chain(arguments).copied().collect();
     project().file("karat.json", json!({"toolRegistry": {"command": command}})).file("export.py", script.stdout)
 }
 
-/// Returns each tool with its parameters, `*` at those that are required, and its description.
+/// Returns each tool as `name(parameters): description`, with `*` after required parameters.
 fn signatures(project: &TempProject) -> Vec<String> {
     let output = project.run(["tools", "--format", "json"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
@@ -514,11 +514,11 @@ fn signatures(project: &TempProject) -> Vec<String> {
             .collect();
         format!("{}({}): {}", tool["name"].as_str().unwrap(), parameters.join(", "), tool["description"])
     };
-    parsed(&output.stdout)["tools"].as_array().unwrap().iter().map(signature).collect()
+    parse_json(&output.stdout)["tools"].as_array().unwrap().iter().map(signature).collect()
 }
 
 #[test]
-fn exported_tools_are_a_registry() {
+fn reads_exported_tools() {
     let module = "
 print('starting')
 
@@ -532,20 +532,20 @@ TOOLS = [add, {'name': 'look', 'description': 'Looks.', 'input_schema': {'type':
 
 def build(): return [helper]
 ";
-    let tools = |arguments: &[&str]| signatures(&with_export(arguments).file("app/tools.py", module));
+    let tools = |arguments: &[&str]| signatures(&project_with_export(arguments).file("app/tools.py", module));
     let (add, look) = (r#"add(a*, b): "Adds two numbers.""#, r#"look(x): "Looks.""#);
     assert_eq!(tools(&["app/tools.py"]), [add, look]);
     assert_eq!(tools(&["app.tools"]), [add, look]);
     assert_eq!(tools(&["app/tools.py", "add"]), [add]);
     assert_eq!(tools(&["app/tools.py", "build()"]), ["helper(x*): null"]);
-    // Functions that nothing marks as tools count where there is nothing else.
+    // Plain functions are exported if nothing in the module is marked as a tool.
     let text = "from json import dumps\ndef one(a, *rest): 'One.'\ndef _two(): ...\n";
-    assert_eq!(signatures(&with_export(&["plain.py"]).file("plain.py", text)), [r#"one(a*): "One.""#]);
+    assert_eq!(signatures(&project_with_export(&["plain.py"]).file("plain.py", text)), [r#"one(a*): "One.""#]);
 }
 
 #[test]
-fn an_export_says_why_there_are_no_tools() {
-    let run = |module: &str| with_export(&["m.py"]).file("m.py", module).run(["tools"]);
+fn export_reports_why_it_found_no_tools() {
+    let run = |module: &str| project_with_export(&["m.py"]).file("m.py", module).run(["tools"]);
     for (module, message) in [
         ("X = 1\n", "error: no tools found in m.py"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
@@ -557,7 +557,7 @@ fn an_export_says_why_there_are_no_tools() {
 }
 
 #[test]
-fn an_export_script_is_for_a_known_interpreter() {
+fn rejects_unknown_export_script_languages() {
     let node = project().run(["tools", "export-script", "node"]);
     assert!(node.stdout.starts_with("// Prints the tools of a JavaScript or TypeScript module"), "{}", node.both());
     let output = project().run(["tools", "export-script", "ruby"]);

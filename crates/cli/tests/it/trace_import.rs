@@ -1,4 +1,4 @@
-//! `karat trace import`: traces of other programs into the store, each once.
+//! `karat trace import`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, SqliteConnection};
 
 #[cfg(unix)]
-use crate::store_project::wait;
+use crate::store_project::block_on;
 use crate::store_project::{Database, StoreProject};
 use crate::support::project;
 
-/// Returns a fixture of the readers.
+/// Returns the path of a fixture of the traces crate.
 pub(crate) fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/tests/fixtures").join(path)
 }
 
-/// Returns a line with a trace that called tools.
+/// Returns a JSON line with a trace that calls tools.
 pub(crate) fn weather(id: &str, city: &str) -> String {
     let call = json!({"name": "get_weather", "arguments": {"city": city}, "result": {"sky": "rain"}, "id": "c1"});
     let failed = json!({"name": "get_wind", "arguments": {"city": city}, "error": "no such station"});
@@ -58,8 +58,8 @@ fn span(trace: &str, span: &str, parent: Option<&str>, attributes: &[(&str, Valu
 
 fn agent_spans() -> Vec<Value> {
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-    let chat = |id: &str, said: &str, answer: &str| {
-        let input = json!([{"role": "user", "parts": [{"type": "text", "content": said}]}]);
+    let chat = |id: &str, message: &str, answer: &str| {
+        let input = json!([{"role": "user", "parts": [{"type": "text", "content": message}]}]);
         let output = json!([{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]);
         let attributes = [
             ("gen_ai.operation.name", json!("chat")),
@@ -89,7 +89,7 @@ fn counts(report: &Value) -> (u64, u64, u64) {
 }
 
 #[test]
-fn what_was_imported_is_said() {
+fn reports_imported_and_refused_traces() {
     let project = project()
         .file("traces/b.jsonl", [weather("w-1", "Oslo"), weather("w-2", "Rome")].concat())
         .file("traces/a/notes.txt", "not a trace")
@@ -131,7 +131,7 @@ fn what_was_imported_is_said() {
 #[case::sqlite(Database::Sqlite)]
 #[ignore = "needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
-fn the_same_again_changes_nothing(#[case] database: Database) {
+fn a_repeated_import_changes_nothing(#[case] database: Database) {
     let store = StoreProject::new(database);
     let project = &store.project;
     let spans = agent_spans();
@@ -146,14 +146,14 @@ fn the_same_again_changes_nothing(#[case] database: Database) {
     let (_, second) = import(project, arguments);
     assert_eq!(counts(&second), (0, 0, 13), "{second}");
     assert_eq!(store.dump(), before);
-    store.assert_whole();
+    store.assert_integrity();
 }
 
 #[rstest]
 #[case::in_order(&[0, 1, 2])]
 #[case::backwards(&[2, 1, 0])]
 #[case::twice(&[1, 0, 1, 2, 0])]
-fn spans_come_together_in_any_order(#[case] order: &[usize]) {
+fn assembles_spans_in_any_order(#[case] order: &[usize]) {
     let together = StoreProject::new(Database::Sqlite);
     let spans = agent_spans();
     let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
@@ -171,7 +171,7 @@ fn spans_come_together_in_any_order(#[case] order: &[usize]) {
 }
 
 #[test]
-fn compressed_files_and_pipes_are_read() {
+fn reads_compressed_files_and_stdin() {
     let project = project();
     project.write("w.jsonl.gz", gzip(weather("w-1", "Oslo").as_bytes()).as_slice());
     let (code, report) = import(&project, ["w.jsonl.gz"]);
@@ -183,20 +183,20 @@ fn compressed_files_and_pipes_are_read() {
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(bytes).unwrap();
-    packed.finish().unwrap()
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
-/// What SDKs send, and what the Collector writes into files: each message after its length.
+/// SDKs send one message; the Collector writes files of length-prefixed messages.
 #[rstest]
-#[case::a_request("export.pb", false, false)]
-#[case::a_packed_request("export.pb.gz", false, true)]
-#[case::a_file_of_any_name("captured", false, false)]
-#[case::a_packed_file_of_any_name("captured.bin", false, true)]
-#[case::the_collectors_file("traces.binpb", true, false)]
-#[case::the_collectors_packed_file("traces.binpb.gz", true, true)]
-fn protobuf_is_known_by_its_bytes(#[case] name: &str, #[case] prefixed: bool, #[case] packed: bool) {
+#[case::request("export.pb", false, false)]
+#[case::compressed_request("export.pb.gz", false, true)]
+#[case::any_name("captured", false, false)]
+#[case::compressed_any_name("captured.bin", false, true)]
+#[case::collector_file("traces.binpb", true, false)]
+#[case::compressed_collector_file("traces.binpb.gz", true, true)]
+fn detects_protobuf_by_content(#[case] name: &str, #[case] prefixed: bool, #[case] compressed: bool) {
     let requests: Vec<ExportTraceServiceRequest> =
         agent_spans().into_iter().map(|span| serde_json::from_value(span).unwrap()).collect();
     let bytes: Vec<u8> = if prefixed {
@@ -210,14 +210,14 @@ fn protobuf_is_known_by_its_bytes(#[case] name: &str, #[case] prefixed: bool, #[
         ExportTraceServiceRequest { resource_spans }.encode_to_vec()
     };
     let as_protobuf = StoreProject::new(Database::Sqlite);
-    as_protobuf.project.write(name, if packed { gzip(&bytes) } else { bytes.clone() }.as_slice());
+    as_protobuf.project.write(name, if compressed { gzip(&bytes) } else { bytes.clone() }.as_slice());
     let (code, report) = import(&as_protobuf.project, [name]);
     assert_eq!((code, counts(&report), &report["sources"]), (Some(0), (1, 0, 0), &json!({"otlp": 1})), "{report}");
     let as_json = StoreProject::new(Database::Sqlite);
     as_json.project.write("all.json", json!(agent_spans()).to_string());
     assert_eq!(import(&as_json.project, ["all.json"]).0, Some(0));
     assert_eq!(as_protobuf.dump(), as_json.dump());
-    // The same again, cut off in the middle, changes nothing; of a file of several messages, whole ones are read.
+    // A truncated copy changes nothing; of several messages, the complete ones are read.
     as_protobuf.project.write("cut.pb", &bytes[..bytes.len() - 7]);
     let (code, report) = import(&as_protobuf.project, ["cut.pb", "--from", "otlp"]);
     assert_eq!((code, counts(&report)), (Some(1), (0, 0, u64::from(prefixed))), "{report}");
@@ -228,7 +228,7 @@ fn protobuf_is_known_by_its_bytes(#[case] name: &str, #[case] prefixed: bool, #[
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_read_is_named_and_the_rest_is_imported() {
+fn reports_unreadable_files_and_imports_the_rest() {
     let project = project().file("traces/good.jsonl", weather("w-1", "Oslo"));
     std::os::unix::fs::symlink("nowhere", project.path().join("traces/gone.jsonl")).unwrap();
     let output = project.run(["trace", "import", "traces"]);
@@ -253,7 +253,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_imported() {
 #[case(&["trace", "import", "--from", "openai", "--url", "http://localhost:1"], 2)]
 #[case(&["trace", "import", "w.jsonl", "--store", "mysql://x"], 2)]
 #[case(&["trace", "import", "w.jsonl", "--store", "w.jsonl"], 3)]
-fn what_cannot_be_done_is_told_by_the_code(#[case] arguments: &[&str], #[case] code: i32) {
+fn errors_have_exit_codes(#[case] arguments: &[&str], #[case] code: i32) {
     let project = project().file("empty/nothing.txt", "").file("w.jsonl", weather("w-1", "Oslo"));
     let output = project.run(arguments.iter().copied());
     assert_eq!(output.code, Some(code), "{}", output.both());
@@ -262,7 +262,7 @@ fn what_cannot_be_done_is_told_by_the_code(#[case] arguments: &[&str], #[case] c
 }
 
 #[test]
-fn a_dry_run_keeps_nothing() {
+fn a_dry_run_stores_nothing() {
     let project = project().file("w.jsonl", weather("w-1", "Oslo"));
     let output = project.run(["trace", "import", "w.jsonl", "--dry-run"]);
     insta::assert_snapshot!(output.filtered(), @"
@@ -278,7 +278,7 @@ fn a_dry_run_keeps_nothing() {
 }
 
 #[test]
-fn a_trace_that_came_twice_is_the_last_one() {
+fn stores_the_last_of_duplicate_traces() {
     let store = StoreProject::new(Database::Sqlite);
     store.project.write("w.jsonl", weather("w-1", "Oslo") + &weather("w-1", "Rome"));
     for expected in [(1, 0, 0), (0, 0, 1)] {
@@ -288,8 +288,7 @@ fn a_trace_that_came_twice_is_the_last_one() {
     assert_eq!(store.dump()[0]["head"]["input_preview"], "Will it rain in Rome?");
 }
 
-/// Whoever reaches the receiver, or has another export, must not be able to replace what is stored by something that only
-/// has the same id.
+/// A client of the receiver or another export must not replace a stored trace that merely has the same id.
 #[rstest]
 #[case::sqlite(Database::Sqlite)]
 #[ignore = "needs PostgreSQL"]
@@ -300,7 +299,12 @@ fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) 
     let spans: String = agent_spans().iter().map(|span| span.to_string() + "\n").collect();
     for (first, second, from, refused) in [
         (weather(id, "Oslo"), spans.clone(), "karat", "a whole trace with this id from karat is already stored"),
-        (spans.replace(id, &"ab".repeat(16)), weather(&"ab".repeat(16), "Oslo"), "otlp", "from otlp are already stored: a whole trace"),
+        (
+            spans.replace(id, &"ab".repeat(16)),
+            weather(&"ab".repeat(16), "Oslo"),
+            "otlp",
+            "from otlp are already stored: a whole trace",
+        ),
     ] {
         store.project.write("first.jsonl", first.clone());
         store.project.write("second.jsonl", second.clone());
@@ -308,11 +312,11 @@ fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) 
         let before = store.dump();
         let (code, report) = import(&store.project, ["second.jsonl"]);
         assert_eq!((code, counts(&report)), (Some(1), (0, 0, 0)), "{report}");
-        let said = report["refused"][0]["message"].as_str().unwrap();
-        assert!(said.contains(refused), "{said}");
+        let message = report["refused"][0]["message"].as_str().unwrap();
+        assert!(message.contains(refused), "{message}");
         assert!(report["refused"][0]["place"].as_str().unwrap().starts_with("trace "), "{report}");
         assert_eq!(store.dump(), before);
-        // Together in one file it is the same: what is stored stays, and is found again.
+        // Both in one file: the stored trace is unchanged.
         store.project.write("both.jsonl", second + &first);
         let (code, report) = import(&store.project, ["both.jsonl"]);
         assert_eq!((code, counts(&report), &report["sources"][from]), (Some(1), (0, 0, 1), &json!(1)), "{report}");
@@ -321,7 +325,7 @@ fn spans_and_whole_traces_do_not_replace_each_other(#[case] database: Database) 
 }
 
 #[test]
-fn another_sources_trace_does_not_take_the_place_of_one() {
+fn traces_of_different_sources_do_not_replace_each_other() {
     let store = StoreProject::new(Database::Sqlite);
     let log = |content: Value| {
         let messages = json!([{"role": "user", "content": content}, {"role": "assistant", "content": "Hi."}]);
@@ -333,10 +337,10 @@ fn another_sources_trace_does_not_take_the_place_of_one() {
     let before = store.dump();
     let (code, report) = import(&store.project, ["w.jsonl"]);
     assert_eq!((code, counts(&report)), (Some(1), (0, 0, 0)), "{report}");
-    let said = report["refused"][0]["message"].as_str().unwrap();
-    assert!(said.contains("from openai is already stored: a trace from karat"), "{said}");
+    let message = report["refused"][0]["message"].as_str().unwrap();
+    assert!(message.contains("from openai is already stored: a trace from karat"), "{message}");
     assert_eq!(store.dump(), before);
-    // Of which kind a log of messages is shows only by some of them.
+    // Only some messages show whether a log is from OpenAI or Anthropic, so one may replace the other.
     store.project.write("log.jsonl", log(json!([{"type": "text", "text": "Hello again?"}])));
     let (code, report) = import(&store.project, ["log.jsonl", "--from", "anthropic"]);
     assert_eq!((code, counts(&report)), (Some(0), (0, 1, 0)), "{report}");
@@ -346,11 +350,11 @@ fn another_sources_trace_does_not_take_the_place_of_one() {
 #[case::sqlite(Database::Sqlite)]
 #[ignore = "needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
-fn two_imports_at_once_are_as_one(#[case] database: Database) {
+fn concurrent_imports_lose_no_spans(#[case] database: Database) {
     let store = StoreProject::new(database);
     let lines: String = (0..400).map(|number| weather(&format!("w-{number}"), "Oslo")).collect();
     store.project.write("w.jsonl", lines);
-    // Each has other spans of the same traces.
+    // The files have different spans of the same traces.
     for (name, wanted) in [("a.jsonl", 0..2), ("b.jsonl", 1..3)] {
         let mut lines = String::new();
         for number in 1..=60 {
@@ -376,10 +380,9 @@ fn two_imports_at_once_are_as_one(#[case] database: Database) {
     }
 }
 
-/// Who is asked to stop writes what was read, and says so.
 #[cfg(unix)]
 #[test]
-fn an_interrupted_import_keeps_what_it_read() {
+fn an_interrupted_import_stores_what_it_read() {
     let store = StoreProject::new(Database::Sqlite);
     let pipe = store.project.path().join("pipe.jsonl");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -387,10 +390,10 @@ fn an_interrupted_import_keeps_what_it_read() {
     let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     writer.write_all((weather("w-1", "Oslo") + &weather("w-2", "Rome")).as_bytes()).unwrap();
     writer.flush().unwrap();
-    // What is read waits at most a second.
+    // Traces are written within a second.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !store.project.path().join(".karat/karat.db").exists() || store.dump().len() < 2 {
-        assert!(std::time::Instant::now() < deadline, "what a pipe says is not kept");
+        assert!(std::time::Instant::now() < deadline, "traces from the pipe were not stored");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     running.interrupt();
@@ -407,46 +410,44 @@ fn an_interrupted_import_keeps_what_it_read() {
     assert_eq!(store.dump().len(), 2);
 }
 
-/// Who asks to stop while another program has the store waits no minute for it.
 #[cfg(unix)]
 #[rstest]
 #[case(&["trace", "import", "w.jsonl"])]
 #[case(&["trace", "receive", "--listen", "127.0.0.1:0"])]
 #[case(&["eval", "run", "--stored"])]
-fn who_waits_for_a_locked_store_can_leave(#[case] arguments: &[&str]) {
+fn an_interrupt_ends_the_wait_for_a_locked_store(#[case] arguments: &[&str]) {
     let project = project().file("w.jsonl", weather("w-1", "Oslo")).file(".karat/karat.db", "");
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(project.path().join(".karat/karat.db"));
-    let lock = wait(async {
+    let lock = block_on(async {
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
         sqlx::raw_sql("begin exclusive").execute(&mut connection).await.unwrap();
         connection
     });
     let running = project.command(arguments.iter().copied()).start();
-    // It says nothing while it waits.
+    // There is no output to wait for.
     std::thread::sleep(std::time::Duration::from_secs(2));
-    let asked = std::time::Instant::now();
+    let interrupted_at = std::time::Instant::now();
     running.interrupt();
-    let output = running.wait().expect("it ends");
+    let output = running.wait().expect("karat exits");
     assert_eq!(output.code, Some(130), "{}", output.both());
-    assert!(asked.elapsed() < std::time::Duration::from_secs(20), "{:?}", asked.elapsed());
+    assert!(interrupted_at.elapsed() < std::time::Duration::from_secs(20), "{:?}", interrupted_at.elapsed());
     drop(lock);
 }
 
-/// A file that holds nothing is not what somebody meant who named it.
 #[test]
-fn files_without_traces_are_named() {
+fn reports_files_without_traces() {
     let project = project().file("w.jsonl", weather("w-1", "Oslo")).file("empty.jsonl", "").file("blank.jsonl", "\n\n");
     let output = project.run(["trace", "import", "w.jsonl", "empty.jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stderr.contains("1 file without traces: empty.jsonl\n"), "{}", output.stderr);
     let output = project.run(["trace", "import", "blank.jsonl", "w.jsonl", "empty.jsonl"]);
-    assert!(output.stderr.contains("2 files hold no traces: blank.jsonl, empty.jsonl\n"), "{}", output.stderr);
+    assert!(output.stderr.contains("2 files without traces: blank.jsonl, empty.jsonl\n"), "{}", output.stderr);
     let output = project.run(["trace", "import", "w.jsonl"]);
-    assert!(!output.stderr.contains("no traces"), "{}", output.stderr);
+    assert!(!output.stderr.contains("without traces"), "{}", output.stderr);
 }
 
 #[test]
-fn rewards_become_feedback_when_asked() {
+fn imports_rewards_as_feedback_on_request() {
     let store = StoreProject::new(Database::Sqlite);
     let message = |role: &str, content: &str| json!({"role": role, "content": content});
     let run = |task: u64, reward: f64| {
@@ -460,6 +461,6 @@ fn rewards_become_feedback_when_asked() {
         let (_, report) = import(&store.project, ["runs.json", "--feedback"]);
         assert_eq!(report["feedback"], json!({"found": 2, "asked": true, "added": added}));
     }
-    let said: Vec<Value> = store.dump().iter().map(|row| row["feedback"][0]["rating"].clone()).collect();
-    assert_eq!(said, ["positive", "negative"]);
+    let ratings: Vec<Value> = store.dump().iter().map(|row| row["feedback"][0]["rating"].clone()).collect();
+    assert_eq!(ratings, ["positive", "negative"]);
 }

@@ -1,4 +1,4 @@
-//! `karat trace import --from langfuse --url …`: a server read page by page, and where it goes on.
+//! `karat trace import --from langfuse --url …`: paging and incremental imports.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,31 +9,31 @@ use serde_json::{Value, json};
 
 use crate::support::project;
 
-/// A server with traces, one for each day of January; one without traces knows nobody's keys.
+/// A Langfuse server with one trace per day of January. Without traces, it rejects all keys.
 struct Server {
     url: String,
-    seen: Arc<Mutex<Vec<String>>>,
+    targets: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     fn start(traces: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
+        let targets = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&targets);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let log = Arc::clone(&log);
                 std::thread::spawn(move || serve(&stream, traces, &log));
             }
         });
-        Self { url, seen }
+        Self { url, targets }
     }
 
-    /// Returns since when traces were asked for, each time.
-    fn asked_since(&self) -> Vec<String> {
-        let seen = std::mem::take(&mut *self.seen.lock().unwrap());
-        let lists = seen.iter().filter(|target| target.starts_with("/api/public/traces?"));
+    /// Returns and clears the start times of list requests.
+    fn requested_start_times(&self) -> Vec<String> {
+        let targets = std::mem::take(&mut *self.targets.lock().unwrap());
+        let lists = targets.iter().filter(|target| target.starts_with("/api/public/traces?"));
         lists.map(|target| parameter(target, "fromTimestamp").unwrap_or_default().replace("%3A", ":")).collect()
     }
 }
@@ -68,7 +68,7 @@ fn serve(mut stream: &TcpStream, traces: u32, log: &Mutex<Vec<String>>) {
     stream.write_all((head + &body).as_bytes()).ok();
 }
 
-fn with_keys() -> TempProject {
+fn project_with_keys() -> TempProject {
     project().env("LANGFUSE_PUBLIC_KEY", "pk-lf-1").env("LANGFUSE_SECRET_KEY", "sk-lf-very-secret")
 }
 
@@ -81,40 +81,40 @@ fn import(project: &TempProject, server: &Server, since: Option<&str>) -> (Outpu
 }
 
 #[test]
-fn the_next_import_goes_on_where_this_one_ended() {
-    let (project, server) = (with_keys(), Server::start(3));
+fn the_next_import_resumes_at_the_newest_trace() {
+    let (project, server) = (project_with_keys(), Server::start(3));
     let (output, report) = import(&project, &server, Some("2026-01-01"));
     assert_eq!((output.code, report["added"].as_u64()), (Some(0), Some(3)), "{}", output.both());
-    assert!(server.asked_since().iter().all(|since| since == "2026-01-01T00:00:00Z"));
-    // The newest began on the third; what reached the server late is not missed.
+    assert!(server.requested_start_times().iter().all(|since| since == "2026-01-01T00:00:00Z"));
+    // The newest trace started on January 3; the overlap covers traces that arrived late.
     let (_, report) = import(&project, &server, Some("2026-01-01"));
     assert_eq!((report["added"].as_u64(), report["unchanged"].as_u64()), (Some(0), Some(3)));
-    assert!(server.asked_since().iter().all(|since| since == "2026-01-02T23:45:00Z"));
-    // Who asks for more gets more.
+    assert!(server.requested_start_times().iter().all(|since| since == "2026-01-02T23:45:00Z"));
+    // An earlier --since imports again.
     import(&project, &server, Some("2025-12-01"));
-    assert!(server.asked_since().iter().all(|since| since == "2025-12-01T00:00:00Z"));
-    // A store without these traces is another one.
+    assert!(server.requested_start_times().iter().all(|since| since == "2025-12-01T00:00:00Z"));
+    // A new store starts from the beginning.
     std::fs::remove_file(project.path().join(".karat/karat.db")).unwrap();
     let (_, report) = import(&project, &server, Some("2026-01-01"));
     assert_eq!(report["added"].as_u64(), Some(3));
-    assert!(server.asked_since().iter().all(|since| since == "2026-01-01T00:00:00Z"));
+    assert!(server.requested_start_times().iter().all(|since| since == "2026-01-01T00:00:00Z"));
 }
 
 #[test]
-fn keys_are_needed_and_stay_secret() {
+fn requires_keys_and_masks_them() {
     let server = Server::start(1);
     let (output, _) = import(&project(), &server, None);
     assert_eq!(output.code, Some(2));
     assert!(output.stderr.contains("LANGFUSE_PUBLIC_KEY is not set"), "{}", output.stderr);
-    let project = with_keys();
+    let project = project_with_keys();
     let (output, _) = import(&project, &Server::start(0), None);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(output.stderr.contains("rejected the API keys"), "{}", output.stderr);
     assert!(!output.both().contains("very-secret"), "{}", output.both());
     import(&project, &server, None);
-    let mut kept = Vec::new();
+    let mut saved = Vec::new();
     for file in project.files_in(".karat", ".json") {
-        kept.extend(std::fs::read(file).unwrap());
+        saved.extend(std::fs::read(file).unwrap());
     }
-    assert!(!kept.is_empty() && !String::from_utf8_lossy(&kept).contains("lf-1\""));
+    assert!(!saved.is_empty() && !String::from_utf8_lossy(&saved).contains("lf-1\""));
 }

@@ -5,11 +5,11 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::eval_stored::{store_location, with_store};
-use crate::stored::ProjectStore;
+use crate::project_store::ProjectStore;
 use crate::support::project;
 use crate::trace_import::{fixture, weather};
 
-fn with_traces() -> TempProject {
+fn project_with_traces() -> TempProject {
     let quiet = json!({
         "trace_id": "0123456789abcdef-quiet", "name": "a greeting", "started_at": "2026-11-15T08:30:00Z", "model": "m-2",
         "steps": [{"input": "hello", "output": "hi", "tool_calls": [], "error": null}]
@@ -29,8 +29,8 @@ fn ids(project: &TempProject, flags: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn traces_are_listed_newest_first() {
-    let project = with_traces();
+fn lists_traces_newest_first() {
+    let project = project_with_traces();
     insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
     exit: 0
     ----- stdout -----
@@ -54,15 +54,15 @@ fn traces_are_listed_newest_first() {
 }
 
 #[test]
-fn programs_get_all_traces() {
+fn json_output_lists_all_traces() {
     let traces: String = (0..25).map(|number| weather(&format!("w-{number:02}"), "Oslo")).collect();
     let project = project().file("t.jsonl", traces);
     assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
     assert_eq!(ids(&project, &[]).len(), 25);
     assert_eq!(ids(&project, &["--limit", "3"]).len(), 3);
-    let people = project.run(["trace", "list"]);
-    assert_eq!(people.stdout.lines().count(), 21, "{}", people.both());
-    assert!(people.stderr.contains("the newest 20 of 25 traces"), "{}", people.stderr);
+    let text = project.run(["trace", "list"]);
+    assert_eq!(text.stdout.lines().count(), 21, "{}", text.both());
+    assert!(text.stderr.contains("the newest 20 of 25 traces"), "{}", text.stderr);
 }
 
 #[rstest]
@@ -78,12 +78,12 @@ fn programs_get_all_traces() {
 #[case(&["--source", "otlp", "--source", "karat", "--unrated", "--search", "greeting"], &["0123456789abcdef-quiet"])]
 #[case(&["--rated"], &[])]
 #[case(&["--rating", "negative"], &[])]
-fn filters_narrow_each_other(#[case] flags: &[&str], #[case] expected: &[&str]) {
-    assert_eq!(ids(&with_traces(), flags), expected);
+fn filters_are_combined(#[case] flags: &[&str], #[case] expected: &[&str]) {
+    assert_eq!(ids(&project_with_traces(), flags), expected);
 }
 
 #[test]
-fn a_store_without_traces_says_so() {
+fn reports_an_empty_list() {
     let empty = project();
     with_store(&store_location(&empty), async |_| ());
     insta::assert_snapshot!(empty.run(["trace", "list"]).filtered(), @"
@@ -93,14 +93,14 @@ fn a_store_without_traces_says_so() {
     error: there are no traces in the store
     hint: karat trace import FILE, or karat trace receive
     ");
-    insta::assert_snapshot!(with_traces().run(["trace", "list", "--rated"]).filtered(), @"
+    insta::assert_snapshot!(project_with_traces().run(["trace", "list", "--rated"]).filtered(), @"
     exit: 4
     ----- stdout -----
     ----- stderr -----
     error: no trace matches the filters
     ");
-    let slip = with_traces().run(["trace", "list", "--tool", "get_wnd"]);
-    assert!(slip.stderr.contains("did you mean 'get_wind'?"), "{}", slip.stderr);
+    let typo = project_with_traces().run(["trace", "list", "--tool", "get_wnd"]);
+    assert!(typo.stderr.contains("did you mean 'get_wind'?"), "{}", typo.stderr);
     insta::assert_snapshot!(project().run(["trace", "list", "--since", "yesterday"]).filtered(), @"
     exit: 2
     ----- stdout -----
@@ -124,7 +124,7 @@ fn a_store_without_traces_says_so() {
 #[case(&["eval", "agreement", "x"])]
 #[case(&["eval", "compare", "x"])]
 #[case(&["eval", "run", "--stored"])]
-fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {
+fn a_mistyped_path_creates_no_store(#[case] verb: &[&str]) {
     let project = project();
     let output = project.run(verb.iter().chain(&["--store", "data/karta.db"]).copied());
     assert_eq!(output.code, Some(4), "{}", output.both());
@@ -133,31 +133,31 @@ fn a_name_that_was_mistyped_makes_no_store(#[case] verb: &[&str]) {
 }
 
 #[test]
-fn a_hint_fits_a_terminal_and_is_one_line_in_a_log() {
+fn wraps_hints_only_at_a_terminal() {
     let lines = |columns: &str| project().command(["trace", "list"]).env("COLUMNS", columns).run().stderr;
-    let (at_a_terminal, in_a_log) = (lines("80"), lines(""));
-    assert!(at_a_terminal.lines().count() > 2 && at_a_terminal.lines().all(|line| line.len() <= 80), "{at_a_terminal}");
-    assert_eq!(in_a_log.lines().count(), 2, "{in_a_log}");
+    let (wrapped, unwrapped) = (lines("80"), lines(""));
+    assert!(wrapped.lines().count() > 2 && wrapped.lines().all(|line| line.len() <= 80), "{wrapped}");
+    assert_eq!(unwrapped.lines().count(), 2, "{unwrapped}");
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(words(&at_a_terminal), words(&in_a_log));
+    assert_eq!(words(&wrapped), words(&unwrapped));
 }
 
 #[test]
-fn nothing_lies_beside_a_store_that_is_closed() {
-    let project = with_traces();
-    let beside = |verb: &[&str], code: i32| {
+fn closes_the_store_on_exit() {
+    let project = project_with_traces();
+    let count_leftovers = |verb: &[&str], code: i32| {
         let output = project.run(verb.iter().copied());
         assert_eq!(output.code, Some(code), "{}", output.both());
         let names = std::fs::read_dir(project.path().join(".karat")).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with("karat.db-")).count()
     };
-    assert_eq!(beside(&["trace", "list"], 0), 0);
-    assert_eq!(beside(&["feedback", "add", "w-1", "positive", "--author", "ada"], 0), 0);
-    assert_eq!(beside(&["trace", "show", "nowhere"], 2), 0, "where it failed too");
+    assert_eq!(count_leftovers(&["trace", "list"], 0), 0);
+    assert_eq!(count_leftovers(&["feedback", "add", "w-1", "positive", "--author", "ada"], 0), 0);
+    assert_eq!(count_leftovers(&["trace", "show", "nowhere"], 2), 0, "after a failure");
 }
 
 #[test]
-fn a_small_cost_is_not_nothing() {
+fn shows_small_costs() {
     let trace = json!({"trace_id": "cheap", "usage": {"input_tokens": 3, "cost_usd": 0.000_012}, "steps": []});
     let project = project().file("t.jsonl", format!("{trace}\n"));
     assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
@@ -166,8 +166,8 @@ fn a_small_cost_is_not_nothing() {
 }
 
 #[test]
-fn a_conversation_is_drawn() {
-    let project = with_traces();
+fn renders_a_conversation() {
+    let project = project_with_traces();
     let output = project.run(["trace", "show", "w-1"]).filtered();
     let imported = output.lines().find(|line| line.contains("imported ")).unwrap().to_owned();
     insta::assert_snapshot!(output.replace(&imported, "  source   karat, imported [TIME]"), @r#"
@@ -197,11 +197,11 @@ fn a_conversation_is_drawn() {
 }
 
 #[test]
-fn a_verdict_on_what_the_trace_was_is_marked() {
-    let project = with_traces();
+fn marks_verdicts_on_earlier_versions_of_a_trace() {
+    let project = project_with_traces();
     let store = ProjectStore::open(&project);
-    let version = store.version("eval_rain", "code");
-    store.verdict("eval_rain", version, "w-1", Some(true), "it says so");
+    let version = store.add_version("eval_rain", "code");
+    store.add_verdict("eval_rain", version, "w-1", Some(true), "it says so");
     let evals = |project: &TempProject| {
         let shown = project.run(["trace", "show", "w-1", "--ascii"]).stdout;
         shown.lines().find(|line| line.contains("eval_rain")).unwrap_or_default().to_owned()
@@ -214,24 +214,24 @@ fn a_verdict_on_what_the_trace_was_is_marked() {
 }
 
 #[test]
-fn what_was_said_before_is_marked() {
-    let project = with_traces();
+fn marks_earlier_ratings() {
+    let project = project_with_traces();
     for (rating, author) in [("negative", "ada"), ("neutral", "bob"), ("positive", "ada")] {
         let output = project.run(["feedback", "add", "w-1", rating, "--author", author]);
         assert_eq!(output.code, Some(0), "{}", output.both());
     }
     let shown = project.run(["trace", "show", "w-1"]).stdout;
     let is_marked =
-        |said: &str| shown.lines().find(|line| line.starts_with(said)).map(|line| line.ends_with("(earlier)"));
+        |start: &str| shown.lines().find(|line| line.starts_with(start)).map(|line| line.ends_with("(earlier)"));
     assert_eq!(is_marked("negative  ada"), Some(true), "{shown}");
     assert_eq!((is_marked("neutral  bob"), is_marked("positive  ada")), (Some(false), Some(false)), "{shown}");
 }
 
 #[test]
-fn ids_may_be_shortened_where_one_is_meant() {
-    let project = with_traces();
+fn accepts_unambiguous_id_prefixes() {
+    let project = project_with_traces();
     assert_eq!(project.run(["trace", "show", "01234"]).code, Some(0));
-    // An id that is the beginning of another is still that id.
+    // An exact id is not ambiguous.
     let exact = project.run(["trace", "show", "w-1", "--format", "json"]);
     let shown: Value = serde_json::from_str(&exact.stdout).unwrap();
     assert_eq!((&shown["trace_id"], &shown["document"]["trace_id"]), (&json!("w-1"), &json!("w-1")));
@@ -253,14 +253,14 @@ fn ids_may_be_shortened_where_one_is_meant() {
 }
 
 #[test]
-fn the_raw_payload_is_as_it_came() {
-    let project = with_traces();
+fn prints_the_raw_payload() {
+    let project = project_with_traces();
     let output = project.run(["trace", "show", "w-1", "--raw"]);
     assert_eq!(output.stdout.trim_end(), weather("w-1", "Oslo").trim_end());
 }
 
 #[test]
-fn nothing_in_a_trace_steers_the_terminal() {
+fn escapes_control_characters() {
     let hostile = "\u{1b}[2J\u{202e}\u{7}\r\n\u{9b}31m";
     let call = json!({"name": hostile, "arguments": {hostile: hostile}, "result": hostile, "error": hostile});
     let trace = json!({
@@ -272,13 +272,13 @@ fn nothing_in_a_trace_steers_the_terminal() {
     for arguments in [&["trace", "import", "t.jsonl"][..], &["trace", "list"], &["trace", "show", "h"]] {
         let output = project.run(arguments.iter().copied());
         assert_eq!(output.code, Some(0), "{}", output.both());
-        let steering = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
-        assert!(!output.both().chars().any(steering), "{:?}", output.both());
+        let is_control = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
+        assert!(!output.both().chars().any(is_control), "{:?}", output.both());
     }
 }
 
 #[test]
-fn a_real_trace_is_drawn_within_eighty_columns() {
+fn renders_a_real_trace_within_80_columns() {
     let project = project();
     let file = fixture("langfuse/vercel-aisdk-2025-11-17.trace.json");
     assert_eq!(project.run(["trace", "import", file.to_str().unwrap()]).code, Some(0));

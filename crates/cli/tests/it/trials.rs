@@ -1,4 +1,4 @@
-//! Several tries of each case, gates, and comparisons that know chance from change.
+//! Trials, gates, and comparisons that separate regressions from flakiness.
 
 use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{newest_result, ok_case, only_result, project};
 
-/// A step for each letter: `p` passes, `f` fails, `e` is an HTTP error.
+/// Returns a script with a step for each letter: `p` passes, `f` fails, `e` is an HTTP error.
 fn steps(letters: &str) -> Value {
     let step = |letter| match letter {
         'p' => json!({"response": "ok", "usage": {"costUsd": 0.01}}),
@@ -16,12 +16,12 @@ fn steps(letters: &str) -> Value {
     json!({"sequence": letters.chars().map(step).collect::<Vec<_>>()})
 }
 
-fn suite() -> TempProject {
+fn project_with_cases() -> TempProject {
     project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
 }
 
-/// Returns a summary in which the width of a time no longer shows how long it took.
-fn steady(text: &str) -> String {
+/// Removes the padding before times, which depends on their width.
+fn normalise_padding(text: &str) -> String {
     let line = |line: &str| match line.strip_suffix("[TIME]") {
         Some(before) => format!("{} [TIME]\n", before.trim_end()),
         None => format!("{line}\n"),
@@ -29,19 +29,19 @@ fn steady(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Runs five tries of two cases, and returns the run's id.
-fn five(project: &TempProject, server: &ScriptedServer, first: &str, second: &str) -> String {
+/// Runs two cases with five trials and returns the run id.
+fn run_five_trials(project: &TempProject, server: &ScriptedServer, first: &str, second: &str) -> String {
     server.reset(json!({"a": steps(first), "b": steps(second)}));
     project.run(["run", "--trials", "5", "--agent-endpoint", &server.endpoint()]);
     newest_result(project, "evals/results")["runId"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn a_flaky_agent_is_told_from_a_bad_one() {
+fn marks_flaky_cases() {
     let server = ScriptedServer::start(json!({"a": steps("ppfpf"), "b": steps("ppppp")}));
-    let project = suite();
+    let project = project_with_cases();
     let output = project.run(["run", "--trials", "5", "--agent-endpoint", &server.endpoint()]);
-    insta::assert_snapshot!(steady(&output.filtered()), @"
+    insta::assert_snapshot!(normalise_padding(&output.filtered()), @"
     exit: 1
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
@@ -75,10 +75,10 @@ fn a_flaky_agent_is_told_from_a_bad_one() {
 }
 
 #[test]
-fn without_colours_and_letters_beyond_ascii_the_columns_stand() {
+fn aligns_columns_in_ascii() {
     let server = ScriptedServer::start(json!({"a": steps("ppepf"), "b": steps("fffff")}));
-    let output = suite().run(["run", "--trials=5", "--ascii", "--agent-endpoint", &server.endpoint()]);
-    insta::assert_snapshot!(steady(&output.filtered_stdout()), @"
+    let output = project_with_cases().run(["run", "--trials=5", "--ascii", "--agent-endpoint", &server.endpoint()]);
+    insta::assert_snapshot!(normalise_padding(&output.filtered_stdout()), @"
     === x - golden evals ==============================================
       ERR  gs-x-001  says a                           3/5 flaky [TIME]
         -> error: 1 of 5 trials errored, 1 failed: the agent answered HTTP 500
@@ -101,9 +101,9 @@ fn gates_decide_the_exit_code() {
         "agentEndpoint": server.endpoint(), "trials": 5,
         "gates": {"passRate": 0.9, "maxCostUsd": 0.1, "p95LatencyMs": 60000},
     });
-    let project = suite().file("karat.json", config);
+    let project = project_with_cases().file("karat.json", config);
     let held = project.run(["run", "--report", "markdown=held.md"]);
-    insta::assert_snapshot!(steady(&held.filtered()), @"
+    insta::assert_snapshot!(normalise_padding(&held.filtered()), @"
     exit: 0
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
@@ -138,9 +138,9 @@ fn gates_decide_the_exit_code() {
 }
 
 #[test]
-fn a_gate_that_cannot_be_checked_does_not_hold() {
+fn a_gate_without_data_fails() {
     let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
-    let project = suite().file("karat.json", json!({"agentEndpoint": server.endpoint()}));
+    let project = project_with_cases().file("karat.json", json!({"agentEndpoint": server.endpoint()}));
     let output = project
         .command(["run", "--quiet", "--gates", r#"{"maxCostUsd": 1, "maxRegressions": 0, "rubricScore": 0.5}"#])
         .env("GITHUB_ACTIONS", "true")
@@ -164,40 +164,40 @@ fn a_gate_that_cannot_be_checked_does_not_hold() {
         server.reset(json!({"a": steps("e"), "b": steps("p")}));
         project.run(["run", "--gates", r#"{"passRate": 0.5}"#])
     };
-    assert_eq!(errored.code, Some(3), "an error ranks above a gate that holds");
+    assert_eq!(errored.code, Some(3), "an error overrides a passed gate");
     let partial = {
         server.reset(json!({"a": steps("f"), "b": steps("p")}));
         project.run(["run", "--fail-fast", "--gates", r#"{"passRate": 0}"#])
     };
-    assert_eq!(partial.code, Some(3), "a part of the cases says nothing of the whole: {}", partial.both());
+    assert_eq!(partial.code, Some(3), "a partial run has no pass rate: {}", partial.both());
 }
 
 #[test]
-fn flags_and_variables_are_read_strictly() {
-    let project = suite().file("karat.json", json!({"agentEndpoint": "http://127.0.0.1:9/", "trials": 3}));
-    let refuse = |arguments: &[&str], expected: &str| {
+fn rejects_invalid_trials_and_gates() {
+    let project = project_with_cases().file("karat.json", json!({"agentEndpoint": "http://127.0.0.1:9/", "trials": 3}));
+    let assert_rejected = |arguments: &[&str], expected: &str| {
         let output = project.run(arguments.iter().copied());
         assert_eq!((output.code, output.stderr.contains(expected)), (Some(2), true), "{}", output.stderr);
     };
-    refuse(&["run", "--trials", "0"], "--trials must be a whole number from 1");
-    refuse(&["run", "--trials", "10001"], "--trials must be at most 10000");
-    refuse(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
-    refuse(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");
-    refuse(&["run", "--gates", "0.9"], "--gates must be an object");
+    assert_rejected(&["run", "--trials", "0"], "--trials must be a whole number from 1");
+    assert_rejected(&["run", "--trials", "10001"], "--trials must be at most 10000");
+    assert_rejected(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
+    assert_rejected(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");
+    assert_rejected(&["run", "--gates", "0.9"], "--gates must be an object");
     let output = project.command(["run"]).env("KARAT_TRIALS", "many").run();
     assert!(output.stderr.contains("KARAT_TRIALS must be a number, found 'many'"), "{}", output.stderr);
     let output = project.command(["run"]).env("KARAT_GATES", "{\"passRate\": \"all\"}").run();
     assert_eq!(output.code, Some(2));
     project.write("karat.json", json!({"gates": {"passrate": 1}}));
-    refuse(&["run"], "did you mean 'passRate'?");
+    assert_rejected(&["run"], "did you mean 'passRate'?");
 }
 
 #[test]
-fn several_tries_tell_chance_from_change() {
+fn five_trials_separate_regressions_from_flakiness() {
     let server = ScriptedServer::start(json!({}));
-    let project = suite();
-    let before = five(&project, &server, "ppppp", "pfppp");
-    let now = five(&project, &server, "fffff", "fpfpp");
+    let project = project_with_cases();
+    let before = run_five_trials(&project, &server, "ppppp", "pfppp");
+    let now = run_five_trials(&project, &server, "fffff", "fpfpp");
     let diff = project.run(["diff", &before, &now]);
     insta::assert_snapshot!(diff.filtered(), @"
     exit: 1
@@ -221,7 +221,7 @@ fn several_tries_tell_chance_from_change() {
     assert_eq!(suite["cases"][1]["nowTrials"], json!({"passed": 3, "failed": 2, "errored": 0}));
     assert_eq!(project.run(["diff", &before, &before]).code, Some(0));
 
-    // A run that is compared while it is made says the same.
+    // A run with a baseline reports the same.
     server.reset(json!({"a": steps("fffff"), "b": steps("fpfpp")}));
     let arguments = ["run", "--trials", "5", "--baseline-run-id", &before, "--gates", "{\"maxRegressions\": 0}"];
     let again = project.command(arguments).env("KARAT_AGENT_ENDPOINT", server.endpoint()).run();
@@ -230,9 +230,9 @@ fn several_tries_tell_chance_from_change() {
 }
 
 #[test]
-fn three_tries_show_what_broke_whole_and_no_more() {
+fn three_trials_detect_only_complete_failures() {
     let server = ScriptedServer::start(json!({}));
-    let project = suite();
+    let project = project_with_cases();
     let run = |first: &str, second: &str| {
         server.reset(json!({"a": steps(first), "b": steps(second)}));
         project.run(["run", "--trials", "3", "--agent-endpoint", &server.endpoint()]);
@@ -263,27 +263,27 @@ fn result(run_id: &str, agent: &str, passed: bool) -> Value {
 }
 
 #[test]
-fn results_of_one_agent_are_compared_with_its_own() {
+fn compares_each_agent_with_its_own_results() {
     let project = project()
         .file("one.json", json!({"replies": {}, "otherwise": {"response": "ok"}}))
         .file("two.json", json!({"replies": {}, "otherwise": {"response": "no"}}))
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]))
-        .file("kept/x-golden-r1.json", result("r1", "scripted:one.json", false))
-        .file("kept/x-golden-r1-2.json", result("r1", "scripted:two.json", true))
-        .file("kept/x-golden-r2.json", result("r2", "scripted:one.json", true))
-        .file("kept/x-golden-r2-2.json", result("r2", "scripted:two.json", false))
+        .file("saved/x-golden-r1.json", result("r1", "scripted:one.json", false))
+        .file("saved/x-golden-r1-2.json", result("r1", "scripted:two.json", true))
+        .file("saved/x-golden-r2.json", result("r2", "scripted:one.json", true))
+        .file("saved/x-golden-r2-2.json", result("r2", "scripted:two.json", false))
         .file(
-            "kept/x-rubric-r1.json",
+            "saved/x-rubric-r1.json",
             json!({"runId": "r1", "tier": "rubric", "toolName": "x", "cases": [{"id": "q"}]}),
         );
-    let moved = |agent: &str| {
-        project.run(["run", "--baseline", "kept", "--agent-endpoint", agent]);
+    let changes = |agent: &str| {
+        project.run(["run", "--baseline", "saved", "--agent-endpoint", agent]);
         let result = newest_result(&project, "evals/results");
         (result["regressions"].clone(), result["newPasses"].clone())
     };
-    assert_eq!(moved("scripted:one.json"), (json!([]), json!([])), "it passed in its own newest run");
-    assert_eq!(moved("scripted:two.json"), (json!([]), json!([])), "it failed in its own newest run");
-    insta::assert_snapshot!(project.run(["diff", "r1", "r2", "--output-dir", "kept"]).filtered(), @"
+    assert_eq!(changes("scripted:one.json"), (json!([]), json!([])), "it passed in its own newest run");
+    assert_eq!(changes("scripted:two.json"), (json!([]), json!([])), "it failed in its own newest run");
+    insta::assert_snapshot!(project.run(["diff", "r1", "r2", "--output-dir", "saved"]).filtered(), @"
     exit: 1
     ----- stdout -----
     x — golden evals of scripted:two.json
@@ -300,6 +300,6 @@ fn results_of_one_agent_are_compared_with_its_own() {
 
     ----- stderr -----
     ");
-    let failed = project.run(["run", "--only-failed", "--baseline", "kept", "--agent-endpoint", "scripted:one.json"]);
+    let failed = project.run(["run", "--only-failed", "--baseline", "saved", "--agent-endpoint", "scripted:one.json"]);
     assert_eq!(failed.code, Some(0), "a case that failed with one agent is run again: {}", failed.both());
 }

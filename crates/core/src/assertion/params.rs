@@ -106,7 +106,9 @@ fn test_call(assertion: &ParamAssertion, expected: &Expected, call: &ToolCall) -
     }
     match (assertion.assertion, actual) {
         (ParamCheck::NotExists, None) | (ParamCheck::Exists, Some(_)) => Ok(()),
-        (ParamCheck::NotExists, Some(value)) => Err(format!("expected no parameter of this name but got {}", quoted(value))),
+        (ParamCheck::NotExists, Some(value)) => {
+            Err(format!("expected no parameter of this name but got {}", quoted(value)))
+        }
         (_, None) => Err(format!("expected {} but the parameter is absent", describe(assertion.assertion, expected))),
         (check, Some(value)) => {
             let text = text_form(value);

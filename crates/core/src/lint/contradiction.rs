@@ -114,7 +114,8 @@ impl Linter<'_, '_> {
         }
         for (index, text, part) in required {
             let (text, part) = (shorten(text, 40), shorten(&part, 40));
-            let message = format!("'{text}' is expected in the response, but '{part}' in 'responseNotContains' forbids it");
+            let message =
+                format!("'{text}' is expected in the response, but '{part}' in 'responseNotContains' forbids it");
             self.add(Rule::Contradiction, format!("/expect/responseContains/{index}"), message);
         }
         for (index, size, hits) in groups.into_iter().filter(|(_, _, hits)| !hits.is_empty()) {

@@ -144,11 +144,7 @@ impl Linter<'_, '_> {
             return;
         };
         if stubs.is_empty() {
-            return self.add(
-                Rule::EmptyStubs,
-                "/stubs",
-                "'stubs' is empty, so every tool call returns an error",
-            );
+            return self.add(Rule::EmptyStubs, "/stubs", "'stubs' is empty, so every tool call returns an error");
         }
         for name in stubs.keys() {
             if let Some((rule, message)) = index.missing(name) {
@@ -159,8 +155,7 @@ impl Linter<'_, '_> {
         let called = expect.tools_called.iter().flatten().chain(expect.tools_acceptable.iter().flatten().flatten());
         let missing: BTreeSet<&String> = called.filter(|name| *name != NO_TOOL && !stubs.contains_key(*name)).collect();
         for name in missing {
-            let message =
-                format!("no stub for '{}', so its call returns an error", shorten(name, 80));
+            let message = format!("no stub for '{}', so its call returns an error", shorten(name, 80));
             self.add(Rule::MissingStub, "/stubs", message);
         }
     }

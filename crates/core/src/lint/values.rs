@@ -45,9 +45,11 @@ fn expected_texts(expect: &Expectation) -> Vec<ExpectedText<'_>> {
             Some(Value::String(text)) => found.push(ExpectedText { kind, pointer, text }),
             Some(Value::Array(items)) => {
                 let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
-                found.extend(
-                    texts.map(|(index, text)| ExpectedText { kind, pointer: format!("{pointer}/{index}"), text }),
-                );
+                found.extend(texts.map(|(index, text)| ExpectedText {
+                    kind,
+                    pointer: format!("{pointer}/{index}"),
+                    text,
+                }));
             }
             _ => {}
         }
@@ -60,7 +62,11 @@ fn expected_texts(expect: &Expectation) -> Vec<ExpectedText<'_>> {
     lists.push((Kind::Pattern, "responseMatches".to_owned(), expect.response_matches.as_ref()));
     for (kind, list, texts) in lists {
         let texts = texts.into_iter().flatten().enumerate();
-        found.extend(texts.map(|(index, text)| ExpectedText { kind, pointer: format!("/expect/{list}/{index}"), text }));
+        found.extend(texts.map(|(index, text)| ExpectedText {
+            kind,
+            pointer: format!("/expect/{list}/{index}"),
+            text,
+        }));
     }
     found
 }

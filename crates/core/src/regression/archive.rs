@@ -198,7 +198,11 @@ mod tests {
         let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
         assert_eq!(
             messages,
-            ["'archivedAt' must be a string, found a number", "an archived case needs an 'id'", "unknown key 'reasons'"]
+            [
+                "'archivedAt' must be a string, found a number",
+                "an archived case needs an 'id'",
+                "unknown key 'reasons'"
+            ]
         );
     }
 

@@ -38,8 +38,11 @@ impl NewRegression {
     /// Returns the case as JSON.
     pub fn into_case(self) -> Value {
         let description = self.description.trim();
-        let description =
-            if description.starts_with("regression") { description.to_owned() } else { format!("{DESCRIPTION_PREFIX}{description}") };
+        let description = if description.starts_with("regression") {
+            description.to_owned()
+        } else {
+            format!("{DESCRIPTION_PREFIX}{description}")
+        };
         let mut case = json!({
             "id": self.id,
             "description": description,

@@ -102,7 +102,8 @@ impl CaseResult {
 
     /// Returns the outcome and duration of every trial.
     pub fn all_outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        let trials = self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| (trial.outcome, trial.duration_ms));
+        let trials =
+            self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| (trial.outcome, trial.duration_ms));
         self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(trials)
     }
 

@@ -142,7 +142,10 @@ mod tests {
         let rounded: Vec<(usize, f64)> = trials.pass_at.iter().map(|at| (at.k, (at.pass_at_k * 3.0).round())).collect();
         assert_eq!(rounded, [(1, 2.0), (2, 3.0), (3, 3.0)]);
         let errored = combined("ee").trials.expect("several");
-        assert_eq!((errored.pass_rate, errored.pass_rate_low, errored.flaky, errored.pass_at.len()), (None, None, false, 0));
+        assert_eq!(
+            (errored.pass_rate, errored.pass_rate_low, errored.flaky, errored.pass_at.len()),
+            (None, None, false, 0)
+        );
     }
 
     #[rstest]

@@ -458,11 +458,7 @@ fn tool_args_valid(#[case] made: Value, #[case] outcome: Outcome) {
 #[case::no_schema_yet(&["late", "late"], Skipped, "toolArgsValid: the schema of 'late' is unknown: the value is a call")]
 #[case::known_tool_still_fails(&["late", "strict"], Fails, "")]
 #[case::all_known(&["t"], Holds, "")]
-fn tool_args_valid_with_unknown_schemas(
-    #[case] called: &[&str],
-    #[case] outcome: Outcome,
-    #[case] warning: &str,
-) {
+fn tool_args_valid_with_unknown_schemas(#[case] called: &[&str], #[case] outcome: Outcome, #[case] warning: &str) {
     let scenario = Scenario::new(json!({ "toolArgsValid": true }), json!({ "toolCalls": calls(called) }))
         .with(
             "registry",
@@ -518,7 +514,8 @@ fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
 #[case(json!({ "responseMatches": ["{{seed:city}}"] }), Fails)]
 #[case(json!({ "responseMatches": [] }), Nothing)]
 fn response_texts(#[case] expect: Value, #[case] outcome: Outcome) {
-    let scenario = Scenario::new(expect, json!({ "response": "Tokyo, 18 °C" })).with("seed", json!({ "city": "Tokyo" }));
+    let scenario =
+        Scenario::new(expect, json!({ "response": "Tokyo, 18 °C" })).with("seed", json!({ "city": "Tokyo" }));
     assert_eq!(scenario.outcome(), outcome);
 }
 
@@ -717,7 +714,8 @@ fn eval_functions_do_not_run_if_the_case_is_decided() {
 
 #[test]
 fn an_earlier_failure_outweighs_a_function_error() {
-    let mut scenario = with_functions(json!({ "eval_a": ["memory", "too much"], "eval_b": [false, "rude"], "eval_c": [true, ""] }));
+    let mut scenario =
+        with_functions(json!({ "eval_a": ["memory", "too much"], "eval_b": [false, "rude"], "eval_c": [true, ""] }));
     scenario.0["trace"]["response"] = json!("sun");
     let verdict = scenario.judge(ALL);
     assert_eq!(verdict.error, None);

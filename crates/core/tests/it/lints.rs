@@ -589,7 +589,10 @@ fn checks_parameters_and_stubs_against_the_registry() {
             "toolParams": [param("units", "metric"), param("units", "kelvin"), param("unit", "metric")],
         }
     });
-    let input = LintInput { registry: Some(Registry::from_tools([tool])), ..LintInput::one("get_weather.labeled.json", members) };
+    let input = LintInput {
+        registry: Some(Registry::from_tools([tool])),
+        ..LintInput::one("get_weather.labeled.json", members)
+    };
     assert_eq!(input.places(Rule::ParamValue), ["0/expect/toolParams/1/value"]);
     assert_eq!(input.places(Rule::UnknownParam), ["0/expect/toolParams/2/paramName"]);
     assert_eq!(input.places(Rule::MissingStub), ["0/stubs"]);

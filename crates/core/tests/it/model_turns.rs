@@ -20,7 +20,9 @@ pub(crate) fn trace_of_turns(reply: &Value, case: &Case) -> Trace {
     let max_turns = if case.stubs.is_some() { case.max_turns.unwrap_or(5) } else { 1 };
     let mut trace = Trace { stop_reason: Some("maxTurns".to_owned()), ..Trace::default() };
     let mut used = [0, 0];
-    for turn in turns.iter().chain(std::iter::repeat(&turns[turns.len() - 1])).take(max_turns.try_into().expect("count")) {
+    for turn in
+        turns.iter().chain(std::iter::repeat(&turns[turns.len() - 1])).take(max_turns.try_into().expect("count"))
+    {
         let known = ["text", "calls", "usage"];
         let unknown = turn.as_object().expect("turn object").keys().find(|key| !known.contains(&key.as_str()));
         assert_eq!(unknown, None, "unknown key in a turn");

@@ -46,7 +46,8 @@ fn parses_a_rubric_file() {
     assert_eq!(case.case.stubs.as_ref().map(serde_json::Map::len), Some(1));
     assert_eq!(case.case.expect, karat_core::case::Expectation::default());
     assert_eq!(case.reference_data.as_ref().unwrap()["paris"], 18);
-    let rubric: Vec<(&str, u64)> = case.rubric.iter().map(|dimension| (dimension.dimension.as_str(), dimension.max_score)).collect();
+    let rubric: Vec<(&str, u64)> =
+        case.rubric.iter().map(|dimension| (dimension.dimension.as_str(), dimension.max_score)).collect();
     assert_eq!(rubric, [("accuracy", 1), ("tone", 5)]);
     let plain = file.without_rubrics();
     assert_eq!((plain.tier, plain.cases.len()), (Tier::Rubric, 1));

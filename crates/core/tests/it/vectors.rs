@@ -109,7 +109,7 @@ fn difference(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Opti
         "error" => unless(want.as_str().is_some_and(|start| error.starts_with(start)), &json!(error)),
         "errorHas" => {
             let single = std::slice::from_ref(want);
-            unless(want.as_array().map_or(one, Vec::as_slice).iter().all(is_in_error), &json!(error))
+            unless(want.as_array().map_or(single, Vec::as_slice).iter().all(is_in_error), &json!(error))
         }
         "details" => want.as_object().expect("details object").iter().find_map(|(key, want)| {
             let got = match key.as_str() {

@@ -131,7 +131,11 @@ pub fn krippendorff_alpha<const K: usize>(units: impl IntoIterator<Item = ([u64;
     let mean = left_out.iter().map(|(count, alpha)| count * alpha).sum::<f64>() / all;
     let spread: f64 = left_out.iter().map(|(count, alpha)| count * ((alpha - mean) * (alpha - mean))).sum();
     let error = (spread * (all - 1.0) / all).sqrt();
-    Some(if error < MIN_STANDARD_ERROR { Estimate::with_full_interval(value) } else { Estimate::coefficient(value, error) })
+    Some(if error < MIN_STANDARD_ERROR {
+        Estimate::with_full_interval(value)
+    } else {
+        Estimate::coefficient(value, error)
+    })
 }
 
 /// The sums that alpha is computed from. Rating counts are integers, so removing a unit is exact; only `same` is

@@ -206,7 +206,11 @@ mod tests {
         candidate_with_held_out(why, training, (&[], &[]))
     }
 
-    fn candidate_with_held_out(why: &str, training: &[RatedVerdict], held_out: (&[RatedVerdict], &[RatedVerdict])) -> Candidate {
+    fn candidate_with_held_out(
+        why: &str,
+        training: &[RatedVerdict],
+        held_out: (&[RatedVerdict], &[RatedVerdict]),
+    ) -> Candidate {
         Candidate::measure("eval_x", 3, (String::new(), String::new(), why.to_owned()), training, held_out)
     }
 
@@ -250,7 +254,11 @@ mod tests {
             training: RatingCounts::default(),
             held_out: RatingCounts::default(),
             today: SplitAgreement { training: agreement, held_out: agreement },
-            candidates: vec![candidate_with_held_out("as the current version", &verdicts(&[wrong, right, wrong]), (&today, &today))],
+            candidates: vec![candidate_with_held_out(
+                "as the current version",
+                &verdicts(&[wrong, right, wrong]),
+                (&today, &today),
+            )],
             refused: Vec::new(),
         };
         assert_eq!(refinement.suggested(), None);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::counts::{AgreementCounts, AgreementDay};
 use super::estimate::{Estimate, to_usize};
-use karat_core::statistics::{SIGNIFICANCE, JudgedTrials, fisher_test};
+use karat_core::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test};
 
 /// Maximum number of weeks reported.
 const MAX_WEEKS: usize = 8;

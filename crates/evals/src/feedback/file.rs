@@ -271,7 +271,11 @@ impl Reader<'_> {
             let is_null = text.is_none();
             let text = text.unwrap_or_default();
             if text.contains('\0') {
-                self.problem(range, format!("{} contains a NUL character, which databases cannot store", column.name()), None);
+                self.problem(
+                    range,
+                    format!("{} contains a NUL character, which databases cannot store", column.name()),
+                    None,
+                );
                 continue;
             }
             let word = text.trim();
@@ -386,7 +390,8 @@ fn invalid_rating(word: &str) -> (String, String) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("expected one of {}", words.join(", ")),
     };
-    let message = if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };
+    let message =
+        if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };
     (message, help)
 }
 
@@ -502,7 +507,10 @@ mod tests {
         "trace_id,rating,created_at\nt1,neutral,2027-01-01\n",
         "2:12 created_at is in the future: 2027-01-01"
     )]
-    #[case::nul("trace_id,rating,note\nt1,neutral,a\0b\n", "2:12 note contains a NUL character, which databases cannot store")]
+    #[case::nul(
+        "trace_id,rating,note\nt1,neutral,a\0b\n",
+        "2:12 note contains a NUL character, which databases cannot store"
+    )]
     #[case::key(
         "{\"trace_id\":\"t\",\"rating\":\"neutral\",\"raitng\":1}",
         "1:36 unknown key 'raitng' (did you mean 'rating'?)"

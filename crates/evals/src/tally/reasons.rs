@@ -130,7 +130,8 @@ mod tests {
     #[test]
     fn lists_the_largest_group_first_with_its_first_traces() {
         let mut reasons = Reasons::default();
-        let texts = ["too short (3)", "odd", "too short (4)\nmore", "  \nodd", "too short (5)", "too short (6)", "once"];
+        let texts =
+            ["too short (3)", "odd", "too short (4)\nmore", "  \nodd", "too short (5)", "too short (6)", "once"];
         for (index, reason) in texts.into_iter().enumerate() {
             reasons.add(reason, None, || format!("t{index}"));
         }

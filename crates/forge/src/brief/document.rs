@@ -205,8 +205,10 @@ impl Question<'_> {
             insert("problem", problem.into());
         }
         if !self.returned.is_empty() {
-            let returned =
-                self.returned.iter().map(|one| RejectedCase { case: one.case.as_ref().map(truncated_case), ..one.clone() });
+            let returned = self
+                .returned
+                .iter()
+                .map(|one| RejectedCase { case: one.case.as_ref().map(truncated_case), ..one.clone() });
             insert("returned", returned.map(|one| serde_json::to_value(one).unwrap_or_default()).collect());
         }
         document

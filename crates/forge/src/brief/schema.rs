@@ -62,7 +62,10 @@ fn expectation(slots: &[&Slot], kinds: &[Kind]) -> Value {
         fields.push(("toolsCalled", list(&tool, is_optional)));
     }
     if has(Kind::Straightforward) {
-        fields.push(("toolsCalledMatch", enum_schema(&[ToolsCalledMatch::NAMES[ToolsCalledMatch::AnyOrder as usize]], true)));
+        fields.push((
+            "toolsCalledMatch",
+            enum_schema(&[ToolsCalledMatch::NAMES[ToolsCalledMatch::AnyOrder as usize]], true),
+        ));
     }
     if has(Kind::Ambiguous) || has(Kind::Edge) {
         let set = list(&json!({"$ref": "#/$defs/toolOrNone"}), false);

@@ -5,10 +5,10 @@ mod observed;
 mod personal_data;
 mod pool;
 mod proof;
-mod value_match;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod value_match;
 mod volatile;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,7 +26,7 @@ pub use self::proof::proof_values;
 pub use self::turns::{TraceTurn, trace_turns};
 
 use self::case_builder::CaseBuilder;
-use self::observed::{ObservedTurn, Extraction, extract_turn};
+use self::observed::{Extraction, ObservedTurn, extract_turn};
 use self::pool::Pool;
 use self::proof::{Rarity, choose_proofs};
 use crate::token_values::TokenIndex;
@@ -50,8 +50,8 @@ pub struct TraceReader {
 #[derive(Debug)]
 struct UniqueTurn {
     turn: ObservedTurn,
-/// The id of a trace with the same message and other tools.
-conflicting_trace: Option<String>,
+    /// The id of a trace with the same message and other tools.
+    conflicting_trace: Option<String>,
 }
 
 /// Counts of the traces that were read.
@@ -132,8 +132,7 @@ impl TraceReader {
             return;
         };
         let differs = tools(&existing.turn) != tools(&turn);
-        let later =
-            if turn.id < existing.turn.id { std::mem::replace(&mut existing.turn, turn).id } else { turn.id };
+        let later = if turn.id < existing.turn.id { std::mem::replace(&mut existing.turn, turn).id } else { turn.id };
         if differs && existing.conflicting_trace.as_ref().is_none_or(|id| later < *id) {
             existing.conflicting_trace = Some(later);
         }
@@ -148,8 +147,7 @@ impl TraceReader {
         for (message, UniqueTurn { turn, conflicting_trace }) in turns {
             rarity.count(&turn);
             if answered_without_tool.contains(&message) {
-                warnings
-                    .insert(turn.id.clone(), format!("the agent also answered the same message without '{tool}'"));
+                warnings.insert(turn.id.clone(), format!("the agent also answered the same message without '{tool}'"));
             } else if let Some(other) = conflicting_trace {
                 warnings.insert(turn.id.clone(), format!("the same message led to other tools in trace '{other}'"));
             }
@@ -212,8 +210,12 @@ impl TraceDrafter {
                 break;
             }
         }
-        let builder =
-            CaseBuilder { brief, rarity: &self.rarity, tokens: TokenIndex::new(&brief.sources), with_stubs: self.with_stubs };
+        let builder = CaseBuilder {
+            brief,
+            rarity: &self.rarity,
+            tokens: TokenIndex::new(&brief.sources),
+            with_stubs: self.with_stubs,
+        };
         let mut others: Vec<Case> = so_far.to_vec();
         let draft = |(slot, observed): (&Slot, Option<&ObservedTurn>)| {
             let observed = observed?;

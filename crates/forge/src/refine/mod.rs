@@ -12,4 +12,4 @@ mod split;
 
 pub use self::prompt::{Example, RewriteRequest, TriedCode};
 pub use self::rewrite::{ProposedCode, Rewrite, rewrite};
-pub use self::split::{trace_group, is_held_out};
+pub use self::split::{is_held_out, trace_group};

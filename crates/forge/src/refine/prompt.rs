@@ -133,7 +133,8 @@ impl RewriteRequest<'_> {
         let of_kind = |kind: fn(&Example) -> bool| -> Value {
             self.examples.iter().filter(|example| kind(example)).map(|example| example_value(example, share)).collect()
         };
-        let contradictions = of_kind(|example| example.verdict.is_some_and(|passed| contradicts(example.rating, passed)));
+        let contradictions =
+            of_kind(|example| example.verdict.is_some_and(|passed| contradicts(example.rating, passed)));
         let errors = of_kind(|example| example.verdict.is_none());
         let agreeing = of_kind(|example| example.verdict.is_some_and(|passed| !contradicts(example.rating, passed)));
         insert("contradictions", contradictions);
@@ -145,7 +146,8 @@ impl RewriteRequest<'_> {
             insert("tried", tried.collect());
         }
         if !returned.is_empty() {
-            let one = |one: &RejectedCode| json!({"code": shorten(&one.code, MAX_REJECTED_CODE), "reasons": one.reasons});
+            let one =
+                |one: &RejectedCode| json!({"code": shorten(&one.code, MAX_REJECTED_CODE), "reasons": one.reasons});
             insert("returned", returned.iter().map(one).collect());
         }
         if let Some(problem) = problem {
@@ -263,8 +265,14 @@ mod tests {
         examples.extend(vec![long(None, Rating::Negative); 4]);
         examples.extend(vec![long(Some(true), Rating::Positive); 8]);
         let training = SetAgreement::of(&[]);
-        let request =
-            RewriteRequest { eval_id: "eval_x", code: "", wanted: 1, training: &training, examples: &examples, tried: &[] };
+        let request = RewriteRequest {
+            eval_id: "eval_x",
+            code: "",
+            wanted: 1,
+            training: &training,
+            examples: &examples,
+            tried: &[],
+        };
         let document: Value = serde_json::from_str(&request.prompt().user).expect("JSON");
         let mut bytes = 0;
         for (kind, count) in [("contradictions", 12), ("errors", 4), ("agreeing", 8)] {

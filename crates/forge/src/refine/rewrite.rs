@@ -75,7 +75,8 @@ pub async fn rewrite(
             break;
         }
     }
-    rewrite.refused = rejected.into_iter().map(|RejectedCode { code, reasons }| RefusedCode { code, reasons }).collect();
+    rewrite.refused =
+        rejected.into_iter().map(|RejectedCode { code, reasons }| RefusedCode { code, reasons }).collect();
     rewrite.usage = total_usage(usages.iter().map(Option::as_ref));
     Ok(rewrite)
 }

@@ -11,7 +11,8 @@ const MAX_DEPTH: usize = 16;
 
 /// Prefixes of metadata keys that reveal the right answer. Code that used them would judge the label instead of the
 /// agent.
-const ANSWER_KEYS: [&str; 8] = ["expected", "ground_truth", "groundtruth", "gold", "reference", "reward", "score", "label"];
+const ANSWER_KEYS: [&str; 8] =
+    ["expected", "ground_truth", "groundtruth", "gold", "reference", "reward", "score", "label"];
 
 /// Removes metadata that reveals the right answer.
 fn without_answers(trace: &Value) -> Value {

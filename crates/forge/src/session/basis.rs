@@ -53,7 +53,10 @@ impl Basis {
         let is_reworded = |(name, hash): &(&String, &String)| {
             **name != self.tool && now.tools.get(*name).is_some_and(|other| other != *hash)
         };
-        add("changed descriptions of other tools", self.tools.iter().filter(is_reworded).map(|(name, _)| name).collect());
+        add(
+            "changed descriptions of other tools",
+            self.tools.iter().filter(is_reworded).map(|(name, _)| name).collect(),
+        );
         add("new overlaps", now.neighbours.difference(&self.neighbours).collect());
         add("removed overlaps", self.neighbours.difference(&now.neighbours).collect());
         if self.clusters != now.clusters {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::basis::Basis;
-pub use self::batch::{Batch, Decision, Entry, CaseSelection};
+pub use self::batch::{Batch, CaseSelection, Decision, Entry};
 use crate::slots::assign_ids;
 use crate::{BATCH_SIZE, Brief, Draft, DraftFinding, Drafter, Origin, Plan, Slot};
 
@@ -141,7 +141,7 @@ impl Session {
 
     /// Returns the session as JSON, for saving.
     pub fn to_json(&self) -> String {
-    // All maps have string keys, so serialization cannot fail.
+        // All maps have string keys, so serialization cannot fail.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text
@@ -275,7 +275,8 @@ impl Session {
         let batch = self.batch().ok_or_else(|| InvalidAction("no current batch".to_owned()))?;
         let numbers = batch.numbers(which)?;
         let entry = |number: &usize| &batch.entries[number - 1];
-        if let Some(number) = numbers.iter().find(|number| *which != CaseSelection::All && entry(number).is_approved()) {
+        if let Some(number) = numbers.iter().find(|number| *which != CaseSelection::All && entry(number).is_approved())
+        {
             return Err(InvalidAction(format!("case {number} is approved: drop it first (d {number})")));
         }
         let open: Vec<&Entry> =

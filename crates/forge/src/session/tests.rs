@@ -280,7 +280,9 @@ enum Move {
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let which = || prop_oneof![Just(CaseSelection::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(CaseSelection::Some)];
+    let which = || {
+        prop_oneof![Just(CaseSelection::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(CaseSelection::Some)]
+    };
     let one = prop_oneof![
         which().prop_map(Move::Approve),
         (0..8_usize).prop_map(Move::Drop),

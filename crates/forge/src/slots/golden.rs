@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use karat_core::case::{Case, Tier};
 use karat_core::registry::Registry;
-use karat_tools::coverage::{MIN_GOLDEN_CASES, MAX_GOLDEN_CASES};
+use karat_tools::coverage::{MAX_GOLDEN_CASES, MIN_GOLDEN_CASES};
 use karat_tools::similarity::words;
 
 use super::assign_ids;

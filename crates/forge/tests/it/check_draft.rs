@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 
-use crate::drafts::{brief, case, choice, disambiguation, valid_case, slot, together, rendered, tool, trigger, with};
+use crate::drafts::{brief, case, choice, disambiguation, rendered, slot, together, tool, trigger, valid_case, with};
 
 #[rstest]
 #[case(trigger())]
@@ -314,7 +314,8 @@ fn rejects_repeated_messages() {
     let findings = check_draft(&brief(), &slot(trigger()), &valid_case(&trigger()), std::slice::from_ref(&first));
     assert_eq!(rendered(&findings), ["error invalid /id", "error same-prompt /input/message"]);
     assert_eq!(findings[1].message, "the message is the same as that of 'gs-get-weather-007'");
-    let message = |text: &str| with(valid_case(&trigger()), &json!({"/input/message": text, "/id": "gs-get-weather-008"}));
+    let message =
+        |text: &str| with(valid_case(&trigger()), &json!({"/input/message": text, "/id": "gs-get-weather-008"}));
     let eighth = Slot { id: "gs-get-weather-008".to_owned(), purpose: trigger() };
     let near = message("hello! what's the weather in lyon");
     assert_eq!(

@@ -62,8 +62,12 @@ fn existing_cases_count() {
 
 #[test]
 fn a_single_tool_needs_no_straightforward_cases() {
-    let brief =
-        Brief { registry: Registry::from_tools([tool("get_weather")]), overlaps: Vec::new(), clusters: Vec::new(), ..brief() };
+    let brief = Brief {
+        registry: Registry::from_tools([tool("get_weather")]),
+        overlaps: Vec::new(),
+        clusters: Vec::new(),
+        ..brief()
+    };
     let found = missing(&brief, &[]);
     assert!(found.iter().all(|(_, message)| !message.contains("straightforward")), "{found:?}");
 }

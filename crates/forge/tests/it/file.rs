@@ -5,7 +5,7 @@ use karat_forge::{golden_slots, labeled_slots};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::drafts::{brief, valid_case, rendered, trigger};
+use crate::drafts::{brief, rendered, trigger, valid_case};
 
 fn slots(brief: &Brief) -> Vec<Slot> {
     [golden_slots(brief), labeled_slots(brief, &Plan::new(brief))].concat()

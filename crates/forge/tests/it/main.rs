@@ -1,10 +1,10 @@
 //! Tests of drafting through the public API.
 
 mod brief;
-mod drafts;
 mod check_draft;
+mod coverage;
+mod drafts;
 mod file;
 mod registries;
 mod slots;
 mod template;
-mod coverage;

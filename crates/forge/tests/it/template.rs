@@ -41,7 +41,8 @@ fn edge_messages_are_used_once_and_run_out() {
     let mut brief = brief(60, 2);
     let slots = labeled_slots(&brief, &Plan::new(&brief));
     let first = drafts(&brief, &slots);
-    let messages: BTreeSet<String> = first.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect();
+    let messages: BTreeSet<String> =
+        first.iter().filter_map(Draft::parse_case).map(|case| case.input.message).collect();
     assert_eq!((first.len(), messages.len()), (20, 20), "20 of 25 slots are filled");
     assert!(first.iter().all(|draft| matches!(draft.slot.purpose, Purpose::Edge(_))));
     brief.labeled = first.iter().filter_map(Draft::parse_case).collect();

@@ -56,7 +56,11 @@ fn describe(block: &Value) -> String {
         }
         (Some("resource_link"), ..) => {
             let description = text("/description").map(|text| format!(": {text}")).unwrap_or_default();
-            format!("[link to {} {}{kind}{description}]", text("/name").unwrap_or("a resource"), text("/uri").unwrap_or(""))
+            format!(
+                "[link to {} {}{kind}{description}]",
+                text("/name").unwrap_or("a resource"),
+                text("/uri").unwrap_or("")
+            )
         }
         _ => format!("[unsupported content: {block}]"),
     }

@@ -188,7 +188,9 @@ impl Connection {
                 match handshake.await {
                     Ok(Ok(service)) => Ok(Self { service, process: Some(process) }),
                     Ok(Err(error)) => Err(handshake_failure(&process, &error).await),
-                    Err(_) => Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: process_output(&process) }),
+                    Err(_) => {
+                        Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: process_output(&process) })
+                    }
                 }
             }
             McpServerConfig::Http { url, headers } => {
@@ -318,13 +320,11 @@ async fn handshake_failure(process: &Process, error: &ClientInitializeError) -> 
     if matches!(error, ClientInitializeError::JsonRpcError(_)) {
         return McpProblem::Other(format!("refuses the connection: {}", handshake_error(error)));
     }
-    match process.exited_within(EXIT_TIMEOUT).await {
-        Some(exit) => McpProblem::Exited { status: exit.status.to_string(), stderr: process_output(process) },
-        None => {
-            let output = output_suffix(&process_output(process));
-            McpProblem::Other(format!("does not speak MCP: {}{output}", handshake_error(error)))
-        }
+    if let Some(exit) = process.exited_within(EXIT_TIMEOUT).await {
+        return McpProblem::Exited { status: exit.status.to_string(), stderr: process_output(process) };
     }
+    let output = output_suffix(&process_output(process));
+    McpProblem::Other(format!("does not speak MCP: {}{output}", handshake_error(error)))
 }
 
 /// Returns what a server printed before the handshake.

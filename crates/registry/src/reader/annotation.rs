@@ -61,7 +61,12 @@ impl Project {
     }
 
     /// Returns the schema of the model that is a function's only argument.
-    pub(crate) fn single_model_schema(&self, module: ModuleId, function: FunctionId, signature: &Value) -> Option<Value> {
+    pub(crate) fn single_model_schema(
+        &self,
+        module: ModuleId,
+        function: FunctionId,
+        signature: &Value,
+    ) -> Option<Value> {
         let mut names = signature["properties"].as_object()?.keys();
         let (Some(only), None) = (names.next(), names.next()) else { return None };
         let definition = &self.module(module).functions[function];
@@ -174,7 +179,8 @@ impl Project {
                     field_type.is_required = false;
                 } else if let Some(call) = more.call() {
                     if call.callee.last_name() == Some("Doc") {
-                        field_type.description = call.arguments.first().and_then(|text| self.text(&more.with(text)).ok());
+                        field_type.description =
+                            call.arguments.first().and_then(|text| self.text(&more.with(text)).ok());
                     }
                 } else if let Ok(text) = self.text(&more) {
                     field_type.description = Some(text);

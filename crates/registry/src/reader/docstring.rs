@@ -169,7 +169,13 @@ fn numpy_parameters(lines: &[&str], start: usize, parameters: &mut BTreeMap<Stri
 }
 
 /// Joins a text with the following lines that have at least this indentation.
-fn join_continuation(lines: &[&str], start: usize, text: &str, margin: usize, ends: impl Fn(&str) -> bool) -> (String, usize) {
+fn join_continuation(
+    lines: &[&str],
+    start: usize,
+    text: &str,
+    margin: usize,
+    ends: impl Fn(&str) -> bool,
+) -> (String, usize) {
     let mut at = start;
     let mut text = text.to_owned();
     while let Some(line) = lines.get(at) {

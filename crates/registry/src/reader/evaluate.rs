@@ -179,7 +179,8 @@ impl Project {
                     });
                 }
                 Statement::Import(import) => {
-                    let resolved = self.resolve_import(located.module, import.level, &import.from, &import.what, name, steps);
+                    let resolved =
+                        self.resolve_import(located.module, import.level, &import.from, &import.what, name, steps);
                     found.push(resolved);
                 }
                 _ => {}
@@ -195,7 +196,9 @@ impl Project {
             });
         }
         if rebound || (assigned > 1 && found.len() > 1) {
-            return Some(Resolved::Unknown(self.unknown_reason(located, format!("'{name}' is assigned more than once"))));
+            return Some(Resolved::Unknown(
+                self.unknown_reason(located, format!("'{name}' is assigned more than once")),
+            ));
         }
         found.into_iter().next()
     }

@@ -4,11 +4,11 @@
 use karat_core::registry::{Gap, GapKind, Known};
 use serde_json::{Value, json};
 
-use super::evaluate::{Located, Resolved, UnknownReason};
 use super::discovery::{
-    FUNCTION_KEYS, Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, sanitise_function_name, is_tool_constructor, is_tool_name, may_create_tool,
-    ends_with_tool, single_string_schema, mentions_tools, words,
+    Discovery, FUNCTION_KEYS, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, ends_with_tool, is_tool_constructor, is_tool_name,
+    may_create_tool, mentions_tools, sanitise_function_name, single_string_schema, words,
 };
+use super::evaluate::{Located, Resolved, UnknownReason};
 use super::keys::Keys;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Export, Expr, FunctionId, Kind, Language, ScopeId, Statement};
@@ -138,7 +138,8 @@ impl Project {
         }
         let arguments: Vec<Located<'p>> = call.arguments.iter().map(|argument| located.with(argument)).collect();
         // `registerTool(server, "name", …)` takes the server first.
-        let skipped = usize::from(arguments.len() > 1 && self.may_be_server(&arguments[0]) && self.is_text(&arguments[1]));
+        let skipped =
+            usize::from(arguments.len() > 1 && self.may_be_server(&arguments[0]) && self.is_text(&arguments[1]));
         let arguments = &arguments[skipped..];
         let Some(first) = arguments.first() else { return };
         if self.is_text(first) {
@@ -157,7 +158,8 @@ impl Project {
         if name == "asTool" {
             self.add_script_agent_as_tool(located, call, first, variable, discovery);
         }
-        let objects = arguments.iter().filter_map(|argument| Some((self.resolve_expr(argument)?, self.entries(argument)?)));
+        let objects =
+            arguments.iter().filter_map(|argument| Some((self.resolve_expr(argument)?, self.entries(argument)?)));
         for (object, entries) in objects {
             let schema = entries.any(&SCHEMA_KEYS);
             let has_more = schema.is_some() || entries.any(&FUNCTION_KEYS).is_some() || arguments.len() > 1;
@@ -391,7 +393,8 @@ impl Project {
             // Next to `tool({…})`, an object without a function is a tool too: the client runs it.
             let has_calls = tools.list.iter().any(|(.., value)| self.call_origin(value).is_some());
             for (key, _, value) in &tools.list {
-                let Some(object) = self.resolve_expr(value).filter(|one| matches!(one.expr.kind, Kind::Object(_))) else {
+                let Some(object) = self.resolve_expr(value).filter(|one| matches!(one.expr.kind, Kind::Object(_)))
+                else {
                     continue;
                 };
                 let Some(tool) = self.entries(&object) else { continue };
@@ -462,7 +465,9 @@ impl Project {
     pub(super) fn is_text(&self, located: &Located<'_>) -> bool {
         self.text(located).is_ok()
             || matches!(located.expr.kind, Kind::Template(_))
-            || self.resolve_expr(located).is_some_and(|found| matches!(found.expr.kind, Kind::Template(_) | Kind::Add(..)))
+            || self
+                .resolve_expr(located)
+                .is_some_and(|found| matches!(found.expr.kind, Kind::Template(_) | Kind::Add(..)))
     }
 
     /// Whether an expression may be a server: it is neither a text nor an object nor a function.

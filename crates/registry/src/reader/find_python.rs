@@ -4,12 +4,12 @@
 use karat_core::registry::Known;
 use serde_json::Value;
 
+use super::discovery::{
+    Candidate, Discovery, FUNCTION_KEYS, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_constructor, is_tool_name,
+    mentions_tools, sanitise_function_name, single_string_schema, words,
+};
 use super::docstring::Docstring;
 use super::evaluate::{Located, Resolved, UnknownReason};
-use super::discovery::{
-    Candidate, FUNCTION_KEYS, Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, sanitise_function_name, is_tool_constructor, is_tool_name,
-    single_string_schema, mentions_tools, words,
-};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, Definition, Expr, FunctionId, Kind, Owner, ScopeId, Statement};
@@ -140,10 +140,15 @@ impl Project {
         if settings.is_some_and(|settings| self.takes_single_string(settings)) {
             return Known::Known(single_string_schema("__arg1"));
         }
-        let set =
-            [self.assigned_attributes(module, id, "__signature__"), self.assigned_attributes(module, id, "__annotations__")].concat();
+        let set = [
+            self.assigned_attributes(module, id, "__signature__"),
+            self.assigned_attributes(module, id, "__annotations__"),
+        ]
+        .concat();
         if let Some(set) = set.first().or(self.changed_signature(module, id).as_ref()) {
-            return Known::Unknown(self.unknown_reason(set, "the signature of the function changes at run time").into());
+            return Known::Unknown(
+                self.unknown_reason(set, "the signature of the function changes at run time").into(),
+            );
         }
         // Pydantic AI passes a context first to `@agent.tool`, but not to `@agent.tool_plain`.
         let is_pydantic_ai = library == Library::PydanticAi;
@@ -270,7 +275,13 @@ impl Project {
         }
     }
 
-    fn visit_call<'p>(&'p self, located: &Located<'p>, call: &'p Call, variable: Option<&str>, discovery: &mut Discovery) {
+    fn visit_call<'p>(
+        &'p self,
+        located: &Located<'p>,
+        call: &'p Call,
+        variable: Option<&str>,
+        discovery: &mut Discovery,
+    ) {
         let settings = Settings { call, located, is_decorator: false };
         // `mcp.tool(name="x")(function)`
         if let (Kind::Call(inner), [argument]) = (&call.callee.kind, call.arguments.as_slice())

@@ -21,7 +21,9 @@ pub(crate) fn has_section(whole: &str) -> bool {
     headings(&lines, false).any(|(_, title)| {
         title.map(str::to_lowercase).is_none_or(|title| {
             let title = title.as_str();
-            PARAMETER_SECTIONS.contains(&title) || OTHER_SECTIONS.contains(&title) || is_listed_title(title, ADMONITIONS)
+            PARAMETER_SECTIONS.contains(&title)
+                || OTHER_SECTIONS.contains(&title)
+                || is_listed_title(title, ADMONITIONS)
         })
     })
 }
@@ -110,14 +112,16 @@ impl Style {
         let lines: Vec<&str> = docstring.split('\n').map(|line| line.trim_start_matches([' ', '\t'])).collect();
         let is_field = |line: &str| {
             let head = line.strip_prefix(':').and_then(|line| line.split_once(':')).map(|(head, _)| head);
-            head.and_then(|head| head.split_whitespace().next()).is_some_and(|word| is_listed_title(word, SPHINX_FIELDS))
+            head.and_then(|head| head.split_whitespace().next())
+                .is_some_and(|word| is_listed_title(word, SPHINX_FIELDS))
         };
         // Like griffe, ignore a field in the last line.
         let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
         if inner.iter().any(|line| is_field(line)) {
             return Self::Sphinx;
         }
-        let is_google = |line: &&str| line.split_once(':').is_some_and(|(title, _)| is_listed_title(title, GOOGLE_TITLES));
+        let is_google =
+            |line: &&str| line.split_once(':').is_some_and(|(title, _)| is_listed_title(title, GOOGLE_TITLES));
         let is_numpy = |pair: &[&str]| is_listed_title(pair[0], NUMPY_TITLES) && is_underline(pair[1]);
         let is_numpy = !inner.iter().any(is_google) && inner.windows(2).any(is_numpy);
         if is_numpy { Self::Numpy } else { Self::Google }
@@ -172,7 +176,9 @@ fn google_result(block: &[&str]) -> Option<ReturnSection> {
 
 fn numpy(lines: &[&str]) -> Parts {
     let mut titles = (0..lines.len()).filter(|at| {
-        !lines[*at].trim().is_empty() && !is_underline(lines[*at]) && lines.get(at + 1).is_some_and(|next| is_underline(next))
+        !lines[*at].trim().is_empty()
+            && !is_underline(lines[*at])
+            && lines.get(at + 1).is_some_and(|next| is_underline(next))
     });
     let end = titles.clone().next().unwrap_or(lines.len());
     let result = titles.find(|at| lines[*at].eq_ignore_ascii_case("returns"));

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::syntax::{Entry, Export, Expr, Kind, Language, Module};
 use super::parse_error::ParseError;
+use super::syntax::{Entry, Export, Expr, Kind, Language, Module};
 
 pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Module, ParseError> {
     let value: Value =

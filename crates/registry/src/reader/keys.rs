@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::evaluate::Located;
 use super::discovery::{Origin, may_create_tool};
+use super::evaluate::Located;
 use super::imports::MAX_ANCESTORS;
 use super::project::{MAX_FILE_BYTES, MAX_MODULES, ModuleId, Project};
 use super::syntax::{Entry, Export, Expr, Kind, Language, ScopeId, Statement};
@@ -82,7 +82,9 @@ impl Project {
     }
 
     fn variable_key(&self, value: &Located<'_>, name: &str, keys: &mut Keys) {
-        if let Some(origin) = self.call_origin(value).filter(|_| name != "default" && value.module < self.first_importer) {
+        if let Some(origin) =
+            self.call_origin(value).filter(|_| name != "default" && value.module < self.first_importer)
+        {
             keys.variables.entry(origin).or_insert_with(|| name.to_owned());
         }
     }

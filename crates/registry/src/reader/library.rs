@@ -2,9 +2,9 @@
 
 use super::docstring::{Docstring, before_arguments, without_arguments};
 use super::evaluate::{Located, Resolved};
-use super::griffe::{summary, has_section, description_with_returns};
-use super::requirements::max_major_version;
+use super::griffe::{description_with_returns, has_section, summary};
 use super::project::{ModuleId, Project};
+use super::requirements::max_major_version;
 use super::syntax::{Expr, Kind, Owner, Statement};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +130,15 @@ impl Project {
             Resolved::Class(module, class) => {
                 let definition = &self.module(module).classes[class];
                 let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
-                definition.bases.iter().find_map(|base| self.qualified_name(&Located::new(module, scope, base), depth + 1))
+                definition
+                    .bases
+                    .iter()
+                    .find_map(|base| self.qualified_name(&Located::new(module, scope, base), depth + 1))
             }
             // A parameter may be annotated: `def register(mcp: FastMCP)`.
-            Resolved::Unknown(_) => self.parameter_annotation(located).and_then(|found| self.qualified_name(&found, depth + 1)),
+            Resolved::Unknown(_) => {
+                self.parameter_annotation(located).and_then(|found| self.qualified_name(&found, depth + 1))
+            }
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::evaluate::{PLACEHOLDER, Frame, Located, MAX_STEPS, Resolved};
+use super::evaluate::{Frame, Located, MAX_STEPS, PLACEHOLDER, Resolved};
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Definition, Expr, FunctionId, Kind, Language, Owner, ParameterKind, Statement};
 
@@ -52,10 +52,12 @@ impl Project {
                 _ => unknown(),
             },
             Resolved::Unknown(reason) => Resolved::Unknown(reason),
-            Resolved::Function(module, function) => match self.function_member_values(module, function, &object, name).as_slice() {
-                [only] => self.resolve_at(only, steps + 1),
-                _ => unknown(),
-            },
+            Resolved::Function(module, function) => {
+                match self.function_member_values(module, function, &object, name).as_slice() {
+                    [only] => self.resolve_at(only, steps + 1),
+                    _ => unknown(),
+                }
+            }
             Resolved::Class(..) => unknown(),
         }
     }

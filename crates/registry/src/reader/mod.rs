@@ -5,11 +5,11 @@
 //! value. Names, descriptions and schemas that are computed at run time are unknown.
 
 mod annotation;
+mod discovery;
 mod docstring;
 mod evaluate;
 mod find_javascript;
 mod find_python;
-mod discovery;
 mod griffe;
 mod imports;
 mod javascript;
@@ -19,15 +19,15 @@ mod keys;
 mod library;
 mod members;
 mod nesting;
-mod requirements;
+mod parse_error;
 mod positional;
 mod project;
 mod python;
 mod python_class;
 mod reachable;
+mod requirements;
 mod syntax;
 mod text;
-mod parse_error;
 mod uses;
 mod values;
 mod zod;
@@ -72,7 +72,8 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     discovery.resolve_templates();
     let mut gaps: Vec<Gap> = project.gaps.clone();
     if project.is_exhausted() {
-        let place = ToolPlace { source: display_path(paths.first().map_or(base, PathBuf::as_path), base), position: None };
+        let place =
+            ToolPlace { source: display_path(paths.first().map_or(base, PathBuf::as_path), base), position: None };
         let what = "the project is too large to analyse; name the file or folder that defines the tools".to_owned();
         gaps.push(Gap { kind: GapKind::Broken, place, what });
     }
@@ -116,7 +117,9 @@ fn collect(tools: Vec<FoundTool>, gaps: Vec<Gap>) -> Registry {
         let most = most_complete.entry(tool.name.clone()).or_default();
         *most = completeness(tool).max(*most);
     }
-    for FoundTool { tool, .. } in tools.into_iter().filter(|found| completeness(&found.tool) == most_complete[&found.tool.name]) {
+    for FoundTool { tool, .. } in
+        tools.into_iter().filter(|found| completeness(&found.tool) == most_complete[&found.tool.name])
+    {
         let (name, place) = (tool.name.clone(), tool.place.clone());
         let facts = (tool.description.clone(), tool.input_schema.clone());
         if let (Err(first), Some(place)) = (registry.add(tool), place) {

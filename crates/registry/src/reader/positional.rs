@@ -3,9 +3,9 @@
 use karat_core::registry::Known;
 use serde_json::{Value, json};
 
+use super::discovery::{Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};
 use super::evaluate::{Located, Resolved};
 use super::find_javascript::DESCRIPTION_KEYS;
-use super::discovery::{Discovery, PLAIN_SCHEMA_KEYS, SCHEMA_KEYS, is_tool_name, words};
 use super::project::Project;
 use super::syntax::Kind;
 use super::text::is_listed;

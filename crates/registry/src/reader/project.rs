@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use karat_core::registry::{Gap, GapKind, ToolPlace};
 
 use super::imports::{ScriptResolver, find_python_module};
-use super::syntax::{Export, Import, Imported, Language, Module, Statement};
 use super::parse_error::ParseError;
+use super::syntax::{Export, Import, Imported, Language, Module, Statement};
 use super::{javascript, json_module, python};
-use crate::files::{extension, is_script, display_path};
+use crate::files::{display_path, extension, is_script};
 
 pub(super) const MAX_MODULES: usize = 20_000;
 
@@ -224,8 +224,8 @@ fn parse(path: &Path, base: &Path) -> Result<Module, ParseError> {
     if std::fs::metadata(path).map_err(parse_error)?.len() > MAX_FILE_BYTES {
         return Err(ParseError::new(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
     }
-    let text = String::from_utf8(std::fs::read(path).map_err(parse_error)?)
-        .map_err(|_| ParseError::new("it is not UTF-8"))?;
+    let text =
+        String::from_utf8(std::fs::read(path).map_err(parse_error)?).map_err(|_| ParseError::new("it is not UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let display_path = display_path(path, base);
     match extension(path).as_str() {

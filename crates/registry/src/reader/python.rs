@@ -11,11 +11,11 @@ use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::{Ranged, TextSize};
 
 use super::nesting::{MAX_DEPTH, bracket_depth};
+use super::parse_error::ParseError;
 use super::syntax::{
     Arithmetic, Call, Class, Definition, Entry, Expr, Function, FunctionId, Import, Imported, Kind, Language, Module,
     Owner, Parameter, ParameterKind, ScopeId, Statement, Text,
 };
-use super::parse_error::ParseError;
 
 pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Module, ParseError> {
     // Normalise line ends, as Python does.

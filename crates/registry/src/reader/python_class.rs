@@ -4,10 +4,10 @@
 use karat_core::registry::Known;
 use serde_json::Value;
 
+use super::discovery::{Candidate, Discovery, SCHEMA_KEYS, is_tool_name, mentions_tools};
 use super::docstring::Docstring;
 use super::evaluate::{Located, Resolved};
 use super::find_python::{DESCRIPTION_KEYS, NAME_KEYS, Settings, is_decorator};
-use super::discovery::{Candidate, Discovery, SCHEMA_KEYS, is_tool_name, mentions_tools};
 use super::library::Library;
 use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Expr, ScopeId, Statement};
@@ -62,13 +62,19 @@ impl Project {
             discovery.handlers.insert((module, self.module(module).classes[id].scope));
             discovery.add(candidate, |_| ());
         } else {
-            let reason = self.unknown_reason(&decorator, "the decorator's effect on the class is known only at run time");
+            let reason =
+                self.unknown_reason(&decorator, "the decorator's effect on the class is known only at run time");
             discovery.add_unnamed((module, self.module(module).classes[id].at), reason);
         }
     }
 
     /// An instance of a tool class with a different name than its class: `Search(name="search_docs")`.
-    pub(super) fn add_instance_tool<'p>(&'p self, located: &Located<'p>, call: &'p Call, discovery: &mut Discovery) -> bool {
+    pub(super) fn add_instance_tool<'p>(
+        &'p self,
+        located: &Located<'p>,
+        call: &'p Call,
+        discovery: &mut Discovery,
+    ) -> bool {
         let Resolved::Class(module, id) = self.resolve(&located.with(&call.callee)) else { return false };
         let scope = self.module(module).scopes[self.module(module).classes[id].scope].parent.unwrap_or(0);
         if call.arguments.is_empty() && call.named.is_empty() || !self.is_tool_class(module, scope, id, 0) {

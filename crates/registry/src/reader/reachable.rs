@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::evaluate::{PLACEHOLDER, Located, Resolved};
 use super::discovery::{FoundTool, Origin};
+use super::evaluate::{Located, PLACEHOLDER, Resolved};
 use super::project::{self, ModuleId, Project};
 use super::syntax::{Definition, Export, Expr, Imported, Kind, Language, ScopeId, Statement};
 use super::uses::Handlers;

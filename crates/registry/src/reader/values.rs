@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::evaluate::{Located, MAX_STEPS, Resolved, UnknownReason};
 use super::discovery::Origin;
+use super::evaluate::{Located, MAX_STEPS, Resolved, UnknownReason};
 use super::project::Project;
 use super::syntax::{Arithmetic, Call, Entry, Expr, Kind, Language};
 use super::text::{clean_doc, dedent};
@@ -158,8 +158,10 @@ impl Project {
                 self.concatenate(&found, parts.into_iter().rev(), steps)
             }
             Kind::Conditional(left, right) => {
-                let (left, right) =
-                    (self.evaluate_text(&found.with(left), steps + 1)?, self.evaluate_text(&found.with(right), steps + 1)?);
+                let (left, right) = (
+                    self.evaluate_text(&found.with(left), steps + 1)?,
+                    self.evaluate_text(&found.with(right), steps + 1)?,
+                );
                 if left == right { Ok(left) } else { Err(self.unknown_reason(&found, "it depends on a condition")) }
             }
             Kind::Call(call) => self.evaluate_text_call(&found, call, steps),
@@ -226,7 +228,12 @@ impl Project {
     }
 
     /// Evaluates calls that change whitespace or case, or join texts.
-    fn evaluate_text_call<'p>(&'p self, found: &Located<'p>, call: &'p Call, steps: usize) -> Result<String, UnknownReason> {
+    fn evaluate_text_call<'p>(
+        &'p self,
+        found: &Located<'p>,
+        call: &'p Call,
+        steps: usize,
+    ) -> Result<String, UnknownReason> {
         let unknown = || {
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
             self.unknown_reason(found, format!("'{name}(…)' is called at run time"))
@@ -237,7 +244,9 @@ impl Project {
             let is_plain = call.arguments.is_empty() && call.named.is_empty();
             return match method.as_str() {
                 "strip" | "trim" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim().to_owned()),
-                "lstrip" | "trimStart" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim_start().to_owned()),
+                "lstrip" | "trimStart" if is_plain => {
+                    Ok(self.evaluate_text(&object, steps + 1)?.trim_start().to_owned())
+                }
                 "rstrip" | "trimEnd" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.trim_end().to_owned()),
                 "lower" | "toLowerCase" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.to_lowercase()),
                 "upper" | "toUpperCase" if is_plain => Ok(self.evaluate_text(&object, steps + 1)?.to_uppercase()),
@@ -282,7 +291,12 @@ impl Project {
         }
     }
 
-    fn normalise_whitespace<'p>(&'p self, name: &str, text: &Located<'p>, steps: usize) -> Result<String, UnknownReason> {
+    fn normalise_whitespace<'p>(
+        &'p self,
+        name: &str,
+        text: &Located<'p>,
+        steps: usize,
+    ) -> Result<String, UnknownReason> {
         let text = self.evaluate_text(text, steps + 1)?;
         Ok(match name {
             "dedent" => dedent(&text),

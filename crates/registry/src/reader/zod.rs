@@ -95,9 +95,8 @@ impl Project {
 
     fn constructor_type<'p>(&'p self, found: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
         let argument = |number: usize| call.arguments.get(number).map(|argument| found.with(argument));
-        let inner = |number: usize| {
-            argument(number).and_then(|one| self.zod_at(&one, depth + 1)).unwrap_or_else(Type::any)
-        };
+        let inner =
+            |number: usize| argument(number).and_then(|one| self.zod_at(&one, depth + 1)).unwrap_or_else(Type::any);
         let schema = match name {
             "string" | "String" | "nanoid" | "cuid" | "cuid2" | "ulid" | "base64" | "jwt" | "emoji"
             | "templateLiteral" => {
@@ -156,7 +155,8 @@ impl Project {
             "toJSONSchema" => return Some(inner(0)),
             "object" | "strictObject" | "looseObject" | "interface" | "Object" => {
                 let shape = argument(0).and_then(|shape| self.shape_at(&shape, depth + 1));
-                let mut object = shape.unwrap_or_else(|| Type { is_open: true, ..Type::new(json!({"type": "object"})) });
+                let mut object =
+                    shape.unwrap_or_else(|| Type { is_open: true, ..Type::new(json!({"type": "object"})) });
                 if name == "strictObject" {
                     object.schema["additionalProperties"] = json!(false);
                 }
@@ -193,7 +193,14 @@ impl Project {
     }
 
     /// Applies a method of a type.
-    fn apply_method<'p>(&'p self, mut inner: Type, found: &Located<'p>, call: &'p Call, method: &str, depth: usize) -> Type {
+    fn apply_method<'p>(
+        &'p self,
+        mut inner: Type,
+        found: &Located<'p>,
+        call: &'p Call,
+        method: &str,
+        depth: usize,
+    ) -> Type {
         let argument = || call.arguments.first().map(|argument| found.with(argument));
         match method {
             "optional" | "exactOptional" => inner.is_optional = true,
@@ -235,8 +242,12 @@ impl Project {
             }
             "partial" | "required" => {
                 let names = argument().and_then(|names| self.entries(&names));
-                let is_selected = |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
-                update_required(&mut inner.schema, |name, was| if is_selected(name) { method == "required" } else { was });
+                let is_selected =
+                    |name: &str| names.as_ref().is_none_or(|names: &Entries<'_>| names.get(name).is_some());
+                update_required(
+                    &mut inner.schema,
+                    |name, was| if is_selected(name) { method == "required" } else { was },
+                );
             }
             "strict" => inner.schema["additionalProperties"] = json!(false),
             "unwrap" | "removeDefault" => (inner.is_optional, inner.default) = (false, None),

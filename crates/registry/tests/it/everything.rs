@@ -74,7 +74,8 @@ async fn slow_calls_do_not_block_others_and_can_be_cancelled() {
     let server = connect().await;
     let start = Instant::now();
     let long = arguments(json!({"duration": 30, "steps": 30}));
-    let cancelled = tokio::time::timeout(Duration::from_millis(300), server.call("trigger-long-running-operation", &long));
+    let cancelled =
+        tokio::time::timeout(Duration::from_millis(300), server.call("trigger-long-running-operation", &long));
     assert!(cancelled.await.is_err(), "the call takes longer than the timeout");
     let slow = arguments(json!({"duration": 0.5, "steps": 2}));
     let quick = arguments(json!({"message": "quick"}));

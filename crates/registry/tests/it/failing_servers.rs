@@ -81,9 +81,16 @@ async fn does_not_retry_a_failed_restart() {
     server.call("die", &arguments(json!({}))).await;
     for _ in 0..3 {
         let lost = server.call("hello", &arguments(json!({}))).await;
-        assert_eq!(lost.error.as_deref(), Some("the MCP server 'test' exited unexpectedly (exit status: 5); output: spent"));
+        assert_eq!(
+            lost.error.as_deref(),
+            Some("the MCP server 'test' exited unexpectedly (exit status: 5); output: spent")
+        );
     }
-    assert_eq!(std::fs::read_to_string(&starts).unwrap().lines().count(), 2, "the restart is attempted once, not for every call");
+    assert_eq!(
+        std::fs::read_to_string(&starts).unwrap().lines().count(),
+        2,
+        "the restart is attempted once, not for every call"
+    );
 }
 
 #[tokio::test]
@@ -115,7 +122,8 @@ async fn limits_the_number_of_pages() {
 
 #[tokio::test]
 async fn rejects_a_tool_on_two_servers() {
-    let error = McpServers::connect(vec![shell("one", ""), shell("two", "")], TIMEOUT).await.err().expect("a duplicate tool");
+    let error =
+        McpServers::connect(vec![shell("one", ""), shell("two", "")], TIMEOUT).await.err().expect("a duplicate tool");
     assert_eq!(error.to_string(), "the MCP server 'two' has a tool 'hello' that 'one' also has");
     let servers = McpServers::connect(vec![shell("one", "")], TIMEOUT).await.unwrap();
     let unknown = servers.call("helo", &arguments(json!({}))).await;

@@ -16,7 +16,8 @@ fn folder() -> std::path::PathBuf {
 fn facts(registry: &Registry) -> BTreeMap<String, Value> {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let facts = registry.tools().iter().map(|tool| {
-        let unknowns: Vec<String> = tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+        let unknowns: Vec<String> =
+            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
         assert!(unknowns.is_empty(), "{}: {unknowns:?}", tool.name);
         let schema = tool.input_schema.get().cloned().unwrap_or_default();
         let parameters: Vec<&String> =
@@ -98,6 +99,9 @@ fn reports_names_computed_at_run_time() {
     let registry = read_path(&folder().join("wrappers.ts"), &folder()).unwrap();
     let gaps: Vec<String> = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what)).collect();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
-    assert!(gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("cannot determine the name of a tool"), "{gaps:?}");
+    assert!(
+        gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("cannot determine the name of a tool"),
+        "{gaps:?}"
+    );
     assert!(gaps[0].ends_with("the script that 'karat tools export-script' prints lists it"), "{gaps:?}");
 }

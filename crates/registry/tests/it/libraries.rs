@@ -38,7 +38,8 @@ fn assert_same(read: &Registry, offered: &Registry, differences: &[&str]) {
     for offered in offered.tools() {
         let name = &offered.name;
         let tool = read.tool(name).unwrap();
-        let unknowns: Vec<String> = tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+        let unknowns: Vec<String> =
+            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
         if !unknowns.is_empty() {
             mismatches.push(format!("{name}: unknown {unknowns:?}"));
         }
@@ -49,7 +50,8 @@ fn assert_same(read: &Registry, offered: &Registry, differences: &[&str]) {
         let ((properties, required), (read_properties, read_required)) = (parameters(offered), parameters(tool));
         let is_required = differences.contains(&"required") || read_required == required;
         if read_properties != properties || !is_required {
-            mismatches.push(format!("{name}: {read_properties:?} {read_required:?} instead of {properties:?} {required:?}"));
+            mismatches
+                .push(format!("{name}: {read_properties:?} {read_required:?} instead of {properties:?} {required:?}"));
         }
     }
     assert!(mismatches.is_empty(), "{mismatches:#?}");

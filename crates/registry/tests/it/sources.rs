@@ -312,7 +312,10 @@ fn mastra_agents_name_their_tools() {
 fn reports_duplicate_tool_names() {
     let registry = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'Two.'\n")]);
     assert_eq!(description(&registry, "a"), Some("One."));
-    assert_eq!(gaps(&registry), ["Broken m.py:4:5 a tool named 'a' is already defined (m.py:2:5); this one is ignored"]);
+    assert_eq!(
+        gaps(&registry),
+        ["Broken m.py:4:5 a tool named 'a' is already defined (m.py:2:5); this one is ignored"]
+    );
     let same = module(&[("m.py", "@tool\ndef a(): 'One.'\n@tool(name='a')\ndef b(): 'One.'\n")]);
     assert_eq!(gaps(&same), [""; 0]);
 }

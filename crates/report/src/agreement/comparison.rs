@@ -7,7 +7,7 @@ use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionCompariso
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, truncate_middle, printable};
+use crate::terminal_text::{printable, truncate, truncate_middle};
 use crate::tools::counted;
 
 /// Maximum width of an id, in columns.
@@ -131,9 +131,7 @@ fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> Stri
         lost => format!("\n{} lost to errors", counted(lost, "verdict")),
     };
     match comparison.direction {
-        Direction::Better => {
-            palette.success(format!("version {now} is better: the change is significant{lost}"))
-        }
+        Direction::Better => palette.success(format!("version {now} is better: the change is significant{lost}")),
         Direction::Worse => palette.failure(format!("version {now} is worse: the change is significant{lost}")),
         Direction::Unclear if comparison.compared == 0 => {
             palette.warning(format!("nothing to compare: no rated trace was judged by both versions{lost}"))
@@ -142,9 +140,7 @@ fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> Stri
         Direction::Unclear if comparison.p_value < SIGNIFICANCE => {
             palette.warning(format!("version {now} agrees more with ratings, but errors more often{lost}"))
         }
-        Direction::Unclear => {
-            palette.warning(format!("no significant difference{lost}"))
-        }
+        Direction::Unclear => palette.warning(format!("no significant difference{lost}")),
     }
 }
 

@@ -7,7 +7,7 @@ use karat_evals::contradiction::Contradiction;
 
 use super::verdict;
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{truncate, truncate_middle, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, truncate_middle, width, wrap};
 use crate::tools::counted;
 
 /// Maximum width of an id, in columns.

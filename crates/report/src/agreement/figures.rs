@@ -8,7 +8,7 @@ use karat_evals::agreement::{
 
 use super::{digits, estimate, probability};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, printable, wrap};
+use crate::terminal_text::{printable, truncate, wrap};
 use crate::tools::counted;
 
 /// Width of the names of figures.
@@ -210,13 +210,13 @@ impl Page {
 
 fn latest_week(latest: LatestWeek) -> String {
     let (now, before) = (digits(latest.now), digits(latest.before));
-    let chance = probability(latest.p_value);
+    let p_value = probability(latest.p_value);
     let change = match (latest.significant, latest.now < latest.before) {
         (false, _) => "not significant",
         (true, true) => "significantly worse",
         (true, false) => "significantly better",
     };
-    format!("newest week {now}, earlier weeks {before}: {change} ({chance})")
+    format!("newest week {now}, earlier weeks {before}: {change} ({p_value})")
 }
 
 /// Compares a figure with its threshold.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use karat_core::statistics::SIGNIFICANCE;
-use karat_evals::agreement::{Candidate, Change, Direction, SetAgreement, RatingCounts, SplitAgreement, Refinement};
+use karat_evals::agreement::{Candidate, Change, Direction, RatingCounts, Refinement, SetAgreement, SplitAgreement};
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, truncate_middle, printable};
+use crate::terminal_text::{printable, truncate, truncate_middle};
 use crate::tools::counted;
 
 /// Maximum number of changed verdicts of a candidate.
@@ -23,7 +23,8 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     let name = printable(&refinement.eval_id);
     let name = palette.bold(truncate(&name, 50, symbols.ellipsis));
     let model = printable(&refinement.model);
-    let _ = writeln!(out, "{name} version {}, rewritten by {}", refinement.version, truncate(&model, 40, symbols.ellipsis));
+    let _ =
+        writeln!(out, "{name} version {}, rewritten by {}", refinement.version, truncate(&model, 40, symbols.ellipsis));
     let (training, held_out) = (refinement.training, refinement.held_out);
     let _ = writeln!(out, "  {} to train on, {}", traces(training), of_each(training));
     let _ = writeln!(out, "  {} held out, {}\n", traces(held_out), of_each(held_out));
@@ -41,7 +42,8 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
             let reasons = printable(&reasons);
-            let _ = writeln!(out, "  {}", truncate(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
+            let _ =
+                writeln!(out, "  {}", truncate(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
         }
     }
     out

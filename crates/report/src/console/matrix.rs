@@ -9,7 +9,7 @@ use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
-use crate::terminal_text::{truncate, truncate_middle, pad, width, wrap};
+use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -279,7 +279,8 @@ impl<'t> Table<'t> {
                 is_first = false;
             }
             let title = page.clean(&format!("{}  {}", row.id, row.description));
-            let _ = writeln!(out, "  {}", truncate(title.trim_end(), page.settings.columns.saturating_sub(2), ellipsis));
+            let _ =
+                writeln!(out, "  {}", truncate(title.trim_end(), page.settings.columns.saturating_sub(2), ellipsis));
             for (cell, reason, agents) in reasons {
                 let (mark, paint) = page.mark(cell);
                 let heads: Vec<&str> = agents.iter().map(|agent| self.heads[*agent].as_str()).collect();

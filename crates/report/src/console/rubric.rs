@@ -6,7 +6,7 @@ use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricSc
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::style::Symbols;
-use crate::terminal_text::{truncate, pad, width, wrap};
+use crate::terminal_text::{pad, truncate, width, wrap};
 
 impl Page {
     /// Renders a finished rubric suite.

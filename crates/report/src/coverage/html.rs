@@ -7,8 +7,10 @@ use askama::Template;
 use karat_core::case::NO_TOOL;
 use karat_tools::coverage::{Amount, ConfusedPair, ConfusionMatrix, Coverage, DifficultySpread, Ratio, ToolCoverage};
 
-use super::{Figure, Section, State, counted, figures, incomplete, left_out, not_applicable, percent, sections, tool_label};
-use crate::terminal_text::{truncate, truncate_middle, printable};
+use super::{
+    Figure, Section, State, counted, figures, incomplete, left_out, not_applicable, percent, sections, tool_label,
+};
+use crate::terminal_text::{printable, truncate, truncate_middle};
 
 /// Maximum number of tools in the table.
 const MAX_TOOLS: usize = 1000;

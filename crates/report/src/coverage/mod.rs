@@ -7,7 +7,7 @@ use karat_core::case::NO_TOOL;
 use karat_tools::confusion::LeftOut;
 use karat_tools::coverage::{Coverage, MAX_GOLDEN_CASES, Ratio, Requirement, RequirementResult, ToolCoverage};
 
-use crate::terminal_text::{truncate_middle, printable};
+use crate::terminal_text::{printable, truncate_middle};
 
 pub use html::coverage_page;
 pub use text::coverage_text;

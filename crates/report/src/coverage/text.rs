@@ -6,7 +6,7 @@ use karat_tools::coverage::{Amount, ConfusionMatrix, Coverage, Ratio, ToolCovera
 
 use super::{State, counted, figures, incomplete, left_out, not_applicable, percent, sections, tool_label};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, truncate_middle, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, truncate_middle, width, wrap};
 
 /// Maximum number of tools in the table.
 const MAX_TOOLS: usize = 20;
@@ -152,11 +152,7 @@ impl Page<'_> {
 
     fn confusion(&self, out: &mut String) {
         let Some(matrix) = &self.coverage.confusion else {
-            let _ = writeln!(
-                out,
-                "\n  {}",
-                self.settings.palette.dim("No stored results to measure confusion.")
-            );
+            let _ = writeln!(out, "\n  {}", self.settings.palette.dim("No stored results to measure confusion."));
             return;
         };
         let answers = usize::try_from(matrix.answers).unwrap_or(usize::MAX);

@@ -6,7 +6,7 @@ mod stored_run;
 mod test;
 
 pub use run::eval_run_text;
-pub use stored::{eval_history_text, eval_list_text, eval_details_text, evals_added_text};
+pub use stored::{eval_details_text, eval_history_text, eval_list_text, evals_added_text};
 pub use stored_run::stored_eval_run_text;
 pub use test::eval_test_text;
 

@@ -7,7 +7,7 @@ use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
 use super::{milliseconds, saturating_usize};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, printable, width};
+use crate::terminal_text::{printable, truncate, width};
 use crate::tools::counted;
 
 /// Width of counts.

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use karat_core::line_diff::LineChange;
-use karat_evals::report::{EvalHistory, EvalList, EvalDetails, EvalsAdded};
+use karat_evals::report::{EvalDetails, EvalHistory, EvalList, EvalsAdded};
 use karat_evals::version::{EvalSummary, VersionCounts};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, mask_control_chars, pad, printable, width, wrap};
+use crate::terminal_text::{mask_control_chars, pad, printable, truncate, width, wrap};
 use crate::tools::counted;
 
 /// Width of the columns after the names.

@@ -40,7 +40,8 @@ fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut Str
 
 fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let (palette, is_quiet) = (settings.palette, settings.verbosity == Verbosity::Quiet);
-    let scope = format!("{}, {}", counted(saturating_usize(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
+    let scope =
+        format!("{}, {}", counted(saturating_usize(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
     let StoredEvalRunSummary { passed, failed, errored, .. } = summary;
     let errors = if *errored > 0 { format!(", {errored} errored") } else { String::new() };
     let counts = format!("{scope}: {passed} passed, {failed} failed{errors}");

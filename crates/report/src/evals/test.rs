@@ -6,7 +6,7 @@ use karat_core::result::Outcome;
 use karat_evals::function_test::{EvalTestReport, TestedCase, TestedFunction};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, printable, wrap};
+use crate::terminal_text::{printable, truncate, wrap};
 use crate::tools::counted;
 
 /// Maximum number of lines of an error.
@@ -58,8 +58,11 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     let ellipsis = settings.symbols.ellipsis;
     let room = settings.columns.saturating_sub(4).max(20);
     let name = case.name.as_deref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
-    let _ =
-        writeln!(out, "  {}", palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis)));
+    let _ = writeln!(
+        out,
+        "  {}",
+        palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis))
+    );
     let expected = match (case.expected, case.expected_error) {
         (_, Some(kind)) => format!("error ({kind})"),
         (Some(passed), None) => verdict(passed).to_owned(),
@@ -72,7 +75,8 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
-            let _ = writeln!(out, "    actual   {}", palette.failure(truncate(&actual, room.saturating_sub(9), ellipsis)));
+            let _ =
+                writeln!(out, "    actual   {}", palette.failure(truncate(&actual, room.saturating_sub(9), ellipsis)));
         }
         (None, kind) => {
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::expectation::expectation_lines;
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{truncate, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, width, wrap};
 
 /// Indentation of the text of a case.
 const INDENT: usize = 4;
@@ -106,7 +106,8 @@ impl Writer {
             DraftState::Approved => format!("  {}", palette.success(format!("{} approved", symbols.passed))),
             DraftState::Dropped => format!("  {}", palette.dim("dropped")),
         };
-        let id = truncate(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
+        let id =
+            truncate(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
         let _ = writeln!(out, "\n{} {}{state}", pad(&draft.number.to_string(), INDENT - 1), palette.bold(id));
         // Dropped drafts need no details.
         if draft.state == DraftState::Dropped {
@@ -162,7 +163,8 @@ impl Writer {
         let location = if finding.pointer.is_empty() { String::new() } else { format!("{}: ", finding.pointer) };
         let room = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
         let indent = " ".repeat(INDENT);
-        for (line_number, line) in wrap(&printable(&format!("{location}{}", finding.message)), room).iter().enumerate() {
+        for (line_number, line) in wrap(&printable(&format!("{location}{}", finding.message)), room).iter().enumerate()
+        {
             let start = if line_number == 0 { painted(&pad(&sign, LABEL_WIDTH)) } else { " ".repeat(LABEL_WIDTH) };
             let _ = writeln!(out, "{indent}{start}{line}");
         }
@@ -173,8 +175,12 @@ impl Writer {
         let text = serde_json::to_string_pretty(raw).unwrap_or_default();
         let room = self.columns.saturating_sub(INDENT).max(20);
         for line in text.lines().take(MAX_RAW_LINES) {
-            let _ =
-                writeln!(out, "{}{}", " ".repeat(INDENT), truncate(&printable(line), room, self.settings.symbols.ellipsis));
+            let _ = writeln!(
+                out,
+                "{}{}",
+                " ".repeat(INDENT),
+                truncate(&printable(line), room, self.settings.symbols.ellipsis)
+            );
         }
         if text.lines().count() > MAX_RAW_LINES {
             let _ = writeln!(out, "{}{}", " ".repeat(INDENT), self.settings.symbols.ellipsis);

@@ -6,7 +6,7 @@ use karat_tools::lock::{FieldChange, LockDiff, LockedField, NotComparable, Stale
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate_middle, pad, printable, wrap};
+use crate::terminal_text::{pad, printable, truncate_middle, wrap};
 
 /// Width of the longest field name.
 const FIELD_WIDTH: usize = 12;
@@ -53,7 +53,8 @@ pub fn changes_text(diff: &LockDiff, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let palette = settings.palette;
     let arrow = settings.symbols.arrow;
-    let name = |name: &str, room: usize| truncate_middle(&printable(name), room, settings.symbols.ellipsis).into_owned();
+    let name =
+        |name: &str, room: usize| truncate_middle(&printable(name), room, settings.symbols.ellipsis).into_owned();
     let room = settings.columns.saturating_sub(9).max(20);
     for change in &diff.changed {
         let _ = writeln!(out, "{}  {}", palette.warning("changed"), palette.bold(name(&change.tool, room)));

@@ -7,7 +7,7 @@ use karat_tools::tool_list::{ListedTool, ToolList};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, truncate_start, pad, printable, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, truncate_start, width, wrap};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -39,7 +39,8 @@ pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings, screen: Option
 
 fn total(list: &ToolList) -> String {
     let totals = list.totals;
-    let has_unknown = |tool: &ListedTool| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
+    let has_unknown =
+        |tool: &ListedTool| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
     let limit = if list.tools.iter().any(has_unknown) { ", as far as known" } else { "" };
     format!(
         "{}: {} in descriptions, {} in schemas{limit}",

@@ -82,7 +82,8 @@ impl Canvas {
     pub(super) fn rule(&mut self, title: &str) {
         let settings = self.settings;
         let rule = |count: usize| settings.symbols.rule.to_string().repeat(count);
-        let title = crate::terminal_text::truncate(title, settings.columns.saturating_sub(8), settings.symbols.ellipsis);
+        let title =
+            crate::terminal_text::truncate(title, settings.columns.saturating_sub(8), settings.symbols.ellipsis);
         let rest = settings.columns.saturating_sub(crate::terminal_text::width(&title) + 4);
         let palette = settings.palette;
         self.line(&format!("{} {} {}", palette.dim(rule(2)), palette.bold(&title), palette.dim(rule(rest))));

@@ -6,7 +6,7 @@ use karat_core::stored::{ImportReport, RefusedPiece};
 
 use super::count;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, printable, wrap};
+use crate::terminal_text::{printable, truncate, wrap};
 
 /// Maximum number of refused pieces; the JSON report has all.
 const MAX_REJECTED: usize = 10;
@@ -56,7 +56,8 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
         let _ = writeln!(out, "{}", palette.dim(truncate(&line, settings.columns, settings.symbols.ellipsis)));
     }
     if report.interrupted {
-        let _ = writeln!(out, "interrupted: the traces counted here are stored; run the same command again to continue");
+        let _ =
+            writeln!(out, "interrupted: the traces counted here are stored; run the same command again to continue");
     }
     out
 }
@@ -99,17 +100,12 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
         let lines = wrap(&text, settings.columns.saturating_sub(6).max(20));
         for (number, line) in lines.iter().take(MAX_LINES).enumerate() {
             let indent = if number == 0 { 2 } else { 6 };
-            let more =
-                if number + 1 == MAX_LINES && lines.len() > MAX_LINES { settings.symbols.ellipsis } else { "" };
+            let more = if number + 1 == MAX_LINES && lines.len() > MAX_LINES { settings.symbols.ellipsis } else { "" };
             let _ = writeln!(out, "{}{line}{more}", " ".repeat(indent));
         }
     }
     if refused.len() > MAX_REJECTED {
-        let _ = writeln!(
-            out,
-            "  {} {} more (see --format json)",
-            settings.symbols.ellipsis,
-            refused.len() - MAX_REJECTED
-        );
+        let _ =
+            writeln!(out, "  {} {} more (see --format json)", settings.symbols.ellipsis, refused.len() - MAX_REJECTED);
     }
 }

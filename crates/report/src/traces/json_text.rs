@@ -45,7 +45,10 @@ mod tests {
 
     #[test]
     fn json_has_spaces_to_wrap_at() {
-        assert_eq!(json_text(&json!({"a": [1, {"b": null}], "c": "x,y:z"})), r#"{"a": [1, {"b": null}], "c": "x,y:z"}"#);
+        assert_eq!(
+            json_text(&json!({"a": [1, {"b": null}], "c": "x,y:z"})),
+            r#"{"a": [1, {"b": null}], "c": "x,y:z"}"#
+        );
         assert_eq!(json_text(&json!("as it is")), "as it is");
     }
 }

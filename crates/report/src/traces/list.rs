@@ -6,7 +6,7 @@ use karat_evals::traces::TraceList;
 
 use super::minute;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{truncate, truncate_middle, pad, printable, width};
+use crate::terminal_text::{pad, printable, truncate, truncate_middle, width};
 
 /// Maximum width of an id.
 const MAX_ID_WIDTH: usize = 36;

@@ -3,8 +3,8 @@
 mod block;
 mod conversation;
 mod import;
-mod list;
 mod json_text;
+mod list;
 mod trace;
 
 use jiff::Timestamp;

@@ -77,8 +77,11 @@ async fn fail_fast_starts_no_case_after_a_failure(#[case] bad: &str) {
 #[tokio::test(start_paused = true)]
 async fn fail_fast_finishes_cases_in_flight() {
     let messages = ["1", "2", "f", "slow-f", "slow", "6", "7", "8", "9", "10"];
-    let agent =
-        agent_for(&messages).on("f", 5, Act::reply("no")).on("slow-f", 30, Act::reply("no")).on("slow", 50, Act::reply("ok"));
+    let agent = agent_for(&messages).on("f", 5, Act::reply("no")).on("slow-f", 30, Act::reply("no")).on(
+        "slow",
+        50,
+        Act::reply("ok"),
+    );
     let plan = Plan { concurrency: 8, fail_fast: true, ..plan(vec![suite("a", cases(&messages))]) };
     let run = run_plan(plan, agent).await;
     assert_eq!(run.started(), messages[..8]);

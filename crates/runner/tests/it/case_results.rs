@@ -127,7 +127,11 @@ async fn a_run_survives_an_agent_that_always_panics() {
     let messages: Vec<String> = (0..20).map(|number| number.to_string()).collect();
     let names: Vec<&str> = messages.iter().map(String::as_str).collect();
     let agent = names.iter().fold(FakeAgent::default(), |agent, name| {
-        agent.on(name, 1, if name.len() == 1 { Act::Panic("p".to_owned()) } else { Act::PanicImmediately("q".to_owned()) })
+        agent.on(
+            name,
+            1,
+            if name.len() == 1 { Act::Panic("p".to_owned()) } else { Act::PanicImmediately("q".to_owned()) },
+        )
     });
     let run = run_plan(Plan { concurrency: 2, ..plan(vec![suite("a", cases(&names))]) }, agent).await;
     assert_eq!((run.totals.cases, run.totals.errored, run.totals.not_run), (20, 20, 0));

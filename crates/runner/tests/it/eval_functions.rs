@@ -158,7 +158,8 @@ async fn a_case_with_functions_errors_if_the_run_has_none() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_function_makes_the_case_errored() {
-    let functions = Arc::new(FakeFunctions::default().on("eval_x", Behaviour::Panic).on("eval_good", verdict(true, "")));
+    let functions =
+        Arc::new(FakeFunctions::default().on("eval_x", Behaviour::Panic).on("eval_good", verdict(true, "")));
     let cases = vec![eval_case("1", &["eval_x"]), eval_case("2", &["eval_good"])];
     let run = run_plan(plan_with(&functions, cases), FakeAgent::default()).await;
     let error = run.case("1").error.as_deref();
@@ -190,8 +191,11 @@ async fn function_output_is_redacted() {
 #[tokio::test]
 async fn a_running_function_does_not_block_cancellation() {
     let (sender, signal) = channel();
-    let functions =
-        Arc::new(FakeFunctions::default().on("eval_waits", Behaviour::Wait(Mutex::new(signal))).on("eval_good", verdict(true, "")));
+    let functions = Arc::new(
+        FakeFunctions::default()
+            .on("eval_waits", Behaviour::Wait(Mutex::new(signal)))
+            .on("eval_good", verdict(true, "")),
+    );
     let cases = vec![eval_case("1", &["eval_waits", "eval_good"]), eval_case("2", &["eval_good"])];
     let plan = Plan { concurrency: 2, timeout: Duration::from_millis(100), ..plan_with(&functions, cases) };
     let run = run_until(400, plan, FakeAgent::default()).await;

@@ -17,7 +17,8 @@ fn delayed_agent(messages: &[&str]) -> FakeAgent {
 #[tokio::test(start_paused = true)]
 async fn results_are_in_file_order_and_events_in_order_of_completion() {
     let messages = ["40", "10", "30", "20"];
-    let run = run_plan(Plan { concurrency: 4, ..plan(vec![suite("a", cases(&messages))]) }, delayed_agent(&messages)).await;
+    let run =
+        run_plan(Plan { concurrency: 4, ..plan(vec![suite("a", cases(&messages))]) }, delayed_agent(&messages)).await;
     assert_eq!(run.completed(), ["10", "20", "30", "40"]);
     let ids: Vec<&str> = run.suite().cases.iter().map(|case| case.id.as_str()).collect();
     assert_eq!(ids, messages);

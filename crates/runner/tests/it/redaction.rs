@@ -131,8 +131,11 @@ async fn judging_happens_before_redaction() {
     for case in &mut test_cases {
         case.expect.response_contains = Some(vec![SECRET.to_owned()]);
     }
-    let agent =
-        FakeAgent::default().on("leaks", 1, Act::reply(&format!("it is {SECRET}"))).on("redacts", 1, Act::reply("it is ***"));
+    let agent = FakeAgent::default().on("leaks", 1, Act::reply(&format!("it is {SECRET}"))).on(
+        "redacts",
+        1,
+        Act::reply("it is ***"),
+    );
     let run = run_plan(Plan { redactor: redactor(&[SECRET]), ..plan(vec![suite("a", test_cases)]) }, agent).await;
     assert_eq!((run.case("leaks").passed, run.case("leaks").details.response.as_str()), (true, "it is ***"));
     assert!(!run.case("redacts").passed);

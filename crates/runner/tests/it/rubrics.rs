@@ -66,11 +66,8 @@ impl ChatModel for FakeJudge {
 }
 
 fn rubric_case(message: &str, dimensions: &[&str]) -> RubricCase {
-    let dimension = |name: &&str| Dimension {
-        dimension: (*name).to_owned(),
-        max_score: 2,
-        criteria: "2 if complete".to_owned(),
-    };
+    let dimension =
+        |name: &&str| Dimension { dimension: (*name).to_owned(), max_score: 2, criteria: "2 if complete".to_owned() };
     let rubric = dimensions.iter().map(dimension).collect();
     let reference = json!({ "truth": 1 }).as_object().cloned();
     let mut case = case(&format!("rb-{message}"), message);
@@ -141,10 +138,7 @@ async fn results_contain_scores_with_criteria_and_reasons() {
             (score.dimension.as_str(), score.score, score.max_score, score.criteria.as_str(), score.reason.as_str())
         })
         .collect();
-    assert_eq!(
-        scores,
-        [("full", 2, 2, "2 if complete", "complete"), ("none", 0, 2, "2 if complete", "empty")]
-    );
+    assert_eq!(scores, [("full", 2, 2, "2 if complete", "complete"), ("none", 0, 2, "2 if complete", "empty")]);
     assert_eq!(result.summary.score_share, Some(0.5));
     assert_eq!(result.summary.judge_usage.as_ref().and_then(|usage| usage.input_tokens), Some(20));
     let prompts = prompts.lock().unwrap();
@@ -208,7 +202,10 @@ async fn warns_about_scores_without_other_suites() {
 #[case("slow", "the judge gave no score for 'slow': timeout")]
 #[tokio::test(start_paused = true)]
 async fn a_judge_error_makes_the_case_errored(#[case] dimension: &str, #[case] error: &str) {
-    let rubrics = rubrics_with_judge(vec![rubric("a", vec![rubric_case("x", &["full", dimension]), rubric_case("y", &["full"])])]);
+    let rubrics = rubrics_with_judge(vec![rubric(
+        "a",
+        vec![rubric_case("x", &["full", dimension]), rubric_case("y", &["full"])],
+    )]);
     let run = run_plan(Plan { rubrics, ..plan(vec![suite("a", cases(&["1"]))]) }, FakeAgent::default()).await;
     let result = result(&run);
     let case = &result.cases[0];
@@ -227,7 +224,10 @@ async fn a_judge_error_makes_the_case_errored(#[case] dimension: &str, #[case] e
 #[case("slow", None)]
 #[tokio::test(start_paused = true)]
 async fn usage_of_failed_judge_calls_is_counted(#[case] dimension: &str, #[case] tokens: Option<u64>) {
-    let rubrics = rubrics_with_judge(vec![rubric("a", vec![rubric_case("x", &["full", dimension]), rubric_case("y", &["full"])])]);
+    let rubrics = rubrics_with_judge(vec![rubric(
+        "a",
+        vec![rubric_case("x", &["full", dimension]), rubric_case("y", &["full"])],
+    )]);
     let run = run_plan(Plan { rubrics, ..plan(Vec::new()) }, FakeAgent::default()).await;
     let input = |usage: &Option<Usage>| usage.as_ref().and_then(|usage| usage.input_tokens);
     assert_eq!(input(&result(&run).summary.judge_usage), tokens);
@@ -252,7 +252,11 @@ fn gate(run: &FinishedRun, gate: Gate) -> &GateResult {
 #[case(&["full", "none"], Some(1.625), Some(false))]
 #[case(&["full", "broken"], None, None)]
 #[tokio::test(start_paused = true)]
-async fn rubrics_count_towards_the_cost(#[case] dimensions: &[&str], #[case] cost: Option<f64>, #[case] held: Option<bool>) {
+async fn rubrics_count_towards_the_cost(
+    #[case] dimensions: &[&str],
+    #[case] cost: Option<f64>,
+    #[case] held: Option<bool>,
+) {
     let gates = Some(Gates { max_cost_usd: Some(1.5), ..Gates::default() });
     let agent = || FakeAgent::default().on("1", 0, paid_reply(1.0)).on("x", 0, paid_reply(0.125));
     let rubrics = || rubrics_with_judge(vec![rubric("a", vec![rubric_case("x", dimensions)])]);
@@ -270,8 +274,9 @@ async fn rubrics_count_towards_the_cost(#[case] dimensions: &[&str], #[case] cos
 async fn the_rubric_score_requires_all_cases() {
     let gates = Some(Gates { rubric_score: Some(0.5), ..Gates::default() });
     let suites = || vec![suite("a", cases(&["1"])), suite("b", cases(&["f"]))];
-    let rubrics =
-        |tools: &[&str]| rubrics_with_judge(tools.iter().map(|tool| rubric(tool, vec![rubric_case("x", &["full"])])).collect());
+    let rubrics = |tools: &[&str]| {
+        rubrics_with_judge(tools.iter().map(|tool| rubric(tool, vec![rubric_case("x", &["full"])])).collect())
+    };
     let agent = || FakeAgent::default().on("f", 0, Act::reply("no"));
     let run = run_plan(Plan { rubrics: rubrics(&["a"]), gates: gates.clone(), ..plan(suites()) }, agent()).await;
     assert_eq!((gate(&run, Gate::RubricScore).actual, run.totals.status()), (Some(1.0), ExitStatus::Success));

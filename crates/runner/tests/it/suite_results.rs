@@ -249,9 +249,15 @@ async fn the_start_event_describes_all_suites() {
     let mut long = cases(&["a", "bé-long", "c"]);
     long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.line = line);
     let current = CurrentTool { name: Some("Tool".to_owned()), ..CurrentTool::default() };
-    let suites = vec![SuitePlan { current, ..suite("tool", long) }, suite("b", Vec::new()), suite_with_baseline(&[], Vec::new())];
+    let suites = vec![
+        SuitePlan { current, ..suite("tool", long) },
+        suite("b", Vec::new()),
+        suite_with_baseline(&[], Vec::new()),
+    ];
     let run = run_plan(plan(suites), FakeAgent::default()).await;
-    let RunEvent::RunStarted { run_id, suites, total_cases } = &run.events[0] else { panic!("{:?}", run.event_labels()) };
+    let RunEvent::RunStarted { run_id, suites, total_cases } = &run.events[0] else {
+        panic!("{:?}", run.event_labels())
+    };
     assert_eq!((run_id.as_str(), *total_cases), ("run-1", 3));
     assert_eq!((suites[0].tool_name.as_str(), suites[0].path.as_str()), ("Tool", "./evals/tool.golden.json"));
     assert_eq!(suites[0].lines, [4, 9, 20]);
@@ -323,6 +329,10 @@ async fn reporters_are_flushed_during_the_run() {
     let plan = Plan { concurrency: 2, ..plan(vec![suite("a", cases(&["1", "2"]))]) };
     run_with(plan, agent, None, vec![Box::new(watcher)]).await;
     let seen = seen.lock().unwrap();
-    assert_eq!(seen.first(), Some(&(10, 2)), "the start and the first case are flushed when the case finishes: {seen:?}");
+    assert_eq!(
+        seen.first(),
+        Some(&(10, 2)),
+        "the start and the first case are flushed when the case finishes: {seen:?}"
+    );
     assert_eq!(seen.last(), Some(&(500, 5)), "{seen:?}");
 }

@@ -263,8 +263,12 @@ pub(crate) async fn run_with(
     let log = Arc::clone(&agent.log);
     let totals = run(plan, vec![Arc::new(agent)], &FixedClock::default(), &cancel, &mut reporters).await;
     let log = std::mem::take(&mut *log.lock().unwrap());
-    let finished =
-        FinishedRun { events: std::mem::take(&mut *events.lock().unwrap()), totals, errors: reporters.into_errors(), log };
+    let finished = FinishedRun {
+        events: std::mem::take(&mut *events.lock().unwrap()),
+        totals,
+        errors: reporters.into_errors(),
+        log,
+    };
     finished.check(&selected);
     finished
 }
@@ -363,7 +367,9 @@ impl FinishedRun {
                     assert_eq!(sums.suites, selected.len(), "rubrics finish after all suites");
                     sums.rubric.get_or_insert_default().add(suite);
                 }
-                RunEvent::RunStarted { .. } | RunEvent::RunFinished { .. } => panic!("duplicate event: {:?}", self.event_labels()),
+                RunEvent::RunStarted { .. } | RunEvent::RunFinished { .. } => {
+                    panic!("duplicate event: {:?}", self.event_labels())
+                }
             }
         }
         assert_eq!(sums.suites, selected.len(), "every suite is reported");

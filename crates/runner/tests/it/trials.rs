@@ -47,12 +47,16 @@ async fn equal_requests_have_different_samples() {
     // For this agent, requests with the same message are equal.
     let second = Case { max_turns: Some(2), stubs: Some(Map::new()), ..case("2", "m") };
     let suites = vec![suite("a", vec![case("1", "m"), second])];
-    let agent = (0..4)
-        .fold(FakeAgent::default(), |agent, sample| agent.on_sample("m", sample, 1, Act::reply(&format!("ok {sample}"))));
+    let agent = (0..4).fold(FakeAgent::default(), |agent, sample| {
+        agent.on_sample("m", sample, 1, Act::reply(&format!("ok {sample}")))
+    });
     let run = run_plan(with_trials(plan(suites), 2), agent).await;
     let responses =
         |id: &str| -> Vec<String> { run.case(id).all_details().map(|details| details.response.clone()).collect() };
-    assert_eq!((responses("1"), responses("2")), (vec!["ok 0".into(), "ok 1".into()], vec!["ok 2".into(), "ok 3".into()]));
+    assert_eq!(
+        (responses("1"), responses("2")),
+        (vec!["ok 0".into(), "ok 1".into()], vec!["ok 2".into(), "ok 3".into()])
+    );
 }
 
 #[tokio::test(start_paused = true)]

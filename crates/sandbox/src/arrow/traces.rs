@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamReader;
 use super::column::{Texts, find};
 use super::guard::catch_panics;
 use super::{ArrowError, FILE_MAGIC, STREAM_MAGIC};
-use crate::lines::{Input, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, InputError, Position, Unit};
+use crate::lines::{Input, InputError, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit};
 
 /// Maximum number of rows in a record batch. A column of nulls takes no space, so a stream could claim any number.
 const MAX_BATCH_ROWS: usize = 1 << 31;
@@ -310,7 +310,9 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let without = batch(vec![("a", ArrayRef::clone(&numbers)), ("b", ArrayRef::clone(&numbers))]);
         let error = read(&stream(&without.schema(), &[])).err().expect("a missing column");
-        assert!(matches!(error, ArrowError::MissingColumn { name, columns } if name == "trace" && columns == ["a", "b"]));
+        assert!(
+            matches!(error, ArrowError::MissingColumn { name, columns } if name == "trace" && columns == ["a", "b"])
+        );
         let wrong = batch(vec![("trace", ArrayRef::clone(&numbers))]);
         let error = read(&stream(&wrong.schema(), &[])).err().expect("a wrong column");
         assert_eq!(error.to_string(), "column 'trace' holds Int64, not text");

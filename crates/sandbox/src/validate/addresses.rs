@@ -305,7 +305,11 @@ impl<'a> SourceOrderVisitor<'a> for Addresses<'_, 'a> {
             Expr::Compare(compare) => {
                 self.visit_expr(&compare.left);
                 for (op, side) in compare.ops.iter().zip(&*compare.comparators) {
-                    if matches!(op, CmpOp::In | CmpOp::NotIn) { self.visit_consumed(side) } else { self.visit_expr(side) }
+                    if matches!(op, CmpOp::In | CmpOp::NotIn) {
+                        self.visit_consumed(side);
+                    } else {
+                        self.visit_expr(side);
+                    }
                 }
             }
             Expr::Starred(starred) => self.visit_consumed(&starred.value),

@@ -64,7 +64,11 @@ fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
     let has_others = parameters.vararg.is_some() || parameters.kwarg.is_some() || !parameters.kwonlyargs.is_empty();
     if positional != 1 || has_others {
         let message = format!("'{name}' must have exactly one parameter, the trace");
-        findings.push(finding(parameters.range(), message, "the function is called with the trace as its only argument"));
+        findings.push(finding(
+            parameters.range(),
+            message,
+            "the function is called with the trace as its only argument",
+        ));
     }
     let mut yields = Yields::default();
     yields.visit_body(&function.body);

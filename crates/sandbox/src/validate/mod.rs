@@ -5,8 +5,8 @@
 
 mod addresses;
 mod entry;
-mod python_names;
 mod nesting;
+mod python_names;
 mod rules;
 mod semantics;
 mod stateless;

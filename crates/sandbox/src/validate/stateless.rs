@@ -33,7 +33,9 @@ use ruff_python_ast::{
 };
 
 use super::addresses::shows_no_address;
-use super::python_names::{CACHING, COMPUTING, CONSTANTS, FORMATTING, FRAME_PREFIXES, JSON, MUTATING, OTHERS, RE, TYPING};
+use super::python_names::{
+    CACHING, COMPUTING, CONSTANTS, FORMATTING, FRAME_PREFIXES, JSON, MUTATING, OTHERS, RE, TYPING,
+};
 
 /// Whether no effect of the statements can outlive their namespace.
 pub(super) fn is_stateless(body: &[Stmt]) -> bool {
@@ -64,7 +66,9 @@ impl Bindings<'_> {
     /// Whether it is unclear what a name is bound to.
     fn are_ambiguous(&self) -> bool {
         let is_other = |name: &&str| self.names.contains(*name) || self.types.contains(*name);
-        self.has_duplicate_module || self.modules.keys().any(is_other) || self.names.iter().any(|name| OTHERS.contains(name))
+        self.has_duplicate_module
+            || self.modules.keys().any(is_other)
+            || self.names.iter().any(|name| OTHERS.contains(name))
     }
 }
 

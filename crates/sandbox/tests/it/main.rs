@@ -4,9 +4,9 @@
 
 mod doctor;
 mod features;
-mod stateless;
 mod hostile;
 mod soak;
+mod stateless;
 mod streaming;
 mod support;
 mod validate;

@@ -43,10 +43,11 @@ fn read(mut reader: impl Read, limit: usize, memory: &mut MemoryReservation) -> 
     loop {
         memory.grow(CHUNK_BYTES)?;
         let previous_len = bytes.len();
-        let result = reader.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => DecompressError::Invalid("unexpected end of data".to_owned()),
-            _ => DecompressError::Invalid(error.to_string()),
-        });
+        let result =
+            reader.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => DecompressError::Invalid("unexpected end of data".to_owned()),
+                _ => DecompressError::Invalid(error.to_string()),
+            });
         result?;
         if bytes.len() > limit {
             return Err(DecompressError::TooLarge);

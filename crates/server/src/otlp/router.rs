@@ -12,7 +12,7 @@ use axum::http::header::{EXPECT, ORIGIN};
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::routing::{get, post};
-use karat_traces::otlp::{ParsedSpans, ParseError, read_json, read_logs_protobuf, read_traces_protobuf};
+use karat_traces::otlp::{ParseError, ParsedSpans, read_json, read_logs_protobuf, read_traces_protobuf};
 use karat_traces::{RefusedItem, TraceParts};
 use karat_workflows::receive_traces::{RefusedRequest, RefusedTrace};
 use tracing::{Instrument as _, debug, debug_span};
@@ -175,8 +175,8 @@ impl Receiver {
     ) -> Result<Option<PartialSuccess>, RequestError> {
         let input = Arc::clone(&body);
         let result = run_blocking(move || parse(signal, encoding, &input.bytes)).await?;
-        let ParsedSpans { traces: parts, mut refused } =
-            result.map_err(|error| RequestError::new(StatusCode::BAD_REQUEST, format!("cannot parse the body: {error}")))?;
+        let ParsedSpans { traces: parts, mut refused } = result
+            .map_err(|error| RequestError::new(StatusCode::BAD_REQUEST, format!("cannot parse the body: {error}")))?;
         let mut rejected = refused.len() as u64;
         if !parts.is_empty() {
             let mut item_counts: BTreeMap<String, u64> = BTreeMap::new();

@@ -14,7 +14,8 @@ use crate::support::{MemorySink, PROTOBUF, Receiver, gzip, hex_trace_id, span, s
 #[tokio::test(flavor = "multi_thread")]
 async fn merges_spans_from_many_clients_in_any_order() {
     let receiver = Arc::new(
-        Receiver::with(MemorySink { delay: Duration::from_millis(5), ..MemorySink::default() }, Limits::default()).await,
+        Receiver::with(MemorySink { delay: Duration::from_millis(5), ..MemorySink::default() }, Limits::default())
+            .await,
     );
     let (clients, traces) = (50u8, 10u32);
     let mut tasks = JoinSet::new();

@@ -87,7 +87,8 @@ async fn only_the_invalid_span_is_refused() {
     let body: Value = serde_json::from_slice(&response.body).unwrap();
     assert_eq!(body["partialSuccess"]["rejectedSpans"], "1");
     assert!(body["partialSuccess"]["errorMessage"].as_str().unwrap().contains("refused"), "{body}");
-    let reported: Vec<(u16, u64)> = receiver.sink.refusals().iter().map(|refusal| (refusal.status, refusal.rejected)).collect();
+    let reported: Vec<(u16, u64)> =
+        receiver.sink.refusals().iter().map(|refusal| (refusal.status, refusal.rejected)).collect();
     assert_eq!(reported, [(200, 1), (200, 1)]);
 }
 
@@ -162,7 +163,8 @@ async fn rejects_unsupported_types_and_encodings() {
         assert_eq!(response.status, 415, "{media_type}");
         assert!(response.text().contains(media_type), "{response:?}");
     }
-    let response = Response::read(receiver.client.post(receiver.url("/v1/logs")).body("{}").send().await.unwrap()).await;
+    let response =
+        Response::read(receiver.client.post(receiver.url("/v1/logs")).body("{}").send().await.unwrap()).await;
     assert_eq!(response.status, 415);
     assert!(response.text().contains("missing Content-Type"), "{response:?}");
     let response = receiver.send_compressed(JSON, "zstd", b"{}".to_vec()).await;
@@ -195,14 +197,16 @@ async fn rejects_requests_from_browsers() {
     let receiver = Receiver::start().await;
     let body = spans(vec![span(1, 1)]).encode_to_vec();
     let request = receiver.client.post(receiver.url("/v1/traces")).header("content-type", PROTOBUF);
-    let response = Response::read(request.header("origin", "https://example.com").body(body).send().await.unwrap()).await;
+    let response =
+        Response::read(request.header("origin", "https://example.com").body(body).send().await.unwrap()).await;
     assert_eq!(response.status, 403);
     assert!(receiver.sink.traces().is_empty());
 }
 
 #[tokio::test]
 async fn store_failures_are_server_errors() {
-    let refused_traces = BTreeMap::from([(hex_trace_id(2), "full: no space left on the disk"), (hex_trace_id(3), "panic")]);
+    let refused_traces =
+        BTreeMap::from([(hex_trace_id(2), "full: no space left on the disk"), (hex_trace_id(3), "panic")]);
     let receiver = Receiver::with(MemorySink { refused_traces, ..MemorySink::default() }, Limits::default()).await;
     for (media_type, body) in [
         (PROTOBUF, spans(vec![span(2, 1)]).encode_to_vec()),

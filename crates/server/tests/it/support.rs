@@ -62,7 +62,7 @@ impl TraceSink for MemorySink {
                     }
                     Some(reason) => {
                         refused.push(RefusedTrace { trace_id: part.trace_id, message: (*reason).to_owned() });
-                    },
+                    }
                     None => match updated.get_mut(&part.trace_id) {
                         Some(existing) => existing.merge(part),
                         None => {

@@ -23,12 +23,14 @@ async fn write(path: String) {
     store.add_version(&version("eval_x", "one")).await.expect("added");
     let done = store.count_traces(&TraceFilter::default()).await.expect("a number") / BATCH_TRACES;
     for batch in done.. {
-        let traces: Vec<NewTrace> = (0..BATCH_TRACES).map(|number| trace(&format!("{batch:06}-{number:02}"), "x")).collect();
+        let traces: Vec<NewTrace> =
+            (0..BATCH_TRACES).map(|number| trace(&format!("{batch:06}-{number:02}"), "x")).collect();
         store.put_traces(&traces, at(0)).await.expect("stored");
         println!("\nwritten {batch}");
         let executions: Vec<_> = traces.iter().map(|one| execution("eval_x", 1, one, Some(batch % 2 == 0))).collect();
         store.put_executions(&executions).await.expect("stored");
-        let feedback: Vec<_> = traces.iter().map(|one| feedback_by("ann", &one.head.trace_id, Rating::Positive, 1)).collect();
+        let feedback: Vec<_> =
+            traces.iter().map(|one| feedback_by("ann", &one.head.trace_id, Rating::Positive, 1)).collect();
         store.add_feedback(&feedback).await.expect("stored");
     }
 }

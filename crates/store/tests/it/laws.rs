@@ -189,8 +189,12 @@ async fn perform(store: &Store, model: &mut Model, action: Action) {
             }
         }
         Action::Rate { trace, author, rating, seconds } => {
-            let feedback =
-                feedback_by(["ann", "bob", "eve"][author], &trace_id(trace), rating.unwrap_or(Rating::Neutral), seconds);
+            let feedback = feedback_by(
+                ["ann", "bob", "eve"][author],
+                &trace_id(trace),
+                rating.unwrap_or(Rating::Neutral),
+                seconds,
+            );
             let one = Feedback { rating, ..feedback };
             let put = store.add_feedback(std::slice::from_ref(&one)).await;
             assert_eq!(put.is_ok(), model.traces.contains_key(&trace));

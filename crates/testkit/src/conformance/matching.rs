@@ -66,7 +66,8 @@ fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<Stri
             let text = as_text(got);
             let one = std::slice::from_ref(argument);
             let needed = argument.as_array().map_or(one, Vec::as_slice);
-            let missing: Vec<_> = needed.iter().filter(|part| !contains(&text, part)).map(ToString::to_string).collect();
+            let missing: Vec<_> =
+                needed.iter().filter(|part| !contains(&text, part)).map(ToString::to_string).collect();
             (!missing.is_empty()).then(|| format!("{at}: {} lacks {}", shown(got), missing.join(", ")))
         }
         "$lacks" => unless(!contains(&as_text(got), argument), "contains"),

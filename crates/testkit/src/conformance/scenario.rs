@@ -170,7 +170,8 @@ impl Step<'_> {
         let arguments: Option<Vec<String>> = self.rules["args"].as_array().into_iter().flatten().map(text).collect();
         let mut command = self.project.command(arguments.ok_or("'args' must be strings")?);
         for (name, value) in self.rules.get("env").and_then(Value::as_object).into_iter().flatten() {
-            command = command.env(placeholders.fill(name), text(value).ok_or("the value of a variable must be a string")?);
+            command =
+                command.env(placeholders.fill(name), text(value).ok_or("the value of a variable must be a string")?);
         }
         if let Some(input) = self.rules.get("stdin") {
             command = command.stdin(input.as_str().ok_or("'stdin' must be a string")?);

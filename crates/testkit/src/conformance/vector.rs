@@ -27,8 +27,7 @@ struct Settings<'d> {
 impl<'d> Settings<'d> {
     /// Uses the values of the vector, else those of the document.
     fn of(document: &'d Value, vector: &'d Value) -> Self {
-        let own_or_shared =
-            |key: &str| vector.get(key).or_else(|| document.get(key)).filter(|value| !value.is_null());
+        let own_or_shared = |key: &str| vector.get(key).or_else(|| document.get(key)).filter(|value| !value.is_null());
         Self {
             mode: own_or_shared("mode").and_then(Value::as_str).unwrap_or("endpoint"),
             seed: own_or_shared("seed"),

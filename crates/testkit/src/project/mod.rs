@@ -25,10 +25,7 @@ pub struct TempProject {
 impl TempProject {
     /// Creates an empty project whose commands run this binary.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("karat-test-")
-            .tempdir()
-            .expect("create a temporary folder");
+        let folder = tempfile::Builder::new().prefix("karat-test-").tempdir().expect("create a temporary folder");
         let project = Self { binary: binary.into(), folder, variables: Vec::new() };
         for folder in [project.path(), project.home()] {
             std::fs::create_dir(folder).expect("create a folder");

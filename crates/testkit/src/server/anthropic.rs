@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::Request;
-use super::protocol::{Question, Refusal, positive_integer, non_null, is_tool_name, number_within, only_keys, text_of};
+use super::protocol::{Question, Refusal, is_tool_name, non_null, number_within, only_keys, positive_integer, text_of};
 use super::turn::{Arguments, Turn};
 
 /// The known request parameters.
@@ -80,7 +80,11 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
         Some("tool") => choice["name"].as_str().is_some_and(|name| names.contains(name)),
         _ => false,
     };
-    if is_valid { Ok(()) } else { Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool"))) }
+    if is_valid {
+        Ok(())
+    } else {
+        Err(Refusal::bad(format!("tool_choice: {choice} is not a valid choice or names no tool")))
+    }
 }
 
 fn check_tool<'v>(tool: &'v Value, at: &str) -> Result<&'v str, Refusal> {

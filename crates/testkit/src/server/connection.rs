@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::reply::{Delivery, Reply};
-use super::{Request, Session, ServerState};
+use super::{Request, ServerState, Session};
 
 /// Fills large bodies.
 static FILLER: [u8; 64 * 1024] = [b'a'; 64 * 1024];

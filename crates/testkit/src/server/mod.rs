@@ -187,11 +187,8 @@ impl Drop for ScriptedServer {
 
 /// Creates a runtime and binds a free port on loopback.
 fn listen() -> (Runtime, TcpListener, SocketAddr) {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("start a runtime");
-    let listener = runtime
-        .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .expect("bind a free port");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("start a runtime");
+    let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).expect("bind a free port");
     let address = listener.local_addr().expect("local address");
     (runtime, listener, address)
 }

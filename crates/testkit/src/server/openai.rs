@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::Request;
-use super::protocol::{Question, Refusal, positive_integer, non_null, is_tool_name, number_within, only_keys, text_of};
+use super::protocol::{Question, Refusal, is_tool_name, non_null, number_within, only_keys, positive_integer, text_of};
 use super::turn::{Arguments, Turn};
 
 /// The known request parameters.

@@ -63,9 +63,9 @@ impl Turn {
         Self {
             text: entry.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
             calls: calls.iter().map(Call::read).collect(),
-            usage: entry
-                .get("usage")
-                .map(|usage| serde_json::from_value(usage.clone()).expect("'usage' must be two numbers: input and output")),
+            usage: entry.get("usage").map(|usage| {
+                serde_json::from_value(usage.clone()).expect("'usage' must be two numbers: input and output")
+            }),
             structured: match entry.get("rawStructured") {
                 Some(raw) => Some(Structured::Raw(raw.as_str().expect("'rawStructured' must be a string").to_owned())),
                 None => entry.get("structured").cloned().map(Structured::Json),

@@ -81,7 +81,11 @@ esac"#;
     ]}]});
     let summary = run(&document, script);
     assert_eq!(summary.scenarios, 1);
-    assert!(summary.problems.len() == 1 && summary.problems[0].starts_with("s: step 5: stdout"), "{:?}", summary.problems);
+    assert!(
+        summary.problems.len() == 1 && summary.problems[0].starts_with("s: step 5: stdout"),
+        "{:?}",
+        summary.problems
+    );
 }
 
 #[test]

@@ -293,7 +293,11 @@ mod tests {
     #[case("get_sum", "Gives a bonus to the player.", None)]
     #[case("return_delivered_order_items", "Return some items of a delivered order.", None)]
     #[case("get_sum", "Calculates a sum. Returns a number.", None)]
-    fn reports_a_return_value_instead_of_an_action(#[case] name: &str, #[case] description: &str, #[case] words: Option<&str>) {
+    fn reports_a_return_value_instead_of_an_action(
+        #[case] name: &str,
+        #[case] description: &str,
+        #[case] words: Option<&str>,
+    ) {
         let expected = words.map(|words| (ContractRule::DescriptionReturns, words.to_owned()));
         assert_eq!(found(name, description), expected);
     }

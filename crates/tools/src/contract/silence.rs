@@ -172,8 +172,7 @@ impl<'s> Silencer<'s> {
             if tool != ALL && known.is_none() {
                 if registry.gaps().is_empty() {
                     let help = nearest(tool, &registry.names()).map(|near| format!("did you mean '{near}'?"));
-                    let message =
-                        format!("unused entry: 'silence' names '{tool}', which is not in the registry");
+                    let message = format!("unused entry: 'silence' names '{tool}', which is not in the registry");
                     problems.push(&path, Subject::Key, message, help);
                 }
                 continue;

@@ -5,7 +5,8 @@ use super::{ContractFinding, ContractRule, Words};
 use karat_core::registry::Tool;
 
 /// Verbs for using a tool.
-const USE_VERBS: [&str; 10] = ["apply", "call", "choose", "consult", "invoke", "pick", "prefer", "run", "trigger", "use"];
+const USE_VERBS: [&str; 10] =
+    ["apply", "call", "choose", "consult", "invoke", "pick", "prefer", "run", "trigger", "use"];
 
 /// Words allowed between verb and condition: "Use this tool only when".
 const FILLER_WORDS: [&str; 25] = [
@@ -117,8 +118,9 @@ pub(super) fn empty_condition(prose: &Prose<'_>, tool: &Tool) -> Option<std::ops
     let at = condition_at(prose, tool)?;
     let sentence = prose.sentences.iter().find(|range| range.contains(&at))?;
     let words = &prose.words[at + 1..sentence.end];
-    let is_empty_word =
-        |word: &Word| EMPTY_WORDS.contains(&word.text.as_str()) || matches!(word.text.as_str(), "user" | "users" | "you");
+    let is_empty_word = |word: &Word| {
+        EMPTY_WORDS.contains(&word.text.as_str()) || matches!(word.text.as_str(), "user" | "users" | "you")
+    };
     (!words.is_empty() && words.iter().all(is_empty_word)).then(|| prose.span(at, sentence.end - 1))
 }
 
@@ -199,7 +201,8 @@ mod tests {
 
     #[test]
     fn word_lists_are_sorted() {
-        let lists: [&[&str]; 6] = [&USE_VERBS, &FILLER_WORDS, &CONDITION_WORDS, &SUITABILITY_WORDS, &PERSON_WORDS, &EMPTY_WORDS];
+        let lists: [&[&str]; 6] =
+            [&USE_VERBS, &FILLER_WORDS, &CONDITION_WORDS, &SUITABILITY_WORDS, &PERSON_WORDS, &EMPTY_WORDS];
         assert!(lists.iter().all(|list| list.is_sorted()));
     }
 

@@ -103,7 +103,8 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     };
     let message = if remaining.len() < MIN_WORDS {
         let remaining: Vec<String> = remaining.into_iter().map(|word| format!("'{word}'")).collect();
-        let remaining = if remaining.is_empty() { "nothing".to_owned() } else { format!("only {}", remaining.join(", ")) };
+        let remaining =
+            if remaining.is_empty() { "nothing".to_owned() } else { format!("only {}", remaining.join(", ")) };
         format!("besides the tool's name the description says {remaining}")
     } else {
         format!("{} could mean anything", quoted.join(", "))

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::freshness::{CurrentState, Freshness};
 use super::{
-    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, DoubtfulFile, MIN_GOLDEN_CASES,
-    OverlapCoverage, Ratio, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile, UnknownTool,
-    WantedCases,
+    Amount, CaseReference, ClusterCoverage, ConfusionMatrix, Coverage, DifficultySpread, DoubtfulFile,
+    MIN_GOLDEN_CASES, OverlapCoverage, Ratio, RegistryGap, RegistryState, StaleFile, ToolCoverage, Totals, UnknownFile,
+    UnknownTool, WantedCases,
 };
 use crate::confusion::MeasuredConfusion;
 use crate::lock::LockDiff;
@@ -116,7 +116,8 @@ impl<'c> Counter<'c> {
     }
 
     fn suite(&mut self, Suite { path, file }: Suite<'c>) {
-        let tool = self.registry.find(&file.tool_name).and_then(|tool| self.index_by_name.get(tool.name.as_str()).copied());
+        let tool =
+            self.registry.find(&file.tool_name).and_then(|tool| self.index_by_name.get(tool.name.as_str()).copied());
         let unknown_before = self.unknown_tools.len();
         self.totals.files += 1;
         for case in &file.cases {

@@ -17,7 +17,7 @@ pub use freshness::{Doubt, DoubtfulFile};
 pub use matrix::{ConfusedPair, ConfusionMatrix, CorrectCalls};
 pub use measure::Suite;
 pub use require::{Requirement, RequirementResult};
-pub use wanted::{MIN_GOLDEN_CASES, MAX_GOLDEN_CASES, WantedCases};
+pub use wanted::{MAX_GOLDEN_CASES, MIN_GOLDEN_CASES, WantedCases};
 
 /// Coverage of the registry's tools by a project's cases.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

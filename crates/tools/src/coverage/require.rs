@@ -101,7 +101,9 @@ impl Coverage {
             Requirement::Tested => {
                 self.missing_per_tool(|tool| tool.never_tested.then(|| format!("{} is never tested", tool.name)))
             }
-            Requirement::Golden => self.missing_per_tool(|tool| describe_missing_cases(tool, &[("golden", tool.golden)])),
+            Requirement::Golden => {
+                self.missing_per_tool(|tool| describe_missing_cases(tool, &[("golden", tool.golden)]))
+            }
             Requirement::Labeled => self.missing_per_tool(|tool| {
                 let difficulties =
                     [("straightforward", tool.straightforward), ("ambiguous", tool.ambiguous), ("edge", tool.edge)];
@@ -122,8 +124,7 @@ impl Coverage {
             Requirement::Fresh => {
                 let stale = self.stale_files.iter().map(|one| format!("{}: {}", one.file, one.reasons.join("; ")));
                 let doubtful = self.doubtful_files.iter();
-                let doubtful =
-                    doubtful.map(|one| format!("{}: unknown: {}", one.file, one.doubt.sentence(&one.tool)));
+                let doubtful = doubtful.map(|one| format!("{}: unknown: {}", one.file, one.doubt.sentence(&one.tool)));
                 stale.chain(doubtful).collect()
             }
             Requirement::Known => {

@@ -105,8 +105,7 @@ impl<'c> Checker<'c> {
         let (severity, message) = if registry.gaps().is_empty() {
             (Severity::Error, format!("the registry has no tool '{tool}'"))
         } else {
-            let message =
-                format!("the registry has no tool '{tool}', but not all of it could be read");
+            let message = format!("the registry has no tool '{tool}', but not all of it could be read");
             (Severity::Warning, message)
         };
         self.findings.push(OverlapFinding { rule: UNKNOWN_TOOL, severity, pointer, message, help });
@@ -171,8 +170,9 @@ impl<'c> Checker<'c> {
         }
         let counts = tools.iter().map(|tool| (*tool, map.neighbours(tool).count(), map.clusters_of(tool).count()));
         let counts: Vec<(&str, usize, usize)> = counts.collect();
-        let is_dense =
-            |&&(_, overlaps, clusters): &&(&str, usize, usize)| overlaps > TYPICAL_OVERLAPS || clusters > TYPICAL_CLUSTERS;
+        let is_dense = |&&(_, overlaps, clusters): &&(&str, usize, usize)| {
+            overlaps > TYPICAL_OVERLAPS || clusters > TYPICAL_CLUSTERS
+        };
         let dense = counts.iter().filter(is_dense).count();
         if dense * 2 > counts.len() {
             let message = format!(

@@ -10,7 +10,7 @@ mod suggest;
 pub use check::{OVERLAP_RULES, OverlapFinding, check_overlaps};
 pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
 pub use shape::OverlapMapSchema;
-pub use suggest::{Suggestion, Suggestions, DEFAULT_MIN_SIMILARITY, suggest};
+pub use suggest::{DEFAULT_MIN_SIMILARITY, Suggestion, Suggestions, suggest};
 
 pub use cover::{Uncovered, covers_cluster, covers_pair};
 

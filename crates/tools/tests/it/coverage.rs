@@ -181,8 +181,11 @@ fn reports_unknown_names_with_file_and_case() {
 fn reports_stale_files_with_reasons() {
     let metadata = Metadata { tool_version: Some("1.0.0".to_owned()), ..Metadata::default() };
     let stale = EvalFile { metadata: Some(metadata), ..file("a", Tier::Golden, vec![]) };
-    let registry =
-        Registry::from_tools([Tool { name: "a".to_owned(), version: Some("2.0.0".to_owned()).into(), ..Tool::default() }]);
+    let registry = Registry::from_tools([Tool {
+        name: "a".to_owned(),
+        version: Some("2.0.0".to_owned()).into(),
+        ..Tool::default()
+    }]);
     let coverage = cover(&registry, None, &[("a.json", stale)]);
     assert_eq!(coverage.stale_files[0].reasons, ["written for version 1.0.0 of a, which is now 2.0.0"]);
     assert_eq!(coverage.tools[0].stale_files, ["a.json"]);
@@ -284,7 +287,8 @@ fn unknown_files_are_not_fresh(
     let made = EvalFile { metadata: metadata.clone(), ..file("a", Tier::Golden, vec![]) };
     let guard = EvalFile { metadata, ..file("a", Tier::Regression, vec![]) };
     let registry = Registry::from_tools([now]);
-    let diff = locked.map(|tool| LockDiff::of(&ToolsLock::of(&Registry::from_tools([tool])), &ToolsLock::of(&registry), true));
+    let diff =
+        locked.map(|tool| LockDiff::of(&ToolsLock::of(&Registry::from_tools([tool])), &ToolsLock::of(&registry), true));
     let of = |file: &EvalFile| {
         let mut coverage = Coverage::of(&registry, None, diff.as_ref(), &[Suite { path: "e", file }], None);
         coverage.require(&[Requirement::Fresh]);

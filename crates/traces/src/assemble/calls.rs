@@ -67,8 +67,11 @@ pub(super) fn join_tool_spans(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
     if builders.is_empty() {
         return;
     }
-    let step_of: HashMap<usize, usize> =
-        builders.iter().enumerate().flat_map(|(at, builder)| builder.spans.iter().map(move |span| (*span, at))).collect();
+    let step_of: HashMap<usize, usize> = builders
+        .iter()
+        .enumerate()
+        .flat_map(|(at, builder)| builder.spans.iter().map(move |span| (*span, at)))
+        .collect();
     let mut ids: HashMap<String, Vec<CallPosition>> = HashMap::new();
     for (step, builder) in builders.iter().enumerate() {
         for (at, call) in builder.calls.iter().enumerate() {
@@ -157,13 +160,22 @@ pub(super) fn join_tool_spans(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
 
 /// Returns the call that a span with its id belongs to. Several calls with the same id are joined in order; further
 /// spans belong to the last call.
-fn find_by_id(builders: &[StepBuilder], positions: &[CallPosition], joined: &HashSet<CallPosition>, span: &Span) -> Option<CallPosition> {
+fn find_by_id(
+    builders: &[StepBuilder],
+    positions: &[CallPosition],
+    joined: &HashSet<CallPosition>,
+    span: &Span,
+) -> Option<CallPosition> {
     let made_before = |position: &&CallPosition| match (builders[position.0].start, span.start) {
         (Some(step_start), Some(start)) => step_start <= start,
         _ => true,
     };
     let earlier = || positions.iter().filter(made_before);
-    earlier().find(|position| !joined.contains(position)).or_else(|| earlier().next_back()).or_else(|| positions.first()).copied()
+    earlier()
+        .find(|position| !joined.contains(position))
+        .or_else(|| earlier().next_back())
+        .or_else(|| positions.first())
+        .copied()
 }
 
 /// Returns the step whose span directly encloses a tool span.

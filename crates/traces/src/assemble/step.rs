@@ -46,7 +46,9 @@ pub(super) fn from_models(tree: &Tree<'_>) -> Vec<StepBuilder> {
     let mut builders: Vec<StepBuilder> =
         group_spans(tree, &models, &contents).into_iter().map(|group| from_group(tree, &group, &contents)).collect();
     // Of steps with the same or an unknown start time, the one with the shorter history comes first.
-    builders.sort_by_key(|builder| (builder.start.is_none(), builder.start, builder.input.len(), builder.spans.first().copied()));
+    builders.sort_by_key(|builder| {
+        (builder.start.is_none(), builder.start, builder.input.len(), builder.spans.first().copied())
+    });
     builders
 }
 
@@ -251,7 +253,8 @@ pub(super) fn from_agents(tree: &Tree<'_>) -> Vec<StepBuilder> {
 fn from_agent(tree: &Tree<'_>, index: usize) -> Vec<StepBuilder> {
     let span = &tree.spans[index];
     let content = vocabulary::content(span, tree.logs_of(index));
-    let conversation = vocabulary::conversation(span).map_or_else(|| joined_conversation(&content), |conversation| conversation.messages);
+    let conversation = vocabulary::conversation(span)
+        .map_or_else(|| joined_conversation(&content), |conversation| conversation.messages);
     // A root that is not an agent has no agent name.
     let whole = StepBuilder {
         spans: vec![index],
@@ -333,8 +336,10 @@ pub(super) fn turns(messages: &[Message]) -> impl Iterator<Item = (&[Message], &
 impl StepBuilder {
     pub(super) fn add_output(&mut self, parsed: &ParsedMessages) {
         let has_answer = parsed.messages.iter().any(|message| message.role == "assistant");
-        for message in
-            parsed.messages.iter().filter(|message| message.role == "assistant" || !has_answer && message.role != "tool")
+        for message in parsed
+            .messages
+            .iter()
+            .filter(|message| message.role == "assistant" || !has_answer && message.role != "tool")
         {
             if !self.response.is_empty() && !message.content.is_empty() {
                 self.response.push('\n');
@@ -347,7 +352,8 @@ impl StepBuilder {
             }
         }
         // The results of provider-run tools are in the same output.
-        for message in parsed.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some()) {
+        for message in parsed.messages.iter().filter(|message| message.role == "tool" && message.tool_call_id.is_some())
+        {
             if let Some(call) = self.calls.iter_mut().find(|call| call.id == message.tool_call_id) {
                 super::tool_results::apply_result(call, message);
             }

@@ -111,7 +111,8 @@ fn find_result<'a>(builders: &[StepBuilder], results: &[(usize, &'a Message)], s
         group.get(skipped).map(|(_, message)| *message)
     };
     // Parallel agents may use the same call ids: prefer steps of the same conversation.
-    let mut same_conversation = groups().take(MAX_COMPARED_STEPS).filter(|group| may_continue(&builders[step], &builders[group[0].0]));
+    let mut same_conversation =
+        groups().take(MAX_COMPARED_STEPS).filter(|group| may_continue(&builders[step], &builders[group[0].0]));
     if let Some(message) = same_conversation.find_map(of_group).or_else(|| groups().find_map(of_group)) {
         return Some(message);
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::call::{parse_arguments, parse_call, parse_calls_text};
 use super::part::{self, Part};
-use super::{ParsedMessages, set_stop_reason, result_text};
+use super::{ParsedMessages, result_text, set_stop_reason};
 use crate::json::{first, first_text, parse_nested};
 
 /// Whether an object is a message. Content without a role is a message if an answer is expected.
@@ -146,7 +146,12 @@ fn push_call(call: StepCall, parsed: &mut ParsedMessages) {
     parsed.messages.push(Message { role: "assistant".to_owned(), tool_calls: vec![call], ..Message::default() });
 }
 
-fn read_content(map: &Map<String, Value>, message: &mut Message, results: &mut Vec<Message>, parsed: &mut ParsedMessages) {
+fn read_content(
+    map: &Map<String, Value>,
+    message: &mut Message,
+    results: &mut Vec<Message>,
+    parsed: &mut ParsedMessages,
+) {
     let given = first(map, &["content", "contents", "parts", "text"]);
     let other_parts = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
     let parts = match given {

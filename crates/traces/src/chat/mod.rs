@@ -79,9 +79,9 @@ pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> 
         return Some(parsed);
     }
     match value {
-        Value::String(text) if !text.trim().is_empty() && parse_nested(text).is_none() => {
-            Some(parse_transcript(text).filter(|_| role == "user").unwrap_or_else(|| ParsedMessages::from_text(role, text)))
-        }
+        Value::String(text) if !text.trim().is_empty() && parse_nested(text).is_none() => Some(
+            parse_transcript(text).filter(|_| role == "user").unwrap_or_else(|| ParsedMessages::from_text(role, text)),
+        ),
         _ => None,
     }
 }
@@ -98,7 +98,9 @@ pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
         let mut parts = parts.filter_map(Value::as_object);
         let has_calls_as_text =
             item.get("content").and_then(Value::as_str).is_some_and(|text| call::parse_calls_text(text).is_some());
-        has_call_fields || has_calls_as_text || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
+        has_call_fields
+            || has_calls_as_text
+            || parts.any(|part| matches!(part::read(&Value::Object(part.clone())), part::Part::Call(_)))
     };
     let is_choice = |item: &Value| {
         item.get("finish_reason").is_some_and(Value::is_string)

@@ -4,7 +4,7 @@ use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
 use super::call::{parse_bare_call, parse_call};
-use super::{result_text, collect_text};
+use super::{collect_text, result_text};
 use crate::json::{first, first_text};
 
 /// One part of a message.
@@ -141,7 +141,8 @@ pub(super) fn read(value: &Value) -> Part {
 }
 
 fn is_call(map: &Map<String, Value>) -> bool {
-    ["function_call", "functionCall", "toolUse"].iter().any(|name| map.contains_key(*name)) || parse_bare_call(map).is_some()
+    ["function_call", "functionCall", "toolUse"].iter().any(|name| map.contains_key(*name))
+        || parse_bare_call(map).is_some()
 }
 
 /// Parses a tool result.

@@ -168,7 +168,8 @@ impl Transport {
             // A page of a proxy or another program: retrying does not help.
             return Err(Failure::permanent(LangfuseError::WebPage(path.to_owned())));
         }
-        let invalid = |reason: String| Failure::transient(LangfuseError::InvalidResponse { path: path.to_owned(), reason });
+        let invalid =
+            |reason: String| Failure::transient(LangfuseError::InvalidResponse { path: path.to_owned(), reason });
         let value: Value =
             serde_json::from_slice(&body).map_err(|error| invalid(json_error_with_position(&body, &error)))?;
         if !value.is_object() {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::collector::SpanCollector;
-use super::{ParsedSpans, ParseError};
+use super::{ParseError, ParsedSpans};
 use crate::format::TraceFormat;
 use crate::json::{json_error_with_position, replace_lone_surrogates};
 use crate::otel_ids;
@@ -215,7 +215,9 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
     let parent = id(&mut map, &["parentSpanId", "parent_span_id", "parent_id"])?;
     let time = |map: &mut Map<String, Value>, names: &[&str]| match take(map, names) {
         None => Ok(None),
-        Some(value) => time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("`{}`: {error}", names[0])),
+        Some(value) => {
+            time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("`{}`: {error}", names[0]))
+        }
     };
     let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"])?;
     let end = time(&mut map, &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"])?;

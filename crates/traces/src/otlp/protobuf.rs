@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::collector::SpanCollector;
 use super::json::{fill_event_name, is_gen_ai_event};
-use super::{ParsedSpans, ParseError};
+use super::{ParseError, ParsedSpans};
 use crate::format::TraceFormat;
 use crate::otel_ids;
 use crate::parts::{LogEvent, Span, SpanEvent};

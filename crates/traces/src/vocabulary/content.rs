@@ -91,7 +91,8 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
     let mut parsed = parsed.or_else(truncated).unwrap_or_default();
     if let Some(instructions) = get("gen_ai.system_instructions") {
         let text = collect_text(&unpack(instructions));
-        if !text.is_empty() && !parsed.messages.iter().any(|message| message.role == "system" && message.content == text)
+        if !text.is_empty()
+            && !parsed.messages.iter().any(|message| message.role == "system" && message.content == text)
         {
             parsed.messages.insert(0, plain_message("system", &text));
         }
@@ -102,7 +103,8 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
 fn output(span: &Span, events: ParsedMessages) -> ParsedMessages {
     let attributes = &span.attributes;
     let get = |name: &str| attributes.get(name).filter(|value| !is_blank(value));
-    let mut parsed = get("gen_ai.output.messages").and_then(|value| chat::read(&chat::first_choice(value), "assistant"));
+    let mut parsed =
+        get("gen_ai.output.messages").and_then(|value| chat::read(&chat::first_choice(value), "assistant"));
     if parsed.is_none() && !events.is_empty() {
         parsed = Some(events);
     }
@@ -112,13 +114,17 @@ fn output(span: &Span, events: ParsedMessages) -> ParsedMessages {
         .or_else(|| vercel_output(attributes))
         .or_else(|| get("gcp.vertex.agent.llm_response").and_then(|value| chat::read(value, "assistant")))
         .or_else(|| get("gen_ai.completion").and_then(|value| chat::read_or_text(value, "assistant")));
-    parsed.or_else(|| {
-        values(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read(value, "assistant")).or_else(|| {
-            values(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read_or_text(value, "assistant"))
+    parsed
+        .or_else(|| {
+            values(span.output.as_ref(), span, &OUTPUTS).find_map(|value| chat::read(value, "assistant")).or_else(
+                || {
+                    values(span.output.as_ref(), span, &OUTPUTS)
+                        .find_map(|value| chat::read_or_text(value, "assistant"))
+                },
+            )
         })
-    })
-    .or_else(|| get("gen_ai.output.messages").and_then(|value| chat::read_or_text(value, "assistant")))
-    .unwrap_or_default()
+        .or_else(|| get("gen_ai.output.messages").and_then(|value| chat::read_or_text(value, "assistant")))
+        .unwrap_or_default()
 }
 
 fn indexed_messages(attributes: &Map<String, Value>, prefix: &str, role: &str) -> Option<ParsedMessages> {

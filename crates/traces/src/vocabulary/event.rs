@@ -31,7 +31,13 @@ pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (ParsedMessages, 
     (input, output)
 }
 
-fn read(name: &str, attributes: &Map<String, Value>, body: &Value, input: &mut ParsedMessages, output: &mut ParsedMessages) {
+fn read(
+    name: &str,
+    attributes: &Map<String, Value>,
+    body: &Value,
+    input: &mut ParsedMessages,
+    output: &mut ParsedMessages,
+) {
     let role = match name {
         "gen_ai.system.message" => "system",
         "gen_ai.user.message" => "user",

@@ -102,8 +102,8 @@ fn inferred_role(span: &Span) -> Option<Role> {
         "llm.output_messages.0.message.role",
         "llm.model_name",
     ];
-    let is_request =
-        has("gen_ai.request.model") && (has("gen_ai.system") || has("gen_ai.provider.name") || has_response(attributes));
+    let is_request = has("gen_ai.request.model")
+        && (has("gen_ai.system") || has("gen_ai.provider.name") || has_response(attributes));
     if is_request || content_attributes.iter().any(|name| has(name)) {
         return Some(Role::Model);
     }

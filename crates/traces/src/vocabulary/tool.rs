@@ -36,10 +36,12 @@ pub(crate) fn execution(span: &Span) -> Execution {
         prefixes.iter().find_map(|prefix| span.name.strip_prefix(prefix)).unwrap_or(&span.name)
     });
     let arguments = first(attributes, &ARGUMENTS).map(|value| parse_arguments(Some(value))).or_else(|| {
-        first_value(span.input.as_ref(), attributes, &INPUTS).map(|value| unwrap_arguments(parse_arguments(Some(value))))
+        first_value(span.input.as_ref(), attributes, &INPUTS)
+            .map(|value| unwrap_arguments(parse_arguments(Some(value))))
     });
     let result = first(attributes, &RESULTS).map(|value| parse_result(&unquote(value))).or_else(|| {
-        first_value(span.output.as_ref(), attributes, &OUTPUTS).map(|value| unwrap_result(parse_result(&unquote(value))))
+        first_value(span.output.as_ref(), attributes, &OUTPUTS)
+            .map(|value| unwrap_result(parse_result(&unquote(value))))
     });
     Execution { name: name.to_owned(), id: first_text(attributes, &IDS).map(str::to_owned), arguments, result }
 }

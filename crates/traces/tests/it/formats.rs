@@ -233,7 +233,8 @@ fn reads_log_records_from_protobuf_and_json() {
         ..LogRecord::default()
     };
     let without_trace = LogRecord { trace_id: Vec::new(), ..record.clone() };
-    let scope_logs = vec![ScopeLogs { log_records: vec![record.clone(), without_trace, record], ..ScopeLogs::default() }];
+    let scope_logs =
+        vec![ScopeLogs { log_records: vec![record.clone(), without_trace, record], ..ScopeLogs::default() }];
     let request =
         ExportLogsServiceRequest { resource_logs: vec![ResourceLogs { scope_logs, ..ResourceLogs::default() }] };
     let parts = single_trace(otlp::read_protobuf(&request.encode_to_vec()).unwrap());

@@ -274,7 +274,9 @@ fn assembles_ten_thousand_spans_within_a_second() {
         ("nested without role", (0..SPAN_COUNT).map(|at| span(&format!("s{at}/s{}", at - 1), at, json!({}))).collect()),
         (
             "tools after a model",
-            (0..SPAN_COUNT).map(|at| if at == 0 { chat("s0".to_owned(), 0) } else { tool(format!("s{at}"), at) }).collect(),
+            (0..SPAN_COUNT)
+                .map(|at| if at == 0 { chat("s0".to_owned(), 0) } else { tool(format!("s{at}"), at) })
+                .collect(),
         ),
         ("nested tools", (0..SPAN_COUNT).map(|at| tool(format!("s{at}/s{}", at - 1), at)).collect()),
         ("one conversation", {
@@ -286,8 +288,9 @@ fn assembles_ten_thousand_spans_within_a_second() {
             vec![span("agent", 0, json!({"agent_name": "a", "pydantic_ai.all_messages": all}))]
         }),
         ("one model with many calls", {
-            let calls: Vec<Value> =
-                (0..SPAN_COUNT / 2).map(|at| json!({"type": "tool_call", "name": "t", "arguments": {"at": at}})).collect();
+            let calls: Vec<Value> = (0..SPAN_COUNT / 2)
+                .map(|at| json!({"type": "tool_call", "name": "t", "arguments": {"at": at}}))
+                .collect();
             let mut spans = vec![span(
                 "chat",
                 0,

@@ -4,7 +4,7 @@ use karat_traces::{Role, Span, assemble};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{at, document, render, event, parts, span};
+use crate::spans::{at, document, event, parts, render, span};
 
 #[expect(clippy::needless_pass_by_value, reason = "tables of values are easier to read without borrowing each")]
 fn chat(names: &str, second: i64, input: Value, output: Value) -> Span {
@@ -148,7 +148,12 @@ fn a_model_span_around_several_calls_is_not_a_step() {
     let document = document([
         chat("loop", 0, json!([user("Hi")]), assistant("Bye")),
         chat("one/loop", 1, json!([user("Hi")]), assistant("Hello")),
-        chat("two/loop", 3, json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]), assistant("Bye")),
+        chat(
+            "two/loop",
+            3,
+            json!([user("Hi"), {"role": "assistant", "content": "Hello"}, user("Bye")]),
+            assistant("Bye"),
+        ),
     ]);
     assert_eq!(render(&document), "user: Hi\n> Hello\nuser: Bye\n> Bye");
 }
@@ -156,8 +161,11 @@ fn a_model_span_around_several_calls_is_not_a_step() {
 #[test]
 fn requests_without_content_inside_a_call_are_not_steps() {
     let bare = |names: &str, second| span(names, second, json!({"gen_ai.operation.name": "chat"}));
-    let document =
-        document([chat("call", 0, json!([user("Hi")]), assistant("Hello")), bare("try 1/call", 1), bare("try 2/call", 2)]);
+    let document = document([
+        chat("call", 0, json!([user("Hi")]), assistant("Hello")),
+        bare("try 1/call", 1),
+        bare("try 2/call", 2),
+    ]);
     assert_eq!(render(&document), "user: Hi\n> Hello");
 }
 
@@ -189,8 +197,10 @@ fn an_agent_called_as_a_tool_has_its_own_steps() {
 
 #[test]
 fn steps_are_ordered_by_start_time() {
-    let document =
-        document([chat("b", 1, json!([user("one")]), assistant("1")), chat("a", 4, json!([user("two")]), assistant("2"))]);
+    let document = document([
+        chat("b", 1, json!([user("one")]), assistant("1")),
+        chat("a", 4, json!([user("two")]), assistant("2")),
+    ]);
     assert_eq!(render(&document), "user: one\n> 1\nuser: two\n> 2");
 }
 
@@ -418,8 +428,12 @@ fn durations_of_nested_spans_are_not_added() {
 
 #[test]
 fn the_message_is_from_the_user_not_the_system_prompt() {
-    let document =
-        document([chat("one", 0, json!([user("Rain?"), {"role": "system", "content": "Be brief."}]), assistant("Yes."))]);
+    let document = document([chat(
+        "one",
+        0,
+        json!([user("Rain?"), {"role": "system", "content": "Be brief."}]),
+        assistant("Yes."),
+    )]);
     assert_eq!(document.steps[0].input.message.as_deref(), Some("Rain?"));
 }
 
@@ -436,7 +450,8 @@ fn embeddings_and_retrievals_are_not_steps() {
 #[test]
 fn the_role_from_the_source_takes_precedence() {
     let mut generation = span("step", 0, json!({"openinference.span.kind": "CHAIN"}));
-    (generation.role, generation.input, generation.output) = (Some(Role::Model), Some(user("Hi")), Some(assistant("Hello")));
+    (generation.role, generation.input, generation.output) =
+        (Some(Role::Model), Some(user("Hi")), Some(assistant("Hello")));
     assert_eq!(render(&document([generation])), "user: Hi\n> Hello");
 }
 

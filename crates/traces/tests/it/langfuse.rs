@@ -74,11 +74,12 @@ fn contains_text(document: &TraceContent, text: &str) -> bool {
         .steps
         .iter()
         .any(|step| step.output.response == text || step.input.messages.iter().any(|message| message.content == text));
-    is_message || calls(document).any(|call| {
-        call.result.as_str() == Some(text)
-            || value.as_ref() == Some(&call.result)
-            || call.result.to_string().contains(&Value::from(text).to_string())
-    })
+    is_message
+        || calls(document).any(|call| {
+            call.result.as_str() == Some(text)
+                || value.as_ref() == Some(&call.result)
+                || call.result.to_string().contains(&Value::from(text).to_string())
+        })
 }
 
 fn has_call(document: &TraceContent, wanted: &StepCall) -> bool {

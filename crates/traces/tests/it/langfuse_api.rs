@@ -233,7 +233,8 @@ fn returns_earlier_pages_before_a_permanent_error() {
 fn a_response_without_a_list_is_not_an_empty_list() {
     let limited = || (200, "", "{\"message\": \"temporarily limited\"}".to_owned());
     for broken in ["/api/public/v2/observations", "/api/public/v2/scores", "/api/public/traces"] {
-        let server = Server::start(move |path, query| if path == broken { limited() } else { default_handler(path, query) });
+        let server =
+            Server::start(move |path, query| if path == broken { limited() } else { default_handler(path, query) });
         let (pages, error) = read_all(server.api());
         let expected = format!("invalid response to '{}': missing list 'data'", &broken[1..]);
         assert_eq!((pages.len(), error.map(|error| error.to_string())), (0, Some(expected)));
@@ -317,10 +318,7 @@ fn a_web_page_is_reported_without_retries() {
     let (pages, error) = read_all(server.api());
     assert!(pages.is_empty());
     let error = error.expect("not a Langfuse server").to_string();
-    assert_eq!(
-        error,
-        "'api/public/v2/scores' returned a web page: is this the URL of a Langfuse server?"
-    );
+    assert_eq!(error, "'api/public/v2/scores' returned a web page: is this the URL of a Langfuse server?");
     assert_eq!(server.seen("/api/public/v2/scores").len(), 1);
 }
 

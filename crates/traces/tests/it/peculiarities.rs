@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{document, render, event, span};
+use crate::spans::{document, event, render, span};
 
 /// Some instrumentations encode a text result as JSON.
 #[rstest]

@@ -153,7 +153,8 @@ fn reports_why_the_format_is_unrecognised(#[case] text: &str, #[case] reason: &s
 #[test]
 fn protobuf_with_a_bracket_as_length_is_not_json() {
     // It is recognised by its control characters, not by its second byte.
-    let error = read(None, Cursor::new(b"\n{\n\x01\x02".to_vec())).next().expect("one result").expect_err("not OTLP either");
+    let error =
+        read(None, Cursor::new(b"\n{\n\x01\x02".to_vec())).next().expect("one result").expect_err("not OTLP either");
     assert!(matches!(error, ReadError::UnknownFormat(_)), "{error}");
 }
 

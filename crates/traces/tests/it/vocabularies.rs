@@ -6,7 +6,7 @@ use karat_traces::{Role, Span, assemble};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::spans::{at, document, render, event, log, parts, span};
+use crate::spans::{at, document, event, log, parts, render, span};
 
 /// The expected conversation.
 const CONVERSATION: &str = r#"system: Be brief.
@@ -281,7 +281,8 @@ fn pydantic_events() -> Vec<Span> {
     let result = json!({"event.name": "gen_ai.tool.message", "role": "tool", "id": "c1", "content": "{\"rain\":true}", "name": "weather"});
     let call_event =
         json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "tool_calls": calls}});
-    let answer_event = json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Yes."}});
+    let answer_event =
+        json!({"event.name": "gen_ai.choice", "index": 0, "message": {"role": "assistant", "content": "Yes."}});
     vec![
         span(
             "agent run",

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::issue::{CheckIssue, INVALID, Marked, locate, problem};
 use crate::error::Error;
-use crate::functions::{ProjectFunctions, eval_names, cases_pointer};
+use crate::functions::{ProjectFunctions, cases_pointer, eval_names};
 
 /// The rule of stale files.
 const STALE: &str = "stale";

@@ -8,7 +8,7 @@ use karat_core::port::Agent;
 use karat_json::{Finding, InvalidFile};
 use serde_json::Value;
 
-use super::models::{Models, is_model, invalid_agent_error};
+use super::models::{Models, invalid_agent_error, is_model};
 use super::tools::Tools;
 use crate::error::Error;
 use crate::notice::Notices;
@@ -33,7 +33,11 @@ pub fn make_agents(
         let agent = make_agent(endpoint, models, settings, tools, notices)?;
         // Models account for each call; for other agents only the cost of the whole answer is known.
         let is_accounted = is_model(&endpoint.value, settings) || !models.budget().is_limited();
-        agents.push(if is_accounted { agent } else { Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget()))) });
+        agents.push(if is_accounted {
+            agent
+        } else {
+            Arc::new(BudgetedAgent::new(agent, Arc::clone(models.budget())))
+        });
     }
     Ok(agents)
 }

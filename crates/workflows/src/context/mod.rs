@@ -18,7 +18,7 @@ use karat_store::Store;
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Settings, ProcessEnv};
+use crate::settings::{ProcessEnv, Settings};
 
 /// The settings of a project, and the services of the process.
 pub struct Context<'c> {

@@ -43,7 +43,9 @@ pub async fn capture(
     };
     match tokio::time::timeout(timeout, capturing).await {
         Ok(captured) => captured,
-        Err(_) => Err(Error::invalid(format!("cannot capture the snapshot: timed out after {} ms", timeout.as_millis()))),
+        Err(_) => {
+            Err(Error::invalid(format!("cannot capture the snapshot: timed out after {} ms", timeout.as_millis())))
+        }
     }
 }
 

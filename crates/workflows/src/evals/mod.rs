@@ -3,7 +3,7 @@
 mod new;
 
 use karat_evals::port::EvalStore;
-use karat_evals::report::{EvalAdded, EvalHistory, EvalList, EvalDetails, EvalsAdded};
+use karat_evals::report::{EvalAdded, EvalDetails, EvalHistory, EvalList, EvalsAdded};
 use karat_evals::version::{AddedVersion, EvalVersion, NewVersion};
 use karat_store::Store;
 

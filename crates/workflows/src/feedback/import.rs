@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use karat_core::port::TraceStore;
-use karat_evals::feedback::{Feedback, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem, FeedbackEntry};
+use karat_evals::feedback::{Feedback, FeedbackEntry, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem};
 use karat_evals::port::FeedbackStore;
 use karat_json::{Finding, InvalidFile, Position, without_bom};
 use karat_store::Store;
@@ -172,12 +172,8 @@ async fn reject_unknown_traces(
 /// Returns the feedback to add, and the number of rows that are left out: those without a time that repeat their
 /// author's newest feedback. Other rows without a time are dated after it.
 async fn new_feedback(file: &FeedbackFile, now: Timestamp, store: &Store) -> Result<(Vec<Feedback>, u64), Error> {
-    let undated: BTreeSet<&str> = file
-        .entries
-        .iter()
-        .filter(|entry| !entry.is_dated)
-        .map(|entry| entry.feedback.author.as_str())
-        .collect();
+    let undated: BTreeSet<&str> =
+        file.entries.iter().filter(|entry| !entry.is_dated).map(|entry| entry.feedback.author.as_str()).collect();
     let mut newest: HashMap<(String, String), Feedback> = HashMap::new();
     for author in undated {
         // Newest first.

@@ -13,11 +13,11 @@ use karat_json::nearest;
 use karat_project::{EvalPath, discover_or_empty, parse_suite_file, read_bytes, read_json_setting, read_overlap_map};
 use karat_tools::contract::{ContractFinding, ContractRule, check_descriptions};
 use karat_tools::coverage::MIN_GOLDEN_CASES;
-use karat_tools::overlap::{Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, DEFAULT_MIN_SIMILARITY, suggest};
+use karat_tools::overlap::{DEFAULT_MIN_SIMILARITY, Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, suggest};
 use tokio_util::sync::CancellationToken;
 
 use super::MIN_TRIGGERS;
-use super::description::{DescriptionWarning, DescriptionVerdict, VagueDescription, check_description};
+use super::description::{DescriptionVerdict, DescriptionWarning, VagueDescription, check_description};
 use crate::cancel::run_until_cancelled;
 use crate::context::Context;
 use crate::context::snapshot::capture;
@@ -84,7 +84,11 @@ pub async fn load_inputs(
     run_until_cancelled(cancel, load_all_inputs(request, with_facts, context)).await
 }
 
-async fn load_all_inputs(request: &ToolRequest, with_facts: bool, context: &Context<'_>) -> Result<LoadedInputs, Error> {
+async fn load_all_inputs(
+    request: &ToolRequest,
+    with_facts: bool,
+    context: &Context<'_>,
+) -> Result<LoadedInputs, Error> {
     let (settings, notices) = (&context.settings, context.notices);
     let registry = list_tools(settings, notices).await?.ok_or_else(|| {
         Error::invalid(format!("there is no tool registry: {} does not exist", settings.tool_registry.path.display()))

@@ -41,8 +41,9 @@ impl SessionFile {
     /// Locks the tool's session for this process.
     pub(super) fn open(tool: &str, settings: &Settings) -> Result<Self, Error> {
         let folder = folder(settings);
-        let fail =
-            |error: io::Error| Error::invalid(format!("cannot save a session in {}: {error}", settings.display_path(&folder)));
+        let fail = |error: io::Error| {
+            Error::invalid(format!("cannot save a session in {}: {error}", settings.display_path(&folder)))
+        };
         // Creates the folder with a .gitignore: sessions are personal work in progress.
         create_data_dir(&folder).map_err(fail)?;
         let stem = file_stem(tool);

@@ -1,6 +1,6 @@
 //! Runs a conversation without a person, for scripts.
 
-use karat_forge::session::{Entry, Session, CaseSelection};
+use karat_forge::session::{CaseSelection, Entry, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;

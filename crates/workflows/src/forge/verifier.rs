@@ -10,7 +10,7 @@ use karat_core::port::Agent;
 use karat_core::result::CaseResult;
 use karat_core::staleness::CurrentTool;
 use karat_forge::session::Session;
-use karat_forge::{Evidence, Slot, check_draft, proof_values, assess_run};
+use karat_forge::{Evidence, Slot, assess_run, check_draft, proof_values};
 use karat_runner::{Plan, Reporters, Rubrics, SuitePlan};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -49,14 +49,14 @@ impl Written {
             generated_at: context.clock.now().to_string(),
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let file = merge_cases(existing.as_deref(), &name, &header, &cases, &session.approvals(tier)).map_err(|error| {
-            match (error, &existing) {
+        let file = merge_cases(existing.as_deref(), &name, &header, &cases, &session.approvals(tier)).map_err(
+            |error| match (error, &existing) {
                 (FileError::Invalid(invalid), Some(bytes)) => {
                     Error::invalid_files(vec![InvalidFile::new(&shown, bytes, invalid.findings)])
                 }
                 (error, _) => Error::unavailable(format!("{shown}: {error}")),
-            }
-        })?;
+            },
+        )?;
         if existing.as_deref() != Some(file.text.as_bytes()) {
             replace(path, &shown, &file.text)?;
         }

@@ -14,7 +14,7 @@ use karat_sandbox::{Function, FunctionRunner, Isolation};
 use super::project::{FunctionFile, ProjectFunctions, find_functions};
 use crate::context::sandbox::open_sandbox;
 use crate::error::Error;
-use crate::settings::{Settings, ProcessEnv};
+use crate::settings::{ProcessEnv, Settings};
 
 /// Returns the names of the eval functions of a case.
 pub fn eval_names(case: &Case) -> impl Iterator<Item = &str> {

@@ -4,8 +4,8 @@ mod cases;
 mod lookup;
 mod project;
 
-pub use cases::{eval_names, cases_pointer, start_functions};
+pub use cases::{cases_pointer, eval_names, start_functions};
 pub use lookup::{
-    FoundFile, LoadedFunction, find_function_files, looks_like_path, load_functions, no_functions, path_arguments,
+    FoundFile, LoadedFunction, find_function_files, load_functions, looks_like_path, no_functions, path_arguments,
 };
 pub use project::{FunctionFile, ProjectFunctions, find_functions};

@@ -83,9 +83,8 @@ impl FunctionFile {
 
     /// Returns the problems of the file, in source order.
     pub fn findings(&self) -> Vec<Finding> {
-        let problem = |finding: &karat_sandbox::Finding| {
-            (finding.range.clone(), finding.message.clone(), finding.help.clone())
-        };
+        let problem =
+            |finding: &karat_sandbox::Finding| (finding.range.clone(), finding.message.clone(), finding.help.clone());
         let problems = self.function.as_ref().err().into_iter().flatten();
         Finding::place_all(&self.text, problems.map(problem).collect())
     }

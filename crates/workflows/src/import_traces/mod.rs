@@ -13,7 +13,7 @@ use std::sync::Arc;
 use karat_core::port::StoreError;
 use karat_core::stored::{ImportReport, RefusalKind, RefusedPiece};
 use karat_store::{Location, Store};
-use karat_traces::{TraceFormat, Piece};
+use karat_traces::{Piece, TraceFormat};
 use tokio_util::sync::CancellationToken;
 
 use self::reader::{Content, FileReader};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_core::stored::{RefusalKind, RefusedPiece};
-use karat_traces::{TraceFormat, Piece, ReadError, read};
+use karat_traces::{Piece, ReadError, TraceFormat, read};
 use tokio::sync::mpsc;
 
 use super::refused;
@@ -65,7 +65,12 @@ impl FileReader {
 }
 
 /// Reads a whole file. Returns `None` if the receiver is closed.
-fn read_file(file: &TraceFile, kind: Option<TraceFormat>, input: Counted, send: &dyn Fn(Content) -> Option<()>) -> Option<()> {
+fn read_file(
+    file: &TraceFile,
+    kind: Option<TraceFormat>,
+    input: Counted,
+    send: &dyn Fn(Content) -> Option<()>,
+) -> Option<()> {
     let refused = |place: Option<String>, message: String, kind: RefusalKind| {
         Content::Refused(refused(&file.shown, place, &message, kind))
     };

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use karat_core::port::TraceStore;
 use karat_core::stored::RefusalKind;
-use karat_traces::{TraceFormat, LangfuseApi, LangfuseError, LangfuseKeys, Piece, resume_from};
+use karat_traces::{LangfuseApi, LangfuseError, LangfuseKeys, Piece, TraceFormat, resume_from};
 
 use super::cursor::Cursor;
 use super::{FilePiece, Import, refused};
@@ -109,7 +109,9 @@ fn server_error(error: &LangfuseError, has_stored_some: bool) -> Error {
         LangfuseError::Unauthorized(_) => {
             failed.hint(format!("{PUBLIC_KEY} and {SECRET_KEY} must belong to the same project of this server"))
         }
-        _ if has_stored_some => failed.hint("the traces read so far are stored; run the same command again to continue"),
+        _ if has_stored_some => {
+            failed.hint("the traces read so far are stored; run the same command again to continue")
+        }
         _ => failed,
     }
 }

@@ -70,9 +70,7 @@ impl TraceFeedback {
             };
             let newest = existing.iter().rev().find(|known| known.author == author);
             let time = if before.is_empty() { time } else { Feedback::time_after(newest, now) };
-            new.extend(
-                ratings.iter().filter(|rating| !is_stored(rating)).map(|rating| self.to_feedback(rating, time)),
-            );
+            new.extend(ratings.iter().filter(|rating| !is_stored(rating)).map(|rating| self.to_feedback(rating, time)));
         }
         new
     }

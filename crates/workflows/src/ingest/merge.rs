@@ -78,7 +78,7 @@ fn id_problem(id: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use karat_core::rating::Rating;
-    use karat_traces::{TraceFormat, SourceFeedback, Span};
+    use karat_traces::{SourceFeedback, Span, TraceFormat};
 
     use super::*;
 
@@ -116,7 +116,8 @@ mod tests {
         ];
         let batch = merge_pieces(pieces);
         assert_eq!(batch.superseded, 1);
-        let [MergedTrace::Parts(parts), MergedTrace::Whole(later), MergedTrace::Whole(_)] = batch.traces.as_slice() else {
+        let [MergedTrace::Parts(parts), MergedTrace::Whole(later), MergedTrace::Whole(_)] = batch.traces.as_slice()
+        else {
             panic!("{:?}", batch.traces);
         };
         assert_eq!(parts.spans.len(), 2);
@@ -137,8 +138,12 @@ mod tests {
     #[test]
     fn refuses_invalid_ids() {
         let long = "x".repeat(MAX_ID_BYTES + 1);
-        let batch =
-            merge_pieces(vec![whole("", "", &[]), whole(&long, "", &[]), whole("a\0b", "", &[]), whole("a b", "", &[])]);
+        let batch = merge_pieces(vec![
+            whole("", "", &[]),
+            whole(&long, "", &[]),
+            whole("a\0b", "", &[]),
+            whole("a b", "", &[]),
+        ]);
         assert_eq!((batch.refused.len(), batch.traces.len()), (3, 1));
     }
 }

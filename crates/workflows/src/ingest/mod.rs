@@ -16,7 +16,7 @@ use karat_core::port::{StoreError, TraceStore};
 use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, TraceHead};
 use karat_evals::port::FeedbackStore;
 use karat_json::hash::short_hash;
-use karat_traces::{ImportedTrace, TraceFormat, Piece, SourceFeedback, TraceParts, assemble};
+use karat_traces::{ImportedTrace, Piece, SourceFeedback, TraceFormat, TraceParts, assemble};
 
 use self::feedback::TraceFeedback;
 use self::merge::{MergedTrace, merge_pieces};
@@ -213,7 +213,8 @@ fn is_span_based(source: &str) -> bool {
 /// Whether both traces may come from the same source. The detected vendor of a chat log can change as the log grows,
 /// since only some messages are specific to a vendor.
 fn is_same_source(one: &str, other: &str) -> bool {
-    let is_log = |name: &str| matches!(TraceFormat::from_name(name), Some(TraceFormat::OpenAi | TraceFormat::Anthropic));
+    let is_log =
+        |name: &str| matches!(TraceFormat::from_name(name), Some(TraceFormat::OpenAi | TraceFormat::Anthropic));
     one == other || is_log(one) && is_log(other)
 }
 
@@ -229,7 +230,7 @@ fn prepare_whole(whole: ImportedTrace) -> Result<Prepared, RefusedTrace> {
     let ImportedTrace { format, trace_id, document, raw, feedback } = whole;
     let head = head_of(&trace_id, &document)?;
     let trace =
-        NewTrace { head, source: kind.name().to_owned(), document, raw: Some(raw), expected: ExpectedState::Absent };
+        NewTrace { head, source: format.name().to_owned(), document, raw: Some(raw), expected: ExpectedState::Absent };
     Ok(Prepared { trace, feedback, parts: None })
 }
 
@@ -238,7 +239,11 @@ fn prepare_parts(parts: Box<TraceParts>) -> Result<Prepared, RefusedTrace> {
 }
 
 /// Assembles a trace from all its spans; `incoming` has only the new ones.
-fn assemble_trace(all: &TraceParts, incoming: Box<TraceParts>, expected: ExpectedState) -> Result<Prepared, RefusedTrace> {
+fn assemble_trace(
+    all: &TraceParts,
+    incoming: Box<TraceParts>,
+    expected: ExpectedState,
+) -> Result<Prepared, RefusedTrace> {
     let assembled = assemble(all);
     let document = assembled.document.to_text();
     let trace = NewTrace {

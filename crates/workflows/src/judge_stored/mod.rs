@@ -26,7 +26,7 @@ use self::plan::{PlannedEval, plan};
 use crate::batch_writer::{BatchWriter, Written};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
-use crate::context::store::{with_open_store, open_existing_store};
+use crate::context::store::{open_existing_store, with_open_store};
 use crate::error::Error;
 use crate::event::EventSink;
 
@@ -64,8 +64,9 @@ pub async fn judge_stored(
     events: &mut dyn EventSink<Event>,
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
-    let planning =
-        with_open_store(open_existing_store(&context.settings), async |store| plan(store, &request, &context.settings).await);
+    let planning = with_open_store(open_existing_store(&context.settings), async |store| {
+        plan(store, &request, &context.settings).await
+    });
     let (store, (traces, planned)) = tokio::select! {
         planned = planning => planned?,
         () = cancel.cancelled() => return Err(Error::cancelled()),

@@ -10,7 +10,7 @@ pub enum Content {
     /// JSON lines, or an unknown format.
     JsonLines,
     Arrow,
-    Other(UnsupportedFormat),
+    Unsupported(UnsupportedFormat),
 }
 
 /// A known format that is not supported.
@@ -151,11 +151,7 @@ mod tests {
     #[case(b"PK\x03\x04\x14", "compressed", Some("unzip -p"))]
     #[case(b"{\0\"\0", "UTF-16 text", Some("iconv -f UTF-16LE -t UTF-8"))]
     #[case(b"\0{\0\"", "UTF-16 text", Some("iconv -f UTF-16BE -t UTF-8"))]
-    fn detects_unsupported_formats(
-        #[case] bytes: &[u8],
-        #[case] description: &str,
-        #[case] converter: Option<&str>,
-    ) {
+    fn detects_unsupported_formats(#[case] bytes: &[u8], #[case] description: &str, #[case] converter: Option<&str>) {
         let (content, _) = detect_content(bytes).expect("reading from memory");
         let Content::Unsupported(known) = content else { panic!("{content:?}") };
         assert_eq!((known.description, known.converter), (description, converter));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_sandbox::{Input, Lines, Position, read_lines};
 
-use super::content::{Content, UnsupportedFormat, Rewound, detect_content};
+use super::content::{Content, Rewound, UnsupportedFormat, detect_content};
 use crate::error::Error;
 use crate::hint::Hint;
 

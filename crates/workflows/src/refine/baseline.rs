@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_evals::agreement::{SetAgreement, SplitAgreement, RatedVerdict};
+use karat_evals::agreement::{RatedVerdict, SetAgreement, SplitAgreement};
 use karat_evals::feedback::note_of;
 use karat_evals::port::FeedbackStore;
 use karat_evals::version::EvalVersion;

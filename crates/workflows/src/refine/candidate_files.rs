@@ -27,8 +27,9 @@ pub(super) fn write_candidates(
     if *folder == CandidateFolder::Own {
         let older = (refinement.candidates.len() + 1..).map(|number| path.join(format!("candidate_{number}.py")));
         for old in older.take_while(|old| old.exists()) {
-            std::fs::remove_file(&old)
-                .map_err(|error| Error::unavailable(format!("cannot remove {}: {error}", settings.display_path(&old))))?;
+            std::fs::remove_file(&old).map_err(|error| {
+                Error::unavailable(format!("cannot remove {}: {error}", settings.display_path(&old)))
+            })?;
         }
     }
     Ok(())

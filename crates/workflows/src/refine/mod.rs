@@ -27,7 +27,7 @@ use self::rated_traces::RatedTraces;
 use self::rounds::Rounds;
 use crate::cancel::run_until_cancelled;
 use crate::context::Context;
-use crate::context::chat_models::{select_rewriter, make_rewriter};
+use crate::context::chat_models::{make_rewriter, select_rewriter};
 use crate::error::Error;
 use crate::event::EventSink;
 use crate::stored_eval::{find_eval, select_version, versions_of};

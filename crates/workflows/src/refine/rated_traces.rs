@@ -8,7 +8,7 @@ use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_evals::agreement::RatingCounts;
 use karat_evals::port::ComparisonStore;
-use karat_forge::refine::{trace_group, is_held_out};
+use karat_forge::refine::{is_held_out, trace_group};
 use karat_json::text::counted;
 use karat_store::Store;
 

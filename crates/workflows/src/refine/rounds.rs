@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use karat_core::chat::ChatModel;
 use karat_core::rubric::total_usage;
-use karat_evals::agreement::{Candidate, SplitAgreement, Refinement, RefusedCode, rank};
-use karat_forge::refine::{Example, ProposedCode, RewriteRequest, Rewrite, TriedCode, rewrite};
+use karat_evals::agreement::{Candidate, Refinement, RefusedCode, SplitAgreement, rank};
+use karat_forge::refine::{Example, ProposedCode, Rewrite, RewriteRequest, TriedCode, rewrite};
 use karat_sandbox::{Finding, Function, validate};
 
 use super::baseline::Baseline;
@@ -59,16 +59,16 @@ impl<'r> Rounds<'r> {
         let mut usages = Vec::new();
         for _ in 0..self.request.rounds {
             let check = |code: &str| check(code, eval_id).map(drop);
-            let Rewrite { candidates, refused, problem, usage } = match rewrite(model, self.rewrite_request(), &check).await
-            {
-                Ok(rewritten) => rewritten,
-                // Candidates of earlier rounds are still useful.
-                Err(error) if !self.tried.is_empty() => {
-                    emit(events, Event::RoundFailed { model: identity, message: error.message })?;
-                    break;
-                }
-                Err(error) => return Err(Error::unavailable(format!("{identity}: {}", error.message))),
-            };
+            let Rewrite { candidates, refused, problem, usage } =
+                match rewrite(model, self.rewrite_request(), &check).await {
+                    Ok(rewritten) => rewritten,
+                    // Candidates of earlier rounds are still useful.
+                    Err(error) if !self.tried.is_empty() => {
+                        emit(events, Event::RoundFailed { model: identity, message: error.message })?;
+                        break;
+                    }
+                    Err(error) => return Err(Error::unavailable(format!("{identity}: {}", error.message))),
+                };
             usages.push(usage);
             self.problem = problem;
             self.refused.extend(refused);

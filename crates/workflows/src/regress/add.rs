@@ -10,7 +10,7 @@ use karat_core::regression::{ArchivedCase, NewRegression, RegressionEditor, next
 use karat_json::canonical::canonical_hash;
 use karat_json::text::shorten;
 use karat_json::{InvalidFile, nearest};
-use karat_project::{EvalPath, LoadedSuite, archive_path, regression_ids, read_archive, read_bytes};
+use karat_project::{EvalPath, LoadedSuite, archive_path, read_archive, read_bytes, regression_ids};
 use serde_json::{Map, Value, json};
 
 use super::from_run::from_run;
@@ -203,10 +203,8 @@ impl Target {
 
     fn new_file(tool: &str, settings: &Settings) -> Result<Self, Error> {
         if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
-            return Err(
-                Error::invalid(format!("tool name '{tool}' cannot be used in a file name"))
-                    .hint("specify a file with --file"),
-            );
+            return Err(Error::invalid(format!("tool name '{tool}' cannot be used in a file name"))
+                .hint("specify a file with --file"));
         }
         let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
         let path = project_file(path, settings);
@@ -289,7 +287,11 @@ fn new_case(request: &AddRequest, template: Template, id: String, created_at: St
             "'{first}' uses a {{{{snapshot:...}}}} token: a regression case must have only stable values"
         ));
         let is_from_run = matches!(request.source, Some(Source::Run { .. }));
-        return Err(if is_from_run { error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() }) } else { error });
+        return Err(if is_from_run {
+            error.hint(Hint::ReplaceExpectation { key: (*first).to_owned() })
+        } else {
+            error
+        });
     }
     let bug_ref = bug_ref(request.bug_ref.as_deref(), template.trace_ref.as_deref());
     let description = request.description.clone().or(template.description).unwrap_or_else(|| bug_ref.clone());

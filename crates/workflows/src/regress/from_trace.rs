@@ -44,9 +44,7 @@ pub(super) async fn from_trace(
     }
     let others = trace.turns.len() - 1;
     if turn.has_history {
-        notices.warn(
-            "the message may depend on earlier messages, but a case sends only one: reword it with --message",
-        );
+        notices.warn("the message may depend on earlier messages, but a case sends only one: reword it with --message");
     } else if others > 0 {
         let messages = if others == 1 { "1 further message".to_owned() } else { format!("{others} further messages") };
         notices.warn(&format!(

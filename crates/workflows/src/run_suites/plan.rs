@@ -9,7 +9,7 @@ use karat_core::port::{Agent, EvalFunctions};
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
-use karat_project::{EvalPath, LoadedSuite, LoadedRubric, Results, discover, load_all, read_json_setting};
+use karat_project::{EvalPath, LoadedRubric, LoadedSuite, Results, discover, load_all, read_json_setting};
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
 use super::Request;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use karat_core::case::{Case, Difficulty, Tier};
 use karat_json::nearest;
 use karat_pattern::Pattern;
-use karat_project::{EvalPath, LoadedSuite, LoadedRubric};
+use karat_project::{EvalPath, LoadedRubric, LoadedSuite};
 
 use crate::error::Error;
 

@@ -54,7 +54,8 @@ impl LiveTools {
         let is_registry = short.is_some();
         if let Some((Anchored { value: text, base }, config)) = short {
             redactor.learn("toolRegistryPath", &Value::from(text.as_str()));
-            let value = config.map_err(|why| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {why}")))?;
+            let value =
+                config.map_err(|why| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {why}")))?;
             servers.insert(0, (text, Anchored { value, base }));
         }
         for (_, server) in &servers {

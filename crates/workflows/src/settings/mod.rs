@@ -343,8 +343,9 @@ fn snapshot_source(
     let is_enabled = given.snapshot_enabled.unwrap_or(by_default);
     match resolver.anchored(given.snapshot.clone(), file.snapshot.clone()) {
         Some(source) if is_enabled => Ok(Some(source)),
-        None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing")
-            .hint("set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or add --snapshot-file")),
+        None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing").hint(
+            "set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or add --snapshot-file",
+        )),
         _ => Ok(None),
     }
 }

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use karat_forge::session::Session;
 use karat_workflows::forge::{
-    Applied, Command, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event, LoadedInputs,
-    ForgeInputs, Mode, Refusal, Step, Tiers, ToolRequest, load_inputs,
+    Applied, Command, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event,
+    ForgeInputs, LoadedInputs, Mode, Refusal, Step, Tiers, ToolRequest, load_inputs,
 };
 use karat_workflows::{CancellationToken, Context, Error, ErrorKind, Hint};
 use serde_json::{Value, json};
@@ -178,10 +178,10 @@ async fn returns_a_vague_description_as_a_result() {
 async fn rejects_unreadable_traces() {
     let project = with_tools();
     let context = project.context();
-    let content = StoreContent::open(&context).await;
-    content.trace("t-1", "Is it cold in Oslo?").await;
-    content.text("t-2", "[\"not a trace\"]").await;
-    content.close().await;
+    let store = StoreContent::open(&context).await;
+    store.trace("t-1", "Is it cold in Oslo?").await;
+    store.text("t-2", "[\"not a trace\"]").await;
+    store.close().await;
     let drafter = DrafterRequest { kind: Some(DrafterKind::Traces), ..DrafterRequest::default() };
     let request = ConversationRequest { drafts: DraftsRequest::Drafter(drafter), ..attended() };
     let error = open(request, &golden(), &context).await.map(|_| ()).unwrap_err();

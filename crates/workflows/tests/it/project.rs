@@ -8,7 +8,7 @@ use karat_core::registry::Gap;
 use karat_testkit::clock::FixedClock;
 use karat_testkit::ids::FixedIds;
 use karat_testkit::project::{Content, TempProject};
-use karat_workflows::settings::{Flags, Settings, ProcessEnv};
+use karat_workflows::settings::{Flags, ProcessEnv, Settings};
 use karat_workflows::{Context, Notices};
 
 pub(crate) struct TestProject {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use karat_core::stored::Change;
-use karat_traces::{TraceFormat, Span, TraceParts};
+use karat_traces::{Span, TraceFormat, TraceParts};
 use karat_workflows::receive_traces::{Event, RefusedRequest, Request, TraceReceiver, receive_traces};
 use karat_workflows::{CancellationToken, ErrorKind};
 use tokio::task::JoinSet;

@@ -93,9 +93,9 @@ async fn archives_a_case_and_warns_about_an_edit() {
 async fn rejects_an_unreadable_trace() {
     let project = with_tools();
     let context = project.context();
-    let content = StoreContent::open(&context).await;
-    content.text("t-broken", "{\"steps\": [").await;
-    content.close().await;
+    let store = StoreContent::open(&context).await;
+    store.text("t-broken", "{\"steps\": [").await;
+    store.close().await;
     let source = Source::Trace { trace: "t-broken".to_owned(), step: None };
     let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
     let why = "cannot create a case from trace t-broken: not JSON: EOF while parsing a list at column 11";

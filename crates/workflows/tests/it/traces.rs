@@ -16,11 +16,11 @@ fn request(filter: TraceFilterRequest) -> ListRequest {
 #[tokio::test]
 async fn lists_with_filter_limit_and_short_ids() {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
+    let store = StoreContent::open(&project.context()).await;
     for id in ["conversation-1", "conversation-2", "other"] {
-        content.trace(id, "Hello").await;
+        store.trace(id, "Hello").await;
     }
-    content.close().await;
+    store.close().await;
     let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
     let listed = list(all, &project.context()).await.unwrap();
     assert_eq!((listed.list.total, listed.list.traces.len(), listed.short_ids.len()), (3, 2, 2));
@@ -44,12 +44,12 @@ async fn distinguishes_an_empty_from_a_missing_store() {
 #[tokio::test]
 async fn shows_a_trace_with_verdicts_and_ratings() {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
-    content.trace("conversation-1", "Hello").await;
-    let version = content.version("eval_tone", "code").await;
-    content.verdict("eval_tone", version, "conversation-1", true).await;
-    content.rating("ada", "conversation-1", Rating::Positive).await;
-    content.close().await;
+    let store = StoreContent::open(&project.context()).await;
+    store.trace("conversation-1", "Hello").await;
+    let version = store.version("eval_tone", "code").await;
+    store.verdict("eval_tone", version, "conversation-1", true).await;
+    store.rating("ada", "conversation-1", Rating::Positive).await;
+    store.close().await;
     let context = project.context();
     let shown = show("conv", &context).await.unwrap();
     assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
@@ -61,10 +61,10 @@ async fn shows_a_trace_with_verdicts_and_ratings() {
 #[tokio::test]
 async fn reports_the_id_of_an_unreadable_document() {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
-    content.text("not-json", "{\"steps\": [").await;
-    content.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
-    content.close().await;
+    let store = StoreContent::open(&project.context()).await;
+    store.text("not-json", "{\"steps\": [").await;
+    store.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
+    store.close().await;
     let context = project.context();
     for (id, why) in [
         ("not-json", "not JSON: EOF while parsing a list at column 11"),

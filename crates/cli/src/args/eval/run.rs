@@ -63,7 +63,9 @@ impl EvalRunArgs {
         let (mut functions, mut traces) = (self.functions.clone(), Vec::new());
         for value in &self.traces {
             match value.to_str() {
-                Some(text) if !traces.is_empty() && can_only_be_function(text, folder) => functions.push(text.to_owned()),
+                Some(text) if !traces.is_empty() && can_only_be_function(text, folder) => {
+                    functions.push(text.to_owned());
+                }
                 _ => traces.push(value.clone()),
             }
         }

@@ -44,7 +44,8 @@ pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<()
     let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
     for issue in &report.issues {
-        let limit = if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
+        let limit =
+            if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
         let shown = shown.entry(&issue.rule).or_default();
         if *shown >= limit {
             omitted.entry(&issue.rule).or_default().add(issue.subject().unwrap_or(&issue.file));

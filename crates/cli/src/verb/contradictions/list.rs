@@ -40,5 +40,6 @@ fn note_next_steps(list: &ContradictionList, printer: &Printer) {
     let trace = shell_words::quote(&first.trace_id);
     printer.note(&format!("to show it:     karat trace show {trace}"));
     let name = &first.eval_id;
-    printer.note(&format!("to resolve it:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
+    printer
+        .note(&format!("to resolve it:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_report::{ConsoleSettings, Palette, counted, truncate, pad, printable};
+use karat_report::{ConsoleSettings, Palette, counted, pad, printable, truncate};
 use karat_workflows::doctor::{Event, GuestReport, LimitsReport, PromiseReport, doctor};
 
 use crate::args::{EvalDoctorArgs, OutputFormat};

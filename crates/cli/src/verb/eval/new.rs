@@ -11,11 +11,8 @@ pub(super) fn run(args: &EvalNewArgs, surface: &Surface<'_>) -> Result<ExitStatu
     let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
     let context = surface.context(&config, &[])?;
     let NewEval { name, function_file, wrote_function, cases_file } = new_eval(&args.name, &context)?;
-    let first = if wrote_function {
-        format!("wrote {function_file}")
-    } else {
-        format!("{function_file} already exists")
-    };
+    let first =
+        if wrote_function { format!("wrote {function_file}") } else { format!("{function_file} already exists") };
     let text = format!(
         "{first}\nwrote {cases_file}\n\n\
          Next: write the check in the function and example traces in the cases, then\n  \

@@ -11,12 +11,12 @@ use crate::args::RowFormat;
 pub(super) struct Rows {
     format: RowFormat,
     out: BufWriter<Stdout>,
-    has_rows: bool,
+    is_started: bool,
 }
 
 impl Rows {
     pub(super) fn new(format: RowFormat) -> Self {
-        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), has_rows: false }
+        Self { format, out: BufWriter::with_capacity(64 << 10, io::stdout()), is_started: false }
     }
 
     /// Whether rows are written.
@@ -26,9 +26,9 @@ impl Rows {
 
     pub(super) fn write(&mut self, row: &Execution) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.has_rows { b",\n" } else { b"{\"executions\":[\n" })?;
+            self.out.write_all(if self.is_started { b",\n" } else { b"{\"executions\":[\n" })?;
         }
-        self.has_rows = true;
+        self.is_started = true;
         serde_json::to_writer(&mut self.out, row)?;
         if self.format == RowFormat::Jsonl {
             self.out.write_all(b"\n")?;
@@ -43,7 +43,7 @@ impl Rows {
     /// Writes the summary and the end of the document.
     pub(super) fn finish(&mut self, summary: &impl Serialize) -> io::Result<()> {
         if self.format == RowFormat::Json {
-            self.out.write_all(if self.has_rows {
+            self.out.write_all(if self.is_started {
                 b"\n],\n\"summary\":"
             } else {
                 b"{\"executions\":[],\n\"summary\":"

@@ -16,9 +16,7 @@ use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if let Some(flag) = args.flag_requiring_stored() {
-        return Err(
-            Failure::invalid(format!("{flag} requires --stored")).hint("pass --stored instead of --traces")
-        );
+        return Err(Failure::invalid(format!("{flag} requires --stored")).hint("pass --stored instead of --traces"));
     }
     let current_dir = &surface.environment.process.current_dir;
     let (functions, traces) = args.functions_and_traces(current_dir);
@@ -29,8 +27,9 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
     let evaluators = Evaluators { functions, options: args.limits.options(context.settings.eval_limits)? };
     let request = FilesRequest { evaluators, traces, stdin: Box::new(io::stdin()) };
     let mut output = Output { surface, rows: Rows::new(args.format), progress: None, error: None };
-    let outcome = surface
-        .run_cancellable(async |cancel| judge_files(request, &context, &mut |event| output.on_event(event), &cancel).await);
+    let outcome = surface.run_cancellable(async |cancel| {
+        judge_files(request, &context, &mut |event| output.on_event(event), &cancel).await
+    });
     let Output { rows, progress, error, .. } = output;
     if let Some(progress) = progress {
         progress.end(surface.printer);
@@ -111,8 +110,9 @@ fn finish(
         return Ok(ExitStatus::Interrupted);
     }
     if tally.traces() == 0 {
-        return Err(Failure::nothing_selected(format!("no traces in {names}"))
-            .hint("expected one JSON object per line"));
+        return Err(
+            Failure::nothing_selected(format!("no traces in {names}")).hint("expected one JSON object per line")
+        );
     }
     Ok(tally.status())
 }

@@ -43,10 +43,8 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
 fn reject_files(arguments: &[String]) -> Result<(), Failure> {
     match arguments.iter().find(|argument| looks_like_path(argument)) {
         None => Ok(()),
-        Some(file) => {
-            Err(Failure::invalid(format!("{file} is a file, but --stored takes evals in the store"))
-                .hint(format!("run 'karat eval add {file}', then pass the name of the eval")))
-        }
+        Some(file) => Err(Failure::invalid(format!("{file} is a file, but --stored takes evals in the store"))
+            .hint(format!("run 'karat eval add {file}', then pass the name of the eval"))),
     }
 }
 

@@ -6,7 +6,7 @@ use karat_forge::session::Session;
 use karat_report::forge::batch_text;
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
-    Applied, Command, Conversation, MAX_TRIGGERS, MIN_TRIGGERS, ForgeInputs, Mode, Refusal, Step,
+    Applied, Command, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Refusal, Step,
 };
 
 use super::editor::{Edited, edit};
@@ -110,8 +110,7 @@ impl Forge<'_> {
 
     fn note_resumed(&self, session: &Session) {
         let approved = session.approved_count();
-        self.printer
-            .note(&format!("continuing the saved session, {approved} approved (pass --restart to start over)"));
+        self.printer.note(&format!("continuing the saved session, {approved} approved (pass --restart to start over)"));
         if !self.args.trigger.is_empty() {
             self.printer.warn("--trigger has no effect on a saved session");
         }
@@ -256,7 +255,7 @@ impl Terminal<'_, '_> {
     /// Applies a command and prints the result.
     async fn apply(&mut self, command: Command) -> Result<(), Ended> {
         let printer = self.forge.printer;
-        let place = |conversation: &Conversation<'_>| conversation.session().map(Session::place);
+        let place = |conversation: &Conversation<'_>| conversation.session().map(Session::position);
         let before = place(self.conversation);
         let step = self.conversation.next();
         let dropped = if let Command::Drop { numbers } = &command { numbers.clone() } else { Vec::new() };
@@ -274,9 +273,7 @@ impl Terminal<'_, '_> {
             Applied::Approved { refused } => {
                 if !refused.is_empty() {
                     let numbers = numbers_text(&refused);
-                    printer.warn(&format!(
-                        "not approved because of errors: {numbers} (edit, regenerate or drop them)"
-                    ));
+                    printer.warn(&format!("not approved because of errors: {numbers} (edit, regenerate or drop them)"));
                 }
                 self.note_undecided();
             }

@@ -16,8 +16,8 @@ use karat_report::{counted, printable};
 use karat_tools::overlap::shell_quote;
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::forge::{
-    Conversation, ConversationRequest, DescriptionWarning, DrafterRequest, DraftsRequest, ForgeReport, LoadedInputs,
-    MIN_TRIGGERS, ForgeInputs, ToolRequest, TraceInput, VagueDescription, load_inputs, saved_sessions,
+    Conversation, ConversationRequest, DescriptionWarning, DrafterRequest, DraftsRequest, ForgeInputs, ForgeReport,
+    LoadedInputs, MIN_TRIGGERS, ToolRequest, TraceInput, VagueDescription, load_inputs, saved_sessions,
 };
 use karat_workflows::trace_filter::parse_time;
 use karat_workflows::{CancellationToken, Context, Error, Hint};
@@ -79,9 +79,8 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
         (None, [only]) => only.tool.clone(),
         (None, several) => {
             printer.print(&sessions_text(several))?;
-            return Err(
-                Failure::nothing_selected("several sessions are saved").hint("name the tool: karat forge TOOL --resume")
-            );
+            return Err(Failure::nothing_selected("several sessions are saved")
+                .hint("name the tool: karat forge TOOL --resume"));
         }
     };
     let request = ToolRequest { tool, tiers: args.tier.into(), triggers: args.trigger.clone() };

@@ -35,7 +35,7 @@ fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) 
             Decision::Approved { .. } => DraftState::Approved,
             Decision::Dropped => DraftState::Dropped,
         },
-        case: draft.and_then(Draft::read),
+        case: draft.and_then(Draft::parse_case),
         raw: draft.and_then(|draft| draft.case.as_ref()),
         findings: findings.collect(),
         evidence: evidence.map(evidence_views).unwrap_or_default(),

@@ -34,7 +34,12 @@ pub(super) fn run(args: &TraceReceiveArgs, surface: &Surface<'_>) -> Result<Exit
             if is_remote_accessible(address.ip()) {
                 printer.warn("other machines can write to the store without authentication");
             }
-            serve(listener, otlp_router(Arc::new(receiver), Limits::default()), stop.cancelled_owned(), SHUTDOWN_TIMEOUT)
+            serve(
+                listener,
+                otlp_router(Arc::new(receiver), Limits::default()),
+                stop.cancelled_owned(),
+                SHUTDOWN_TIMEOUT,
+            )
         });
         let (totals, shutdown) = receiving.await?;
         Ok((totals, shutdown, reporter))

@@ -119,7 +119,8 @@ impl<'r> Batch<'r> {
         let extra = self.extra_cases_warning();
         let states = std::mem::take(&mut self.states);
         let drafts = self.request.slots.iter().zip(states);
-        let drafts = drafts.map(|(slot, state)| state.draft.unwrap_or_else(|| self.failed(slot, "the model was not asked")));
+        let drafts =
+            drafts.map(|(slot, state)| state.draft.unwrap_or_else(|| self.failed(slot, "the model was not asked")));
         let mut drafts: Vec<Draft> = drafts.collect();
         self.check_duplicates(&mut drafts);
         if let (Some(extra), Some(last)) = (extra, drafts.last_mut()) {
@@ -145,7 +146,8 @@ impl<'r> Batch<'r> {
     /// Returns the cases that a draft for this slot must not repeat.
     fn others(&self, slot: &Slot) -> Vec<Case> {
         let slots = self.request.slots.iter().zip(&self.states).take_while(|(before, _)| before.id != slot.id);
-        let open = slots.filter(|(_, state)| !state.is_accepted).filter_map(|(_, state)| state.draft.as_ref()?.parse_case());
+        let open =
+            slots.filter(|(_, state)| !state.is_accepted).filter_map(|(_, state)| state.draft.as_ref()?.parse_case());
         self.others.iter().cloned().chain(open).collect()
     }
 

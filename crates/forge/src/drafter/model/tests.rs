@@ -284,7 +284,10 @@ async fn a_fixable_warning_is_retried_but_does_not_fail() {
 
 #[rstest]
 #[case(unusable_reply("the answer is not valid JSON (expected value): Sure! Here you are", "Sure! Here you are"))]
-#[case(unusable_reply("the answer is not valid JSON (EOF while parsing): {\"cases\": [{\"id\"", "{\"cases\": [{\"id\""))]
+#[case(unusable_reply(
+    "the answer is not valid JSON (EOF while parsing): {\"cases\": [{\"id\"",
+    "{\"cases\": [{\"id\""
+))]
 #[case(unusable_reply("the model refused: I can't help with that", "I can't help with that"))]
 #[case(unusable_reply("the answer was cut off at the token limit", "{\"cases\": [{"))]
 #[case(reply_with(json!([case(1)])))]
@@ -307,7 +310,10 @@ async fn retries_an_answer_without_cases(#[case] first: Result<ChatReply, AgentE
     "the model refused: I can't help with that"
 )]
 #[case(unusable_reply("the model refused", ""), "the model refused")]
-#[case(unusable_reply("the answer was cut off at the token limit", "{\"ca"), "the answer was cut off at the token limit: {\"ca")]
+#[case(
+    unusable_reply("the answer was cut off at the token limit", "{\"ca"),
+    "the answer was cut off at the token limit: {\"ca"
+)]
 #[case(reply_with(json!(["x"])), "the answer must be an object with 'cases', found an array: [\"x\"]")]
 #[case(reply_with(json!({"cases": [], "notes": 1})), "the answer has an unknown key: 'notes': {\"cases\":[],\"notes\":1}")]
 #[case(cases([]), "the model returned no case for this slot")]
@@ -345,7 +351,10 @@ async fn a_failed_first_call_is_an_error() {
 
 #[tokio::test]
 async fn keeps_drafts_after_a_failed_call() {
-    let model = ScriptedModel::new([cases([case(1), json!({"id": "gs-get-weather-002"})]), failed_call("the budget is used up")]);
+    let model = ScriptedModel::new([
+        cases([case(1), json!({"id": "gs-get-weather-002"})]),
+        failed_call("the budget is used up"),
+    ]);
     let drafts = draft(&model, 2).await.unwrap();
     assert!(drafts[0].can_be_approved() && drafts[0].findings.is_empty());
     assert!(!drafts[1].can_be_approved());
@@ -359,10 +368,7 @@ async fn retries_missing_cases_and_reports_extra_ones() {
     let model = ScriptedModel::new([cases([case(1)]), cases([case(2), case(7)])]);
     let drafts = draft(&model, 2).await.unwrap();
     assert_eq!(drafts[1].case, Some(case(2)));
-    assert_eq!(
-        messages(&drafts[1]),
-        ["the model also returned 1 unrequested case: 'How is it outside in city 7?'"]
-    );
+    assert_eq!(messages(&drafts[1]), ["the model also returned 1 unrequested case: 'How is it outside in city 7?'"]);
     let missing = json!([{"id": "gs-get-weather-002", "reasons": ["the model returned no case for this slot"]}]);
     assert_eq!(model.documents()[1]["returned"], missing);
 }
@@ -431,7 +437,8 @@ async fn an_unexpected_null_is_an_error() {
 
 #[tokio::test]
 async fn adds_up_the_usage_of_answers() {
-    let model = ScriptedModel::new([unusable_reply("the model refused", ""), cases([case(1)]), failed_call("HTTP 500")]);
+    let model =
+        ScriptedModel::new([unusable_reply("the model refused", ""), cases([case(1)]), failed_call("HTTP 500")]);
     let drafter = drafter(&model);
     let (brief, slots) = (weather(), slots(1));
     assert_eq!((drafter.usage(), drafter.answers()), (None, 0));

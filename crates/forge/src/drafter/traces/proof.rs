@@ -64,16 +64,24 @@ pub fn proof_values(brief: &Brief, message: &str, calls: &[ToolCall], response: 
     if !chosen.is_empty() {
         return chosen.iter().map(|proof| named(&proof.text)).collect();
     }
-    let is_proof = |text: &str| is_distinctive(text) && contains_whole(text, response) && !contains_ignore_case(text, message);
+    let is_proof =
+        |text: &str| is_distinctive(text) && contains_whole(text, response) && !contains_ignore_case(text, message);
     let facts = tokens.values().into_iter().filter(|(text, _)| is_proof(text));
     facts.map(|(_, token)| token.to_owned()).take(MAX_PROOF_VALUES).collect()
 }
 
 /// Returns the best proof values, up to `max_count`, taking tools in turn.
-pub(super) fn choose_proofs(observed: &ObservedTurn, rarity: &Rarity, tokens: &TokenIndex, max_count: usize) -> Vec<Proof> {
+pub(super) fn choose_proofs(
+    observed: &ObservedTurn,
+    rarity: &Rarity,
+    tokens: &TokenIndex,
+    max_count: usize,
+) -> Vec<Proof> {
     let mut proofs = repeated_values(observed, |text| tokens.token(text).is_some());
     // Values with tokens come first, then rare ones. The sort is stable, so ties keep the order of the result.
-    proofs.sort_by_key(|proof| (tokens.token(&proof.text).is_none(), rarity.trace_count(&proof.text), proof.text.len() < 3));
+    proofs.sort_by_key(|proof| {
+        (tokens.token(&proof.text).is_none(), rarity.trace_count(&proof.text), proof.text.len() < 3)
+    });
     let mut chosen: Vec<Proof> = Vec::new();
     // One value per tool and round, so that every tool has a proof.
     while chosen.len() < max_count {

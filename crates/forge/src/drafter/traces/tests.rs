@@ -289,7 +289,10 @@ fn stubs_are_the_observed_results() {
     let made = drafts(&drafter.with_stubs(), &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
     assert_eq!(made[0].parse_case().and_then(|case| case.stubs), None);
     assert!(
-        made[0].findings.iter().any(|finding| finding.message.contains("no stubs: the result of 'get_weather' contains"))
+        made[0]
+            .findings
+            .iter()
+            .any(|finding| finding.message.contains("no stubs: the result of 'get_weather' contains"))
     );
 }
 

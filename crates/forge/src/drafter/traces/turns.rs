@@ -32,8 +32,11 @@ pub fn trace_turns(trace: &TraceDocument) -> Vec<TraceTurn> {
                 let new_messages = input.messages.strip_prefix(seen.as_slice()).unwrap_or(&input.messages);
                 let has_history = input.has_history || !turns.is_empty();
                 // With history, only the last message is new.
-                let message =
-                    if input.has_history { new_messages.last().cloned().unwrap_or_default() } else { new_messages.join("\n") };
+                let message = if input.has_history {
+                    new_messages.last().cloned().unwrap_or_default()
+                } else {
+                    new_messages.join("\n")
+                };
                 let message = message.trim().to_owned();
                 let steps = at + 1..=at + 1;
                 turns.push(TraceTurn {

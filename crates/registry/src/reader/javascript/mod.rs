@@ -14,8 +14,8 @@ use oxc_parser::{ParseOptions, Parser};
 use oxc_span::SourceType;
 
 use super::nesting::{MAX_DEPTH, bracket_depth};
-use super::syntax::{Entry, Export, Expr, Import, Imported, Kind, Language, Module, Owner, ScopeId, Statement};
 use super::parse_error::ParseError;
+use super::syntax::{Entry, Export, Expr, Import, Imported, Kind, Language, Module, Owner, ScopeId, Statement};
 
 /// More opening tags would overflow the parser's stack.
 const MAX_TAGS: usize = 20_000;

@@ -105,7 +105,10 @@ async fn filters_lists(Case { store, .. }: Case<'_>) {
     add(store, &feedback).await;
     let listed = async |author, only_current, limit| {
         let listed = store.list_feedback(author, only_current, limit).await.expect("feedback");
-        listed.iter().map(|one| feedback.iter().position(|other| other == one).expect("added above")).collect::<Vec<_>>()
+        listed
+            .iter()
+            .map(|one| feedback.iter().position(|other| other == one).expect("added above"))
+            .collect::<Vec<_>>()
     };
     assert_eq!(listed(None, false, None).await, [3, 2, 1, 0]);
     assert_eq!(listed(None, true, None).await, [3, 2, 1]);
@@ -154,7 +157,11 @@ async fn lists_traces_of_one_eval_for_review(Case { store, .. }: Case<'_>) {
     store.put_executions(&executions).await.expect("stored");
     let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
     let found: Vec<_> = found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect();
-    assert_eq!(found, [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)], "only traces that its newest version judged");
+    assert_eq!(
+        found,
+        [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)],
+        "only traces that its newest version judged"
+    );
 }
 
 async fn withdrawn_ratings_do_not_count(Case { store, database }: Case<'_>) {

@@ -51,7 +51,7 @@ async fn traces_are_returned_as_stored(Case { store, .. }: Case<'_>) {
     let stored = store.trace("t-1").await.expect("read").expect("a trace");
     assert_eq!((&stored.head, &stored.text), (&new.head, &new.document));
     assert_eq!((stored.source.as_str(), stored.imported_at), ("karat", at(1000)));
-    assert_eq!(store.raw("t-1").await.expect("read").expect("there"), new.document.as_bytes());
+    assert_eq!(store.raw("t-1").await.expect("read"), new.raw);
     assert_eq!(store.trace("t-2").await.expect("read"), None);
     assert_eq!(store.raw("t-2").await.expect("read"), None);
     assert_eq!(put(store, &[]).await, []);
@@ -94,13 +94,17 @@ async fn a_new_document_replaces_the_old_one(Case { store, .. }: Case<'_>) {
     assert_eq!(store.raw("a").await.expect("read"), other.raw);
 }
 
-async fn who_has_not_seen_it_does_not_replace_it(Case { store, .. }: Case<'_>) {
-    let expecting = |said: &str, expected: Expected| NewTrace { expected, ..trace("a", said) };
+async fn outdated_writers_get_a_conflict(Case { store, .. }: Case<'_>) {
+    let expecting = |message: &str, expected: ExpectedState| NewTrace { expected, ..trace("a", message) };
     let seen = |trace: &NewTrace| ExpectedState::RawHash(raw_hash(trace.raw.as_deref().unwrap_or_default()));
     let one = expecting("one", ExpectedState::Absent);
-    assert_eq!(put(store, &[expecting("one", seen(&one))]).await, [PutOutcome::Conflict], "nothing is there yet");
+    assert_eq!(
+        put(store, &[expecting("one", seen(&one))]).await,
+        [PutOutcome::Conflict],
+        "the trace does not exist yet"
+    );
     assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Added]);
-    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Unchanged], "the same is there, whoever wrote it");
+    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Unchanged], "an equal trace exists");
     let two = expecting("two", seen(&one));
     let puts = put(store, &[expecting("two", ExpectedState::Absent), trace("b", "another")]).await;
     assert_eq!(puts, [PutOutcome::Conflict, PutOutcome::Added], "a conflict does not affect other traces");
@@ -112,7 +116,10 @@ async fn who_has_not_seen_it_does_not_replace_it(Case { store, .. }: Case<'_>) {
 
 async fn duplicates_in_a_batch_are_stored_once(Case { store, .. }: Case<'_>) {
     let traces = [trace("a", "one"), trace("a", "one"), trace("a", "two"), trace("b", "three")];
-    assert_eq!(put(store, &traces).await, [PutOutcome::Added, PutOutcome::Unchanged, PutOutcome::Changed, PutOutcome::Added]);
+    assert_eq!(
+        put(store, &traces).await,
+        [PutOutcome::Added, PutOutcome::Unchanged, PutOutcome::Changed, PutOutcome::Added]
+    );
     assert_eq!(store.trace("a").await.expect("read").expect("a trace").text, traces[2].document);
 }
 
@@ -120,8 +127,8 @@ async fn a_raw_payload_equal_to_the_document_is_stored_once(Case { store, databa
     let plain = trace("a", "one");
     let new = NewTrace { raw: Some(plain.document.clone().into_bytes()), ..plain };
     put(store, std::slice::from_ref(&new)).await;
-    assert_eq!(store.raw("a").await.expect("read").expect("there"), new.document.as_bytes());
-    assert_eq!(place.rows("select trace_id from trace_payloads where raw is null").await.len(), 1);
+    assert_eq!(store.raw("a").await.expect("read"), new.raw);
+    assert_eq!(database.rows("select trace_id from trace_payloads where raw is null").await.len(), 1);
     assert_eq!(put(store, &[new]).await, [PutOutcome::Unchanged]);
 }
 
@@ -240,12 +247,12 @@ async fn pages_cover_all_traces(Case { store, .. }: Case<'_>) {
 async fn stores_unusual_texts(Case { store, .. }: Case<'_>) {
     let message = "zero \0, quote ' \" ? $1 \u{1F600} \u{feff}\u{202e}; drop table traces; --";
     let id = "strange \u{1F600} ' id \0?";
-    let new = trace(id, said);
+    let new = trace(id, message);
     assert_eq!(put(store, std::slice::from_ref(&new)).await, [PutOutcome::Added]);
     assert_eq!(put(store, std::slice::from_ref(&new)).await, [PutOutcome::Unchanged]);
-    let stored = store.trace(id).await.expect("read").expect("there");
-    assert_eq!(stored.text, new.document, "the document is kept byte for byte");
-    assert_eq!(store.raw(id).await.expect("read").expect("there"), new.document.as_bytes());
+    let stored = store.trace(id).await.expect("read").expect("a trace");
+    assert_eq!(stored.text, new.document, "the document is stored unchanged");
+    assert_eq!(store.raw(id).await.expect("read"), new.raw);
     assert!(stored.head.input_preview.starts_with("zero \u{2400},"), "{}", stored.head.input_preview);
     store.add_version(&version("eval_x", "x")).await.expect("added");
     store.put_executions(&[execution("eval_x", 1, &new, Some(true))]).await.expect("stored");

@@ -21,8 +21,7 @@ pub(super) fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Fo
         InputFormat::Arrow => Ok((Format::Arrow, unread(input))),
         InputFormat::Auto => {
             let detected = detect_content(input);
-            let (content, whole) =
-                detected.map_err(|error| Failure::errored(format!("cannot read stdin: {error}")))?;
+            let (content, whole) = detected.map_err(|error| Failure::errored(format!("cannot read stdin: {error}")))?;
             match content {
                 Content::JsonLines => Ok((Format::JsonLines, whole)),
                 Content::Arrow => Ok((Format::Arrow, whole)),

@@ -112,9 +112,7 @@ fn arrow_failure(error: ArrowError) -> Failure {
                 None => failure.hint(format!("available columns: {}; {flag}", names.join(", "))),
             }
         }
-        ArrowError::NotText { .. } => {
-            Failure::invalid(text).hint("cast the column to text; traces are JSON text")
-        }
+        ArrowError::NotText { .. } => Failure::invalid(text).hint("cast the column to text; traces are JSON text"),
         ArrowError::Invalid(_) => Failure::errored(text),
     }
 }

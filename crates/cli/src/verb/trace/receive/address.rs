@@ -14,10 +14,8 @@ pub(super) async fn listen(text: &str) -> Result<TcpListener, Error> {
         ErrorKind::AddrInUse => Error::unavailable(format!("cannot listen on {address}: the port is in use"))
             .hint("another receiver or an OpenTelemetry collector may be running")
             .hint("pass --listen 127.0.0.1:0 to use any free port"),
-        ErrorKind::PermissionDenied => {
-            Error::unavailable(format!("cannot listen on {address}: permission denied"))
-                .hint("ports from 1024 need no privileges")
-        }
+        ErrorKind::PermissionDenied => Error::unavailable(format!("cannot listen on {address}: permission denied"))
+            .hint("ports from 1024 need no privileges"),
         _ => Error::invalid(format!("cannot listen on {address}: {error}"))
             .hint("pass an address of this machine: 127.0.0.1, [::1], or 0.0.0.0 for all"),
     })

@@ -107,7 +107,8 @@ impl<'r> ReceiveReporter<'r> {
         let reason = (status, message.clone());
         if !self.reasons.contains(&reason) {
             if self.reasons.len() < MAX_REASONS {
-                let what = if is_fully_refused { format!("refused with {status}") } else { "partially refused".to_owned() };
+                let what =
+                    if is_fully_refused { format!("refused with {status}") } else { "partially refused".to_owned() };
                 self.printer.warn(&format!("{what}: {message}"));
                 self.reasons.insert(reason);
             } else if !self.has_more_reasons {
@@ -132,7 +133,8 @@ impl<'r> ReceiveReporter<'r> {
             ReceiveFormat::Human => {
                 self.printer.print(&format!("{}\n", summary(totals)))?;
                 if totals.traces > 0 {
-                    self.printer.note("next: 'karat trace list', 'karat trace show ID' or 'karat eval run NAME --stored'");
+                    self.printer
+                        .note("next: 'karat trace list', 'karat trace show ID' or 'karat eval run NAME --stored'");
                 }
                 Ok(())
             }

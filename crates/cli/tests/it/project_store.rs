@@ -1,4 +1,4 @@
-//! Projects whose store holds something, put there as the program would.
+//! Writes test data directly to the store of a project.
 
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
@@ -14,13 +14,13 @@ use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// The store of a project, open beside the program.
+/// The open store of a project.
 pub(crate) struct ProjectStore {
     runtime: Runtime,
     store: Store,
 }
 
-/// What one version says of a trace: passed, failed, or errored.
+/// Whether the trace passed; `None` if the eval errored.
 pub(crate) type Verdict = Option<bool>;
 
 impl ProjectStore {
@@ -31,28 +31,28 @@ impl ProjectStore {
         Self { runtime, store }
     }
 
-    /// Puts in a trace that began on this day.
-    pub(crate) fn trace(&self, id: &str, message: &str, day: &str) {
-        self.document(&json!({
+    /// Adds a trace that started on this day.
+    pub(crate) fn add_trace(&self, id: &str, message: &str, day: &str) {
+        self.add_document(&json!({
             "trace_id": id,
             "started_at": format!("{day}T09:00:00Z"),
             "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [], "error": null }],
         }));
     }
 
-    /// Puts in a trace.
-    pub(crate) fn document(&self, document: &Value) {
-        let id = document["trace_id"].as_str().expect("an id");
-        self.text(id, &document.to_string());
+    /// Adds a trace.
+    pub(crate) fn add_document(&self, document: &Value) {
+        let id = document["trace_id"].as_str().expect("a trace id");
+        self.add_text(id, &document.to_string());
     }
 
-    /// Puts in a trace with any text as its document.
-    pub(crate) fn text(&self, id: &str, text: &str) {
+    /// Adds a trace with any text as its document.
+    pub(crate) fn add_text(&self, id: &str, text: &str) {
         self.runtime.block_on(self.store.put_traces(&[new_trace(id, "karat", text)], at(0))).unwrap();
     }
 
-    /// Adds a version of an eval, and returns its number.
-    pub(crate) fn version(&self, eval_id: &str, code: &str) -> u64 {
+    /// Adds a version of an eval and returns its number.
+    pub(crate) fn add_version(&self, eval_id: &str, code: &str) -> u64 {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
             code: code.to_owned(),
@@ -64,12 +64,12 @@ impl ProjectStore {
         };
         match self.runtime.block_on(self.store.add_version(&version)).unwrap() {
             AddedVersion::Added(number) | AddedVersion::Unchanged(number) => number,
-            AddedVersion::Conflict(newest) => panic!("{newest:?} is as good as any"),
+            AddedVersion::Conflict(newest) => panic!("unexpected conflict with version {newest:?}"),
         }
     }
 
-    pub(crate) fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, verdict: Verdict, reason: &str) {
-        let trace = self.runtime.block_on(self.store.trace(trace_id)).unwrap().expect("a trace");
+    pub(crate) fn add_verdict(&self, eval_id: &str, version: u64, trace_id: &str, verdict: Verdict, reason: &str) {
+        let trace = self.runtime.block_on(self.store.trace(trace_id)).unwrap().expect("the trace is stored");
         let execution = StoredExecution {
             id: format!("{eval_id}/{version}/{trace_id}"),
             eval_id: eval_id.to_owned(),
@@ -90,7 +90,7 @@ impl ProjectStore {
         self.runtime.block_on(self.store.put_executions(&[execution])).unwrap();
     }
 
-    pub(crate) fn feedback(&self, author: &str, trace_id: &str, rating: Rating, note: Option<&str>) {
+    pub(crate) fn add_feedback(&self, author: &str, trace_id: &str, rating: Rating, note: Option<&str>) {
         let feedback = Feedback {
             trace_id: trace_id.to_owned(),
             author: author.to_owned(),
@@ -103,16 +103,22 @@ impl ProjectStore {
     }
 }
 
-/// Makes a trace with any text as its document.
+/// Returns a trace with any text as its document.
 pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
     let head = match TraceDocument::parse(text) {
         Ok(document) => TraceHead::from_document(id, &document),
         Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
     };
-    NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw: None, expected: ExpectedState::Anything }
+    NewTrace {
+        head,
+        source: source.to_owned(),
+        document: text.to_owned(),
+        raw: None,
+        expected: ExpectedState::Anything,
+    }
 }
 
-/// Returns a moment some seconds after a fixed one.
+/// Returns a fixed time plus some seconds.
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_763_294_400 + seconds).unwrap()
 }
