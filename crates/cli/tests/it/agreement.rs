@@ -84,9 +84,9 @@ fn compares_an_eval_with_ratings() {
     exit: 0
     ----- stdout -----
     eval_refund version 2
-      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
+      37 traces: 30 compared with ratings, 3 neutral, 3 unrated, 1 errored
 
-      people say          positive  negative
+      rating              positive  negative
       eval passed               11         2
       eval failed                1        16
 
@@ -95,7 +95,7 @@ fn compares_an_eval_with_ratings() {
       precision            0.846  [0.578, 0.957]    11 of 13 that passed
       recall               0.917  [0.646, 0.985]    11 of 12 positive
       F1                   0.880  [0.688, 0.961]
-      Cohen's kappa        0.795  [0.575, 1.000]    0 is what chance gives
+      Cohen's kappa        0.795  [0.575, 1.000]    0 means chance agreement
       contradiction rate   0.100  [0.035, 0.256]    3 of 30
       error rate           0.027  [0.005, 0.138]    1 of 37
 
@@ -106,21 +106,21 @@ fn compares_an_eval_with_ratings() {
       week       compared  accuracy                  contradictions
       2026-W45         10   0.900  [0.596, 0.982]                 1
       2026-W46         20   0.900  [0.699, 0.972]                 2
-      newest week 0.900, those before 0.900: chance may explain it (p = 1.000)
+      newest week 0.900, earlier weeks 0.900: not significant (p = 1.000)
 
       ✓ accuracy 0.900, at least 0.8
       ✓ contradiction rate 0.100, at most 0.15
       ✓ error rate 0.027, at most 0.1
 
-    people among themselves
-      2 raters on 12 traces that several rated: ada (12), bob (12)
+    agreement between raters
+      2 raters on 12 traces with several ratings: ada (12), bob (12)
 
-      all say the same     0.917  [0.646, 0.985]    11 of 12
-      Cohen's kappa        0.625  [-0.027, 1.000]   0 is what chance gives
+      unanimous            0.917  [0.646, 0.985]    11 of 12
+      Cohen's kappa        0.625  [-0.027, 1.000]   0 means chance agreement
 
     1 eval: no alerts
     ----- stderr -----
-    'karat contradictions eval_refund' shows where people disagree
+    run 'karat contradictions eval_refund' to list contradictions
     ");
 }
 
@@ -131,9 +131,9 @@ fn an_older_version_raises_alerts() {
     exit: 1
     ----- stdout -----
     eval_refund version 1 of 2
-      37 traces: 30 compared with people, 3 neutral, 3 unrated, 1 errored
+      37 traces: 30 compared with ratings, 3 neutral, 3 unrated, 1 errored
 
-      people say          positive  negative
+      rating              positive  negative
       eval passed               12        11
       eval failed                0         7
 
@@ -142,7 +142,7 @@ fn an_older_version_raises_alerts() {
       precision            0.522  [0.330, 0.708]    12 of 23 that passed
       recall               1.000  [0.758, 1.000]    12 of 12 positive
       F1                   0.686  [0.496, 0.829]
-      Cohen's kappa        0.337  [0.104, 0.571]    0 is what chance gives
+      Cohen's kappa        0.337  [0.104, 0.571]    0 means chance agreement
       contradiction rate   0.367  [0.219, 0.545]    11 of 30
       error rate           0.027  [0.005, 0.138]    1 of 37
 
@@ -232,17 +232,16 @@ fn reports_nothing_to_compare_without_ratings() {
     exit: 4
     ----- stdout -----
     eval_tone version 1
-      1 trace: 0 compared with people, 0 neutral, 1 unrated, 0 errored
-      nothing to compare: no verdict is on a trace that people find positive or
-      negative
+      1 trace: 0 compared with ratings, 0 neutral, 1 unrated, 0 errored
+      nothing to compare: no judged trace is rated positive or negative
 
-      ⚠ accuracy: nothing to measure by (at least 0.8)
-      ⚠ contradiction rate: nothing to measure by (at most 0.15)
-      ⚠ error rate 0.000, at most 0.1: too few to tell (1, at least 20)
+      ⚠ accuracy: no data (at least 0.8)
+      ⚠ contradiction rate: no data (at most 0.15)
+      ⚠ error rate 0.000, at most 0.1: too little data (1, at least 20)
 
-    1 eval: no alerts; too few to tell for 1
+    1 eval: no alerts; too little data for 1
     ----- stderr -----
-    'karat review' and 'karat feedback add' take down what people find
+    run 'karat review' or 'karat feedback add' to rate traces
     ");
     let single = project.run(["eval", "compare", "tone"]);
     assert_eq!(single.code, Some(2));
@@ -261,38 +260,38 @@ fn compares_versions_on_the_same_traces() {
     exit: 0
     ----- stdout -----
     eval_refund version 1 → 2
-      37 traces judged by both, 31 of them rated (where an error counts as wrong)
+      37 traces judged by both, 31 of them rated (errors count as wrong)
 
       version    accuracy                  errors
       1           0.613  [0.438, 0.763]         1
       2           0.871  [0.711, 0.949]         1
       change     +0.258  10 better, 2 worse (p = 0.039)
 
-    1 for the worse: people agreed with the verdict before
+    1 worse: the verdict matched the rating before
       t-28  passed → failed, positive
         before  the word refund is in the answer
         now     the tool refund was called
 
-    1 lost: there was a verdict, and now there is an error
+    1 lost: the verdict became an error
       t-31  passed → errored, positive
         before  the word refund is in the answer
         now     KeyError: 'refund'
 
-    9 for the better: people agree with the verdict now
+    9 better: the verdict matches the rating now
       t-19  passed → failed, negative
         before  the word refund is in the answer
         now     the tool refund was called
       t-20  passed → failed, negative
         before  the word refund is in the answer
         now     the tool refund was called
-      and 7 more (--limit shows them)
+      and 7 more (see --limit)
 
-    1 gained: there was an error, and now there is a verdict
+    1 gained: the error became a verdict
       t-32  errored → passed, positive
         before  KeyError: 'refund'
         now     the tool refund was called
 
-    2 changed on traces that are neutral or unrated
+    2 changed on neutral or unrated traces
       t-33  passed → failed, neutral
         before  the word refund is in the answer
         now     the tool refund was called
@@ -300,7 +299,7 @@ fn compares_versions_on_the_same_traces() {
         before  the word refund is in the answer
         now     the tool refund was called
 
-    version 2 is better: chance does not explain what changed
+    version 2 is better: the change is significant
     1 verdict lost to errors
     ----- stderr -----
     ");

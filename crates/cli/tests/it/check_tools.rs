@@ -106,16 +106,16 @@ fn counts_silenced_findings() {
     insta::assert_snapshot!(project.run(["check"]).filtered(), @r#"
     exit: 0
     ----- stdout -----
-      ⚠ 'description-vague' finds nothing about 'get_forecast': this silences
-      │ nothing (silences-nothing)
+      ⚠ unused entry: 'description-vague' reports nothing about 'get_forecast'
+      │ (silences-nothing)
        ╭─[karat.json:6:4]
      6 │    "description-vague"
        ·    ───────────────────
        ╰────
       help: remove it, so that it does not hide new findings
 
-      ⚠ 'silence' names 'get_wether', which is not in the registry: it silences
-      │ nothing (silences-nothing)
+      ⚠ unused entry: 'silence' names 'get_wether', which is not in the registry
+      │ (silences-nothing)
        ╭─[karat.json:8:3]
      8 │   "get_wether": [
        ·   ────────────
@@ -161,8 +161,8 @@ fn an_overlap_needs_an_ambiguous_case() {
     insta::assert_snapshot!(project.run(["check", "--silence", "{}"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
-      ⚠ ls-get-weather-001: this set can never match, since it contains a tool that
-      │ 'toolsNotCalled' forbids (unused-assertion)
+      ⚠ ls-get-weather-001: this set can never match, since it contains a tool
+      │ that 'toolsNotCalled' forbids (unused-assertion)
         ╭─[evals/get-weather.labeled.json:10:5]
      10 │     [
         ·     ─
@@ -174,8 +174,8 @@ fn an_overlap_needs_an_ambiguous_case() {
      4 │    "get_forecast"
        ·    ──────────────
        ╰────
-      help: add a case with "difficulty": "ambiguous" whose 'toolsAcceptable'
-            names both, e.g. [["get_forecast"], ["get_weather"]]
+      help: add a case with "difficulty": "ambiguous" and both tools in
+            'toolsAcceptable', e.g. [["get_forecast"], ["get_weather"]]
 
     2 tools, 1 file, 1 case: 0 invalid, 1 error, 1 warning
     ----- stderr -----
@@ -271,14 +271,14 @@ fn truncates_long_lines_at_word_boundaries() {
     insta::assert_snapshot!(project.run(["check"]).filtered(), @"
     exit: 0
     ----- stdout -----
-      ⚠ a: the description is not known: 'process.env.WHAT' is known only at run
+      ⚠ a: cannot read the description: 'process.env.WHAT' is known only at run
       │ time (registry-unknown)
        ╭─[tools/tools.exports.ts:1:237]
      1 │ … `Fetches ${process.env.WHAT} of and its description goes on and on wit…
        ·              ────────────────
        ╰────
-      help: rules about it are skipped; write it as a literal, or let
-            'toolRegistry' name a command that prints the tools
+      help: rules about it are skipped; write it as a literal, or set
+            'toolRegistry' to a command that prints the tools
 
     1 tool, 0 files, 0 cases: 0 invalid, 0 errors, 1 warning
     ----- stderr -----

@@ -63,8 +63,8 @@ fn shows_verdict_and_rating_side_by_side() {
 
     3 contradictions
     ----- stderr -----
-    to look:    karat trace show conversation-1
-    to settle:
+    to show it:     karat trace show conversation-1
+    to resolve it:
       karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
     "#);
 }

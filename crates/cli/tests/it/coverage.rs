@@ -62,13 +62,13 @@ fn reports_missing_cases_with_suggestions() {
     ----- stdout -----
     Coverage of 3 tools by 2 eval files, 4 cases
 
-      ⚠ tested    2/3  tools that a case is for or expects
+      ⚠ tested    2/3  tools that a case targets or expects
       ⚠ golden    0/3  tools with 5 golden cases or more
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ⚠ overlaps  1/2  declared overlaps with an ambiguous case
-      ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      ⚠ fresh     0/2  eval files known to fit their tool as it is now
-      ⚠ known     1/2  eval files all of whose tools are in the registry
+      ⚠ clusters  0/1  declared clusters with a case that needs all tools
+      ⚠ fresh     0/2  eval files that match their current tool
+      ⚠ known     1/2  eval files whose tools are all in the registry
 
                               straight-  ambi-        over-  clus-
         tool          golden    forward  guous  edge   laps   ters  stale
@@ -81,25 +81,25 @@ fn reports_missing_cases_with_suggestions() {
           book_flight / get_weather
 
       ⚠ 1 cluster has no full case
-        write a labeled case one of whose sets holds all its tools
+        write a labeled case with all its tools in one set
           book_flight, get_forecast, get_weather
 
       ⚠ 1 eval file is stale
-        review the cases, then renew the file's metadata
-          evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
-            which is 2.0.0 now
+        review the cases, then update the file's metadata
+          evals/get-weather.golden.json: written for version 1.0.0 of get_weather,
+            which is now 2.0.0
 
       ⚠ 1 eval file is not known to be fresh
-        write descriptionHash into its metadata ('karat tools' shows it), or keep a
-        lock: 'karat tools lock'
+        add descriptionHash to the metadata ('karat tools' shows it), or create a
+        lock with 'karat tools lock'
           evals/get-weather.labeled.json: no descriptionHash and no lock
 
-      ⚠ 1 mention of tools that the registry lacks
-        mend the name, or add the tool
+      ⚠ 1 mention of tools that are not in the registry
+        fix the name, or add the tool
           evals/get-weather.labeled.json: ls-get-weather-002 names 'get_wether'
             (did you mean 'get_weather'?)
 
-      No stored results show which tools are taken for others.
+      No stored results to measure confusion.
     ----- stderr -----
     ");
 }
@@ -120,7 +120,7 @@ fn lists_the_worst_confusion_first() {
      get_weather → get_forecast        2   67%
      get_weather → book_flight         1   33%
 
-     expected, by number of what was called
+     expected (rows), called (columns)
                         1    2    3
      1 get_weather      .    2    1
      2 get_forecast     .    .    .
@@ -227,26 +227,26 @@ fn requirements_decide_the_exit_code() {
     ----- stdout -----
     Coverage of 3 tools by 2 eval files, 4 cases
 
-      ⚠ tested    2/3  tools that a case is for or expects
+      ⚠ tested    2/3  tools that a case targets or expects
       ⚠ golden    0/3  tools with 5 golden cases or more
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ✗ overlaps  1/2  declared overlaps with an ambiguous case
-      ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      ✗ fresh     0/2  eval files known to fit their tool as it is now
-      ⚠ known     1/2  eval files all of whose tools are in the registry
+      ⚠ clusters  0/1  declared clusters with a case that needs all tools
+      ✗ fresh     0/2  eval files that match their current tool
+      ⚠ known     1/2  eval files whose tools are all in the registry
 
       ✗ 1 overlap has no ambiguous case
         write one whose toolsAcceptable names both tools
           book_flight / get_weather
 
       ✗ 1 eval file is stale
-        review the cases, then renew the file's metadata
-          evals/get-weather.golden.json: made for version 1.0.0 of get_weather,
-            which is 2.0.0 now
+        review the cases, then update the file's metadata
+          evals/get-weather.golden.json: written for version 1.0.0 of get_weather,
+            which is now 2.0.0
 
       ✗ 1 eval file is not known to be fresh
-        write descriptionHash into its metadata ('karat tools' shows it), or keep a
-        lock: 'karat tools lock'
+        add descriptionHash to the metadata ('karat tools' shows it), or create a
+        lock with 'karat tools lock'
           evals/get-weather.labeled.json: no descriptionHash and no lock
     ----- stderr -----
     ");
@@ -284,7 +284,7 @@ fn requirements_decide_the_exit_code() {
     ----- stdout -----
     ----- stderr -----
     error: requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json does not exist
-    hint: name one with --overlap-map-path, or make one with 'karat overlap add'
+    hint: pass --overlap-map-path, or create one with 'karat overlap add'
     ");
 }
 
@@ -325,13 +325,13 @@ fn reports_untested_tools_without_eval_files() {
     ----- stdout -----
     Coverage of 3 tools by 0 eval files, 0 cases
 
-      ⚠ tested    0/3  tools that a case is for or expects
+      ⚠ tested    0/3  tools that a case targets or expects
       ⚠ golden    0/3  tools with 5 golden cases or more
       ⚠ labeled   0/3  tools with enough labeled cases of each difficulty
       ⚠ overlaps  0/2  declared overlaps with an ambiguous case
-      ⚠ clusters  0/1  declared clusters with a case that takes all tools
-      — fresh          there are no eval files that can be stale
-      — known          there are no eval files
+      ⚠ clusters  0/1  declared clusters with a case that needs all tools
+      — fresh          no eval files that can be stale
+      — known          no eval files
 
       ✗ get_weather   never tested
       ✗ get_forecast  never tested
@@ -343,10 +343,10 @@ fn reports_untested_tools_without_eval_files() {
           get_forecast / get_weather
 
       ⚠ 1 cluster has no full case
-        write a labeled case one of whose sets holds all its tools
+        write a labeled case with all its tools in one set
           book_flight, get_forecast, get_weather
 
-      No stored results show which tools are taken for others.
+      No stored results to measure confusion.
     ----- stderr -----
     warning: no eval files found: nothing is tested
     ");

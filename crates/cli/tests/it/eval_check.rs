@@ -204,7 +204,7 @@ fn resolves_functions_by_name_file_or_folder() {
     2 files: 2 invalid, 0 findings
     ----- stderr -----
     error: evals/functions/tone.cases.jsonl is not a Python file
-    hint: karat eval test evals/functions/tone.py judges these cases
+    hint: run 'karat eval test evals/functions/tone.py' to judge these cases
     error: cannot read evals/functions/tonne.py: No such file or directory (os error 2)
     hint: did you mean 'evals/functions/tone.py'?
     ");
@@ -233,6 +233,6 @@ fn reports_nothing_to_check_without_functions() {
     ----- stdout -----
     ----- stderr -----
     error: there are no eval functions in evals/functions
-    hint: 'karat eval new NAME' writes a first one
+    hint: run 'karat eval new NAME' to create one
     ");
 }

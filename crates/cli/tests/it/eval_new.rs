@@ -15,11 +15,10 @@ fn writes_a_function_with_passing_cases_and_never_overwrites() {
     wrote evals/functions/tone.py
     wrote evals/functions/tone.cases.jsonl
 
-    Next: say in the function what a good trace is, and in the cases which traces
-    show it, then
+    Next: write the check in the function and example traces in the cases, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
-    or, over the traces of the store,
+    or, to judge stored traces,
       karat eval add tone
       karat eval run tone --stored
     ----- stderr -----
@@ -69,11 +68,10 @@ fn writes_cases_for_an_existing_function() {
     evals/functions/tone.py already exists
     wrote evals/functions/tone.cases.jsonl
 
-    Next: say in the function what a good trace is, and in the cases which traces
-    show it, then
+    Next: write the check in the function and example traces in the cases, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
-    or, over the traces of the store,
+    or, to judge stored traces,
       karat eval add tone
       karat eval run tone --stored
     ----- stderr -----

@@ -130,7 +130,7 @@ fn the_summary_separates_failures_from_errors() {
 
     7 traces judged by 2 functions: 7 passed, 5 failed, 2 errored
     [TIME], [RATE] traces/s
-    --format jsonl has the tracebacks
+    for tracebacks, use --format jsonl
     ----- stderr -----
     ");
 }
@@ -208,7 +208,7 @@ fn reports_a_broken_line_and_judges_the_others() {
               in line 3
       time per trace: p50 [TIME], p99 [TIME]
 
-    2 traces judged by 1 function, 1 line held none: 2 passed, 0 failed, 1 errored
+    2 traces judged by 1 function, 1 line without a trace: 2 passed, 0 failed, 1 errored
     [TIME], [RATE] traces/s
     ----- stderr -----
     ");

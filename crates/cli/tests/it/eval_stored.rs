@@ -111,14 +111,14 @@ fn adds_a_version_only_when_the_code_changed() {
     eval_hello: 3 versions
 
     version 3, [TIME] UTC, +1 -1 lines
-      judged nothing yet
+      no verdicts yet
 
     version 2, [TIME] UTC, +1 -1 lines
       only at the beginning
-      judged nothing yet
+      no verdicts yet
 
     version 1, [TIME] UTC, +3 lines
-      judged nothing yet
+      no verdicts yet
     ");
     insta::assert_snapshot!(mask_times(&project.run(["eval", "list"]).stdout), @"
     eval        version  added (UTC)        passed   failed  errored
@@ -136,9 +136,9 @@ fn adds_a_version_only_when_the_code_changed() {
       note      only at the beginning
       code      1b523ddeec5d
       python    [PYTHON]
-      verdicts  version 3: judged nothing yet
-                version 2: judged nothing yet
-                version 1: judged nothing yet
+      verdicts  version 3: no verdicts yet
+                version 2: no verdicts yet
+                version 1: no verdicts yet
 
     def eval_hello(trace):
         said = trace['steps'][-1]['output']['response']
@@ -218,17 +218,17 @@ fn judges_only_new_and_changed_traces() {
     exit: 0
     ----- stdout -----
     eval_hello, version 1
-      nothing was judged now
-      3 traces judged before
+      nothing new to judge
+      3 traces already judged
 
     eval_short, version 1
-      nothing was judged now
-      3 traces judged before
+      nothing new to judge
+      3 traces already judged
 
-    3 traces, 2 evals: nothing was judged now
-    6 were judged before, and not again
+    3 traces, 2 evals: nothing new to judge
+    6 verdicts already stored
     ----- stderr -----
-    all of them were judged before; --force judges them again
+    all traces were judged before; pass --force to judge them again
     ");
     // One trace is new and one has changed.
     put_traces(&project, &[new_trace("d", "hello again"), new_trace("b", "hello")]);
@@ -302,7 +302,7 @@ fn filters_traces() {
     ----- stdout -----
     ----- stderr -----
     error: no trace in the store matches these filters
-    hint: 'karat trace list' takes the same flags
+    hint: run 'karat trace list' with the same flags to see which traces match
     ");
 }
 
@@ -315,28 +315,29 @@ fn rejects_conflicting_arguments() {
     ----- stdout -----
     ----- stderr -----
     error: there are no evals in the store
-    hint: 'karat eval add FILE' puts an eval function into the store
+    hint: run 'karat eval add FILE' to add an eval function
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
     error: there is no eval 'eval_hello' in the store
-    hint: 'karat eval add hello' puts it there
+    hint: run 'karat eval add hello' to add it
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/functions/hello.py is a file: --stored judges by evals that are in the store
-    hint: karat eval add evals/functions/hello.py, and then its name
+    error: evals/functions/hello.py is a file, but --stored takes evals in the store
+    hint: run 'karat eval add evals/functions/hello.py', then pass the name of the
+      eval
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--search", "x"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: a filter is for traces in the store
-    hint: --stored in place of --traces
+    error: a filter requires --stored
+    hint: pass --stored instead of --traces
     ");
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--stored"]).code, Some(2));
     assert_eq!(project.run(["eval", "run", "hello", "--traces", "t.jsonl", "--force"]).code, Some(2));
@@ -346,7 +347,7 @@ fn rejects_conflicting_arguments() {
     ----- stdout -----
     ----- stderr -----
     error: there are no traces in the store
-    hint: 'karat trace import FILE' puts traces there
+    hint: run 'karat trace import FILE' to import traces
     ");
     project.write("evals/functions/short.py", SHORT);
     assert_eq!(project.run(["eval", "add"]).code, Some(0));

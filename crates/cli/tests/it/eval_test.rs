@@ -129,7 +129,7 @@ fn reports_nothing_to_do_without_functions() {
     ----- stdout -----
     ----- stderr -----
     error: there are no eval functions in evals/functions
-    hint: 'karat eval new NAME' writes a first one
+    hint: run 'karat eval new NAME' to create one
     ");
 }
 

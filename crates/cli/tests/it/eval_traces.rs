@@ -101,9 +101,9 @@ fn reports_broken_lines_with_their_files() {
               in m2.jsonl line 2
       time per trace: p50 [TIME], p99 [TIME]
 
-    2 traces judged by 1 function, 2 lines held none: 1 passed, 0 failed, 3 errored
+    2 traces judged by 1 function, 2 lines without a trace: 1 passed, 0 failed, 3 errored
     [TIME], [RATE] traces/s
-    --format jsonl has the tracebacks
+    for tracebacks, use --format jsonl
     ----- stderr -----
     ");
     let none = project.run(["eval", "run", "first", "--traces", "none.jsonl"]);
@@ -116,7 +116,7 @@ fn reports_broken_lines_with_their_files() {
            2  line #: invalid JSON: expected a value at column #
               in line 1, line 2
 
-    2 lines, none of them a trace: 0 passed, 0 failed, 2 errored
+    2 lines without a trace: 0 passed, 0 failed, 2 errored
     ----- stderr -----
     ");
 }

@@ -86,8 +86,7 @@ fn rejects_invalid_arguments() {
     };
     insta::assert_snapshot!(error(&["add", "trace-3", "positive"]), @"
     error: there is no trace 'trace-3' in the store
-    hint: 'karat trace list' shows the traces; an id may be shortened to its
-      beginning
+    hint: run 'karat trace list' to list traces; a prefix of an id is enough
     ");
     insta::assert_snapshot!(error(&["add", "trace", "positive"]), @"
     error: ambiguous trace id: several ids begin with 'trace'
@@ -103,8 +102,7 @@ fn rejects_invalid_arguments() {
     ");
     insta::assert_snapshot!(error(&["retract", "other"]), @"
     error: Ada has not rated trace 'other'
-    hint: 'karat feedback list' shows who said what; --author NAME says whose rating
-      it is
+    hint: run 'karat feedback list' to list ratings; --author NAME sets the author
     ");
     insta::assert_snapshot!(error(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
     // A unique prefix of an id is enough.
@@ -113,8 +111,8 @@ fn rejects_invalid_arguments() {
     let output = anonymous.run(["feedback", "add", "t", "positive"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @"
-    error: it is not known who you are
-    hint: --author NAME says it, or the variable GIT_AUTHOR_NAME
+    error: cannot determine your name
+    hint: pass --author NAME, or set GIT_AUTHOR_NAME
     ");
 }
 

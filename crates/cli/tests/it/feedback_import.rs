@@ -87,7 +87,7 @@ fn reports_all_invalid_rows_and_writes_nothing() {
      5 │ nowhere,negative,,
        · ───────
        ╰────
-      help: 'karat trace list' shows the traces
+      help: run 'karat trace list' to list traces
       × created_at is not a valid time: 'soon'
        ╭─[labels.csv:6:13]
      6 │ t1,neutral,,soon
@@ -101,7 +101,7 @@ fn reports_all_invalid_rows_and_writes_nothing() {
        ╰────
       help: quote a field that contains a separator
     error: nothing was imported from labels.csv
-    hint: --skip-invalid imports the rows that are valid
+    hint: pass --skip-invalid to import only the valid rows
     ");
     assert_eq!(feedback_rows(&project), [""; 0]);
     let report = project.run(["feedback", "import", "labels.csv", "--format", "json"]);

@@ -182,8 +182,8 @@ fn rejects_a_vague_description() {
         add a sentence that says when to call it: Use when the user asks ….
       description-vague: 'stuff' could mean anything
         be specific: which things, whose, from where, and what happens to them
-      a description to start from: Helps with stuff <which ones, whose, from where>. Use when the user asks ….
-      to draft all the same, put this into karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
+      suggested description: Helps with stuff <which ones, whose, from where>. Use when the user asks ….
+      to draft anyway, add this to karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
     "#);
     insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @r#"
     exit: 2
@@ -191,9 +191,9 @@ fn rejects_a_vague_description() {
     ----- stderr -----
     error: nothing (tools.json:6:2): The tool description is too vague for reliable eval generation. Fix the description first.
       description-missing: missing description: a model can only guess what the tool is for
-        write: <What it does>. Use when the user asks …. <Where another tool is meant: For …, use OTHER instead.>
-      a description to start from: <What it does>. Use when the user asks ….
-      to draft all the same, put this into karat.json: {"silence": {"nothing": ["description-missing"]}}
+        write: <What it does>. Use when the user asks …. <If tools overlap: For …, use OTHER instead.>
+      suggested description: <What it does>. Use when the user asks ….
+      to draft anyway, add this to karat.json: {"silence": {"nothing": ["description-missing"]}}
     "#);
     assert_eq!(project.files_in("evals", ".json").len(), 1);
     // Silenced findings do not block.

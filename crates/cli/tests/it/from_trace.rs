@@ -63,10 +63,10 @@ fn adds_a_trace_as_a_case_once() {
     insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
-    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    added rg-get-weather-001 to evals/get-weather.regression.json (new file)
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is
-      taken; --step takes another
+    warning: the user sent 1 further message, but a case sends only one: using the
+      first; choose another with --step
     ");
     let case = &project.read_json(FILE)["cases"][0];
     let expected = json!({
@@ -83,12 +83,11 @@ fn adds_a_trace_as_a_case_once() {
     insta::assert_snapshot!(add(&project, &arguments).filtered(), @"
     exit: 0
     ----- stdout -----
-    rg-get-weather-001 in evals/get-weather.regression.json was made of trace 4bf92f3577b34da6 before
+    rg-get-weather-001 in evals/get-weather.regression.json already covers trace 4bf92f3577b34da6
     ----- stderr -----
-    warning: the user sent 1 further message, and a case sends one: the first is
-      taken; --step takes another
-    nothing was written: a regression case is never edited; TOOL and --message make
-      another one
+    warning: the user sent 1 further message, but a case sends only one: using the
+      first; choose another with --step
+    nothing was written; pass TOOL and --message to add another case
     ");
     let again = add(&project, &["--from-trace", "4bf9", "--bug-ref", "#7", "--no-tool-errors", "--format", "json"]);
     let report: Value = serde_json::from_str(&again.stdout).expect("valid report");
@@ -107,12 +106,12 @@ fn another_step_becomes_another_case() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    added rg-get-forecast-001 to evals/get-forecast.regression.json, a new file
+    added rg-get-forecast-001 to evals/get-forecast.regression.json (new file)
     ----- stderr -----
-    warning: the message leans on what was said before, and a case sends one
-      message: reword it with --message
-    warning: the message is a real one and holds an e-mail address: replace it with
-      --message unless it may be kept
+    warning: the message may depend on earlier messages, but a case sends only one:
+      reword it with --message
+    warning: the message has personal data (an e-mail address): replace it with
+      --message unless it may be stored
     ");
     let case = &project.read_json("evals/get-forecast.regression.json")["cases"][0];
     assert_eq!(case["bugRef"], "#7 (trace 4bf92f3577b34da6 step 3)");
@@ -144,7 +143,7 @@ fn errors_have_hints() {
         (
             &["--from-trace", "late", "--no-tool-errors"],
             2,
-            "no tool was called in the turn of this message (steps 1 to 2), so",
+            "no tool was called in the turn of this message (steps 1 to 2)",
         ),
         (&["--from-trace", "late", "--no-tool-errors"], 2, "hint: other turns call get_weather (--step 3)\n"),
         (&["--from-trace", "silent", "--no-tool-errors"], 2, "has no user message"),

@@ -29,7 +29,7 @@ fn writes_valid_files_and_never_overwrites() {
     wrote karat.json
     wrote evals/get-news.golden.json
 
-    Next: put values that only the tool can know into 'responseContains', then
+    Next: add values that only the tool can know to 'responseContains', then
       karat check
       karat run
     ----- stderr -----
@@ -57,7 +57,7 @@ fn prints_the_next_steps() {
     wrote an app/karat.json
     wrote an app/evals/get-weather.golden.json
 
-    Next: put values that only the tool can know into 'responseContains', then
+    Next: add values that only the tool can know to 'responseContains', then
       cd 'an app'
       karat tools
       karat check
@@ -87,9 +87,9 @@ fn a_model_project_gets_tools_and_stubs() {
     wrote evals/get-weather.golden.json
     wrote tools.json
 
-    Next: say in tools.json what the tool does and takes,
-    put what it answers into 'stubs', and what the response must hold of it into 'responseContains',
-    set ANTHROPIC_API_KEY (in the environment or in a file .env), then
+    Next: describe the tool in tools.json,
+    add its result to 'stubs', and the values that the response must contain to 'responseContains',
+    set ANTHROPIC_API_KEY (in the environment or in .env), then
       karat tools
       karat check
       karat run

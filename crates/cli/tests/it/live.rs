@@ -54,7 +54,7 @@ fn an_unavailable_server_stops_the_run() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: invalid MCP server in 'toolRegistryPath': the command has a quote that is not closed
+    error: invalid MCP server in 'toolRegistryPath': the command has an unclosed quote
     ");
 }
 
@@ -144,8 +144,8 @@ fn masks_server_secrets_and_hides_other_variables() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 1
     ----- stdout -----
-      × mcp:shell: the server exited unexpectedly (exit status: 3); output: got ***,
-      │ other=, home=[HOME] (registry-broken)
+      × mcp:shell: the server exited unexpectedly (exit status: 3); output: got
+      │ ***, other=, home=[HOME] (registry-broken)
 
     0 tools, 1 file, 0 cases: 0 invalid, 1 error, 0 warnings
     ----- stderr -----

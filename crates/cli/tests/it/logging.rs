@@ -57,8 +57,8 @@ fn karat_log_shows_calls_and_retries() {
     assert_eq!(output.code, Some(0), "{}", output.both());
     let log = &output.stderr;
     let call = format!("call{{method=POST url={}}}: karat_http::send: ", server.endpoint());
-    assert_eq!(lines_with(log, &["DEBUG ", &call, "answered status=200"]).len(), 2, "{log}");
-    assert_eq!(lines_with(log, &[&call, "answered status=503"]).len(), 1, "{log}");
+    assert_eq!(lines_with(log, &["DEBUG ", &call, "response received status=200"]).len(), 2, "{log}");
+    assert_eq!(lines_with(log, &[&call, "response received status=503"]).len(), 1, "{log}");
     assert_eq!(lines_with(log, &["TRACE ", &call, "sending bytes="]).len(), 3, "{log}");
     assert_eq!(lines_with(log, &["karat_http::retry: retrying attempt=1"]).len(), 1, "{log}");
     assert!(!log.contains("case finished"), "the filter excludes the runner: {log}");
@@ -78,8 +78,8 @@ fn rejects_an_invalid_filter() {
     ----- stdout -----
     ----- stderr -----
     error: KARAT_LOG is not a valid filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
-    hint: it is a list of levels, each for everything or for one target:
-      KARAT_LOG=info or KARAT_LOG=karat_http=trace,karat_runner=debug
+    hint: pass a level, or a list of targets with levels: KARAT_LOG=info or
+      KARAT_LOG=karat_http=trace,karat_runner=debug
     "#);
 }
 
@@ -105,7 +105,7 @@ fn masks_secrets() {
     for (arguments, filter) in [(&["run", "-vv"][..], ""), (&["run"], "trace")] {
         let output = project.command(arguments).env("AGENT_TOKEN", header).env("KARAT_LOG", filter).run();
         assert_eq!(output.code, Some(3), "{}", output.both());
-        assert!(output.stderr.contains("answered status=500"), "{}", output.stderr);
+        assert!(output.stderr.contains("response received status=500"), "{}", output.stderr);
         for secret in [header, query, password] {
             assert!(!output.both().contains(secret), "{secret} in {}", output.both());
         }

@@ -42,7 +42,7 @@ fn suggests_confused_tools_first() {
     let text = project.run(["overlap", "suggest"]).filtered_stdout();
     let (first, _) = text.split_once("\n\n").expect("several suggestions");
     insta::assert_snapshot!(first, @"
-    get_climate — send_mail  0.00 alike
+    get_climate — send_mail  0.00 similar
       confused  send_mail was called 2 times where get_climate was expected
       karat overlap add get_climate send_mail
     ");
@@ -185,9 +185,9 @@ fn removes_empty_entries() {
     ----- stdout -----
     evals/overlap-map.json
       - get_weather overlaps get_forecast
-      - the entry of get_weather, in which nothing was left
+      - empty entry of get_weather
       - get_forecast overlaps get_weather
-      - the entry of get_forecast, in which nothing was left
+      - empty entry of get_forecast
     ----- stderr -----
     ");
     assert_eq!(project.read(MAP), "{}\n");
@@ -230,11 +230,11 @@ fn a_cluster_needs_three_tools() {
     ----- stdout -----
     evals/overlap-map.json
       - get_weather in the cluster get_climate + get_forecast + get_weather
-      - the entry of get_weather, in which nothing was left
+      - empty entry of get_weather
       - get_forecast in the cluster get_climate + get_forecast + get_weather
-      - the entry of get_forecast, in which nothing was left
+      - empty entry of get_forecast
       - get_climate in the cluster get_climate + get_forecast + get_weather
-      - the entry of get_climate, in which nothing was left
+      - empty entry of get_climate
     ----- stderr -----
     ");
 }
@@ -290,21 +290,21 @@ fn converts_the_list_form_on_request() {
     ----- stdout -----
     ----- stderr -----
     error: evals/overlap-map.json: cannot edit an overlap map in the list form (a list under 'tools')
-    hint: --convert rewrites it in the shape that karat edits, and says what has no
-      place there
+    hint: --convert rewrites it in the editable shape, and warns about what cannot
+      be converted
     ");
     assert_eq!(project.read_json(MAP), list);
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate", "--convert"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    evals/overlap-map.json, rewritten in the shape that karat edits
+    evals/overlap-map.json, converted to the format that karat edits
       + get_weather overlaps get_climate
       + get_climate overlaps get_weather
     ----- stderr -----
-    warning: the weight 0.75 of the overlap of 'get_weather' with 'get_forecast' has
-      no place in the other shape, and is dropped
-    warning: the name 'sky' of a cluster of 'get_weather' has no place in the other
-      shape, and is dropped
+    warning: dropped the weight 0.75 of the overlap of 'get_weather' with
+      'get_forecast': it cannot be converted
+    warning: dropped the name 'sky' of a cluster of 'get_weather': it cannot be
+      converted
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"
     {
@@ -358,7 +358,7 @@ fn lists_both_directions() {
                 ask for most
     3 tools, 1 overlap, 1 cluster
     ----- stderr -----
-    1 thing is likely wrong in the map; 'karat check' shows it
+    1 finding in the map; run 'karat check' for details
     ");
     insta::assert_snapshot!(project.run(["overlap", "list", "--format", "json"]).filtered(), @r#"
     exit: 0
@@ -412,7 +412,7 @@ fn lists_both_directions() {
       ]
     }
     ----- stderr -----
-    1 thing is likely wrong in the map; 'karat check' shows it
+    1 finding in the map; run 'karat check' for details
     "#);
 }
 
@@ -423,7 +423,8 @@ fn lists_nothing_without_a_map() {
     ----- stdout -----
     0 tools, 0 overlaps, 0 clusters
     ----- stderr -----
-    there is no evals/overlap-map.json; 'karat overlap suggest' proposes overlaps
+    evals/overlap-map.json does not exist; run 'karat overlap suggest' for
+      suggestions
     ");
 }
 
@@ -433,12 +434,12 @@ fn suggests_overlaps_from_descriptions() {
     insta::assert_snapshot!(project.run(["overlap", "suggest"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    get_weather — get_forecast  0.46 alike
+    get_weather — get_forecast  0.46 similar
       named     the description of get_forecast names get_weather
       words     now, city, fetch, get, weather
       karat overlap add get_weather get_forecast
 
-    get_weather — get_climate  0.34 alike
+    get_weather — get_climate  0.34 similar
       words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
@@ -449,11 +450,11 @@ fn suggests_overlaps_from_descriptions() {
     insta::assert_snapshot!(project.run(["overlap", "suggest", "--limit", "1", "--ascii"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    get_weather - get_climate  0.34 alike
+    get_weather - get_climate  0.34 similar
       words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
-    1 suggestion; 1 pair is declared already
+    1 suggestion; 1 pair already declared
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.run(["overlap", "suggest", "--at-least", "0.5", "--format", "json"]).filtered(), @r#"
@@ -473,7 +474,7 @@ fn suggests_overlaps_from_descriptions() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --at-least must be more than 0 and at most 1
+    error: --at-least must be greater than 0 and at most 1
     ");
 }
 

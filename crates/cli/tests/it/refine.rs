@@ -103,7 +103,7 @@ fn compares_candidates_with_the_current_version_without_adopting() {
           better  t-09  passed → failed, negative
           better  t-25  passed → failed, negative
           better  t-33  passed → failed, negative
-          and 4 more (--format json has them)
+          and 4 more (see --format json)
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
@@ -114,15 +114,15 @@ fn compares_candidates_with_the_current_version_without_adopting() {
           lost    t-08  passed → errored, positive
           lost    t-09  passed → errored, negative
           lost    t-25  passed → errored, negative
-          and 14 more (--format json has them)
+          and 14 more (see --format json)
         .karat/refine/eval_tone/candidate_2.py
     ----- stderr -----
-    warning: the price of openai:test-model is not known, so its cost is left out
-      ('prices' can say it)
-    the code and 20 traces with what people said of them go to openai:test-model
-    the model read 1800 and wrote 800 tokens
-    nothing was adopted: 'karat eval add .karat/refine/eval_tone/candidate_1.py'
-      makes it a version
+    warning: unknown price of openai:test-model: its cost is not counted (set
+      'prices')
+    sending the code and 20 traces with ratings to openai:test-model
+    tokens used: 1800 input, 800 output
+    nothing was adopted; run 'karat eval add .karat/refine/eval_tone/candidate_1.py'
+      to add it as a version
     ");
     assert_eq!(project.read(".karat/refine/eval_tone/candidate_1.py"), GOOD);
     assert!(

@@ -61,7 +61,7 @@ fn adds_a_case_to_a_new_file() {
     insta::assert_snapshot!(run_line(&project, command).filtered(), @"
     exit: 0
     ----- stdout -----
-    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    added rg-get-weather-001 to evals/get-weather.regression.json (new file)
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.read(FILE), @r##"
@@ -161,7 +161,7 @@ fn check_fails_on_a_removed_but_not_on_an_archived_case() {
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-001", "--reason", "the tool was split"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    archived rg-get-weather-001 of evals/get-weather.regression.json in evals/get-weather.regression.archived.json
+    archived rg-get-weather-001 from evals/get-weather.regression.json in evals/get-weather.regression.archived.json
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.read(ARCHIVE), @r##"
@@ -250,7 +250,7 @@ fn seals_cases_without_changing_existing_hashes() {
     insta::assert_snapshot!(project.run(["regress", "seal"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    nothing to seal: every regression case has its hash
+    nothing to seal: all regression cases have hashes
     ----- stderr -----
     ");
     let hashes = project.read_json("evals/x.regression.json")["metadata"]["caseHashes"].clone();
@@ -313,10 +313,10 @@ fn adds_a_failed_case_of_a_run() {
       }
     }
     ----- stderr -----
-    warning: every 'responseContains' value is already in the message, so an
-      agent that only echoes it passes (proof-echoes-prompt)
-    rg-get-weather-001 would be added to evals/get-weather.regression.json, a new
-      file
+    warning: every 'responseContains' value is already in the message, so an agent
+      that only echoes it passes (proof-echoes-prompt)
+    rg-get-weather-001 would be added to evals/get-weather.regression.json (new
+      file)
     "#);
     assert!(!project.path().join(FILE).exists());
     insta::assert_snapshot!(project.run(["regress", "add", "--from-run", "latest", "--case", "gs-get-weather-001", "--bug-ref", "abc123", "--format", "json"]).filtered(), @r#"
@@ -355,8 +355,8 @@ fn adds_a_failed_case_of_a_run() {
       ]
     }
     ----- stderr -----
-    warning: every 'responseContains' value is already in the message, so an
-      agent that only echoes it passes (proof-echoes-prompt)
+    warning: every 'responseContains' value is already in the message, so an agent
+      that only echoes it passes (proof-echoes-prompt)
     "#);
     assert_eq!(project.read_json(FILE)["cases"][0]["input"]["message"], "rain?");
 }
@@ -387,13 +387,13 @@ fn rejects_cases_that_do_not_show_a_bug() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'responseContains' uses a {{snapshot:...}} token, whose value changes: a regression case must only hold stable values
-    hint: give the value as it was, for example --response-contains VALUE
+    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must have only stable values
+    hint: pass the original value, for example --response-contains VALUE
     ");
     insta::assert_snapshot!(from("gs-get-weather-003", &["--response-contains", "white"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    added rg-get-weather-001 to evals/get-weather.regression.json, a new file
+    added rg-get-weather-001 to evals/get-weather.regression.json (new file)
     ----- stderr -----
     ");
     assert_eq!(from("gs-get-weather-002", &["--even-if-passed"]).code, Some(0));
@@ -416,8 +416,8 @@ fn rejects_an_invalid_case_without_writing() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-      × rg-get-weather-001: 'responseMatches'[0] is not a regular expression:
-      │ unterminated capturing group
+      × rg-get-weather-001: 'responseMatches'[0] is not a valid regular
+      │ expression: unterminated capturing group
         ╭─[evals/get-weather.regression.json:22:29]
      22 │         "responseMatches": ["("]
         ·                             ───
@@ -429,14 +429,14 @@ fn rejects_an_invalid_case_without_writing() {
     ----- stdout -----
     ----- stderr -----
     error: the case would always pass: it has no assertion that can fail
-    hint: say what must be true with --tools-called, --response-contains and the
-      like; see --help
+    hint: add assertions, for example --tools-called or --response-contains; see
+      --help
     ");
     insta::assert_snapshot!(with(&["--response-contains", "{{snapshot:x}}"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'responseContains' uses a {{snapshot:...}} token, whose value changes: a regression case must only hold stable values
+    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must have only stable values
     ");
     insta::assert_snapshot!(with(&["--expect", "[]"]).filtered(), @"
     exit: 2

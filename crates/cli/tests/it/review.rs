@@ -395,9 +395,9 @@ fn requires_a_terminal_and_traces() {
     let output = project_with_traces(&["t1"]).run(["review"]);
     assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""));
     insta::assert_snapshot!(output.stderr, @"
-    error: a review needs a terminal
-    hint: 'karat feedback add TRACE RATING' rates one trace,
-      'karat feedback import FILE' many
+    error: karat review needs a terminal
+    hint: run 'karat feedback add TRACE RATING' or 'karat feedback import FILE'
+      instead
     ");
     let empty = project();
     ProjectStore::open(&empty);

@@ -44,7 +44,7 @@ fn prints_the_summary() {
       ! gs-get-weather-003  says c                                               [TIME]
         → error: the agent answered HTTP 500 Internal Server Error: boom
       ⚠ gs-get-weather-004  says d                                               [TIME]
-        → no assertion ran, so this shows nothing
+        → no assertion ran, so this proves nothing
       ✗ gs-get-weather-005  a description that is much too long for the lin…     [TIME]
         → responseContains: expected 'green' in response but not found
         → responseMatches: expected the response to match /^\d+$/ but it does not
@@ -65,7 +65,7 @@ fn prints_the_summary() {
       ERR  gs-get-weather-003  says c                                            [TIME]
         -> error: the agent answered HTTP 500 Internal Server Error: boom
       warn gs-get-weather-004  says d                                            [TIME]
-        -> no assertion ran, so this shows nothing
+        -> no assertion ran, so this proves nothing
       FAIL gs-get-weather-005  a description that is much too long for th...     [TIME]
         -> responseContains: expected 'green' in response but not found
         -> responseMatches: expected the response to match /^\d+$/ but it does not
@@ -250,7 +250,8 @@ fn reports_missing_input_with_hints() {
     ----- stdout -----
     ----- stderr -----
     error: folder evals does not exist
-    hint: pass eval files or a folder, or run 'karat init' to create the first eval file
+    hint: pass eval files or a folder, or run 'karat init' to create the first eval
+      file
     ");
     project.write("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     insta::assert_snapshot!(project.run(["run"]).filtered(), @"
@@ -258,7 +259,7 @@ fn reports_missing_input_with_hints() {
     ----- stdout -----
     ----- stderr -----
     error: no agent is configured
-    hint: set 'agentEndpoint' in karat.json, or give --agent-endpoint
+    hint: set 'agentEndpoint' in karat.json, or add --agent-endpoint
       http://localhost:[PORT]/chat
     hint: scripted:FILE replies from a file, without an agent
     ");
@@ -286,8 +287,8 @@ fn reports_missing_input_with_hints() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no report of the kind 'html'
-    hint: one of: junit, markdown, github
+    error: unknown report format 'html'
+    hint: expected junit, markdown or github
     ");
 }
 

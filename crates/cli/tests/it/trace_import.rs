@@ -105,17 +105,18 @@ fn reports_imported_and_refused_traces() {
     4 traces added, 0 changed, 0 unchanged (karat 4)
       8 steps, 8 tool calls of 2 tools, 4 errors
     3 refused
-      traces/broken.jsonl, line 2: not JSON: it ends too early
-      traces/broken.jsonl, line 3: of no known kind
-      traces/other.json: no known kind of traces: line 1 is of none
-    1 file passed over by name: traces/a/notes.txt
+      traces/broken.jsonl, line 2: invalid JSON: unexpected end of input
+      traces/broken.jsonl, line 3: unrecognised trace format
+      traces/other.json: unrecognised trace format (line 1)
+    1 file skipped by name: traces/a/notes.txt
     ----- stderr -----
-    looked for a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
+    expected a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
     'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger),
     'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
-    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); --from KIND
-    names the kind
-    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); set the format
+    with --from
+    next: 'karat trace list', 'karat trace show ID' or
+      'karat eval run NAME --stored'
     ");
     let again = project.run(["trace", "import", "traces/b.jsonl"]);
     insta::assert_snapshot!(again.filtered(), @"
@@ -268,7 +269,7 @@ fn a_dry_run_stores_nothing() {
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
-    1 trace read, none kept (karat 1)
+    1 trace read, none stored (karat 1)
       2 steps, 2 tool calls of 2 tools, 1 error
     ----- stderr -----
     ");
@@ -403,7 +404,7 @@ fn an_interrupted_import_stores_what_it_read() {
     ----- stdout -----
     2 traces added, 0 changed, 0 unchanged (karat 2)
       4 steps, 4 tool calls of 2 tools, 2 errors
-    interrupted: what is counted here was kept; the same command goes on
+    interrupted: the traces counted here are stored; run the same command again to continue
     ----- stderr -----
     ");
     drop(writer);

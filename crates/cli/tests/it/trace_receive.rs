@@ -119,14 +119,15 @@ fn prints_the_address_and_stored_traces() {
     let stderr = output.stderr.replace(&address, "ADDRESS");
     insta::assert_snapshot!(stderr, @"
     listening on http://ADDRESS (OTLP over HTTP), storing in .karat/karat.db
-    point an OpenTelemetry SDK here:
+    to send data from an OpenTelemetry SDK:
       export OTEL_EXPORTER_OTLP_ENDPOINT=http://ADDRESS
       export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
-    Ctrl-C ends
-    warning: refused with 400: cannot parse the body: not JSON: it begins with
+    press Ctrl-C to stop
+    warning: refused with 400: cannot parse the body: invalid JSON: starts with
       'nonsense'
-    stopping: what is under way is stored first; Ctrl-C again ends at once
-    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    stopping: finishing open requests (press Ctrl-C again to stop now)
+    next: 'karat trace list', 'karat trace show ID' or
+      'karat eval run NAME --stored'
     ");
     let responses = |id: &str| -> Vec<Value> {
         let document = &show_trace(&project, id)["document"];
@@ -231,10 +232,10 @@ fn reports_a_port_in_use() {
     let project = project();
     let output = project.run(["trace", "receive", "--listen", &address]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    insta::assert_snapshot!(output.stderr.replace(&address, "ADDRESS"), @r"
-    error: cannot listen on ADDRESS: the port is taken
-    hint: another receiver or an OpenTelemetry collector may be there
-    hint: --listen 127.0.0.1:0 takes any port that is free, and says which
+    insta::assert_snapshot!(output.stderr.replace(&address, "ADDRESS"), @"
+    error: cannot listen on ADDRESS: the port is in use
+    hint: another receiver or an OpenTelemetry collector may be running
+    hint: pass --listen 127.0.0.1:0 to use any free port
     ");
     assert!(!project.path().join(".karat").exists(), "a store was created");
     let output = project.run(["trace", "receive", "--listen", "http://localhost:4318"]);

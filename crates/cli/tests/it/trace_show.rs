@@ -34,7 +34,7 @@ fn lists_traces_newest_first() {
     insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    trace     began             steps  calls  errors  message
+    trace     started           steps  calls  errors  message
     w-1       2026-11-16 12:00      2      2       1  Will it rain in Oslo?
     w-10      2026-11-16 12:00      2      2       1  Will it rain in Rome?
     01234567  2026-11-15 08:30      1                 hello
@@ -43,10 +43,10 @@ fn lists_traces_newest_first() {
     insta::assert_snapshot!(project.run(["trace", "list", "--limit", "1", "--ascii"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    trace  began             steps  calls  errors  message
+    trace  started           steps  calls  errors  message
     w-1    2026-11-16 12:00      2      2       1  Will it rain in Oslo?
     ----- stderr -----
-    the newest 1 of 3 traces; --limit N shows more
+    showing the newest 1 of 3 traces; pass --limit N for more
     ");
     let json = project.run(["trace", "list", "--format", "json", "--limit", "2"]);
     let list: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -91,7 +91,7 @@ fn reports_an_empty_list() {
     ----- stdout -----
     ----- stderr -----
     error: there are no traces in the store
-    hint: karat trace import FILE, or karat trace receive
+    hint: run 'karat trace import FILE' or 'karat trace receive' to add traces
     ");
     insta::assert_snapshot!(project_with_traces().run(["trace", "list", "--rated"]).filtered(), @"
     exit: 4
@@ -175,10 +175,10 @@ fn renders_a_conversation() {
     ----- stdout -----
     trace w-1
       source   karat, imported [TIME]
-      began    2026-11-16 12:00, took 1.5 s
+      started  2026-11-16 12:00, took 1.5 s
       model    m-1
       session  s-1
-      has      2 steps, 2 tool calls, 1 error
+      content  2 steps, 2 tool calls, 1 error
 
     ── step 1 of 2 ─────────────────────────────────────────────────────────────────
     user
@@ -247,8 +247,7 @@ fn accepts_unambiguous_id_prefixes() {
     ----- stdout -----
     ----- stderr -----
     error: there is no trace 'x' in the store
-    hint: 'karat trace list' shows the traces; an id may be shortened to its
-      beginning
+    hint: run 'karat trace list' to list traces; a prefix of an id is enough
     ");
 }
 

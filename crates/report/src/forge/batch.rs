@@ -276,8 +276,8 @@ mod tests {
             never     'I don't know'
             stubs     get_weather
             also      noToolErrors, responseNonEmpty, maxLatencyMs 30000
-            ⚠ warning /expect/responseContains/1: 'Paris' is in the message, so that an
-                      echo passes, which says nothing of the tool
+            ⚠ warning /expect/responseContains/1: 'Paris' is in the message, so an echo
+                      passes
             ✓ passed  get_weather was called
             drafted by openai:gpt-5
 
@@ -325,8 +325,7 @@ mod tests {
                       30000
             warning   /expect/responseContains/1:
                       'Paris' is in the message, so
-                      that an echo passes, which
-                      says nothing of the tool
+                      an echo passes
             passed    get_weather was called
             drafted by openai:gpt-5
 
