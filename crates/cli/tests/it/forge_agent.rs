@@ -227,7 +227,7 @@ fn inject_faults(agent: &mut Agent<'_>) -> BTreeMap<String, (&'static str, &'sta
         ),
         (
             agent.inject_fault(&golden[3], |case| {
-                case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}")
+                case["expect"]["responseContains"][1] = json!("{{seed:order.depott}}");
             }),
             ("error", "unresolved-token"),
         ),
