@@ -1,14 +1,15 @@
-//! Files that are made from the code are as the code would make them now.
+//! Generated files match the program.
 //!
-//! `KARAT_UPDATE=1 cargo test -p karat generated` makes them anew.
+//! Run `KARAT_UPDATE=1 cargo test -p karat generated` to update them.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::project;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("workspace").to_path_buf()
 }
 
 fn assert_fresh(path: &str, fresh: &str) {
@@ -24,7 +25,7 @@ fn assert_fresh(path: &str, fresh: &str) {
 fn schemas_are_fresh() {
     // The program knows its own formats: what is added there cannot be forgotten here.
     let help = project().run(["schema", "--help"]).stdout;
-    let (_, values) = help.split_once("Possible values:").expect("the formats");
+    let (_, values) = help.split_once("Possible values:").expect("formats");
     let names: Vec<&str> = values
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- "))
@@ -38,7 +39,7 @@ fn schemas_are_fresh() {
         .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
         .collect();
     committed.retain(|name| !names.contains(&name.as_str()));
-    assert_eq!(committed, Vec::<String>::new(), "schemas of formats that are no more");
+    assert_eq!(committed, Vec::<String>::new(), "schemas of formats that no longer exist");
     for name in names {
         let output = project().run(["schema", name]);
         assert_eq!(output.code, Some(0));
@@ -47,8 +48,12 @@ fn schemas_are_fresh() {
 }
 
 #[test]
-fn the_command_line_reference_is_fresh() {
-    let mut page = "# Command line\n\nGenerated from the program's help; do not edit.\n".to_owned();
+fn the_cli_reference_is_current() {
+    let mut page = "# Command line\n\nGenerated from the program's help; do not edit. A group of flags is listed with the \
+                    first command that has it.\n"
+        .to_owned();
+    // Groups of flags that were already listed, and the command they are listed with.
+    let mut groups: HashMap<String, String> = HashMap::new();
     let verbs = [
         "",
         "run",
@@ -102,17 +107,29 @@ fn the_command_line_reference_is_fresh() {
         "completions",
     ];
     for verb in verbs {
-        let arguments: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
-        let output = project().run(arguments);
+        let arguments: Vec<&str> = verb.split_whitespace().chain(["-h"]).collect();
+        let output = project().command(arguments).env("COLUMNS", "100").run();
         assert_eq!(output.code, Some(0));
-        let title = format!("karat {verb}");
-        let _ = write!(page, "\n## {}\n\n```text\n{}\n```\n", title.trim(), output.stdout.trim_end());
+        let title = format!("karat {verb}").trim_end().to_owned();
+        let _ = write!(page, "\n## {title}\n\n```text\n");
+        for section in output.stdout.trim_end().split("\n\n") {
+            let section = match groups.get(section) {
+                Some(first) => format!("{} see {first}", section.lines().next().unwrap_or_default()),
+                None => section.to_owned(),
+            };
+            let _ = write!(page, "{section}\n\n");
+            if section.lines().count() > 3 {
+                groups.insert(section, title.clone());
+            }
+        }
+        page.truncate(page.trim_end().len());
+        page.push_str("\n```\n");
     }
     assert_fresh("docs/reference/cli.md", &page);
 }
 
 #[test]
-fn the_list_of_rules_is_fresh() {
+fn the_list_of_rules_is_current() {
     let output = project().run(["check", "--rules", "--format", "json"]);
     let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let mut page = "# Rules for cases\n\n`karat check` applies these rules to eval files, and `karat forge` applies \
@@ -137,7 +154,7 @@ fn the_list_of_rules_is_fresh() {
 }
 
 #[test]
-fn the_examples_fit_their_schemas_and_pass() {
+fn the_examples_match_their_schemas_and_pass() {
     let validate = |schema: &str, file: &str| {
         let read = |path: &str| serde_json::from_str(&std::fs::read_to_string(root().join(path)).unwrap()).unwrap();
         let (schema, value): (serde_json::Value, serde_json::Value) = (read(schema), read(file));
@@ -162,16 +179,15 @@ fn the_examples_fit_their_schemas_and_pass() {
     let check = project.run(["check".as_ref(), example.as_os_str()]);
     assert_eq!(check.code, Some(0), "{}", check.both());
     assert!(check.stdout.contains("0 invalid, 0 errors, 0 warnings"), "{}", check.stdout);
-    // What a test leaves belongs into its own folder.
+    // Do not write into the example's folder.
     let outputs = ["--output-dir", "results", "--store", "karat.db"].map(AsRef::as_ref);
     let run = project.run(["run".as_ref(), example.as_os_str()].into_iter().chain(outputs));
     assert_eq!(run.code, Some(0), "{}", run.both());
     assert!(run.stdout.contains("7/7 passed") && run.stdout.contains("3/4 points"), "{}", run.stdout);
 }
 
-/// The README shows what the program prints, but for the durations.
 #[test]
-fn the_readmes_terminal_is_real() {
+fn the_readme_shows_the_real_output() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let (_, shown) = readme.split_once("$ karat run ").expect("a command");
     let (arguments, shown) = shown.split_once('\n').expect("its output");
