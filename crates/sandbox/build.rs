@@ -44,14 +44,14 @@ fn main() {
     };
     let embedded = match guest.and_then(|guest| embed(&guest, &out)) {
         Ok(source) => source,
-        Err(Failure::Missing(why)) => {
-            println!("cargo::warning=building karat without Python, so 'karat eval' cannot run functions: {why}");
+        Err(Failure::Missing(reason)) => {
+            println!("cargo::warning=building karat without Python, so 'karat eval' cannot run functions: {reason}");
             // A file that never exists makes the next build try again, in case the requirement was installed.
             println!("cargo::rerun-if-changed={}", out.join("never").display());
-            format!("Err({why:?})")
+            format!("Err({reason:?})")
         }
-        Err(Failure::Unusable(why)) => {
-            println!("cargo::error={why}");
+        Err(Failure::Unusable(reason)) => {
+            println!("cargo::error={reason}");
             return;
         }
     };
@@ -78,8 +78,8 @@ fn read_prebuilt(path: &Path) -> Result<Guest, Failure> {
     let named = format!("KARAT_GUEST={}", path.display());
     let code = fs::read(path).map_err(|error| Failure::Unusable(format!("cannot read {named}: {error}")))?;
     if code.starts_with(b"\0asm") {
-        let why = format!("{named} is WebAssembly, not machine code: compile it with guest/compile.py");
-        return Err(Failure::Unusable(why));
+        let reason = format!("{named} is WebAssembly, not machine code: compile it with guest/compile.py");
+        return Err(Failure::Unusable(reason));
     }
     Ok(Guest { sha256: hex(&Sha256::digest(&code)), code, made_by: named })
 }
@@ -204,7 +204,7 @@ impl Cache {
         let hashes = fs::read_to_string(self.hash_file()).ok()?;
         let (of_code, of_component) = hashes.trim_end().split_once('\n')?;
         if of_code != hex(&Sha256::digest(&code)) {
-            println!("cargo::warning={} is damaged and will be rebuilt", self.file.display());
+            println!("cargo::warning={} is corrupt and will be rebuilt", self.file.display());
             return None;
         }
         Some((code, of_component.to_owned()))
@@ -243,11 +243,12 @@ fn build_guest(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> 
     let shown = python.to_string_lossy();
     let version = "import sys; sys.exit(sys.version_info < (3, 9))";
     run(Command::new(&python).args(["-I", "-c", version]))
-        .map_err(|why| format!("the guest needs Python 3.9 or newer, which '{shown}' is not ({why})"))?;
+        .map_err(|reason| format!("the guest needs Python 3.9 or newer, which '{shown}' is not ({reason})"))?;
 
     let venv = work.join("venv");
-    run(Command::new(&python).args(["-I", "-m", "venv"]).arg(&venv))
-        .map_err(|why| format!("'{shown} -m venv' failed; on Debian, install the package python3-venv ({why})"))?;
+    run(Command::new(&python).args(["-I", "-m", "venv"]).arg(&venv)).map_err(|reason| {
+        format!("'{shown} -m venv' failed; on Debian, install the package python3-venv ({reason})")
+    })?;
     let programs = venv.join(if cfg!(windows) { "Scripts" } else { "bin" });
     let pip = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps"];
     let checked = ["--require-hashes", "--only-binary", ":all:", "--requirement"];
@@ -256,21 +257,21 @@ fn build_guest(work: &Path, sources: &Path, files: &[PathBuf], target: &str) -> 
         .args(checked)
         .arg(work.join("guest/requirements.txt"))
         .env("PIP_RETRIES", "2"))
-    .map_err(|why| format!("pip cannot install guest/requirements.txt, which needs network access ({why})"))?;
+    .map_err(|reason| format!("pip cannot install guest/requirements.txt, which needs network access ({reason})"))?;
 
     let wasm = work.join("guest.wasm");
     run(Command::new(programs.join("componentize-py"))
         .args(["-d", "wit", "-w", "guest", "componentize", "-p", ".", "app", "-o"])
         .arg(&wasm)
         .current_dir(work.join("guest")))
-    .map_err(|why| format!("componentize-py failed ({why})"))?;
+    .map_err(|reason| format!("componentize-py failed ({reason})"))?;
     let code = work.join("guest.cwasm");
     run(Command::new(programs.join("python"))
         .arg("-I")
         .arg(work.join("guest/compile.py"))
         .args([&wasm, &code])
         .arg(target))
-    .map_err(|why| format!("guest/compile.py failed ({why})"))?;
+    .map_err(|reason| format!("guest/compile.py failed ({reason})"))?;
     let read = |path: &Path| fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()));
     Ok((read(&wasm)?, read(&code)?))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture, WaitGuard};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, WaitGuard};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
@@ -22,13 +22,13 @@ impl BudgetedAgent {
         Self { inner, budget, max_cost: UsageEstimator::default() }
     }
 
-    async fn ask(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
-        let wait = WaitGuard::begin(ask.waiting);
+    async fn answer_within_budget(&self, request: AgentRequest<'_>) -> Result<Trace, AgentError> {
+        let wait = WaitGuard::begin(request.waiting);
         let reservation = self.budget.reserve(&self.max_cost, |max_cost| max_cost).await;
         drop(wait);
         let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
         reservation.mark_sent();
-        let trace = self.inner.answer(ask).await.inspect_err(|_| reservation.mark_unbilled())?;
+        let trace = self.inner.answer(request).await.inspect_err(|_| reservation.mark_unbilled())?;
         let Some(cost) = trace.cost_usd() else {
             reservation.mark_unbilled();
             let message = "the agent does not report its cost, so 'maxCostUsd' cannot be enforced";
@@ -53,19 +53,19 @@ impl Agent for BudgetedAgent {
         self.inner.determinants(case)
     }
 
-    fn question(&self, case: &Case) -> String {
-        self.inner.question(case)
+    fn equality_key(&self, case: &Case) -> String {
+        self.inner.equality_key(case)
     }
 
     fn mode(&self, case: &Case) -> Mode {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
-        Box::pin(self.ask(ask))
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+        Box::pin(self.answer_within_budget(request))
     }
 
-    fn on_abandoned(&self, ask: Ask<'_>, error: &AgentError) {
-        self.inner.on_abandoned(ask, error);
+    fn on_abandoned(&self, request: AgentRequest<'_>, error: &AgentError) {
+        self.inner.on_abandoned(request, error);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
 use karat_core::trace::Trace;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
@@ -63,12 +63,12 @@ impl Agent for CommandAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let started = Instant::now();
-            let request = self.config.request.body_with(&ask.case.input.message).unwrap_or_default().to_string();
+            let body = self.config.request.body_with(&request.case.input.message).unwrap_or_default().to_string();
             let stdout_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-            let run = self.program.run(&request, Limits { stdout_bytes, time: None }).await;
+            let run = self.program.run(&body, Limits { stdout_bytes, time: None }).await;
             let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
             let parsed = parse_json(&finished).and_then(|reply| {
                 self.config.response.parse_trace(&reply).map_err(|message| with_stderr(&message, &finished.stderr))

@@ -1,4 +1,4 @@
-//! A model that is a command: the prompt as JSON on stdin, the answer as JSON on stdout.
+//! A model behind a command, which reads the prompt as JSON from stdin and writes the answer as JSON to stdout.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture, WaitObserver};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, WaitObserver};
 use karat_core::trace::Trace;
 use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use karat_http::{
@@ -144,7 +144,7 @@ impl HttpReply {
         }
         let mut text = format!("the agent answered HTTP {}", self.status);
         if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
-            // Not followed: the config must name the real endpoint, and headers must not reach other hosts.
+            // Redirects are not followed, so that headers are not sent to other hosts.
             let _ = write!(text, " (redirect to {location}): set that URL as the endpoint");
         } else if !self.body.is_empty() {
             let _ = write!(text, ": {}", String::from_utf8_lossy(&self.body).trim());
@@ -170,12 +170,14 @@ impl Agent for HttpAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let message = &ask.case.input.message;
+            let message = &request.case.input.message;
             let exchanged = match &self.retries {
                 None => self.exchange(message).await,
-                Some((policy, throttle)) => self.exchange_with_retries(message, *policy, throttle, ask.waiting).await,
+                Some((policy, throttle)) => {
+                    self.exchange_with_retries(message, *policy, throttle, request.waiting).await
+                }
             };
             let reply = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
             match self.parse_trace(&reply) {

@@ -44,7 +44,7 @@ impl Price {
         })
     }
 
-    /// Reads a map of prices by `KIND:MODEL`.
+    /// Reads a map of prices by `PROVIDER:MODEL`.
     pub fn read_all(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<BTreeMap<String, Self>> {
         let map = read_object_map(value, path, problems)?;
         let prices: Vec<Option<(String, Self)>> = map
@@ -54,7 +54,7 @@ impl Price {
         prices.into_iter().collect()
     }
 
-    /// Returns the list price of a model. The name must match exactly: the price of a similar model would be a guess.
+    /// Returns the list price of a model. The name must match exactly, since similar models have different prices.
     pub fn list_price(identity: &str) -> Option<Self> {
         let table: Value = serde_json::from_str(PRICE_TABLE).ok()?;
         let mut problems = Problems::default();
@@ -76,7 +76,7 @@ impl Price {
 fn read_amount(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let amount = value.as_f64().filter(|amount| *amount >= 0.0);
     if amount.is_none() {
-        problems.at(path, format!("expected an amount of dollars, found {}", type_name(value)));
+        problems.at(path, format!("expected an amount in US dollars, found {}", type_name(value)));
     }
     amount
 }

@@ -1,4 +1,4 @@
-//! Retries of a call, paced by the throttle.
+//! Retries a call, subject to the throttle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,8 +41,8 @@ impl From<BodyError> for AttemptError {
 
 /// Retries an attempt until it succeeds, fails permanently or exhausts its retries.
 ///
-/// A rate limit does not count as a failed attempt while other calls are running or succeeding: it slows all calls down
-/// but is not specific to this one.
+/// A rate limit does not count as a failed attempt while other calls are running or succeeding, since it affects all
+/// calls of the provider.
 pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     policy: RetryPolicy,
     throttle: &Arc<Throttle>,
@@ -68,7 +68,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
         };
         elapsed += start.elapsed();
         let error = AttemptError { elapsed, ..error };
-        let counts = match error.class {
+        let counts_as_attempt = match error.class {
             RetryClass::RateLimited { retry_after } => {
                 let shared = retry_after.filter(|wait| Retry::accepts(*wait));
                 !permit.rate_limited(answered_before.unwrap_or(answered_now), shared)
@@ -79,7 +79,8 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
             }
         };
         answered_before = Some(answered_now);
-        let delay = retry.next_delay(error.class, counts).map_err(|reason| add_give_up_reason(error, reason))?;
+        let delay =
+            retry.next_delay(error.class, counts_as_attempt).map_err(|reason| add_give_up_reason(error, reason))?;
         let wait = WaitGuard::begin(waiting);
         tokio::time::sleep(delay).await;
         drop(wait);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;
 use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
@@ -148,13 +148,13 @@ impl Agent for ScriptedAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
             let fail = |message: String| AgentError::new(message, start.elapsed());
             let answer = self
                 .replies
-                .get(&ask.case.input.message)
+                .get(&request.case.input.message)
                 .or(self.otherwise.as_ref())
                 .ok_or_else(|| fail("the script has no reply to this message".to_owned()))?;
             if !answer.delay.is_zero() {

@@ -1,4 +1,4 @@
-//! A model that replies from a file: a judge for examples and tests.
+//! A model that replies from a file, for examples and tests.
 
 use std::time::{Duration, Instant};
 

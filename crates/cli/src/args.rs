@@ -59,7 +59,7 @@ Exit codes:
 
 Examples:
   karat init        # Create karat.json and a first eval file
-  karat run         # Run all eval files below evals/
+  karat run         # Run all eval files in evals/
   karat run --help  # Show the flags of a command";
 
 /// Checks that a tool-using AI agent does what it should.
@@ -84,7 +84,7 @@ pub(crate) struct GlobalArgs {
     /// Show only failures and totals
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Log to stderr; -vv logs more (`KARAT_LOG` sets a filter)
+    #[arg(help = "Log to stderr; -vv logs more (KARAT_LOG sets a filter)")]
     #[arg(long, short, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -134,9 +134,7 @@ pub(crate) enum Verb {
 
 /// Keys of `karat.json` as flags. A flag overrides the variable, which overrides the file.
 #[derive(Debug, Clone, Default, Args)]
-#[command(
-    next_help_heading = "Configuration (also keys of karat.json and variables: --output-dir is KARAT_OUTPUT_DIR)"
-)]
+#[command(next_help_heading = "Configuration (also in karat.json, or as a variable such as KARAT_OUTPUT_DIR)")]
 pub(crate) struct ConfigArgs {
     /// Path to the config file [default: the nearest karat.json]
     #[arg(long, value_name = "FILE")]
@@ -190,28 +188,27 @@ pub(crate) struct ConfigArgs {
     /// Folder of the eval functions that cases name in 'evals' [default: evals/functions]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) eval_functions_path: Option<PathBuf>,
-    /// Rules to silence, as JSON: {"TOOL": ["RULE", …]}; * stands for all tools or all rules
+    /// Rules to silence, as JSON: {"TOOL": ["RULE", …]}; * for all tools or rules
     #[arg(long, value_name = "JSON")]
     pub(crate) silence: Option<String>,
-    /// Model that scores rubrics: KIND:MODEL, or JSON with model, temperature, seed, maxOutputTokens
-    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    /// Model that scores rubrics: PROVIDER:MODEL, or JSON with model, temperature, seed, maxOutputTokens
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
     pub(crate) judge: Option<String>,
     /// Model that drafts cases, in the form of --judge
-    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
     pub(crate) forge: Option<String>,
     /// Model that rewrites evals, in the form of --judge [default: the model of --forge]
-    #[arg(long, value_name = "KIND:MODEL|JSON")]
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
     pub(crate) refine: Option<String>,
-    /// Tokenizer for maxTokens [default: `o200k_base`]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = "Tokenizer for maxTokens [default: o200k_base]")]
     pub(crate) tokenizer: Option<String>,
-    /// Fail cases in which no assertion ran; for check, fail on warnings
+    /// Fail cases in which no assertion ran; in 'karat check', fail on warnings
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) strict: Option<bool>,
     /// Report all failed assertions of a case, not only the first
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) all_failures: Option<bool>,
-    /// Start no more cases after one fails or errors
+    /// Stop starting cases after one fails or errors
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) fail_fast: Option<bool>,
     /// Number of trials of each case [default: 1]
@@ -223,8 +220,8 @@ pub(crate) struct ConfigArgs {
     /// Record answers in this folder [default with --replay: evals/recordings]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) record: Option<PathBuf>,
-    /// Replay recorded answers: auto records missing ones, strict fails on them, on is strict in CI and auto elsewhere,
-    /// off. Without a value: on
+    /// Replay recorded answers: auto (record missing ones), strict (fail on missing ones), on (strict in CI, else auto)
+    /// or off [default without a value: on]
     #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", hide_possible_values = true)]
     pub(crate) replay: Option<ReplayName>,
     /// Number of retries of a failed call [default: 2 for models, 0 for other agents]
@@ -233,7 +230,7 @@ pub(crate) struct ConfigArgs {
     /// Maximum cost of the run in US dollars; calls that would exceed it are not made
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost_usd: Option<f64>,
-    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
+    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
     /// Thresholds for agreement with ratings, as JSON: accuracy, contradictionRate, errorRate, atLeast
@@ -332,7 +329,7 @@ impl ConfigArgs {
 /// For verbs that need only the store.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
-    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
+    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
     /// Path to the config file [default: the nearest karat.json]
@@ -348,22 +345,22 @@ impl StoreArgs {
 
 /// Keys of `karat.json` for live tools.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Live tools (also keys of karat.json and variables)")]
+#[command(next_help_heading = "Live tools (also in karat.json, or as variables)")]
 pub(crate) struct ToolArgs {
     /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
     #[arg(long, value_name = "JSON")]
     pub(crate) mcp_servers: Option<String>,
-    /// How tool calls of a model are answered: stub (by the case's stubs) or mcp (by MCP servers) [default: stub]
-    #[arg(long, value_name = "WHO")]
+    /// Source of tool results for a model: stub (stubs of the case) or mcp (MCP servers) [default: stub]
+    #[arg(long, value_name = "MODE")]
     pub(crate) tool_execution: Option<String>,
-    /// Tools that a model may run, separated by commas, or * for all
+    /// Tools that a model may run on MCP servers, separated by commas; * for all
     #[arg(long, value_name = "NAMES")]
     pub(crate) allow_tools: Option<String>,
 }
 
 /// Keys of `karat.json` for models.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Models (also keys of karat.json and variables)")]
+#[command(next_help_heading = "Models (also in karat.json, or as variables)")]
 pub(crate) struct ModelArgs {
     /// Path to the system prompt
     #[arg(long, value_name = "FILE")]
@@ -380,14 +377,14 @@ pub(crate) struct ModelArgs {
     /// Providers and their limits, as JSON: {"NAME": {"api", "baseUrl", "apiKeyVariable", "requestsPerMinute", …}}
     #[arg(long, value_name = "JSON")]
     pub(crate) providers: Option<String>,
-    /// Token prices, as JSON: {"KIND:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
+    /// Token prices, as JSON: {"PROVIDER:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
     #[arg(long, value_name = "JSON")]
     pub(crate) prices: Option<String>,
 }
 
 const RUN_AFTER_HELP: &str = "\
 Examples:
-  karat run                                # Run all eval files below evals/
+  karat run                                # Run all eval files in evals/
   karat run evals/get-weather.golden.json  # Run one file
   karat run -j 8 --report junit=junit.xml  # Run in parallel, write JUnit XML
   karat run --only-failed                  # Rerun cases that did not pass";
@@ -397,17 +394,17 @@ Examples:
 pub(crate) struct RunArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
     /// Output format: a summary, one JSON document, or one JSON line per event
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,
-    /// Also write a report: junit, markdown or github, to a file or - for stdout (repeatable)
+    /// Also write a report (junit, markdown or github) to a file, or - for stdout (repeatable)
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
     /// Do not save the run and its traces to the store
     #[arg(long)]
     pub(crate) no_store: bool,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
 }
@@ -428,7 +425,7 @@ pub(crate) struct SelectionArgs {
     /// Run cases whose id, description or message matches this regular expression
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
-    /// Run only cases that did not pass in the baseline, or else in the newest result
+    /// Run only cases that did not pass in the baseline or, without one, in the newest result
     #[arg(long)]
     pub(crate) only_failed: bool,
 }
@@ -459,7 +456,7 @@ Examples:
 pub(crate) struct CheckArgs {
     /// Eval files, folders or globs [default: evals]
     pub(crate) paths: Vec<PathBuf>,
-    /// List the rules for cases with examples, and exit
+    /// List the rules for cases with examples and exit
     #[arg(long)]
     pub(crate) rules: bool,
     /// Output format
@@ -551,7 +548,7 @@ pub(crate) enum SchemaName {
     JudgeScript,
     /// Output of 'karat tools --format json'
     Tools,
-    /// Tool locks
+    /// Lock files of tools
     ToolsLock,
     /// Output of 'karat tools diff --format json'
     ToolsDiff,
@@ -569,7 +566,7 @@ pub(crate) enum SchemaName {
     EvalDoctor,
     /// Output of 'karat eval check --format json'
     EvalCheck,
-    /// Lines of an eval function's cases
+    /// Lines of the test cases of an eval function
     EvalCases,
     /// Lines of 'karat eval run --format jsonl'
     EvalExecution,

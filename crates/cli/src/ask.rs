@@ -7,7 +7,7 @@ use karat_core::exit::ExitStatus;
 use crate::failure::Failure;
 
 /// Whether a prompt is waiting for an answer; meanwhile nothing polls the cancellation token.
-static IS_ASKING: AtomicBool = AtomicBool::new(false);
+static IS_PROMPTING: AtomicBool = AtomicBool::new(false);
 
 /// Why a prompt has no answer.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl From<NoAnswer> for Failure {
 
 /// Whether a prompt is waiting for an answer.
 pub(crate) fn is_asking() -> bool {
-    IS_ASKING.load(Ordering::SeqCst)
+    IS_PROMPTING.load(Ordering::SeqCst)
 }
 
 /// Asks for a line of text.
@@ -54,9 +54,9 @@ pub(crate) fn yes_or_no(question: &str, default: bool) -> Result<bool, NoAnswer>
 }
 
 fn prompt<T>(show: impl FnOnce() -> inquire::error::InquireResult<T>) -> Result<T, NoAnswer> {
-    IS_ASKING.store(true, Ordering::SeqCst);
+    IS_PROMPTING.store(true, Ordering::SeqCst);
     let answer = show();
-    IS_ASKING.store(false, Ordering::SeqCst);
+    IS_PROMPTING.store(false, Ordering::SeqCst);
     answer.map_err(|error| match error {
         inquire::InquireError::OperationCanceled => NoAnswer::Cancelled,
         // Reading from a closed terminal fails.

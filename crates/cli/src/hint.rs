@@ -18,16 +18,16 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::ConvertTraces { program, file } => format!("{program} {file} | karat eval run … --traces -"),
         Hint::NameOrCreateOverlapMap => "pass --overlap-map-path, or create one with 'karat overlap add'".to_owned(),
         Hint::WriteToolLock => "run 'karat tools lock' to write it, and commit it with the eval files".to_owned(),
-        Hint::ListTraces => "run 'karat trace list' to list traces; a prefix of an id is enough".to_owned(),
+        Hint::ListTraces => "run 'karat trace list' to list traces; a unique prefix of an id is enough".to_owned(),
         Hint::ImportTraces => "run 'karat trace import FILE' to import traces".to_owned(),
         Hint::RunWithoutStore => "pass --no-store to run without the store".to_owned(),
         Hint::AddEvalVersion => "run 'karat eval add FILE' to add another version".to_owned(),
         Hint::ImportOrReceiveTraces => {
             "run 'karat trace import FILE' or 'karat trace receive' to add traces".to_owned()
         }
-        Hint::ListFeedback => "run 'karat feedback list' to list ratings; --author NAME sets the author".to_owned(),
+        Hint::ListFeedback => "run 'karat feedback list' to list ratings, or pass another --author NAME".to_owned(),
         Hint::ChangeFeedback => {
-            "run 'karat feedback list' to list ratings, 'karat feedback add' to change one".to_owned()
+            "run 'karat feedback list' to list ratings, or 'karat feedback add' to change one".to_owned()
         }
         Hint::RateTraces => "run 'karat review' or 'karat feedback add' to rate traces".to_owned(),
         Hint::RefineNewest { eval, file } => {
@@ -35,7 +35,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         }
         Hint::SkipInvalidRows => "pass --skip-invalid to import only the valid rows".to_owned(),
         Hint::CreateStore => {
-            "'karat trace import FILE', 'karat eval add FILE' and 'karat run' create it; --store names another"
+            "'karat run', 'karat trace import FILE' or 'karat eval add FILE' creates it; pass --store for another"
                 .to_owned()
         }
         Hint::CheckFiles => "run 'karat check' for details".to_owned(),

@@ -63,7 +63,7 @@ pub(crate) fn exit_now() {
 }
 
 /// Restores the terminal after a prompt or a screen, whose destructors do not run. Errors are ignored: the terminal may
-/// be gone.
+/// be closed.
 fn restore_terminal() {
     if !is_raw_mode_enabled().unwrap_or(false) {
         return;

@@ -83,7 +83,7 @@ impl Printer {
 
     pub(crate) fn write_stdout(&self, text: &str) -> io::Result<()> {
         match self.with_bar_hidden(|| write_all(&mut io::stdout().lock(), text)) {
-            // The reader closed the pipe and wants no more.
+            // A closed pipe is not an error: the reader has stopped reading.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
         }

@@ -1,4 +1,4 @@
-//! What an agent did in a case, as written to results.
+//! The actions of an agent in a case, as written to results.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
-/// What the agent did.
+/// The actions of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDetails {
@@ -23,7 +23,7 @@ pub struct CaseDetails {
     /// Standard error of an agent that is a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
-    /// Why checks were skipped, other than for missing token values.
+    /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
     /// Results of the Python eval functions that ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]

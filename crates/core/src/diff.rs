@@ -70,7 +70,7 @@ pub enum Verdict {
 /// The change of a suite by the exact sign test over its cases, which is `McNemar`'s test for single trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Movement {
+pub struct SuiteChange {
     pub verdict: Verdict,
     /// Cases that pass less often than before.
     pub worse: usize,
@@ -171,7 +171,7 @@ fn can_be_significant(before: usize, now: usize) -> bool {
 }
 
 /// Returns how a suite changed as a whole.
-pub fn movement(diffs: &[CaseDiff]) -> Movement {
+pub fn suite_change(diffs: &[CaseDiff]) -> SuiteChange {
     let (mut worse, mut better) = (0, 0);
     for diff in diffs {
         let (Some(before), Some(now)) = (diff.before, diff.now) else {
@@ -197,11 +197,11 @@ pub fn movement(diffs: &[CaseDiff]) -> Movement {
     } else {
         Verdict::Flaky
     };
-    Movement { verdict, worse, better, p_value }
+    SuiteChange { verdict, worse, better, p_value }
 }
 
 /// Returns the number of cases that pass less often than before, but with too few trials to be significant.
-pub fn doubtful(diffs: &[CaseDiff]) -> usize {
+pub fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
     let is_worse = |diff: &CaseDiff| {
         let rate = |counts: Option<TrialCounts>| counts.and_then(|counts| counts.judged().rate());
         rate(diff.now_trials) < rate(diff.before_trials)
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn only_worse_cases_are_doubtful() {
+    fn only_worse_cases_are_inconclusive() {
         let before = [
             several("worse", 3, 0, 0),
             several("better", 0, 3, 0),
@@ -313,10 +313,10 @@ mod tests {
             several("broken", 0, 3, 0),
             several("same", 2, 1, 0),
         ];
-        assert_eq!(doubtful(&diff_cases(&before, &now)), 1);
+        assert_eq!(count_inconclusive(&diff_cases(&before, &now)), 1);
     }
 
-    fn suite(worse: usize, better: usize, same: usize) -> Movement {
+    fn suite(worse: usize, better: usize, same: usize) -> SuiteChange {
         let ids: Vec<String> = (0..worse + better + same).map(|number| number.to_string()).collect();
         let side = |worse_is: Outcome, better_is: Outcome| -> Vec<EarlierCase> {
             let outcome = |number: usize| match number {
@@ -326,7 +326,7 @@ mod tests {
             };
             ids.iter().enumerate().map(|(number, id)| once(id, outcome(number))).collect()
         };
-        movement(&diff_cases(&side(Outcome::Passed, Outcome::Failed), &side(Outcome::Failed, Outcome::Passed)))
+        suite_change(&diff_cases(&side(Outcome::Passed, Outcome::Failed), &side(Outcome::Failed, Outcome::Passed)))
     }
 
     #[rstest]
@@ -350,7 +350,7 @@ mod tests {
     fn unpaired_and_errored_cases_do_not_count() {
         let before = [once("gone", Outcome::Passed), once("e", Outcome::Passed), several("t", 0, 0, 3)];
         let now = [once("new", Outcome::Failed), once("e", Outcome::Errored), several("t", 3, 0, 0)];
-        let found = movement(&diff_cases(&before, &now));
+        let found = suite_change(&diff_cases(&before, &now));
         assert_eq!((found.verdict, found.p_value), (Verdict::Unchanged, 1.0));
     }
 

@@ -7,7 +7,7 @@ mod run_status;
 pub enum ExitStatus {
     /// Everything passed.
     Success,
-    /// A case failed or regressed, or a gate did not hold.
+    /// A case failed or regressed, or a gate failed.
     Failed,
     /// Usage, configuration or input is invalid; nothing was run.
     Invalid,

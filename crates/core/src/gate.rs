@@ -78,7 +78,7 @@ pub struct GateMetrics {
     /// Unknown without a baseline.
     pub regressions: Option<usize>,
     /// Cases that pass less often than in the baseline, but with too few trials to be significant.
-    pub doubtful: usize,
+    pub inconclusive: usize,
     pub rubric: RubricTotals,
     /// Number of suites in the cost.
     pub suites: usize,
@@ -130,7 +130,7 @@ impl GateMetrics {
 
     /// Returns a caveat about the measured value of a gate.
     fn note(&self, gate: Gate) -> Option<String> {
-        match (gate, self.doubtful, self.unscored()) {
+        match (gate, self.inconclusive, self.unscored()) {
             (Gate::MaxRegressions, 1, _) => {
                 Some("1 case passes less often, with too few trials to be significant".to_owned())
             }
@@ -241,7 +241,7 @@ impl Gates {
     }
 }
 
-/// Reads a number from 0 to 1. A percentage is rejected, since its gate would never hold.
+/// Reads a number from 0 to 1. A percentage is rejected, since its gate would never pass.
 pub fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
     if share.is_none() {
@@ -276,9 +276,9 @@ mod tests {
     #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number from 0 to 1, found -1"])]
     #[case(json!({"passrate": "high"}), &["/passrate unknown key 'passrate' (did you mean 'passRate'?)"])]
     #[case(json!({"maxCostUsd": -1, "p95LatencyMs": 0, "maxRegressions": 1.5}), &[
-        "/maxCostUsd 'maxCostUsd' must be more than 0",
-        "/p95LatencyMs 'p95LatencyMs' must be more than 0",
-        "/maxRegressions 'maxRegressions' must be a whole number from 0, found 1.5",
+        "/maxCostUsd 'maxCostUsd' must be greater than 0",
+        "/p95LatencyMs 'p95LatencyMs' must be greater than 0",
+        "/maxRegressions 'maxRegressions' must be an integer of at least 0, found 1.5",
     ])]
     #[case(json!([]), &[" the file must be an object, found an array"])]
     fn rejects_invalid_gates(#[case] value: Value, #[case] expected: &[&str]) {
@@ -302,7 +302,7 @@ mod tests {
             cost_usd: Some(0.1 + 0.2),
             latencies_ms: (1..=20).map(|number| number * 100).collect(),
             regressions: Some(2),
-            doubtful: 0,
+            inconclusive: 0,
             rubric: RubricTotals { judged: 4, score_share: Some(0.8), ..RubricTotals::default() },
             suites: 1,
         }
@@ -336,8 +336,8 @@ mod tests {
     }
 
     #[test]
-    fn doubtful_cases_do_not_count_as_regressions() {
-        let found = check_gates(&all(0.0), &GateMetrics { doubtful: 1, ..metrics() });
+    fn inconclusive_cases_do_not_count_as_regressions() {
+        let found = check_gates(&all(0.0), &GateMetrics { inconclusive: 1, ..metrics() });
         let expected = "maxRegressions 2, at most 2; 1 case passes less often, with too few trials to be significant";
         assert_eq!(found[3], (expected.to_owned(), Some(true)));
         assert!(found.iter().filter(|(text, _)| text.contains("less often")).count() == 1, "{found:?}");

@@ -19,7 +19,7 @@ pub use limits::{LimitOutOfRange, LowerLimits};
 pub struct Judgement {
     pub conclusion: Conclusion,
     pub elapsed: Duration,
-    /// What the function printed; ends with a note if it was truncated.
+    /// The output of the function; ends with a note if it was truncated.
     pub stdout: String,
     pub stderr: String,
 }

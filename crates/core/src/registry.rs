@@ -76,9 +76,9 @@ pub struct Tool {
     pub status: Known<String>,
     /// Phrases with which users ask for this tool.
     pub trigger_phrases: Known<Vec<String>>,
-    /// Where it was defined.
+    /// The position of the definition.
     pub place: Option<ToolPlace>,
-    /// Where its description starts, if known.
+    /// The position of the description, if known.
     pub description_place: Option<ToolPlace>,
 }
 
@@ -151,7 +151,7 @@ impl ToolField {
     }
 }
 
-/// Where a part of a registry was defined.
+/// The position of a part of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolPlace {

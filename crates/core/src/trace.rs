@@ -37,7 +37,7 @@ pub struct ToolCall {
     /// The arguments as the model wrote them, if they are not a JSON object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_params: Option<String>,
-    /// What the tool returned, if the agent reports it.
+    /// The result of the tool, if the agent reports it.
     #[serde(default, deserialize_with = "read_present", skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// Why the call failed, if known.

@@ -49,7 +49,7 @@ impl EvalVersion {
 }
 
 /// Maximum length of the model's explanation in a note, in characters.
-const MAX_WHY_LENGTH: usize = 200;
+const MAX_EXPLANATION_LENGTH: usize = 200;
 
 /// The note of a version that a model wrote and a person approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl fmt::Display for RefinedNote<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { model, approver, why } = self;
         write!(out, "{}{model}, approved by {approver}", Self::PREFIX)?;
-        match shorten(why, MAX_WHY_LENGTH) {
+        match shorten(why, MAX_EXPLANATION_LENGTH) {
             why if why.is_empty() => Ok(()),
             why => write!(out, ": {why}"),
         }

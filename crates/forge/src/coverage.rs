@@ -18,13 +18,13 @@ pub fn check_coverage(brief: &Brief, plan: &Plan, drafts: &[Draft]) -> Vec<Draft
     let mut findings = Vec::new();
     let golden = brief.golden.len() + drafts.iter().filter(|draft| draft.slot.purpose.tier() == Tier::Golden).count();
     if golden < MIN_GOLDEN_CASES {
-        let message = format!("{golden} golden cases, expected {MIN_GOLDEN_CASES} to {MAX_GOLDEN_CASES}");
+        let message = format!("expected {MIN_GOLDEN_CASES} to {MAX_GOLDEN_CASES} golden cases, found {golden}");
         findings.push(DraftFinding::new(Rule::FewCases, "", message));
     }
     for tier in &plan.tiers {
         let found = cases.iter().filter(|case| case.difficulty == Some(tier.difficulty)).count();
         if found < tier.wanted {
-            let message = format!("{found} {} cases, expected {}", tier.difficulty.name(), tier.wanted);
+            let message = format!("expected {} {} cases, found {found}", tier.wanted, tier.difficulty.name());
             findings.push(DraftFinding::new(Rule::FewCases, "", message));
         }
     }

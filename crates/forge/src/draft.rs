@@ -19,7 +19,7 @@ pub struct Draft {
     pub findings: Vec<DraftFinding>,
 }
 
-/// What produced a draft.
+/// The source of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Origin {

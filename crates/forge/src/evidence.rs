@@ -1,4 +1,4 @@
-//! What the run of a draft shows about the draft.
+//! Conclusions from the run of a draft.
 
 use karat_core::case::{Case, NO_TOOL};
 use karat_core::result::{CaseResult, Outcome};

@@ -15,7 +15,7 @@ pub struct Slot {
     pub purpose: Purpose,
 }
 
-/// What a case tests.
+/// The purpose of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Purpose {

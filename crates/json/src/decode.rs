@@ -212,7 +212,7 @@ pub fn read_word<T>(
     if found.is_none() {
         let help = match nearest(&name, names) {
             Some(known) => format!("did you mean '{known}'?"),
-            None => format!("one of: {}", names.join(", ")),
+            None => format!("expected one of: {}", names.join(", ")),
         };
         problems.push(path, Subject::Value, format!("{} cannot be '{name}'", path.name()), Some(help));
     }
@@ -270,7 +270,7 @@ fn read_whole(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems)
     let count = whole.filter(|count| *count >= min);
     if count.is_none() {
         let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        problems.at(path, format!("{} must be a whole number from {min}, found {found}", path.name()));
+        problems.at(path, format!("{} must be an integer of at least {min}, found {found}", path.name()));
     }
     count
 }
@@ -281,7 +281,7 @@ pub fn read_positive_number(value: &Value, path: &Path<'_>, problems: &mut Probl
         return None;
     };
     if number <= 0.0 {
-        problems.at(path, format!("{} must be more than 0", path.name()));
+        problems.at(path, format!("{} must be greater than 0", path.name()));
         return None;
     }
     Some(number)

@@ -1,10 +1,10 @@
-//! Hand-written JSON: strict decoding with located problems, edits that leave all other bytes unchanged, the text form
-//! of values, and hashes.
+//! JSON that people write: strict decoding with the position of each problem, edits that leave all other bytes
+//! unchanged, the text form of values, and hashes.
 //!
-//! Values are decoded from a plain tree. A problem records its JSON pointer, and the text is searched for it only if
-//! there is a problem, so that valid files cost nothing extra.
+//! Values are decoded from a plain tree. A problem records its JSON pointer; the text is searched for its position only
+//! when there is one, so that valid files have no overhead.
 //!
-//! Independent of karat's formats, and does no I/O.
+//! The crate is independent of karat's formats and does no I/O.
 
 pub mod canonical;
 mod decode;

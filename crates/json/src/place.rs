@@ -126,7 +126,7 @@ impl Finding {
     /// Returns a file's text without its byte order mark; invalid UTF-8 is a finding.
     pub fn text_of(bytes: &[u8]) -> Result<&str, Vec<Self>> {
         let Ok(text) = std::str::from_utf8(bytes) else {
-            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
+            let error = SyntaxError { offset: 0, message: "the file is not valid UTF-8".to_owned() };
             return Err(vec![Self::syntax("", error)]);
         };
         Ok(text.strip_prefix('\u{feff}').unwrap_or(text))

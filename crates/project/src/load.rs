@@ -75,6 +75,6 @@ pub fn parse_json(text: &str, path: &Path, what: &str) -> Result<Value, Error> {
     parse(text).map_err(|error| {
         let position = karat_json::Position::of(text, error.offset);
         let place = format!("{}:{}:{}", path.display(), position.line, position.column);
-        Error::invalid(format!("{what} {place} is not JSON: {}", shorten(&error.message, 200)))
+        Error::invalid(format!("{what} {place} is not valid JSON: {}", shorten(&error.message, 200)))
     })
 }

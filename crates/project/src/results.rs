@@ -37,7 +37,7 @@ impl Results {
                 let suites = run_results(&layout.output_dir, id)?;
                 if suites.is_empty() {
                     return Err(Error::invalid(format!(
-                        "the baseline run '{id}' was not found in {}",
+                        "baseline run '{id}' not found in {}",
                         layout.output_dir.display()
                     ))
                     .hint("result file names contain the run id; --baseline PATH reads results from any path"));

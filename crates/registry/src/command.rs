@@ -66,8 +66,8 @@ impl RegistryCommand {
             // Shows "exit status: 3" as "exit status 3".
             return Err(fails(format!("it ended with {}", status.to_string().replacen(": ", " ", 1)), stderr));
         }
-        let text =
-            String::from_utf8(finished.stdout).map_err(|_| fails("its output is not UTF-8".to_owned(), stderr))?;
+        let text = String::from_utf8(finished.stdout)
+            .map_err(|_| fails("its output is not valid UTF-8".to_owned(), stderr))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if text.trim().is_empty() {
             return Err(fails("it wrote nothing to stdout".to_owned(), stderr));

@@ -17,9 +17,9 @@ pub fn code_diff_text(before: &str, now: &str, settings: ConsoleSettings) -> Str
             out.push_str(&palette.dim(settings.symbols.ellipsis));
             out.push('\n');
         }
-        for (fate, line) in hunk.lines {
+        for (status, line) in hunk.lines {
             let line = mask_control_chars(line);
-            out.push_str(&match fate {
+            out.push_str(&match status {
                 LineStatus::Unchanged => format!("  {line}").trim_end().to_owned(),
                 LineStatus::Removed => palette.failure(format!("- {line}")),
                 LineStatus::Added => palette.success(format!("+ {line}")),

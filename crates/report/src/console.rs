@@ -224,11 +224,11 @@ impl Page {
         let trials = if suite.trials > 1 { " / flaky".len() + 2 * digits } else { 0 };
         // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
         let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
-        let room = self.settings.columns.saturating_sub(fixed);
-        let id = suite.id_columns.min(room.saturating_sub(12).max(12));
+        let available = self.settings.columns.saturating_sub(fixed);
+        let id = suite.id_columns.min(available.saturating_sub(12).max(12));
         // The frame is at least as wide as the line of totals.
         let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
-        let description = suite.description_columns.max(min_width).min(room.saturating_sub(id));
+        let description = suite.description_columns.max(min_width).min(available.saturating_sub(id));
         Layout { id, description, trials, line: fixed + id + description }
     }
 
@@ -329,7 +329,7 @@ impl Page {
         self.numbers(start, &parts, out);
     }
 
-    /// Shows whether each gate holds.
+    /// Shows whether each gate passed.
     fn gates(&self, totals: &RunTotals, out: &mut String) {
         let gates: &[GateResult] = &totals.gates;
         let ConsoleSettings { symbols, palette, .. } = self.settings;
@@ -348,7 +348,7 @@ impl Page {
         }
         if !gates.is_empty() && totals.is_incomplete() {
             let warning = palette.warning(symbols.warning);
-            let _ = writeln!(out, "  {warning} not everything ran, so a gate that holds here may not hold for all");
+            let _ = writeln!(out, "  {warning} the run is incomplete: a gate that passed may fail in a complete run");
         }
     }
 

@@ -89,7 +89,7 @@ fn append_summary(path: &Path, run: &RunRecord) -> io::Result<()> {
     file.write_all(format!("{separator}{text}").as_bytes())
 }
 
-/// Returns the commands: gates that do not hold, regressions, other failures and errors, warnings, totals.
+/// Returns the commands: failed gates, regressions, other failures and errors, warnings, totals.
 pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
     // GitHub shows only ten errors per step, so the most important come first.
@@ -109,8 +109,8 @@ pub fn render(run: &RunRecord, folder: &str) -> String {
 fn push_gates(out: &mut String, run: &RunRecord) {
     for result in run.totals.gates.iter().filter(|result| result.held != Some(true)) {
         let of = result.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
-        let what = if result.held.is_none() { "could not be checked" } else { "did not hold" };
-        let title = format!("gate {} {what}", result.gate.name());
+        let state = if result.held.is_none() { "could not be checked" } else { "failed" };
+        let title = format!("gate {} {state}", result.gate.name());
         let message = format!("{}{of}: {result}", result.gate.name());
         Command { level: "error", file: None, line: None, title: &title, message: &message }.push_to(out);
     }

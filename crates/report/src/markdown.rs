@@ -245,8 +245,12 @@ fn rubric_case(suite: &RubricSuite, case: &RubricCaseResult) -> String {
     let (id, description) = (code(&case.id), inline(&case.description));
     let mark = case.score.map_or_else(|| "❗".to_owned(), |score| format!("{score}/{}", case.max_score));
     let mut reason = case.error.clone().unwrap_or_default();
-    for one in &case.dimensions {
-        let _ = writeln!(reason, "{} {}/{}: {}", one.dimension, one.score, one.max_score, one.reason);
+    for dimension in &case.dimensions {
+        let _ = writeln!(
+            reason,
+            "{} {}/{}: {}",
+            dimension.dimension, dimension.score, dimension.max_score, dimension.reason
+        );
     }
     let summary = format!("{mark} {id} {description}");
     let (place, reason) = (code(&suite.path), fenced(&reason));

@@ -124,8 +124,8 @@ pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) 
             Some(false) => (palette.failure(symbols.failed), execution.reason.as_deref()),
             None => (palette.error(symbols.errored), execution.error.as_deref()),
         };
-        let room = settings.columns.saturating_sub(width(symbols.passed) + 1);
-        lines.push(format!("{sign} {}", truncate(&printable(&execution.eval_id), room, symbols.ellipsis)));
+        let available = settings.columns.saturating_sub(width(symbols.passed) + 1);
+        lines.push(format!("{sign} {}", truncate(&printable(&execution.eval_id), available, symbols.ellipsis)));
         let reason = printable(text.unwrap_or_default()).into_owned();
         let wrapped = wrap(&reason, settings.columns.saturating_sub(2).max(10));
         lines.extend(
@@ -164,9 +164,12 @@ fn title(view: &ReviewView<'_>, settings: ConsoleSettings) -> String {
     // Shorten names before numbers.
     let right = if width(&name) + width(&with_author) + 2 <= settings.columns { with_author } else { counter };
     let right = truncate(&right, settings.columns, settings.symbols.ellipsis);
-    let room = settings.columns.saturating_sub(width(&right) + 2);
-    let name =
-        if room < 8 { String::new() } else { truncate_middle(&name, room, settings.symbols.ellipsis).into_owned() };
+    let available = settings.columns.saturating_sub(width(&right) + 2);
+    let name = if available < 8 {
+        String::new()
+    } else {
+        truncate_middle(&name, available, settings.symbols.ellipsis).into_owned()
+    };
     let gap = settings.columns.saturating_sub(width(&name) + width(&right));
     format!("{}{}{right}", settings.palette.bold(&name), " ".repeat(gap))
 }
@@ -199,8 +202,8 @@ fn status_line(line: &ReviewLine<'_>, settings: ConsoleSettings) -> String {
         ReviewLine::Note(note) => truncate(&format!("note: {}", printable(note)), columns, ellipsis).into_owned(),
         // Show the end, where the user types, and leave a column for the cursor.
         ReviewLine::Typing(note) => {
-            let room = columns.saturating_sub("note: ".len() + 1);
-            format!("note: {}", truncate_start(&printable(note), room, ellipsis))
+            let available = columns.saturating_sub("note: ".len() + 1);
+            format!("note: {}", truncate_start(&printable(note), available, ellipsis))
         }
     }
 }

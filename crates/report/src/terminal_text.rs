@@ -56,13 +56,13 @@ pub fn truncate<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, st
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }
-    let room = columns.saturating_sub(width(ellipsis));
+    let available = columns.saturating_sub(width(ellipsis));
     let mut used = 0;
     let rest: String = text
         .chars()
         .take_while(|character| {
             used += character.width().unwrap_or(0);
-            used <= room
+            used <= available
         })
         .collect();
     Cow::Owned(format!("{}{ellipsis}", rest.trim_end()))
@@ -73,17 +73,17 @@ pub fn truncate_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }
-    let room = columns.saturating_sub(width(ellipsis));
-    let take = |characters: &mut dyn Iterator<Item = char>, room: usize| -> String {
+    let available = columns.saturating_sub(width(ellipsis));
+    let take = |characters: &mut dyn Iterator<Item = char>, available: usize| -> String {
         let mut used = 0;
         let fits = |character: &char| {
             used += character.width().unwrap_or(0);
-            used <= room
+            used <= available
         };
         characters.take_while(fits).collect()
     };
-    let start = take(&mut text.chars(), room.div_ceil(2));
-    let end: String = take(&mut text.chars().rev(), room / 2).chars().rev().collect();
+    let start = take(&mut text.chars(), available.div_ceil(2));
+    let end: String = take(&mut text.chars().rev(), available / 2).chars().rev().collect();
     Cow::Owned(format!("{start}{ellipsis}{end}"))
 }
 
@@ -92,11 +92,11 @@ pub(crate) fn truncate_start<'t>(text: &'t str, columns: usize, ellipsis: &str) 
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }
-    let room = columns.saturating_sub(width(ellipsis));
+    let available = columns.saturating_sub(width(ellipsis));
     let mut used = 0;
     let fits = |character: &char| {
         used += character.width().unwrap_or(0);
-        used <= room
+        used <= available
     };
     let rest: Vec<char> = text.chars().rev().take_while(fits).collect();
     Cow::Owned(format!("{ellipsis}{}", rest.iter().rev().collect::<String>()))

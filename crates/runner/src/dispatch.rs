@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use karat_core::diff::{CaseDiff, Change, diff_cases, doubtful, ids_with_change};
+use karat_core::diff::{CaseDiff, Change, count_inconclusive, diff_cases, ids_with_change};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::port::{Agent, Clock};
-use karat_core::result::combine;
-use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary};
+use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary, combine};
 use karat_core::staleness::Staleness;
 use karat_json::text::shorten;
 use tokio::sync::mpsc;
@@ -27,7 +26,7 @@ use crate::stopwatch::millis_between;
 use crate::stubs::{format_count, unused_stubs_warning};
 use crate::worker::{FinishedTrial, Shared, Unit, run_worker};
 
-/// Finished trials are reported in batches, with a delay that is too short to notice.
+/// Finished trials are reported in batches; the delay is too short to be noticeable.
 const MAX_BATCH_SIZE: usize = 1024;
 const BATCH_DELAY: Duration = Duration::from_millis(5);
 
@@ -115,8 +114,8 @@ fn list_units(plan: &Plan, samples: &mut Samples) -> Vec<Unit> {
 }
 
 /// The progress of a run: finished cases, and the suite that is reported next.
-struct RunProgress<'b> {
-    shared: &'b Shared,
+struct RunProgress<'a> {
+    shared: &'a Shared,
     suites: Vec<SuiteState>,
     /// The first suite that has not been reported.
     next_suite: usize,
@@ -158,8 +157,8 @@ impl SuiteState {
     }
 }
 
-impl<'b> RunProgress<'b> {
-    fn new(shared: &'b Shared, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
+impl<'a> RunProgress<'a> {
+    fn new(shared: &'a Shared, headers: Vec<Arc<SuiteHeader>>, timestamp: String) -> Self {
         let suites = headers
             .into_iter()
             .map(|header| SuiteState {
@@ -227,7 +226,7 @@ impl<'b> RunProgress<'b> {
         if self.shared.plan.gates.is_some() {
             let metrics = &mut self.metrics[self.shared.plan.suites[suite].agent];
             metrics.add(&result);
-            metrics.doubtful += doubtful(&diffs);
+            metrics.inconclusive += count_inconclusive(&diffs);
         }
         self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         sink.emit(RunEvent::SuiteFinished { suite, result });
@@ -282,12 +281,12 @@ fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> 
     let details = || cases.iter().flat_map(|case| case.all_details());
     let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
     if !tokens.is_empty() {
-        let all = tokens.iter().copied().collect::<Vec<_>>().join(", ");
+        let list = tokens.iter().copied().collect::<Vec<_>>().join(", ");
         let count = format_count(tokens.len(), "token", "tokens");
-        warnings.push(format!("checks were skipped for {count} without a value: {}", shorten(&all, 200)));
+        warnings.push(format!("assertions skipped for {count} without a value: {}", shorten(&list, 200)));
     }
-    let reasons: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
-    warnings.extend(reasons.into_iter().take(5).map(str::to_owned));
+    let case_warnings: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
+    warnings.extend(case_warnings.into_iter().take(5).map(str::to_owned));
     warnings
 }
 

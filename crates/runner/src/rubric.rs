@@ -11,7 +11,7 @@ use karat_core::case::{Dimension, RubricCase, Tier};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::event::RunEvent;
 use karat_core::gate::GateMetrics;
-use karat_core::port::{Agent, AgentError, Ask};
+use karat_core::port::{Agent, AgentError, AgentRequest};
 use karat_core::registry::same_name;
 use karat_core::result::CaseDetails;
 use karat_core::rubric::{
@@ -191,7 +191,8 @@ impl SuiteRun<'_> {
 
     fn warnings(&self, cases: &[RubricCaseResult]) -> Vec<String> {
         let stale = check_staleness(&self.suite.file.without_rubrics(), &self.suite.current);
-        let mut warnings: Vec<String> = stale.iter().filter(|one| one.is_stale()).map(Staleness::warning).collect();
+        let mut warnings: Vec<String> =
+            stale.iter().filter(|staleness| staleness.is_stale()).map(Staleness::warning).collect();
         warnings.extend(unused_stubs_warning(self.suite.file.cases.iter().map(|case| &case.case), self.agent()));
         let is_routing_only = |case: &&RubricCase| self.agent().mode(&case.case) == Mode::RoutingOnly;
         if self.suite.file.cases.iter().any(|case| is_routing_only(&case)) {
@@ -274,9 +275,9 @@ impl SuiteRun<'_> {
 
     async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
         let (watch, agent) = (Stopwatch::start(), self.agent());
-        let ask = Ask { case: &case.case, sample, waiting: &watch };
-        let on_abandoned = |error: &AgentError| agent.on_abandoned(ask, error);
-        let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(ask), on_abandoned).await;
+        let request = AgentRequest { case: &case.case, sample, waiting: &watch };
+        let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
+        let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
         *duration = match &result {
             Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
             Err(error) => error.elapsed,

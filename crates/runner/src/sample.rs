@@ -9,7 +9,7 @@ use karat_core::redact::Redactor;
 
 use crate::plan::Plan;
 
-/// The number of equal requests so far, by agent and question.
+/// The number of equal requests so far, by agent and equality key.
 pub(crate) struct Samples {
     agents: Vec<Arc<dyn Agent>>,
     /// For each agent, the first agent with the same determinants.
@@ -30,10 +30,10 @@ impl Samples {
 
     /// Returns the number of equal requests so far and reserves the next `times` numbers.
     pub(crate) fn reserve(&mut self, agent: usize, case: &Case, times: u32) -> u32 {
-        let mut question = self.agents[agent].question(case);
+        let mut key = self.agents[agent].equality_key(case);
         // Recordings are redacted, so requests that differ only in a secret are equal.
-        self.redactor.string(&mut question);
-        let count = self.counts.entry((self.first_equal[agent], question)).or_default();
+        self.redactor.string(&mut key);
+        let count = self.counts.entry((self.first_equal[agent], key)).or_default();
         let first = *count;
         *count = count.saturating_add(times);
         first

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use karat_core::assertion::{Evidence, PendingVerdict};
 use karat_core::case::Case;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
 use tokio::sync::mpsc;
@@ -85,10 +85,10 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
-    let ask = Ask { case, sample: unit.sample, waiting: &watch };
+    let request = AgentRequest { case, sample: unit.sample, waiting: &watch };
     let agent = shared.agent(suite);
-    let on_abandoned = |error: &AgentError| agent.on_abandoned(ask, error);
-    let end = match with_timeout(shared.plan.timeout, &watch, || agent.answer(ask), on_abandoned).await {
+    let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
+    let end = match with_timeout(shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await {
         Err(error) => {
             if error.ends_run() {
                 shared.stop.store(true, Ordering::Relaxed);

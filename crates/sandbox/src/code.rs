@@ -25,7 +25,7 @@ pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxE
             // is mapped; docs/explanation/sandbox.md documents this.
             #[expect(unsafe_code, reason = "machine code can only be trusted")]
             let component = unsafe { Component::deserialize_file(engine, path) };
-            component.map_err(|error| SandboxError::InvalidGuest { path: path.clone(), why: format!("{error:#}") })
+            component.map_err(|error| SandboxError::InvalidGuest { path: path.clone(), reason: format!("{error:#}") })
         }
     }
 }

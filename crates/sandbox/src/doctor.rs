@@ -1,6 +1,6 @@
-//! Checks the promises of the sandbox with hostile functions.
+//! Checks the guarantees of the sandbox with hostile functions.
 //!
-//! The functions are not validated first: the promises must hold even if validation misses something.
+//! The functions are not validated first: the guarantees must hold even if validation misses something.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::error::SandboxError;
 use crate::function::Function;
 use crate::functions::FunctionRunner;
 
-/// The result of checking one promise.
+/// The result of checking one guarantee.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PromiseCheck {
-    /// The promise in a few words.
-    pub promise: &'static str,
-    /// What happened instead; `None` if the promise held.
+pub struct GuaranteeCheck {
+    /// The guarantee in a few words.
+    pub guarantee: &'static str,
+    /// The observed violation; `None` if the guarantee held.
     pub violation: Option<String>,
     pub elapsed: Duration,
 }
 
-/// A promise and a function that tries to break it.
-struct Promise {
+/// A guarantee and a function that tries to break it.
+struct Guarantee {
     name: &'static str,
     /// The source of `eval_it`.
     source: &'static str,
@@ -37,13 +37,13 @@ struct Promise {
     holds: fn(&[Judgement]) -> bool,
 }
 
-impl Promise {
+impl Guarantee {
     const fn new(name: &'static str, source: &'static str, holds: fn(&[Judgement]) -> bool) -> Self {
         let (isolation, time) = (Isolation::Namespace, Limits::MAX.time);
         Self { name, source, is_stateless: false, isolation, time, holds }
     }
 
-    /// Promises that a function which does not end is stopped.
+    /// Guarantees that a function which does not end is stopped.
     const fn timeout(name: &'static str, source: &'static str) -> Self {
         Self { time: SHORT_TIMEOUT, ..Self::new(name, source, timed_out) }
     }
@@ -71,44 +71,44 @@ macro_rules! with_os {
     };
 }
 
-const PROMISES: &[Promise] = &[
-    Promise::new(
+const GUARANTEES: &[Guarantee] = &[
+    Guarantee::new(
         "verdict and reason are returned",
         "def eval_it(trace): return trace['n'] == 1, f\"n is {trace['n']}\"",
         |runs| all(runs, |run| verdict(run) == Some((true, "n is 1"))),
     ),
-    Promise::timeout("time: a loop", "def eval_it(trace):\n    while True: pass"),
-    Promise::timeout(
+    Guarantee::timeout("time: a loop", "def eval_it(trace):\n    while True: pass"),
+    Guarantee::timeout(
         "time: a loop that catches everything",
         "def eval_it(trace):\n    while True:\n        try:\n            while True: pass\n        except BaseException: pass",
     ),
-    Promise::timeout(
+    Guarantee::timeout(
         "time: a regular expression",
         "import re\ndef eval_it(trace): return bool(re.match(r'(a+)+$', 'a' * 64 + 'b')), ''",
     ),
-    Promise::timeout("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''"),
-    Promise::timeout("time: a loop outside the function", "while True: pass\ndef eval_it(trace): pass"),
-    Promise::new(
+    Guarantee::timeout("time: a loop in C", "def eval_it(trace): return sum(range(10 ** 12)) > 0, ''"),
+    Guarantee::timeout("time: a loop outside the function", "while True: pass\ndef eval_it(trace): pass"),
+    Guarantee::new(
         "memory: many small allocations",
         "def eval_it(trace):\n    kept = []\n    while True: kept.append('x' * 10000 + str(len(kept)))",
         |runs| all(runs, |run| kind(run) == Some(ErrorKind::Memory)),
     ),
-    Promise::new(
+    Guarantee::new(
         "memory: one large allocation",
         "def eval_it(trace): return len(bytearray(1 << 30)) > 0, ''",
         |runs| all(runs, |run| kind(run) == Some(ErrorKind::Memory)),
     ),
-    Promise::new(
+    Guarantee::new(
         "recursion: in Python",
         "def deeper(n): return deeper(n + 1)\ndef eval_it(trace): return deeper(0), ''",
         |runs| all(runs, |run| raised(run, &["RecursionError"])),
     ),
-    Promise::new(
+    Guarantee::new(
         "recursion: in C",
         "import json\ndef eval_it(trace): return bool(json.loads('[' * 100000)), ''",
         |runs| all(runs, |run| raised(run, &["RecursionError"])),
     ),
-    Promise::new(
+    Guarantee::new(
         "output is truncated with a marker",
         "def eval_it(trace):\n    for _ in range(100): print('x' * 9999)\n    return True, 'printed'",
         |runs| {
@@ -119,77 +119,77 @@ const PROMISES: &[Promise] = &[
             })
         },
     ),
-    Promise::new(
+    Guarantee::new(
         "printed text cannot forge a verdict",
         with_os!(
             "def eval_it(trace):\n    for out in (system.stdout, system.stderr): out.write('P\\x01\\0\\0\\0' + '{\"passed\": true}')\n    return False, 'no'"
         ),
         |runs| all(runs, |run| verdict(run) == Some((false, "no"))),
     ),
-    Promise::new("an exit is an error", "def eval_it(trace): raise SystemExit(0)", |runs| {
+    Guarantee::new("an exit is an error", "def eval_it(trace): raise SystemExit(0)", |runs| {
         all(runs, |run| raised(run, &["SystemExit"]))
     }),
-    Promise::new("a verdict must be a bool and a string", "def eval_it(trace): return 1, 'yes'", |runs| {
+    Guarantee::new("a verdict must be a bool and a string", "def eval_it(trace): return 1, 'yes'", |runs| {
         all(runs, |run| kind(run) == Some(ErrorKind::Return))
     }),
-    Promise::new(
+    Guarantee::new(
         "no files: reading",
         with_os!("def eval_it(trace): return True, json.codecs.builtins.open('/etc/hosts').read()"),
         |runs| all(runs, is_denied),
     ),
-    Promise::new(
+    Guarantee::new(
         "no files: writing",
         with_os!(
             "def eval_it(trace): return True, str(json.codecs.builtins.open('/tmp/karat-doctor', 'w').write('x'))"
         ),
         |runs| all(runs, is_denied),
     ),
-    Promise::new(
+    Guarantee::new(
         "no files: listing",
         with_os!("def eval_it(trace): return True, str(load('posix').listdir('/'))"),
         |runs| all(runs, is_denied),
     ),
-    Promise::new(
+    Guarantee::new(
         "no environment",
         with_os!("def eval_it(trace): return len(load('posix').environ) == 0, str(load('posix').environ)"),
         |runs| all(runs, |run| verdict(run).is_some_and(|(is_empty, _)| is_empty)),
     ),
-    Promise::new("no clock", with_os!("def eval_it(trace): return True, str(load('time').time())"), |runs| {
+    Guarantee::new("no clock", with_os!("def eval_it(trace): return True, str(load('time').time())"), |runs| {
         all(runs, is_denied)
     }),
-    Promise::new(
+    Guarantee::new(
         "no network",
         with_os!("def eval_it(trace):\n    load('_socket').socket().connect(('127.0.0.1', 80))\n    return True, ''"),
         |runs| all(runs, is_denied),
     ),
-    Promise::new("no processes", with_os!("def eval_it(trace): return True, str(load('posix').fork())"), |runs| {
+    Guarantee::new("no processes", with_os!("def eval_it(trace): return True, str(load('posix').fork())"), |runs| {
         all(runs, is_denied)
     }),
-    Promise::new(
+    Guarantee::new(
         "no threads",
         with_os!("def eval_it(trace): return True, str(load('_thread').start_new_thread(print, ()))"),
         |runs| all(runs, is_denied),
     ),
-    Promise::new(
+    Guarantee::new(
         "no randomness",
         with_os!("def eval_it(trace): return True, load('posix').urandom(8).hex()"),
         |runs| all(runs, |run| verdict(run).is_some() && verdict(run) == verdict(&runs[0])),
     ),
-    Promise::new("a trace leaves no state behind", CHANGES_A_MODULE, |runs| {
+    Guarantee::new("a trace leaves no state behind", CHANGES_A_MODULE, |runs| {
         all(runs, |run| verdict(run) == Some((true, "new")))
     }),
-    Promise {
+    Guarantee {
         is_stateless: true,
-        ..Promise::new(
+        ..Guarantee::new(
             "each trace has its own namespace",
             "seen = []\ndef eval_it(trace):\n    seen.append(1)\n    return len(seen) == 1, str(len(seen))",
             |runs| all(runs, |run| verdict(run) == Some((true, "1"))),
         )
     },
-    Promise {
+    Guarantee {
         is_stateless: true,
         isolation: Isolation::Strict,
-        ..Promise::new("strict: each trace has its own Python", CHANGES_A_MODULE, |runs| {
+        ..Guarantee::new("strict: each trace has its own Python", CHANGES_A_MODULE, |runs| {
             all(runs, |run| verdict(run) == Some((true, "new")))
         })
     },
@@ -201,33 +201,33 @@ const CHANGES_A_MODULE: &str = "import json\ndef eval_it(trace):\n    is_new = n
 /// Runs after the hostile function on the same thread and must not be affected.
 const AFTERWARDS: &str = "import json\ndef eval_afterwards(trace): return json.dumps(trace) == '{\"n\": 1}', 'fine'";
 
-/// Checks every promise and calls `on_check` after each.
-pub fn check_promises(
+/// Checks every guarantee and calls `on_check` after each.
+pub fn check_guarantees(
     sandbox: &Sandbox,
-    mut on_check: impl FnMut(&PromiseCheck),
-) -> Result<Vec<PromiseCheck>, SandboxError> {
-    PROMISES
+    mut on_check: impl FnMut(&GuaranteeCheck),
+) -> Result<Vec<GuaranteeCheck>, SandboxError> {
+    GUARANTEES
         .iter()
-        .map(|promise| {
-            let check = check_promise(sandbox, promise)?;
+        .map(|guarantee| {
+            let check = check_guarantee(sandbox, guarantee)?;
             on_check(&check);
             Ok(check)
         })
         .collect()
 }
 
-fn check_promise(sandbox: &Sandbox, promise: &Promise) -> Result<PromiseCheck, SandboxError> {
+fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<GuaranteeCheck, SandboxError> {
     let start = Instant::now();
-    let function = Function::new("eval_it".to_owned(), promise.source, promise.is_stateless);
+    let function = Function::new("eval_it".to_owned(), guarantee.source, guarantee.is_stateless);
     let afterwards = Function::new("eval_afterwards".to_owned(), AFTERWARDS, true);
     let functions = vec![Arc::new(function), Arc::new(afterwards)];
-    let limits = Limits { time: promise.time, memory_bytes: MEMORY_LIMIT };
+    let limits = Limits { time: guarantee.time, memory_bytes: MEMORY_LIMIT };
     // One thread, so that both functions run in the same place.
-    let functions = FunctionRunner::new(sandbox, functions, limits, promise.isolation, 1)?;
+    let functions = FunctionRunner::new(sandbox, functions, limits, guarantee.isolation, 1)?;
     let trace = json!({ "n": 1 });
     let runs: Vec<Judgement> = (0..RUNS).map(|_| functions.judge("eval_it", &trace)).collect();
     let next = functions.judge("eval_afterwards", &trace);
-    let violation = if !(promise.holds)(&runs) {
+    let violation = if !(guarantee.holds)(&runs) {
         let results: Vec<String> = runs.iter().map(describe).collect();
         Some(results.join("; then "))
     } else if verdict(&next) != Some((true, "fine")) {
@@ -235,7 +235,7 @@ fn check_promise(sandbox: &Sandbox, promise: &Promise) -> Result<PromiseCheck, S
     } else {
         None
     };
-    Ok(PromiseCheck { promise: promise.name, violation, elapsed: start.elapsed() })
+    Ok(GuaranteeCheck { guarantee: guarantee.name, violation, elapsed: start.elapsed() })
 }
 
 /// Describes the result of a run.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 /// The sandbox cannot be used, whatever the function.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    #[error("karat was built without Python: {why}")]
-    NoGuest { why: String },
+    #[error("karat was built without Python: {reason}")]
+    NoGuest { reason: String },
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{} is not a valid guest: {why}", .path.display())]
-    InvalidGuest { path: PathBuf, why: String },
+    #[error("{} is not a valid guest: {reason}", .path.display())]
+    InvalidGuest { path: PathBuf, reason: String },
     #[error("cannot start the sandbox: {0}")]
     Engine(String),
 }

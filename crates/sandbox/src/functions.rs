@@ -60,7 +60,7 @@ fn serve(mut worker: Worker, requests: &Mutex<Receiver<Request>>) {
         let next = requests.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(request) = next else { return };
         let judgement = request.span.in_scope(|| worker.judge(&request.function, &request.trace));
-        // The caller may be gone.
+        // The caller may have been cancelled.
         let _ = request.reply.send(judgement);
     }
 }

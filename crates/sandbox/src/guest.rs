@@ -52,12 +52,12 @@ impl Guest {
             (None, Ok(Embedded { code, sha256, made_by })) => {
                 Ok(Self { code: Code::Embedded(code), sha256: sha256.to_owned(), made_by: Some(made_by) })
             }
-            (None, Err(why)) => Err(SandboxError::NoGuest { why: why.to_owned() }),
+            (None, Err(reason)) => Err(SandboxError::NoGuest { reason: reason.to_owned() }),
         }
     }
 
     fn read(path: &Path) -> Result<Self, SandboxError> {
-        let invalid = |why: &str| SandboxError::InvalidGuest { path: path.to_owned(), why: why.to_owned() };
+        let invalid = |reason: &str| SandboxError::InvalidGuest { path: path.to_owned(), reason: reason.to_owned() };
         if !fs::metadata(path).map_err(|source| unreadable(path, source))?.is_file() {
             return Err(invalid("it is not a file"));
         }
@@ -163,7 +163,7 @@ mod tests {
                 assert_eq!((guest.file(), guest.made_by()), (None, Some(embedded.made_by)));
                 assert!(guest.python_version().is_some_and(|version| version.starts_with("3.")));
             }
-            (Err(error), Err(why)) => assert!(error.to_string().contains(why)),
+            (Err(error), Err(reason)) => assert!(error.to_string().contains(reason)),
             _ => panic!("expected to find the embedded guest"),
         }
     }

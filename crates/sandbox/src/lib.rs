@@ -25,7 +25,7 @@ pub use arrow::{
     ArrowBatch, ArrowBatches, ArrowColumns, ArrowError, ArrowRows, ArrowTraces, FILE_MAGIC, STREAM_MAGIC, Texts,
     read_arrow,
 };
-pub use doctor::{PromiseCheck, check_promises};
+pub use doctor::{GuaranteeCheck, check_guarantees};
 pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
@@ -35,7 +35,7 @@ pub use lines::{Input, InputError, Lines, Position, Unit, read_lines};
 pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
 
-/// What executions of different traces may share.
+/// The state that executions of different traces may share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// Each trace gets its own namespace. Python is restored after any execution that could leave state behind.

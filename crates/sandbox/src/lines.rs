@@ -135,7 +135,9 @@ mod tests {
 
     fn read_all(text: &[u8]) -> Vec<(u64, Result<String, InputError>)> {
         let inputs = read_lines(io::Cursor::new(text.to_vec())).flat_map(|batch| batch.expect("readable"));
-        inputs.map(|one| (one.key.number, one.text.map(|text| String::from_utf8_lossy(&text).into_owned()))).collect()
+        inputs
+            .map(|input| (input.key.number, input.text.map(|text| String::from_utf8_lossy(&text).into_owned())))
+            .collect()
     }
 
     #[test]

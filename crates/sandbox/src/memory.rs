@@ -85,7 +85,7 @@ impl Region {
     fn clear(&self, retained: usize) -> rustix::io::Result<()> {
         let size = self.size();
         let retained = retained.min(size);
-        // SAFETY: the memory's instance is gone, and the next one does not exist yet.
+        // SAFETY: the instance that used the memory was dropped, and the next one does not exist yet.
         #[expect(unsafe_code, reason = "memory that is reused soon is cheaper to zero than to replace")]
         unsafe {
             ptr::write_bytes(self.base.cast::<u8>(), 0, retained);

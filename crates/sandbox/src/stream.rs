@@ -75,7 +75,7 @@ enum Message<E> {
 
 /// Judged traces by batch number and index. The consumer is woken for whole batches only and polls for the rest, so a
 /// slow trace does not delay those before it.
-type Outbox<K> = Mutex<Vec<(u64, usize, Judged<K>)>>;
+type JudgedQueue<K> = Mutex<Vec<(u64, usize, Judged<K>)>>;
 
 impl Sandbox {
     /// Judges traces on new threads until there are no more or the stream is dropped.
@@ -92,10 +92,10 @@ impl Sandbox {
             let _ = permits.send(());
         });
         let stop = Arc::new(AtomicBool::new(false));
-        let outbox = Arc::new(Outbox::default());
+        let judged_queue = Arc::new(JudgedQueue::default());
         let stream = JudgementStream {
             messages,
-            outbox: Arc::clone(&outbox),
+            judged_queue: Arc::clone(&judged_queue),
             permits,
             early: BTreeMap::new(),
             sizes: BTreeMap::new(),
@@ -110,7 +110,7 @@ impl Sandbox {
             let thread = Thread {
                 worker: Worker::new(self.clone(), task.limits, task.isolation),
                 task: Arc::clone(&task),
-                outbox: Arc::clone(&outbox),
+                judged_queue: Arc::clone(&judged_queue),
                 stop: Arc::clone(&stop),
             };
             spawn("karat-eval", THREAD_STACK, thread.process(Arc::clone(&batches), out.clone()))?;
@@ -179,7 +179,7 @@ fn read<K, E>(
 struct Thread<K> {
     worker: Worker,
     task: Arc<Task>,
-    outbox: Arc<Outbox<K>>,
+    judged_queue: Arc<JudgedQueue<K>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -242,7 +242,7 @@ impl<K> Thread<K> {
     }
 
     fn put(&self, number: u64, index: usize, judged: Judged<K>) {
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner).push((number, index, judged));
+        self.judged_queue.lock().unwrap_or_else(PoisonError::into_inner).push((number, index, judged));
     }
 }
 
@@ -262,9 +262,9 @@ fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
             judged.trace_id = trace_id;
             Ok(marshal)
         }
-        Err(why) => {
+        Err(reason) => {
             judged.is_unreadable = true;
-            Err(EvalError::new(ErrorKind::Validation, why))
+            Err(EvalError::new(ErrorKind::Validation, reason))
         }
     };
     (judged, trace)
@@ -273,7 +273,7 @@ fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
 /// Judged traces in input order. Dropping the stream stops the threads.
 pub struct JudgementStream<K, E> {
     messages: UnboundedReceiver<Message<E>>,
-    outbox: Arc<Outbox<K>>,
+    judged_queue: Arc<JudgedQueue<K>>,
     /// Each permit lets the reader send one more batch.
     permits: Sender<()>,
     /// Traces that were judged out of order.
@@ -311,8 +311,8 @@ impl<K, E> JudgementStream<K, E> {
                 }
                 Ok(Some(Message::End(number, error))) => self.end = Some((number, error)),
                 Ok(None) => {
-                    let why = "a sandbox thread ended before its work was done".to_owned();
-                    return Err(SandboxError::Engine(why).into());
+                    let reason = "a sandbox thread ended before its work was done".to_owned();
+                    return Err(SandboxError::Engine(reason).into());
                 }
                 // Look for traces of an unfinished batch.
                 Err(_) => {}
@@ -322,7 +322,7 @@ impl<K, E> JudgementStream<K, E> {
 
     /// Returns the next judged traces without waiting.
     pub fn take_ready(&mut self) -> Vec<Judged<K>> {
-        let judged = std::mem::take(&mut *self.outbox.lock().unwrap_or_else(PoisonError::into_inner));
+        let judged = std::mem::take(&mut *self.judged_queue.lock().unwrap_or_else(PoisonError::into_inner));
         self.early.extend(judged.into_iter().map(|(number, index, judged)| ((number, index), judged)));
         let mut ready = Vec::new();
         loop {

@@ -56,8 +56,8 @@ pub(crate) fn contradiction(execution: &str, rating: &str, current_hash: &str) -
 pub(crate) async fn put(database: &Database, executions: &[StoredExecution]) -> Result<(), StoreError> {
     // Of several executions with the same key, the last one counts.
     let mut last: BTreeMap<(&str, u64, &str), &StoredExecution> = BTreeMap::new();
-    for one in executions {
-        last.insert((&one.eval_id, one.eval_version, &one.trace_id), one);
+    for execution in executions {
+        last.insert((&execution.eval_id, execution.eval_version, &execution.trace_id), execution);
     }
     let executions: Vec<&StoredExecution> = last.into_values().collect();
     if executions.is_empty() {
@@ -91,22 +91,22 @@ fn insert(executions: &[&StoredExecution]) -> Statement {
          rating = excluded.rating, contradiction = excluded.contradiction, is_stale = excluded.is_stale \
          where excluded.is_stale <= eval_executions.is_stale"
     ));
-    for one in executions {
-        statement.add(&one.id);
-        statement.add(&one.eval_id);
-        statement.add(one.eval_version);
-        statement.add(&one.trace_id);
-        statement.add(&one.trace_hash);
-        statement.add(one.result);
-        statement.add(one.reason.as_deref());
-        statement.add(one.execution_time_ms);
-        statement.add(one.error.as_deref());
-        statement.add(one.error_kind.map(ErrorKind::name));
-        statement.add(&one.stdout);
-        statement.add(&one.stderr);
-        statement.add(&one.code_hash);
-        statement.add(one.guest_hash.as_deref());
-        statement.add(one.executed_at);
+    for execution in executions {
+        statement.add(&execution.id);
+        statement.add(&execution.eval_id);
+        statement.add(execution.eval_version);
+        statement.add(&execution.trace_id);
+        statement.add(&execution.trace_hash);
+        statement.add(execution.result);
+        statement.add(execution.reason.as_deref());
+        statement.add(execution.execution_time_ms);
+        statement.add(execution.error.as_deref());
+        statement.add(execution.error_kind.map(ErrorKind::name));
+        statement.add(&execution.stdout);
+        statement.add(&execution.stderr);
+        statement.add(&execution.code_hash);
+        statement.add(execution.guest_hash.as_deref());
+        statement.add(execution.executed_at);
     }
     statement
 }
@@ -125,12 +125,13 @@ pub(crate) async fn mark_stale(transaction: &mut Transaction, traces: Vec<String
 
 /// Returns an error that names the first missing trace.
 async fn check_traces_exist(transaction: &mut Transaction, executions: &[&StoredExecution]) -> Result<(), StoreError> {
-    let ids: Vec<String> = executions.iter().map(|one| one.trace_id.clone()).collect();
+    let ids: Vec<String> = executions.iter().map(|execution| execution.trace_id.clone()).collect();
     let existing = existing_trace_ids(transaction, ids).await?;
-    let missing = executions.iter().find(|one| !existing.contains(&*crate::text::replace_nul(&one.trace_id)));
+    let missing =
+        executions.iter().find(|execution| !existing.contains(&*crate::text::replace_nul(&execution.trace_id)));
     missing.map_or(Ok(()), |one| {
         let id = &one.trace_id;
-        Err(error(format!("there is no trace '{id}' in the store")))
+        Err(error(format!("trace '{id}' not found in the store")))
     })
 }
 

@@ -64,8 +64,8 @@ fn from_database(cause: &dyn DatabaseError) -> StoreError {
             "check that the disk has free space and is not a network drive without file locks",
         ),
         Some(CORRUPT) => error_with_hint(
-            format!("the store is damaged: {message}"),
-            "restore a backup, or recover the data with `sqlite3 FILE .recover`",
+            format!("the store is corrupt: {message}"),
+            "restore a backup, or recover the data with 'sqlite3 FILE .recover'",
         ),
         Some(NOT_A_DATABASE) => error("the store's file is not an SQLite database"),
         Some(CANNOT_OPEN) => error_with_hint("cannot open the store's file", "its folder must exist and be writable"),

@@ -86,8 +86,8 @@ impl FeedbackStore for Store {
 }
 
 async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, StoreError> {
-    for one in feedback {
-        check_name("author name", &one.author)?;
+    for entry in feedback {
+        check_name("author name", &entry.author)?;
     }
     if feedback.is_empty() {
         return Ok(Vec::new());
@@ -132,13 +132,13 @@ fn hash(feedback: &Feedback) -> String {
 }
 
 async fn check_traces(transaction: &mut Transaction, feedback: &[Feedback]) -> Result<(), StoreError> {
-    let ids: Vec<String> = feedback.iter().map(|one| one.trace_id.clone()).collect();
+    let ids: Vec<String> = feedback.iter().map(|entry| entry.trace_id.clone()).collect();
     let existing = existing_trace_ids(transaction, ids).await?;
-    match feedback.iter().find(|one| !existing.contains(&*replace_nul(&one.trace_id))) {
+    match feedback.iter().find(|entry| !existing.contains(&*replace_nul(&entry.trace_id))) {
         None => Ok(()),
-        Some(one) => Err(error_with_hint(
-            format!("there is no trace '{}' in the store", one.trace_id),
-            "`karat trace list` shows the traces in the store",
+        Some(entry) => Err(error_with_hint(
+            format!("trace '{}' not found in the store", entry.trace_id),
+            "run 'karat trace list' to list traces",
         )),
     }
 }

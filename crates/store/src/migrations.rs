@@ -122,7 +122,10 @@ mod tests {
     }
 
     fn known() -> Vec<Applied> {
-        SQLITE.iter().map(|one| (one.version, one.description.to_string(), one.checksum.to_vec())).collect()
+        SQLITE
+            .iter()
+            .map(|migration| (migration.version, migration.description.to_string(), migration.checksum.to_vec()))
+            .collect()
     }
 
     fn one(version: i64, name: &str) -> Vec<Applied> {

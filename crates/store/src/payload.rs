@@ -8,18 +8,18 @@ const COMPRESSION_LEVEL: i32 = 3;
 const MAX_UNCOMPRESSED_BYTES: usize = 1024;
 
 /// Compresses payloads; reusable.
-pub(crate) struct Packer(zstd::bulk::Compressor<'static>);
+pub(crate) struct PayloadCompressor(zstd::bulk::Compressor<'static>);
 
-impl Packer {
+impl PayloadCompressor {
     pub(crate) fn new() -> Result<Self, StoreError> {
-        zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map(Self).map_err(|error| not_packed(&error))
+        zstd::bulk::Compressor::new(COMPRESSION_LEVEL).map(Self).map_err(|error| compression_error(&error))
     }
 
-    pub(crate) fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    pub(crate) fn compress(&mut self, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
         if bytes.len() <= MAX_UNCOMPRESSED_BYTES {
             return Ok(uncompressed_frame(bytes));
         }
-        self.0.compress(bytes).map_err(|error| not_packed(&error))
+        self.0.compress(bytes).map_err(|error| compression_error(&error))
     }
 }
 
@@ -41,19 +41,19 @@ fn uncompressed_frame(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-pub(crate) fn unpack(trace_id: &str, packed: &[u8]) -> Result<Vec<u8>, StoreError> {
-    zstd::stream::decode_all(packed).map_err(|error| unreadable(trace_id, &error))
+pub(crate) fn decompress(trace_id: &str, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
+    zstd::stream::decode_all(bytes).map_err(|error| unreadable(trace_id, &error))
 }
 
-pub(crate) fn unpack_text(trace_id: &str, packed: &[u8]) -> Result<String, StoreError> {
-    String::from_utf8(unpack(trace_id, packed)?).map_err(|error| unreadable(trace_id, &error))
+pub(crate) fn decompress_text(trace_id: &str, bytes: &[u8]) -> Result<String, StoreError> {
+    String::from_utf8(decompress(trace_id, bytes)?).map_err(|error| unreadable(trace_id, &error))
 }
 
 fn unreadable(trace_id: &str, error: &dyn std::error::Error) -> StoreError {
     StoreError { message: format!("cannot read the payload of the trace '{trace_id}': {error}"), hint: None }
 }
 
-fn not_packed(error: &std::io::Error) -> StoreError {
+fn compression_error(error: &std::io::Error) -> StoreError {
     StoreError { message: format!("cannot compress a trace's payload: {error}"), hint: None }
 }
 
@@ -62,12 +62,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unpacks_payloads_of_any_length() {
-        let mut packer = Packer::new().expect("packer");
+    fn decompresses_payloads_of_any_length() {
+        let mut compressor = PayloadCompressor::new().expect("compressor");
         for length in [0, 1, 255, 256, 257, 1023, 1024, 1025, 100_000] {
             let bytes = "abcdefg".repeat(length / 7 + 1).into_bytes()[..length].to_vec();
-            let frame = packer.pack(&bytes).expect("packed");
-            assert_eq!(unpack("t", &frame).expect("read"), bytes, "{length}");
+            let frame = compressor.compress(&bytes).expect("compressed");
+            assert_eq!(decompress("t", &frame).expect("read"), bytes, "{length}");
         }
     }
 }

@@ -75,7 +75,7 @@ fn database(options: &PgConnectOptions) -> &str {
 fn unreachable_error(label: &str, why: &str) -> StoreError {
     error_with_hint(
         format!("cannot connect to PostgreSQL at {label}: {why}"),
-        "check that the server is running and that the host and port in `store` are right",
+        "check that the server is running and that the host and port in 'store' are right",
     )
 }
 
@@ -87,7 +87,7 @@ fn connect_error(cause: sqlx::Error, options: &PgConnectOptions, label: &str, se
         sqlx::Error::Io(cause) => unreachable_error(label, &masked(&cause)),
         sqlx::Error::Tls(cause) => error_with_hint(
             format!("cannot establish a secure connection to PostgreSQL at {label}: {}", masked(&cause)),
-            "set `sslmode` and `sslrootcert` in the URL",
+            "set 'sslmode' and 'sslrootcert' in the URL",
         ),
         sqlx::Error::Database(cause) => match cause.code().as_deref() {
             Some("28P01" | "28000") => error_with_hint(

@@ -8,7 +8,7 @@ use karat_core::stored::{NewTrace, StoredCase, StoredRun};
 use crate::Store;
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::traces::{Packed, put};
+use crate::traces::{CompressedTrace, put};
 
 /// Number of rows that one statement writes.
 const ROWS_PER_STATEMENT: usize = 128;
@@ -38,9 +38,9 @@ impl RunStore for Store {
             if cases.is_empty() && traces.is_empty() {
                 return Ok(());
             }
-            let packed = Packed::all(traces)?;
+            let compressed = CompressedTrace::all(traces)?;
             let mut transaction = self.database.write().await?;
-            put(&mut transaction, &packed, now).await?;
+            put(&mut transaction, &compressed, now).await?;
             for some in parts(cases, ROWS_PER_STATEMENT) {
                 transaction.execute(insert(some)).await?;
             }
@@ -89,20 +89,20 @@ fn insert(cases: &[StoredCase]) -> Statement {
          outcome = excluded.outcome, error = excluded.error, \
          duration_ms = excluded.duration_ms, trace_id = excluded.trace_id",
     );
-    for one in cases {
-        statement.add(&one.run_id);
-        statement.add(one.suite);
-        statement.add(one.place);
-        statement.add(&one.eval_file);
-        statement.add(&one.tool_name);
-        statement.add(&one.tier);
-        statement.add(&one.agent);
-        statement.add(&one.case_id);
-        statement.add(one.trial);
-        statement.add(outcome_name(one.outcome));
-        statement.add(one.error.as_deref());
-        statement.add(one.duration_ms);
-        statement.add(one.trace_id.as_deref());
+    for case in cases {
+        statement.add(&case.run_id);
+        statement.add(case.suite);
+        statement.add(case.place);
+        statement.add(&case.eval_file);
+        statement.add(&case.tool_name);
+        statement.add(&case.tier);
+        statement.add(&case.agent);
+        statement.add(&case.case_id);
+        statement.add(case.trial);
+        statement.add(outcome_name(case.outcome));
+        statement.add(case.error.as_deref());
+        statement.add(case.duration_ms);
+        statement.add(case.trace_id.as_deref());
     }
     statement
 }

@@ -3,7 +3,7 @@
 use karat_core::port::StoreError;
 use karat_core::stored::{StoredTrace, TraceHead};
 
-use crate::payload::unpack_text;
+use crate::payload::decompress_text;
 use crate::row::Row;
 use crate::statement::Statement;
 
@@ -33,7 +33,7 @@ pub(crate) fn push_page(statement: &mut Statement, after: Option<&str>, limit: u
 pub(crate) fn read_stored(row: &mut Row) -> Result<StoredTrace, StoreError> {
     let head = read_head(row)?;
     let (source, imported_at) = (row.text()?, row.time()?);
-    let text = unpack_text(&head.trace_id, &row.bytes()?)?;
+    let text = decompress_text(&head.trace_id, &row.bytes()?)?;
     Ok(StoredTrace { head, source, text, imported_at })
 }
 

@@ -12,7 +12,7 @@ use crate::Store;
 use crate::database::Transaction;
 use crate::executions::{existing_trace_ids, mark_stale};
 use crate::filter::{condition, filter_condition};
-use crate::payload::{Packer, unpack};
+use crate::payload::{PayloadCompressor, decompress};
 use crate::row::Row;
 use crate::statement::{Statement, parts};
 use crate::text::{check_key, index_prefix, replace_nul, time};
@@ -34,9 +34,9 @@ impl TraceStore for Store {
             if traces.is_empty() {
                 return Ok(Vec::new());
             }
-            let packed = Packed::all(traces)?;
+            let compressed = CompressedTrace::all(traces)?;
             let mut transaction = self.database.write().await?;
-            let put = put(&mut transaction, &packed, now).await?;
+            let put = put(&mut transaction, &compressed, now).await?;
             transaction.commit().await?;
             Ok(put)
         })
@@ -55,7 +55,7 @@ impl TraceStore for Store {
         Box::pin(async move {
             let statement = Statement::new("select coalesce(raw, document) from trace_payloads where trace_id = ?");
             let row = self.database.row(statement.bind(id)).await?;
-            row.map(|mut row| unpack(id, &row.bytes()?)).transpose()
+            row.map(|mut row| decompress(id, &row.bytes()?)).transpose()
         })
     }
 
@@ -129,7 +129,7 @@ impl TraceStore for Store {
 }
 
 /// A trace ready to be written. The slow work is done before the write transaction starts.
-pub(crate) struct Packed<'t> {
+pub(crate) struct CompressedTrace<'t> {
     trace: &'t NewTrace,
     id: Arc<str>,
     raw_hash: String,
@@ -137,21 +137,21 @@ pub(crate) struct Packed<'t> {
     raw: Option<Vec<u8>>,
 }
 
-impl<'t> Packed<'t> {
+impl<'t> CompressedTrace<'t> {
     pub(crate) fn all(traces: &'t [NewTrace]) -> Result<Vec<Self>, StoreError> {
-        let mut packer = Packer::new()?;
-        let mut pack = |trace: &'t NewTrace| {
+        let mut compressor = PayloadCompressor::new()?;
+        let mut compress = |trace: &'t NewTrace| {
             check_key("trace id", &trace.head.trace_id)?;
             let raw = trace.raw.as_deref().filter(|raw| *raw != trace.document.as_bytes());
             Ok(Self {
                 trace,
                 id: replace_nul(&trace.head.trace_id).as_ref().into(),
                 raw_hash: raw.map_or_else(|| trace.head.hash.clone(), raw_hash),
-                document: packer.pack(trace.document.as_bytes())?,
-                raw: raw.map(|raw| packer.pack(raw)).transpose()?,
+                document: compressor.compress(trace.document.as_bytes())?,
+                raw: raw.map(|raw| compressor.compress(raw)).transpose()?,
             })
         };
-        traces.iter().map(&mut pack).collect()
+        traces.iter().map(&mut compress).collect()
     }
 }
 
@@ -165,7 +165,7 @@ struct ExistingTrace {
 
 /// A trace to write, with the time of its first import.
 struct Write<'p, 't> {
-    packed: &'p Packed<'t>,
+    compressed: &'p CompressedTrace<'t>,
     imported_at: Arc<str>,
     /// The day that is stored with its executions, if the trace existed before.
     day_before: Option<String>,
@@ -173,7 +173,7 @@ struct Write<'p, 't> {
 
 impl Write<'_, '_> {
     fn began_at(&self) -> Arc<str> {
-        self.packed
+        self.compressed
             .trace
             .head
             .started_at
@@ -193,31 +193,31 @@ fn day(time: &str) -> &str {
 /// Writes traces in a write transaction.
 pub(crate) async fn put(
     transaction: &mut Transaction,
-    packed: &[Packed<'_>],
+    compressed: &[CompressedTrace<'_>],
     now: Timestamp,
 ) -> Result<Vec<PutOutcome>, StoreError> {
     let now: Arc<str> = time(now).into();
-    let mut existing = find_existing(transaction, packed).await?;
+    let mut existing = find_existing(transaction, compressed).await?;
     // Of several traces with the same id, only the last is written.
     let mut writes: BTreeMap<&str, Write<'_, '_>> = BTreeMap::new();
-    let mut puts = Vec::with_capacity(packed.len());
-    for one in packed {
-        let before = existing.get(&*one.id);
-        let put = decide(one, before);
+    let mut puts = Vec::with_capacity(compressed.len());
+    for trace in compressed {
+        let before = existing.get(&*trace.id);
+        let put = decide(trace, before);
         puts.push(put);
         if matches!(put, PutOutcome::Added | PutOutcome::Changed) {
             let imported_at = Arc::clone(before.map_or(&now, |before| &before.imported_at));
             let day_before = before.map(|before| before.day.clone());
-            let write = Write { packed: one, imported_at: Arc::clone(&imported_at), day_before };
+            let write = Write { compressed: trace, imported_at: Arc::clone(&imported_at), day_before };
             let written = ExistingTrace {
-                hash: one.trace.head.hash.clone(),
-                raw_hash: one.raw_hash.clone(),
+                hash: trace.trace.head.hash.clone(),
+                raw_hash: trace.raw_hash.clone(),
                 // The day that executions have until they are updated.
                 day: write.day_before.clone().unwrap_or_else(|| write.day()),
                 imported_at,
             };
-            existing.insert(Arc::clone(&one.id), written);
-            writes.insert(&one.id, write);
+            existing.insert(Arc::clone(&trace.id), written);
+            writes.insert(&trace.id, write);
         }
     }
     let writes: Vec<Write<'_, '_>> = writes.into_values().collect();
@@ -230,9 +230,9 @@ pub(crate) async fn put(
 /// Returns the stored traces with these ids.
 async fn find_existing(
     transaction: &mut Transaction,
-    packed: &[Packed<'_>],
+    compressed: &[CompressedTrace<'_>],
 ) -> Result<HashMap<Arc<str>, ExistingTrace>, StoreError> {
-    let ids: Vec<String> = packed.iter().map(|one| one.id.to_string()).collect();
+    let ids: Vec<String> = compressed.iter().map(|trace| trace.id.to_string()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
     let mut existing = HashMap::new();
     for mut row in transaction.rows(Statement::new(statement).bind(ids)).await? {
@@ -243,7 +243,7 @@ async fn find_existing(
     Ok(existing)
 }
 
-fn decide(new: &Packed<'_>, before: Option<&ExistingTrace>) -> PutOutcome {
+fn decide(new: &CompressedTrace<'_>, before: Option<&ExistingTrace>) -> PutOutcome {
     match (before, &new.trace.expected) {
         (None, ExpectedState::Anything | ExpectedState::Absent) => PutOutcome::Added,
         (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => {
@@ -260,24 +260,24 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Ar
     let mut payloads = Statement::new("insert into trace_payloads (trace_id, document, raw) values ");
     payloads.push_rows(writes.len(), 3);
     payloads.push(" on conflict (trace_id) do update set document = excluded.document, raw = excluded.raw");
-    for one in writes {
-        payloads.add(&one.packed.id);
-        payloads.add(one.packed.document.clone());
-        payloads.add(one.packed.raw.clone());
+    for write in writes {
+        payloads.add(&write.compressed.id);
+        payloads.add(write.compressed.document.clone());
+        payloads.add(write.compressed.raw.clone());
     }
     transaction.execute(payloads).await?;
 
-    let again = writes.iter().filter(|one| one.day_before.is_some());
-    let again: Vec<String> = again.map(|one| one.packed.id.to_string()).collect();
+    let again = writes.iter().filter(|write| write.day_before.is_some());
+    let again: Vec<String> = again.map(|write| write.compressed.id.to_string()).collect();
     if !again.is_empty() {
         let statement = Statement::new("delete from trace_tools where trace_id among ?").bind(again.clone());
         transaction.execute(statement).await?;
         mark_stale(transaction, again).await?;
     }
     let mut tools: Vec<(&str, &Arc<str>)> = Vec::new();
-    for one in writes {
-        let names = one.packed.trace.head.tools.iter().map(|tool| index_prefix(tool));
-        tools.extend(names.map(|name| (name, &one.packed.id)));
+    for write in writes {
+        let names = write.compressed.trace.head.tools.iter().map(|tool| index_prefix(tool));
+        tools.extend(names.map(|name| (name, &write.compressed.id)));
     }
     tools.sort_unstable();
     tools.dedup();
@@ -291,11 +291,11 @@ async fn write(transaction: &mut Transaction, writes: &[Write<'_, '_>], now: &Ar
         }
         transaction.execute(statement).await?;
     }
-    for one in writes {
-        let day = one.day();
-        if one.day_before.as_ref().is_some_and(|before| *before != day) {
+    for write in writes {
+        let day = write.day();
+        if write.day_before.as_ref().is_some_and(|before| *before != day) {
             let statement = Statement::new("update eval_executions set day = ? where trace_id = ?");
-            transaction.execute(statement.bind(day).bind(&one.packed.id)).await?;
+            transaction.execute(statement.bind(day).bind(&write.compressed.id)).await?;
         }
     }
     Ok(())
@@ -322,15 +322,15 @@ async fn write_heads(
          search_text = excluded.search_text, hash = excluded.hash, raw_hash = excluded.raw_hash, \
          changed_at = excluded.changed_at",
     );
-    for one in writes {
-        let head = &one.packed.trace.head;
-        heads.add(&one.packed.id);
-        heads.add(&one.packed.trace.source);
+    for write in writes {
+        let head = &write.compressed.trace.head;
+        heads.add(&write.compressed.id);
+        heads.add(&write.compressed.trace.source);
         heads.add(head.name.as_deref());
         heads.add(head.session_id.as_deref());
         heads.add(head.model.as_deref());
         heads.add(head.started_at);
-        let began_at = one.began_at();
+        let began_at = write.began_at();
         heads.add(&began_at);
         heads.add(day(&began_at));
         heads.add(head.duration_ms);
@@ -345,8 +345,8 @@ async fn write_heads(
         heads.add(&head.output_preview);
         heads.add(searched(head));
         heads.add(&head.hash);
-        heads.add(&one.packed.raw_hash);
-        heads.add(&one.imported_at);
+        heads.add(&write.compressed.raw_hash);
+        heads.add(&write.imported_at);
         heads.add(now);
     }
     transaction.execute(heads).await?;

@@ -14,7 +14,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Where a benchmark server listens and how long it takes to reply.
+/// The address and the reply delay of a benchmark server.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct ListenArgs {
     /// Loopback port to listen on; 0 picks a free one

@@ -191,7 +191,7 @@ mod tests {
             {"role": "assistant", "content": "Some"},
             {"role": "user", "content": "Thanks"},
         ]));
-        let roles = |step: &Step| step.input.messages.iter().map(|one| one.role.clone()).collect::<Vec<_>>();
+        let roles = |step: &Step| step.input.messages.iter().map(|message| message.role.clone()).collect::<Vec<_>>();
         assert_eq!(split.steps.len(), 2);
         assert_eq!(roles(&split.steps[0]), ["system", "user"]);
         assert_eq!(split.steps[0].input.message.as_deref(), Some("Rain?"));

@@ -23,7 +23,7 @@ pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
             Some(Value::Array(traces)) => traces,
             Some(one @ Value::Object(_)) => vec![one],
             _ if map.contains_key("spans") => vec![Value::Object(map)],
-            _ => return Err(ParseError("not a Jaeger export: expected `data` or `spans`".to_owned())),
+            _ => return Err(ParseError("not a Jaeger export: expected 'data' or 'spans'".to_owned())),
         },
         Value::Array(traces) => traces,
         _ => return Err(ParseError("not a Jaeger export: expected an object".to_owned())),
@@ -46,7 +46,7 @@ fn read_trace(value: Value, at: usize, collector: &mut SpanCollector) {
         _ => Map::new(),
     };
     let Some(Value::Array(spans)) = trace.get_mut("spans").map(Value::take) else {
-        collector.refuse(place, "missing list `spans`");
+        collector.refuse(place, "missing list 'spans'");
         return;
     };
     for (index, value) in spans.into_iter().enumerate() {

@@ -30,7 +30,7 @@ pub async fn measure(request: MeasureRequest, context: &Context<'_>) -> Result<A
                 None => store.evals().await?,
             };
             if evals.is_empty() {
-                let error = Error::nothing_selected("there are no evals in the store");
+                let error = Error::nothing_selected("no evals in the store");
                 return Err(error.hint(Hint::AddEval { file: None }));
             }
             let mut measured = Vec::with_capacity(evals.len());
@@ -113,7 +113,7 @@ mod tests {
     #[case(&[3, 1], 3, Ok((3, 1)))]
     #[case(&[3], 3, Err("cannot compare version 3 with itself"))]
     #[case(&[], 1, Err("eval_tone has only one version"))]
-    #[case(&[1, 4], 3, Err("there is no version 4 of eval_tone in the store"))]
+    #[case(&[1, 4], 3, Err("version 4 of eval_tone not found in the store"))]
     #[case(&[1, 2, 3], 3, Err("cannot compare more than two versions"))]
     fn selects_two_versions(#[case] wanted: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
         let versions: Vec<EvalVersion> = (1..=newest)

@@ -171,10 +171,10 @@ where
     ) -> ControlFlow<()> {
         let mut came = Vec::new();
         loop {
-            let room = self.max_rows.saturating_sub(self.waiting.len());
+            let available = self.max_rows.saturating_sub(self.waiting.len());
             tokio::select! {
                 written = self.next() => on_written(written)?,
-                count = items.recv_many(&mut came, room), if !self.is_full() => {
+                count = items.recv_many(&mut came, available), if !self.is_full() => {
                     if count == 0 {
                         break;
                     }

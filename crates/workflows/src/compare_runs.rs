@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use karat_core::case::Tier;
-use karat_core::diff::{CaseDiff, Change, Movement, diff_cases, movement};
+use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::EarlierResult;
 use karat_project::{read_result, run_results};
@@ -66,7 +66,7 @@ pub struct SuiteDiff {
     /// The eval file changed between the runs, which may explain a difference.
     pub eval_file_changed: bool,
     /// The change of the suite as a whole.
-    pub overall: Movement,
+    pub overall: SuiteChange,
     pub cases: Vec<CaseDiff>,
 }
 
@@ -83,7 +83,7 @@ impl SuiteDiff {
             before_agent: before.and_then(|result| result.agent_endpoint.clone()),
             now_agent: now.and_then(|result| result.agent_endpoint.clone()),
             eval_file_changed: hashes.is_some_and(|(old, new)| old != new),
-            overall: movement(&cases),
+            overall: suite_change(&cases),
             cases,
         })
     }

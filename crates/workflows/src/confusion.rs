@@ -55,14 +55,14 @@ pub(crate) fn read_confusion(
         results.retain(|result| result.head.run_id == id);
         if results.is_empty() {
             let folder = settings.layout.output_dir.display();
-            return Err(Error::not_found(format!("there is no run '{id}' in {folder}"))
+            return Err(Error::not_found(format!("run '{id}' not found in {folder}"))
                 .hint("result file names contain the run id"));
         }
     }
     let suites = Suites::new(suites);
     // The answered cases, by suite and agent.
     let mut answered: HashMap<(usize, Option<String>), HashSet<String>> = HashMap::new();
-    for Listed { path, head } in results {
+    for ListedResult { path, head } in results {
         let suite = match suites.find(&head) {
             Match::Suite(suite) => suite,
             Match::Changed(suite) => {
@@ -124,24 +124,25 @@ fn count(case: &Case, tries: Vec<Option<Vec<String>>>, measured: &mut MeasuredCo
 }
 
 /// A result on disk.
-struct Listed {
+struct ListedResult {
     path: PathBuf,
     head: ResultHead,
 }
 
 /// Lists the results of a folder, newest first. Skips results of rubrics.
-fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<Listed> {
+fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<ListedResult> {
     let mut results = Vec::new();
     for path in result_paths(folder) {
         match read_head(&path) {
             Some(head) if head.tier == Some(Tier::Rubric) => {}
-            Some(head) => results.push(Listed { path, head }),
+            Some(head) => results.push(ListedResult { path, head }),
             None => measured.left_out.unreadable_results += 1,
         }
     }
     // Run ids are ordered by time, so they break ties of timestamps.
     results.sort_by(|left, right| {
-        let key = |result: &Listed| (result.head.timestamp.clone(), result.head.run_id.clone(), result.path.clone());
+        let key =
+            |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone(), result.path.clone());
         key(right).cmp(&key(left))
     });
     results

@@ -76,13 +76,13 @@ async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Reg
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
         let path = settings.tool_registry.path.display();
-        Error::invalid(format!("there is no tool registry: {path} does not exist"))
-            .hint("set --tool-registry-path, or 'toolRegistryPath' in karat.json")
+        Error::invalid(format!("no tool registry: {path} does not exist"))
+            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
     })?;
     if is_empty(&registry) {
         let empty = "the tool registry has no tools";
         if !required.is_nothing() {
-            return Err(Error::invalid(empty).hint("any requirement holds trivially without tools"));
+            return Err(Error::invalid(empty).hint("without tools, all requirements are trivially met"));
         }
         context.notices.warn(empty);
     }
@@ -116,7 +116,7 @@ fn lock_diff(
     let shown = context.settings.display_path(&path);
     let lock = read_lock(&path, &shown)?;
     if lock.is_none() && lock_file.is_some() {
-        return Err(Error::invalid(format!("there is no {shown}")).hint(Hint::WriteToolLock));
+        return Err(Error::invalid(format!("{shown} does not exist")).hint(Hint::WriteToolLock));
     }
     Ok(lock.map(|lock| LockDiff::of(&lock, &ToolsLock::of(registry), registry.gaps().is_empty())))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_core::judgement::Limits;
-use karat_sandbox::{Guest, PromiseCheck, check_promises};
+use karat_sandbox::{GuaranteeCheck, Guest, check_guarantees};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,7 +32,8 @@ pub struct DoctorReport {
     /// The isolation modes; the first is the default.
     pub isolation: [&'static str; 2],
     /// The guarantees of the sandbox, each tested.
-    pub promises: Vec<PromiseReport>,
+    #[serde(rename = "promises")]
+    pub guarantees: Vec<GuaranteeReport>,
     /// The error behind the problem.
     #[serde(skip)]
     pub error: Option<Error>,
@@ -63,10 +64,10 @@ pub struct LimitsReport {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct PromiseReport {
+pub struct GuaranteeReport {
     pub name: &'static str,
     pub held: bool,
-    /// What happened instead; null if the guarantee held.
+    /// The observed violation; null if the guarantee held.
     pub instead: Option<String>,
     pub elapsed_ms: u64,
 }
@@ -75,14 +76,14 @@ pub struct PromiseReport {
 pub enum Event {
     Guest(GuestReport),
     Loaded { load_ms: u64, limits: LimitsReport },
-    Tried(PromiseReport),
+    Checked(GuaranteeReport),
 }
 
 /// Loads the guest and tests every guarantee. A sandbox that cannot be opened is reported, not an error.
 pub fn doctor(process_env: &ProcessEnv, events: &mut dyn EventSink<Event>) -> DoctorReport {
     let mut report = DoctorReport::new();
     match examine(&mut report, process_env, events) {
-        Ok(()) => report.is_healthy = report.promises.iter().all(|promise| promise.held),
+        Ok(()) => report.is_healthy = report.guarantees.iter().all(|guarantee| guarantee.held),
         Err(error) => {
             report.problem = Some(error.message.clone());
             // Unavailable even if `KARAT_GUEST` is invalid: the sandbox cannot be used.
@@ -109,13 +110,13 @@ fn examine(
     report.load_ms = Some(load_ms);
     emit(Event::Loaded { load_ms, limits: report.limits })?;
     let mut emitted = Ok(());
-    let checks = check_promises(&sandbox, |check| {
+    let checks = check_guarantees(&sandbox, |check| {
         if emitted.is_ok() {
-            emitted = emit(Event::Tried(PromiseReport::of(check)));
+            emitted = emit(Event::Checked(GuaranteeReport::of(check)));
         }
     })?;
     emitted?;
-    report.promises = checks.iter().map(PromiseReport::of).collect();
+    report.guarantees = checks.iter().map(GuaranteeReport::of).collect();
     Ok(())
 }
 
@@ -134,7 +135,7 @@ impl DoctorReport {
             load_ms: None,
             limits,
             isolation: ["namespace", "strict"],
-            promises: Vec::new(),
+            guarantees: Vec::new(),
             error: None,
         }
     }
@@ -151,10 +152,10 @@ impl GuestReport {
     }
 }
 
-impl PromiseReport {
-    fn of(check: &PromiseCheck) -> Self {
+impl GuaranteeReport {
+    fn of(check: &GuaranteeCheck) -> Self {
         Self {
-            name: check.promise,
+            name: check.guarantee,
             held: check.violation.is_none(),
             instead: check.violation.clone(),
             elapsed_ms: milliseconds(check.elapsed),

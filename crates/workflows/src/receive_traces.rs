@@ -120,7 +120,7 @@ struct Submission {
 impl Submission {
     fn answer(&self, result: StoreResult) {
         if let Some(reply) = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // The sender may be gone.
+            // The client may have disconnected.
             let _ = reply.send(result);
         }
     }
@@ -128,7 +128,7 @@ impl Submission {
     /// Returns the refused traces of this submission, each once: a batch can refuse the same id several times.
     fn refused_of(&self, refused: &[RefusedTrace]) -> Vec<RefusedTrace> {
         let mut ids: HashSet<&str> = self.parts.iter().map(|part| part.trace_id.as_str()).collect();
-        refused.iter().filter(|one| ids.remove(one.trace_id.as_str())).cloned().collect()
+        refused.iter().filter(|refusal| ids.remove(refusal.trace_id.as_str())).cloned().collect()
     }
 }
 
@@ -241,8 +241,8 @@ impl Receiving<'_> {
         for (submission, error) in failed {
             submission.answer(Err(error));
         }
-        let refused: Vec<RefusedTrace> = results.iter().flat_map(|one| &one.refused).cloned().collect();
-        let refused_ids: HashSet<&str> = refused.iter().map(|one| one.trace_id.as_str()).collect();
+        let refused: Vec<RefusedTrace> = results.iter().flat_map(|result| &result.refused).cloned().collect();
+        let refused_ids: HashSet<&str> = refused.iter().map(|refusal| refusal.trace_id.as_str()).collect();
         for submission in committed {
             submission.answer(Ok(submission.refused_of(&refused)));
             for part in submission.parts.iter().filter(|part| !refused_ids.contains(part.trace_id.as_str())) {

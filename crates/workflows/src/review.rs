@@ -238,7 +238,7 @@ async fn nothing_to_review(request: &Request, store: &Store) -> Result<Error, Er
     let all = store.count_traces(&TraceFilter::default()).await?;
     let matching = store.count_traces(filter).await?;
     Ok(match (all, matching, &request.eval) {
-        (0, _, _) => Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces),
+        (0, _, _) => Error::nothing_selected("no traces in the store").hint(Hint::ImportTraces),
         (_, 0, _) => no_match_error(filter, store).await?,
         (_, _, Some(eval)) => Error::nothing_selected(format!("{author} has rated every trace that {eval} has judged"))
             .hint(Hint::JudgeStored { eval: eval.clone() }),

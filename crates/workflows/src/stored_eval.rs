@@ -23,7 +23,7 @@ pub fn select_eval(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummar
         return Ok(evals.swap_remove(index));
     }
     let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
-    let error = Error::not_found(format!("there is no eval '{wanted}' in the store"));
+    let error = Error::not_found(format!("eval '{wanted}' not found in the store"));
     Err(match nearest(&wanted, &names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None if names.is_empty() => error.hint(Hint::AddEval { file: None }),
@@ -50,7 +50,7 @@ pub fn select_version(versions: &[EvalVersion], wanted: Option<u64>) -> Result<E
         let name = versions.first().map(|version| version.eval_id.as_str()).unwrap_or_default();
         let newest = versions.last().map_or(0, |version| version.version);
         let error =
-            Error::not_found(format!("there is no version {} of {name} in the store", wanted.unwrap_or_default()));
+            Error::not_found(format!("version {} of {name} not found in the store", wanted.unwrap_or_default()));
         error.hint(if newest == 1 {
             "the only version is 1".to_owned()
         } else {

@@ -115,7 +115,7 @@ pub async fn diff(request: DiffRequest, context: &Context<'_>) -> Result<ToolsDi
     let path = lock_path(request.lock_file.as_ref(), &context.settings.layout);
     let lock = context.settings.display_path(&path);
     let before = read_lock(&path, &lock)?
-        .ok_or_else(|| Error::invalid(format!("there is no {lock} to compare with")).hint(Hint::WriteToolLock))?;
+        .ok_or_else(|| Error::invalid(format!("{lock} does not exist")).hint(Hint::WriteToolLock))?;
     if report_gaps(&registry, context) {
         return Err(Error::unavailable("cannot determine changes: a part of the tool registry is broken")
             .hint("fix the reported problems"));
@@ -146,7 +146,7 @@ async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
         let default = settings.display_path(&settings.tool_registry.path);
         Error::invalid("no tool registry is configured").hint(format!("the default {default} does not exist")).hint(
-            "set --tool-registry-path, or 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the \
+            "pass --tool-registry-path, or set 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the \
                  formats",
         )
     })?;

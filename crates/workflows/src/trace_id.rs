@@ -17,7 +17,7 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
     let found = store.trace_ids(text, MAX_LISTED_IDS + 1).await?;
     match found.as_slice() {
         [] => {
-            let error = Error::not_found(format!("there is no trace '{text}' in the store"));
+            let error = Error::not_found(format!("trace '{text}' not found in the store"));
             Err(error.hint(Hint::ListTraces))
         }
         [first, ..] if first == text => Ok(first.clone()),

@@ -20,23 +20,23 @@ pub struct ListRequest {
 }
 
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedTraces {
     pub list: TraceList,
     /// The shortened ids of the traces; empty if not requested.
     pub short_ids: Vec<String>,
-    /// The explanation if no trace is listed.
-    pub nothing: Option<Error>,
+    /// The error to report if no trace matches.
+    pub empty_error: Option<Error>,
 }
 
 /// Lists traces, newest first.
-pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Listed, Error> {
+pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedTraces, Error> {
     let ListRequest { filter, limit, short_ids } = request;
     context
         .read_store(async |store| {
             let total = store.count_traces(&filter).await?;
-            let nothing = match total {
+            let empty_error = match total {
                 0 if filter == TraceFilter::default() => {
-                    Some(Error::nothing_selected("there are no traces in the store").hint(Hint::ImportOrReceiveTraces))
+                    Some(Error::nothing_selected("no traces in the store").hint(Hint::ImportOrReceiveTraces))
                 }
                 0 => Some(no_match_error(&filter, store).await?),
                 _ => None,
@@ -48,7 +48,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Listed,
             } else {
                 Vec::new()
             };
-            Ok(Listed { list: TraceList { total, traces }, short_ids, nothing })
+            Ok(ListedTraces { list: TraceList { total, traces }, short_ids, empty_error })
         })
         .await
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture, ToolRunner};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, ToolRunner};
 use karat_core::registry::Tool;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_json::canonical::{exact_hash, sorted};
@@ -105,8 +105,8 @@ impl ModelAgent {
         (self.mode(case) != Mode::RoutingOnly).then(|| case.max_turns.unwrap_or(DEFAULT_MAX_TURNS))
     }
 
-    async fn run_conversation(&self, ask: Ask<'_>) -> Result<Trace, AgentError> {
-        let case = ask.case;
+    async fn run_conversation(&self, request: AgentRequest<'_>) -> Result<Trace, AgentError> {
+        let case = request.case;
         let mode = self.mode(case);
         let max_turns = self.max_turns(case).unwrap_or(1);
         let system = self.system_prompt.as_deref();
@@ -115,7 +115,7 @@ impl ModelAgent {
         let mut elapsed = Duration::ZERO;
         let mut usage = Some(Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() });
         for turn_number in 1..=max_turns {
-            let outcome = self.client.next_turn(system, &messages, self.tools.as_deref(), None, ask.waiting).await;
+            let outcome = self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.waiting).await;
             let completion = outcome.map_err(|error| AgentError { elapsed: error.elapsed + elapsed, ..error })?;
             let turn = completion.turn;
             elapsed += completion.latency;
@@ -214,7 +214,7 @@ impl Agent for ModelAgent {
         parts
     }
 
-    fn question(&self, case: &Case) -> String {
+    fn equality_key(&self, case: &Case) -> String {
         let stubs = self.stubs(case).map(|stubs| sorted(&Value::Object(stubs.clone())).to_string());
         let turns = self.max_turns(case).map(|turns| turns.to_string());
         // Always two lines after the message, so that no message is equal to another one with stubs.
@@ -229,8 +229,8 @@ impl Agent for ModelAgent {
         }
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
-        Box::pin(self.run_conversation(ask))
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+        Box::pin(self.run_conversation(request))
     }
 }
 

@@ -89,7 +89,7 @@ impl ModelClient {
         Ok(Self { provider, model, url, display_url, client, settings, estimator: UsageEstimator::default() })
     }
 
-    /// Returns `KIND:MODEL`.
+    /// Returns `PROVIDER:MODEL`.
     pub fn identity(&self) -> String {
         format!("{}:{}", self.provider.name, self.model)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
@@ -22,9 +22,9 @@ impl RecordingAgent {
         Self { inner, folder }
     }
 
-    fn key(&self, ask: Ask<'_>) -> Key {
-        let mut parts = self.inner.determinants(ask.case);
-        parts.insert(SAMPLE.to_owned(), ask.sample.into());
+    fn key(&self, request: AgentRequest<'_>) -> Key {
+        let mut parts = self.inner.determinants(request.case);
+        parts.insert(SAMPLE.to_owned(), request.sample.into());
         Key::new(parts, MESSAGE, self.folder.redactor())
     }
 }
@@ -42,23 +42,23 @@ impl Agent for RecordingAgent {
         self.inner.determinants(case)
     }
 
-    fn question(&self, case: &Case) -> String {
-        self.inner.question(case)
+    fn equality_key(&self, case: &Case) -> String {
+        self.inner.equality_key(case)
     }
 
     fn mode(&self, case: &Case) -> Mode {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let key = self.key(ask);
-            self.folder.answer(&key, || self.inner.answer(ask)).await
+            let key = self.key(request);
+            self.folder.answer(&key, || self.inner.answer(request)).await
         })
     }
 
-    fn on_abandoned(&self, ask: Ask<'_>, error: &AgentError) {
-        self.inner.on_abandoned(ask, error);
-        self.folder.record_abandoned::<Trace>(&self.key(ask), error);
+    fn on_abandoned(&self, request: AgentRequest<'_>, error: &AgentError) {
+        self.inner.on_abandoned(request, error);
+        self.folder.record_abandoned::<Trace>(&self.key(request), error);
     }
 }

@@ -1,4 +1,4 @@
-//! The file format of a recording, laid out so that diffs are readable.
+//! The file format of recordings, laid out for readable diffs.
 
 use karat_core::port::AgentError;
 use serde::{Deserialize, Serialize};
@@ -25,11 +25,11 @@ struct RecordingFile<A> {
 pub(super) enum RecordingError {
     #[error("cannot be read: {0}")]
     Io(String),
-    #[error("is damaged: {0}")]
-    Damaged(String),
+    #[error("is corrupt: {0}")]
+    Corrupt(String),
     #[error("has unsupported version {0}: record it again")]
     Version(String),
-    #[error("belongs to another request: was it edited?")]
+    #[error("belongs to another request; it may have been edited")]
     OtherRequest,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn write<A: Answer>(key: &Key, outcome: &Result<A, AgentError>) -> Re
     };
     let mut bytes = serde_json::to_vec_pretty(&file).map_err(|error| error.to_string())?;
     bytes.push(b'\n');
-    // For example, an answer that nests too deeply to be parsed must fail now, not at replay.
+    // An unreadable recording, such as an answer nested too deeply to parse, must fail now and not at replay.
     match read::<A>(key, &bytes) {
         Ok(read) if read == *outcome => Ok(bytes),
         Ok(_) => Err("it cannot be read back unchanged".to_owned()),
@@ -55,7 +55,7 @@ pub(super) fn write<A: Answer>(key: &Key, outcome: &Result<A, AgentError>) -> Re
 pub(super) fn read<A: Answer>(key: &Key, bytes: &[u8]) -> Result<Result<A, AgentError>, RecordingError> {
     let file: RecordingFile<A::Recorded> = match serde_json::from_slice(bytes) {
         Ok(file) => file,
-        Err(error) => return Err(unsupported_version(bytes).unwrap_or(RecordingError::Damaged(error.to_string()))),
+        Err(error) => return Err(unsupported_version(bytes).unwrap_or(RecordingError::Corrupt(error.to_string()))),
     };
     if file.recording != FORMAT_VERSION {
         return Err(RecordingError::Version(file.recording.to_string()));
@@ -66,11 +66,11 @@ pub(super) fn read<A: Answer>(key: &Key, bytes: &[u8]) -> Result<Result<A, Agent
     match (file.answer, file.error) {
         (Some(answer), None) => Ok(Ok(A::from_recorded(answer))),
         (None, Some(error)) => Ok(Err(error.into_error())),
-        _ => Err(RecordingError::Damaged("expected one of 'answer' and 'error'".to_owned())),
+        _ => Err(RecordingError::Corrupt("expected one of 'answer' and 'error'".to_owned())),
     }
 }
 
-/// Returns an error if the version differs, whatever the rest of the file looks like.
+/// Returns an error if the version differs. Ignores the rest of the file.
 fn unsupported_version(bytes: &[u8]) -> Option<RecordingError> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -91,7 +91,7 @@ pub(super) fn parse_request(bytes: &[u8]) -> Option<Map<String, Value>> {
     (recording == FORMAT_VERSION).then_some(asked)
 }
 
-/// A text; several lines are stored as an array, so that diffs are readable.
+/// A text; multiple lines are stored as an array, for readable diffs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Text {

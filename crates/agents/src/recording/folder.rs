@@ -49,7 +49,7 @@ pub struct RecordingFolder {
 pub struct RecordingTally {
     /// Replayed answers and errors.
     pub replayed: usize,
-    /// Answers and errors that the agent was called for.
+    /// Answers and errors that the agent returned.
     pub requested: usize,
     /// Requested answers that were recorded.
     pub recorded: usize,
@@ -58,7 +58,7 @@ pub struct RecordingTally {
 }
 
 impl RecordingFolder {
-    /// Creates a handle to a folder, which need not exist; messages show it as `display_path`.
+    /// Opens a folder, which need not exist; messages show it as `display_path`.
     pub fn new(path: PathBuf, display_path: String, mode: RecordingMode, redactor: Redactor) -> Self {
         Self {
             path,
@@ -164,7 +164,7 @@ impl RecordingFolder {
     }
 
     fn read<A: Answer>(&self, key: &Key) -> Result<Option<Result<A, AgentError>>, RecordingError> {
-        // Blocking on purpose: a read takes 7 µs, handing it to a blocking thread 28 µs.
+        // Deliberately blocking: a read takes 7 µs, and `spawn_blocking` would take 28 µs.
         match std::fs::read(self.path.join(key.file_name())) {
             Ok(bytes) => file::read(key, &bytes).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

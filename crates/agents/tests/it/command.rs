@@ -18,10 +18,10 @@ fn agent_with(command: &str, value: &Value) -> CommandAgent {
 
 /// Creates an agent that runs a shell script.
 fn shell(script: &str) -> CommandAgent {
-    agent_with(&shell_line(script), &json!({}))
+    agent_with(&shell_command(script), &json!({}))
 }
 
-fn shell_line(script: &str) -> String {
+fn shell_command(script: &str) -> String {
     format!("sh -c '{}'", script.replace('\'', r"'\''"))
 }
 
@@ -34,10 +34,10 @@ async fn error_of(script: &str) -> String {
 }
 
 /// Whether a process with this argument is running.
-fn is_running(word: &str) -> bool {
+fn is_running(argument: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let has_word = |line: Vec<u8>| line.split(|byte| *byte == 0).any(|part| part == word.as_bytes());
-    processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).any(has_word)
+    let has_argument = |line: Vec<u8>| line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
+    processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok()).any(has_argument)
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn request_and_reply_formats_are_configurable() {
         "response": {"response": "/seen"},
     });
     let agent =
-        agent_with(&shell_line(r#"printf '{"seen": %s}' "$(cat | sed 's/.*content":\("[^"]*"\).*/\1/')""#), &value);
+        agent_with(&shell_command(r#"printf '{"seen": %s}' "$(cat | sed 's/.*content":\("[^"]*"\).*/\1/')""#), &value);
     assert_eq!(ask(&agent, "hi there").await.unwrap().response, "hi there");
     let parts = agent.determinants(&case("hi"));
     assert_eq!(parts["message"], "hi");
@@ -77,7 +77,7 @@ async fn request_and_reply_formats_are_configurable() {
 }
 
 #[tokio::test]
-async fn a_program_need_not_read_stdin() {
+async fn a_program_may_ignore_stdin() {
     let trace = answer("exec 0<&-; printf '{\"response\": \"ok\"}'").await.unwrap();
     assert_eq!((trace.response.as_str(), trace.stderr), ("ok", None));
     // More than a pipe can buffer.
@@ -107,7 +107,7 @@ async fn a_program_may_write_before_it_reads() {
 )]
 #[case("echo oops >&2; echo '{}'", "the reply has no text at '/response'; its stderr: oops")]
 #[tokio::test]
-async fn reports_why_there_is_no_answer(#[case] script: &str, #[case] expected: &str) {
+async fn reports_failed_programs_and_invalid_answers(#[case] script: &str, #[case] expected: &str) {
     assert_eq!(error_of(script).await, expected);
 }
 
@@ -140,7 +140,7 @@ async fn a_program_with_endless_output_is_killed() {
     assert!(started.elapsed() < Duration::from_secs(10));
     wait_until("the program is killed", || !is_running("karat-endless-7531")).await;
     // Exactly the limit is allowed.
-    let exact = agent_with(&shell_line("printf '{\"response\": \"ok\"}'"), &json!({"maxResponseBytes": 18}));
+    let exact = agent_with(&shell_command("printf '{\"response\": \"ok\"}'"), &json!({"maxResponseBytes": 18}));
     assert_eq!(ask(&exact, "hi").await.unwrap().response, "ok");
 }
 
@@ -151,13 +151,13 @@ async fn a_cancelled_program_is_killed_with_its_children() {
     let children = wait_until("the children are running", || is_running("86001.5") && is_running("86002.5"));
     let (cancelled, ()) = tokio::join!(call, children);
     assert!(cancelled.is_err(), "expected a timeout");
-    for word in ["86001.5", "86002.5", "86003.5"] {
-        wait_until("all processes are killed", || !is_running(word)).await;
+    for argument in ["86001.5", "86002.5", "86003.5"] {
+        wait_until("all processes are killed", || !is_running(argument)).await;
     }
 }
 
 #[tokio::test]
-async fn no_zombies_are_left() {
+async fn cancelled_programs_are_reaped() {
     let children = || {
         let id = std::process::id();
         let listed = std::fs::read_dir("/proc").unwrap().flatten();
@@ -176,7 +176,7 @@ async fn no_zombies_are_left() {
 }
 
 #[tokio::test]
-async fn children_that_hold_the_pipes_do_not_delay_the_case() {
+async fn children_that_keep_pipes_open_do_not_delay_the_case() {
     let started = Instant::now();
     let trace = answer("sleep 86004.5 & printf '{\"response\": \"ok\"}'; echo bye >&2").await.unwrap();
     assert_eq!((trace.response.as_str(), trace.stderr.as_deref()), ("ok", Some("bye\n")));

@@ -69,13 +69,13 @@ fn variants() -> Vec<Case> {
 #[rstest]
 #[case(ToolExecution::Stubs)]
 #[case(ToolExecution::Live { runner: Arc::new(NoTools), allowed: AllowedTools::All })]
-fn cases_ask_the_same_exactly_when_the_same_determines_the_answer(#[case] execution: ToolExecution) {
+fn equality_keys_match_if_and_only_if_determinants_match(#[case] execution: ToolExecution) {
     let agent = model(execution, json!({}));
     let cases = variants();
     for left in &cases {
         for right in &cases {
             let same = agent.determinants(left) == agent.determinants(right);
-            assert_eq!(agent.question(left) == agent.question(right), same, "{left:?} {right:?}");
+            assert_eq!(agent.equality_key(left) == agent.equality_key(right), same, "{left:?} {right:?}");
         }
     }
 }

@@ -96,10 +96,10 @@ async fn broken_connections_are_reported_and_not_retried() {
 
 #[tokio::test]
 async fn reports_a_refused_connection() {
-    let gone = serve(json!({}));
-    let url = gone.endpoint().replace("/chat", "/chat?api_key=s3cr3t");
-    drop(gone);
-    let error = ask(&agent_at(&url, &json!({})), "hi").await.expect_err("the server is gone").message;
+    let stopped = serve(json!({}));
+    let url = stopped.endpoint().replace("/chat", "/chat?api_key=s3cr3t");
+    drop(stopped);
+    let error = ask(&agent_at(&url, &json!({})), "hi").await.expect_err("the server is stopped").message;
     assert!(error.contains("Connection refused"), "{error}");
     assert!(!error.contains("s3cr3t") && !error.contains("api_key"), "{error}");
 }

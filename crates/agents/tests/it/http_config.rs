@@ -61,7 +61,7 @@ fn round_trips_through_json() {
     &["/headers/a: 'a' must be a string, found a number", "/headers/c: 'c' must be a string, found null"]
 )]
 #[case(json!({"headers": ["a"]}), &["/headers: 'headers' must be an object, found an array"])]
-#[case(json!({"maxResponseBytes": 0}), &["/maxResponseBytes: 'maxResponseBytes' must be a whole number from 1, found 0"])]
+#[case(json!({"maxResponseBytes": 0}), &["/maxResponseBytes: 'maxResponseBytes' must be an integer of at least 1, found 0"])]
 #[case(json!({"request": {"message": "message"}}), &["/request/message: 'message' must be a JSON pointer that starts with '/'"])]
 #[case(json!({"request": {"message": "/a/b"}}), &["/request: 'message': the body has no element at '/a/b'"])]
 #[case(json!({"request": {"message": ""}}), &["/request: 'message': the body has no element at ''"])]

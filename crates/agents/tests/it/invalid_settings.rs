@@ -109,6 +109,6 @@ fn variables_are_not_expanded_recursively(#[case] text: &str, #[case] expected: 
     let expanded = expand_variables(text, &lookup).unwrap();
     assert_eq!(
         (expanded.text.as_str(), &expanded.secrets[..]),
-        (expected, &secrets.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>()[..])
+        (expected, &secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>()[..])
     );
 }

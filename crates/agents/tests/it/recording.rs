@@ -10,7 +10,9 @@ use karat_agents::{RecordingAgent, RecordingChat, RecordingFolder, RecordingMode
 use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
-use karat_core::port::{Agent, AgentError, AgentErrorCause, Ask, BoxFuture, IgnoreWaits, UnusableReply, WaitObserver};
+use karat_core::port::{
+    Agent, AgentError, AgentErrorCause, AgentRequest, BoxFuture, IgnoreWaits, UnusableReply, WaitObserver,
+};
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use proptest::prelude::*;
@@ -63,7 +65,7 @@ impl Agent for FakeAgent {
         Mode::Stubbed
     }
 
-    fn answer<'a>(&'a self, _ask: Ask<'a>) -> BoxFuture<'a, Outcome> {
+    fn answer<'a>(&'a self, _request: AgentRequest<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async {
             self.calls.fetch_add(1, Ordering::Relaxed);
             let next = self.outcomes.lock().unwrap().pop_front();
@@ -98,7 +100,7 @@ fn open_with_secrets(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Ar
 
 async fn ask(inner: &Arc<FakeAgent>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
     let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
-    let answer = agent.answer(Ask { case, sample, waiting: &IgnoreWaits });
+    let answer = agent.answer(AgentRequest { case, sample, waiting: &IgnoreWaits });
     tokio::time::timeout(Duration::from_secs(10), answer).await.expect("the agent must not be called")
 }
 
@@ -315,7 +317,7 @@ async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
 /// Starts a call that never completes and cancels it.
 async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));
-    let answer = agent.answer(Ask { case, sample: 0, waiting: &IgnoreWaits });
+    let answer = agent.answer(AgentRequest { case, sample: 0, waiting: &IgnoreWaits });
     assert!(tokio::time::timeout(Duration::from_millis(20), answer).await.is_err());
     agent
 }
@@ -334,7 +336,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let recorded = open(folder.path(), mode);
     let agent = cancel_call(&recorded, &case).await;
     let timeout = AgentError::timeout(Duration::from_nanos(20_123_457));
-    agent.on_abandoned(Ask { case: &case, sample: 0, waiting: &IgnoreWaits }, &timeout);
+    agent.on_abandoned(AgentRequest { case: &case, sample: 0, waiting: &IgnoreWaits }, &timeout);
     assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout.clone()));
 
@@ -342,7 +344,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let strict = open(folder.path(), RecordingMode::Strict);
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(&strict));
     let panicked = AgentError::new("internal error", Duration::ZERO);
-    agent.on_abandoned(Ask { case: &case, sample: 0, waiting: &IgnoreWaits }, &panicked);
+    agent.on_abandoned(AgentRequest { case: &case, sample: 0, waiting: &IgnoreWaits }, &panicked);
     assert_eq!(strict.tally(), tally(0, 0, 0, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout));
 }
@@ -473,18 +475,18 @@ async fn reports_invalid_recordings() {
         messages.push(format!("{name}: {}", missed.message));
     }
     insta::assert_snapshot!(messages.join("\n"), @"
-    cut off: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a string at line 6 column 6
-    empty: the recording recordings/hi-da1b17deb0aa.json is damaged: EOF while parsing a value at line 1 column 0
+    cut off: the recording recordings/hi-da1b17deb0aa.json is corrupt: EOF while parsing a string at line 6 column 6
+    empty: the recording recordings/hi-da1b17deb0aa.json is corrupt: EOF while parsing a value at line 1 column 0
     another version: the recording recordings/hi-da1b17deb0aa.json has unsupported version 2: record it again
-    another request: the recording recordings/hi-da1b17deb0aa.json belongs to another request: was it edited?
-    another sample: the recording recordings/hi-da1b17deb0aa.json belongs to another request: was it edited?
-    no answer: the recording recordings/hi-da1b17deb0aa.json is damaged: expected one of 'answer' and 'error'
-    an unknown key: the recording recordings/hi-da1b17deb0aa.json is damaged: unknown field `latency`, expected one of `response`, `toolCalls`, `usage`, `model`, `stopReason`, `latencyMs`, `stderr`, `warnings` at line 10 column 13
+    another request: the recording recordings/hi-da1b17deb0aa.json belongs to another request; it may have been edited
+    another sample: the recording recordings/hi-da1b17deb0aa.json belongs to another request; it may have been edited
+    no answer: the recording recordings/hi-da1b17deb0aa.json is corrupt: expected one of 'answer' and 'error'
+    an unknown key: the recording recordings/hi-da1b17deb0aa.json is corrupt: unknown field `latency`, expected one of `response`, `toolCalls`, `usage`, `model`, `stopReason`, `latencyMs`, `stderr`, `warnings` at line 10 column 13
     ");
 }
 
 #[tokio::test]
-async fn damaged_files_are_skipped_when_a_miss_is_explained() {
+async fn corrupt_files_are_skipped_when_a_miss_is_explained() {
     let folder = TempDir::new().unwrap();
     ask(&FakeAgent::replying("hello"), &open(folder.path(), RecordingMode::Record), &case("hi"), 0).await.unwrap();
     std::fs::write(folder.path().join("a.json"), "{").unwrap();

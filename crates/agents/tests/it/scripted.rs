@@ -119,7 +119,7 @@ async fn delays_run_concurrently() {
 #[case("{\n \"replies\": {},\n \"othervise\": {}\n}", &["3:2 unknown key 'othervise'"])]
 #[case("{\"replies\": {\"a\": {\"respons\": \"\"}}}", &["1:20 unknown key 'respons'"])]
 #[case("{\"replies\": {\"a\": {\"response\": 5}}}", &["1:32 'response' must be a string, found a number"])]
-#[case("{\"replies\": {\"a\": {\"delayMs\": -1}}}", &["1:31 'delayMs' must be a whole number from 0, found -1"])]
+#[case("{\"replies\": {\"a\": {\"delayMs\": -1}}}", &["1:31 'delayMs' must be an integer of at least 0, found -1"])]
 #[case("{\"replies\": {\"a\": {\"error\": true}}}", &["1:29 'error' must be a string, found a boolean"])]
 #[case("{\"replies\": {\"a\": {\"model\": 5}}}", &["1:29 'model' must be a string, found a number"])]
 #[case("{\"replies\": {\"a\": {\"usage\": 5}}}", &["1:29 'usage' must be an object, found a number"])]
@@ -153,9 +153,8 @@ fn reports_all_problems() {
     );
 }
 
-/// Null counts as absent, as in HTTP replies.
 #[tokio::test]
-async fn null_counts_as_absent() {
+async fn null_is_treated_as_absent_as_in_http_replies() {
     let agent = agent(&json!({"replies": {"a": {"toolCalls": null, "usage": null, "model": null}}}));
     let trace = ask(&agent, "a").await.unwrap();
     assert_eq!((trace.tool_calls.len(), trace.usage, trace.model), (0, None, None));

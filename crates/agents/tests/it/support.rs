@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
 use karat_core::case::{Case, Expectation, Input};
-use karat_core::port::{Agent, AgentError, Ask, IgnoreWaits};
+use karat_core::port::{Agent, AgentError, AgentRequest, IgnoreWaits};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
 use karat_testkit::server::{HttpsServer, ScriptedServer};
@@ -54,7 +54,7 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(Ask { case: &case(message), sample: 0, waiting: &IgnoreWaits }).await
+    agent.answer(AgentRequest { case: &case(message), sample: 0, waiting: &IgnoreWaits }).await
 }
 
 /// Asks a server that always replies with `entry`.

@@ -8,8 +8,8 @@ use super::{AuthorArgs, OutputFormat, StoreArgs};
 const AFTER_HELP: &str = "\
 Examples:
   karat contradictions             # List the open contradictions of all evals
-  karat contradictions tone --all  # Also list the resolved ones of one eval
-  karat contradictions --limit 0   # List all of them";
+  karat contradictions tone --all  # Also list resolved ones, for one eval
+  karat contradictions --limit 0   # List all open contradictions";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
@@ -62,11 +62,11 @@ pub(crate) struct ContradictionsResolveArgs {
     /// Name of the eval, with or without eval_
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Id of the trace, or a prefix of it
+    /// Id of the trace, or a unique prefix
     #[arg(value_name = "TRACE")]
     pub(crate) trace: String,
     /// Which side is wrong
-    #[arg(value_name = "WHO")]
+    #[arg(value_name = "RESOLUTION")]
     pub(crate) kind: ResolutionName,
     /// Reason for the resolution
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -86,7 +86,7 @@ pub(crate) enum ResolutionName {
     EvalWrong,
     /// The rating is wrong
     LabelWrong,
-    /// Neither needs a change
+    /// Neither is wrong
     Dismissed,
 }
 

@@ -25,11 +25,11 @@ pub(crate) struct CoverageArgs {
     /// Also write an HTML page, to a file or - for stdout (repeatable)
     #[arg(long, value_name = "html=PATH")]
     pub(crate) report: Vec<String>,
-    /// Exit with 1 unless these hold, separated by commas: tested, golden, labeled, overlaps, clusters, fresh, known.
-    /// Without a value: all
+    /// Exit with 1 unless these requirements are met, separated by commas: tested, golden, labeled, overlaps, clusters,
+    /// fresh, known. Without a value: all
     #[arg(
         long,
-        value_name = "WHAT,WHAT",
+        value_name = "NAME,NAME",
         num_args = 0..=1,
         require_equals = true,
         value_delimiter = ',',

@@ -56,9 +56,9 @@ pub(crate) enum EvalAction {
     Agreement(EvalAgreementArgs),
     /// Compare the verdicts of two versions of an eval
     Compare(EvalCompareArgs),
-    /// Have a model improve an eval from its contradictions
+    /// Improve an eval with a model, based on its contradictions
     Refine(Box<EvalRefineArgs>),
-    /// Judge traces from stdin, as JSON lines or Arrow, and write rows to stdout
+    /// Judge traces from stdin, as JSON Lines or Arrow, and write rows to stdout
     Batch(EvalBatchArgs),
     /// Show the Python version and test the sandbox
     Doctor(EvalDoctorArgs),

@@ -24,7 +24,7 @@ pub(crate) struct FeedbackArgs {
 pub(crate) enum FeedbackAction {
     /// Rate a trace
     Add(FeedbackAddArgs),
-    /// Retract your rating of a trace; the history keeps it
+    /// Retract your rating of a trace; it stays in the history
     Retract(FeedbackRetractArgs),
     /// Import ratings from a CSV or JSON Lines file
     Import(FeedbackImportArgs),
@@ -40,7 +40,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = ADD_AFTER_HELP)]
 pub(crate) struct FeedbackAddArgs {
-    /// Id of the trace, or a prefix of it
+    /// Id of the trace, or a unique prefix
     pub(crate) trace: String,
     /// Your rating of the trace
     pub(crate) rating: RatingName,
@@ -64,7 +64,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = RETRACT_AFTER_HELP)]
 pub(crate) struct FeedbackRetractArgs {
-    /// Id of the trace, or a prefix of it
+    /// Id of the trace, or a unique prefix
     pub(crate) trace: String,
     /// Reason for the retraction
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -89,12 +89,12 @@ Exit codes:
 Examples:
   karat feedback import ratings.csv            # Import a table
   karat feedback import ratings.csv --dry-run  # Check it without writing
-  karat feedback import - < ratings.jsonl      # Import JSON lines from stdin";
+  karat feedback import - < ratings.jsonl      # Import JSON Lines from stdin";
 
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_AFTER_HELP, mut_arg("author", |author| author.help(ROW_AUTHOR_HELP)))]
 pub(crate) struct FeedbackImportArgs {
-    /// CSV or JSON Lines file with `trace_id`, `rating` and optionally `note`, `author`, `created_at`; - for stdin
+    #[arg(help = "CSV or JSON Lines file with trace_id, rating and optionally note, author, created_at; - for stdin")]
     #[arg(value_name = "FILE|-")]
     pub(crate) file: PathBuf,
     /// Format of the file [default: detected from the first character]
@@ -135,7 +135,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = LIST_AFTER_HELP)]
 pub(crate) struct FeedbackListArgs {
-    /// Only ratings of this trace, by its id or a prefix of it
+    /// Only ratings of this trace (id or unique prefix)
     #[arg(long, value_name = "ID")]
     pub(crate) trace: Option<String>,
     /// Only ratings of this author

@@ -27,7 +27,7 @@ pub(crate) struct ForgeArgs {
     /// Phrase that should trigger the tool (repeatable, 3 to 5) [default: from the registry]
     #[arg(long, value_name = "PHRASE")]
     pub(crate) trigger: Vec<String>,
-    /// Print a brief for a coding agent or a person to draft the missing cases, and exit
+    /// Print instructions for a coding agent or a person to draft the missing cases, and exit
     #[arg(long, conflicts_with_all = ["plan", "dry_run", "approve_all", "resume", "restart", "drafts"])]
     pub(crate) brief: bool,
     /// Read drafts from this file: an eval file, a list of cases or {"cases": […]}; - for stdin
@@ -37,7 +37,7 @@ pub(crate) struct ForgeArgs {
     #[arg(long, value_name = "DRAFTER")]
     pub(crate) drafter: Option<DrafterName>,
     /// Model that drafts, in place of 'forge' in karat.json
-    #[arg(long, value_name = "KIND:MODEL")]
+    #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
     /// Draft from the messages of these traces; - for stdin (repeatable) [default with --drafter traces: the store]
     #[arg(long, value_name = "FILE.jsonl")]
@@ -48,7 +48,7 @@ pub(crate) struct ForgeArgs {
     /// With --drafter traces: use stored traces with this rating
     #[arg(long, value_name = "RATING", conflicts_with = "traces")]
     pub(crate) rating: Option<RatingName>,
-    /// Show the planned cases, and exit
+    /// Show the planned cases and exit
     #[arg(long, conflicts_with_all = ["dry_run", "approve_all", "resume", "restart"])]
     pub(crate) plan: bool,
     /// Print the drafts without writing anything

@@ -20,8 +20,8 @@ impl LimitArgs {
         let flags = LowerLimits { time_ms: self.limit_ms, memory_mb: self.limit_mb };
         flags.or(configured).limits().map_err(|error| {
             Failure::invalid(match error {
-                LimitOutOfRange::TimeMs(max) => format!("--limit-ms must be from 1 to {max}"),
-                LimitOutOfRange::MemoryMb(max) => format!("--limit-mb must be from 1 to {max}"),
+                LimitOutOfRange::TimeMs(max) => format!("--limit-ms must be between 1 and {max}"),
+                LimitOutOfRange::MemoryMb(max) => format!("--limit-mb must be between 1 and {max}"),
             })
         })
     }
@@ -38,6 +38,6 @@ impl LimitArgs {
             return Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_JOBS));
         };
         let jobs = usize::try_from(jobs).ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs));
-        jobs.ok_or_else(|| Failure::invalid(format!("--jobs must be from 1 to {MAX_JOBS}")))
+        jobs.ok_or_else(|| Failure::invalid(format!("--jobs must be between 1 and {MAX_JOBS}")))
     }
 }

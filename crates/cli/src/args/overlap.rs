@@ -108,7 +108,7 @@ Examples:
 #[command(after_help = SUGGEST_AFTER_HELP)]
 pub(crate) struct OverlapSuggestArgs {
     /// Minimum similarity of two tools, from 0 to 1
-    #[arg(long, value_name = "0.NN", default_value_t = karat_tools::overlap::DEFAULT_MIN_SIMILARITY)]
+    #[arg(long, value_name = "NUMBER", default_value_t = karat_tools::overlap::DEFAULT_MIN_SIMILARITY)]
     pub(crate) at_least: f64,
     /// Maximum number to show [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]

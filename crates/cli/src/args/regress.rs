@@ -42,7 +42,7 @@ pub(crate) struct RegressConfigArgs {
     /// Folder to look up runs in [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
+    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct RegressAddArgs {
     /// Message to the agent [default: from the failed case or the trace]
     #[arg(long, value_name = "TEXT", required_unless_present_any = ["from_run", "from_trace"], allow_hyphen_values = true)]
     pub(crate) message: Option<String>,
-    /// What went wrong [default: from the failed case or the trace, else the value of --bug-ref]
+    /// Description of the bug [default: from the failed case or the trace, or else the value of --bug-ref]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
     /// Copy message, stubs and expectation from a failed case of this run; 'latest' is the newest
@@ -88,7 +88,7 @@ pub(crate) struct RegressAddArgs {
     /// Accept a case that passed
     #[arg(long, requires = "from_run")]
     pub(crate) even_if_passed: bool,
-    /// Copy the message from this stored trace, by its id or a prefix of it
+    /// Copy the message from this stored trace, by its id or a unique prefix
     #[arg(long, value_name = "TRACE", conflicts_with = "from_run")]
     pub(crate) from_trace: Option<String>,
     /// Copy the message before this step of the trace, as numbered by 'karat trace show' [default: the first message]
@@ -112,7 +112,7 @@ pub(crate) struct RegressAddArgs {
     pub(crate) expect: ExpectArgs,
 }
 
-/// What the answer must satisfy; with --from-run, a flag replaces the same key of the failed case.
+/// Assertions on the answer; with --from-run, a flag replaces the same key of the failed case.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Expectation (with --from-run, replaces the same keys of the failed case)")]
 pub(crate) struct ExpectArgs {
@@ -171,7 +171,7 @@ pub(crate) struct RegressArchiveArgs {
 
 const SEAL_AFTER_HELP: &str = "\
 Examples:
-  karat regress seal                             # Seal all files below evals/
+  karat regress seal                             # Seal all files in evals/
   karat regress seal evals/mail.regression.json  # Seal one file";
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use super::{AuthorArgs, StoreArgs, TraceFilterArgs};
 
 const AFTER_HELP: &str = "\
 Keys:
-  g good   b bad   n neutral   s skip   u undo   t note   f full   ? help   q quit
+  g good  b bad  n neutral  s skip  u undo  t note  f full  ? help  q quit
   Arrow keys, Space and Enter scroll. Ratings are saved immediately.
 
 Examples:
@@ -19,10 +19,10 @@ Examples:
 pub(crate) struct ReviewArgs {
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
-    /// Only traces that this eval has judged, in the order in which its verdicts need ratings
+    /// Only traces that this eval has judged, most informative first
     #[arg(long, value_name = "NAME")]
     pub(crate) eval: Option<String>,
-    /// Show verdicts before you rate, which may bias you
+    /// Show verdicts before you rate; may bias your ratings
     #[arg(long)]
     pub(crate) show_verdicts: bool,
     /// Maximum number of traces

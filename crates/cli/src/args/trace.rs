@@ -40,7 +40,7 @@ Exit codes:
   0    all traces were imported, or already in the store
   1    some traces were refused; the others were imported
   2    a flag or a path is invalid; nothing was imported
-  3    a file cannot be read or the store failed; the counted traces were imported
+  3    a file cannot be read or the store failed; some traces may be imported
   4    no traces found
   130  interrupted; the counted traces were imported
 
@@ -83,7 +83,7 @@ const LIST_AFTER_HELP: &str = "\
 Examples:
   karat trace list                              # List the newest traces
   karat trace list --tool get_weather --errors  # Failed traces of a tool
-  karat trace list --since 7d --format jsonl    # Export as JSON lines";
+  karat trace list --since 7d --format jsonl    # Export as JSON Lines";
 
 #[derive(Debug, Args)]
 #[command(after_help = LIST_AFTER_HELP)]
@@ -109,7 +109,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHOW_AFTER_HELP)]
 pub(crate) struct TraceShowArgs {
-    /// Id of the trace, or a unique prefix of it
+    /// Id of the trace, or a unique prefix
     #[arg(value_name = "ID", allow_hyphen_values = true)]
     pub(crate) id: String,
     /// Do not shorten long texts

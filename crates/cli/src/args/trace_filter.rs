@@ -13,13 +13,13 @@ use crate::failure::Failure;
 #[command(next_help_heading = "Trace filters (combined with AND)")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct TraceFilterArgs {
-    /// Traces since this time: 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago (UTC without a time zone)
+    /// Traces since this time (UTC unless it has a zone): 2026-11-16, 2026-11-16T12:00Z, or 30m, 12h, 7d, 2w ago
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Traces before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// Traces that called this tool (repeatable: all must match)
+    /// Traces that called this tool (repeatable, all must match)
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
     /// Traces of this model
@@ -28,7 +28,7 @@ pub(crate) struct TraceFilterArgs {
     /// Traces of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Traces from this source (repeatable: any may match): karat, otlp, langfuse, run, …
+    /// Traces from this source (repeatable, any may match): karat, otlp, langfuse, run, …
     #[arg(long, value_name = "KIND")]
     pub(crate) source: Vec<String>,
     /// Traces with an error

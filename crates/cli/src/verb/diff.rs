@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use karat_core::diff::{CaseDiff, Change, Movement, Verdict};
+use karat_core::diff::{CaseDiff, Change, SuiteChange, Verdict};
 use karat_core::exit::ExitStatus;
 use karat_core::result::Outcome;
 use karat_core::trials::TrialCounts;
@@ -80,16 +80,16 @@ fn text(comparison: &RunComparison, printer: &Printer) -> String {
 }
 
 /// Describes the change of the whole suite.
-fn overall_text(movement: &Movement, printer: &Printer) -> String {
+fn overall_text(change: &SuiteChange, printer: &Printer) -> String {
     let palette = printer.stdout_palette;
-    let verdict = match movement.verdict {
+    let verdict = match change.verdict {
         Verdict::Unchanged => return "overall: unchanged".to_owned(),
         Verdict::Regression => palette.alert("regression"),
         Verdict::Improvement => palette.success("improvement"),
         Verdict::Flaky => palette.warning("flaky"),
         Verdict::NotEnoughData => palette.warning("not enough data"),
     };
-    let Movement { worse, better, p_value, .. } = movement;
+    let SuiteChange { worse, better, p_value, .. } = change;
     format!("overall: {verdict} ({worse} worse, {better} better, {})", p_value_text(*p_value))
 }
 
@@ -113,9 +113,9 @@ fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, 
         let id = if change == Change::Regression { palette.bold(id) } else { id };
         let trials = if trials_width > 0 { pad(trials, trials_width) } else { String::new() };
         let text = case.error.as_deref().unwrap_or(&case.description);
-        let room = printer.columns.saturating_sub(id_width + trials_width + 6).max(20);
+        let available = printer.columns.saturating_sub(id_width + trials_width + 6).max(20);
         let text = printable(text);
-        let line = format!("    {id}  {trials}{}", truncate(&text, room, printer.symbols.ellipsis));
+        let line = format!("    {id}  {trials}{}", truncate(&text, available, printer.symbols.ellipsis));
         let _ = writeln!(out, "{}", line.trim_end());
     }
 }

@@ -41,7 +41,7 @@ fn answer_from_flags(question: Question, args: &InitArgs) -> Option<&String> {
 
 fn ask(question: Question, default: &str) -> Result<String, Failure> {
     let text = match question {
-        Question::Agent => "Your agent (a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM):",
+        Question::Agent => "Agent (a URL, openai:MODEL or command:PROGRAM):",
         Question::Tool => "First tool to test:",
         Question::Message => "Message that should make the agent call it:",
     };
@@ -61,12 +61,12 @@ fn next_steps(written: &Written) -> String {
              contain to 'responseContains'"
         )
     } else {
-        "add values that only the tool can know to 'responseContains'".to_owned()
+        "in 'responseContains', add values that only the tool can return".to_owned()
     };
     if !variables.is_empty() {
         steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));
     }
     let change_dir = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
     let (tools, coverage) = if *has_tools { ("  karat tools\n", "  karat coverage\n") } else { ("", "") };
-    format!("\nNext: {steps}, then\n{change_dir}{tools}  karat check\n  karat run\n{coverage}")
+    format!("\nnext: {steps}, then\n{change_dir}{tools}  karat check\n  karat run\n{coverage}")
 }

@@ -92,7 +92,7 @@ fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     let sealed = report.cases.iter();
     let sealed = sealed.map(|case| format!("sealed {} in {}\n", printable(&case.id), printable(&case.path)));
     let text = if report.cases.is_empty() && status == ExitStatus::Success {
-        "nothing to seal: all regression cases have hashes\n".to_owned()
+        "nothing to seal: no regression case lacks a hash\n".to_owned()
     } else {
         sealed.collect()
     };

@@ -143,7 +143,7 @@ fn parse_report(text: &str) -> Result<Report, Failure> {
         "github" => Ok(Report::Github(destination)),
         other => {
             let failure = Failure::invalid(format!("unknown report format '{other}'"));
-            Err(failure.hint("expected junit, markdown or github"))
+            Err(failure.hint("expected one of: junit, markdown, github"))
         }
     }
 }
@@ -170,7 +170,7 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
 
 /// A result that cannot be written ranks above a failed one.
 fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
-    // The reader closed the pipe and wants no more; the results are on disk.
+    // A closed pipe is not an error: the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = outcome.totals.status();
     // A reporter that cannot write fails at every event.
@@ -195,8 +195,8 @@ fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
 fn warn_not_stored(not_stored: &[NotStored], printer: &Printer) {
     const MAX_NAMED: usize = 5;
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for one in not_stored {
-        by_reason.entry(&one.reason).or_default().push(&one.case_id);
+    for trace in not_stored {
+        by_reason.entry(&trace.reason).or_default().push(&trace.case_id);
     }
     for (reason, cases) in by_reason {
         let traces = if cases.len() == 1 { "1 trace".to_owned() } else { format!("{} traces", cases.len()) };

@@ -90,7 +90,7 @@ fn compares_an_eval_with_ratings() {
       eval passed               11         2
       eval failed                1        16
 
-                          figure  95 % interval
+                          figure  95% interval
       accuracy             0.900  [0.744, 0.965]    27 of 30
       precision            0.846  [0.578, 0.957]    11 of 13 that passed
       recall               0.917  [0.646, 0.985]    11 of 12 positive
@@ -137,7 +137,7 @@ fn an_older_version_raises_alerts() {
       eval passed               12        11
       eval failed                0         7
 
-                          figure  95 % interval
+                          figure  95% interval
       accuracy             0.633  [0.455, 0.781]    19 of 30
       precision            0.522  [0.330, 0.708]    12 of 23 that passed
       recall               1.000  [0.758, 1.000]    12 of 12 positive
@@ -199,12 +199,12 @@ fn reads_thresholds_from_the_environment() {
     let command = project.command(["eval", "agreement", "refund"]).env("KARAT_AGREEMENT", r#"{"errorRate": 0.01}"#);
     let output = command.run();
     assert_eq!(output.code, Some(1), "{}", output.both());
-    assert!(output.stdout.contains("✗ error rate 0.027, at most 0.01"), "{}", output.stdout);
+    assert!(output.stdout.contains("✗ error rate 0.027 (must be at most 0.01)"), "{}", output.stdout);
 }
 
 #[rstest]
 #[case(&["eval", "agreement", "refunds"], 2, "did you mean 'eval_refund'?")]
-#[case(&["eval", "agreement", "refund", "--version", "7"], 2, "there is no version 7 of eval_refund in the store")]
+#[case(&["eval", "agreement", "refund", "--version", "7"], 2, "version 7 of eval_refund not found in the store")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "as a share: 0.8")]
 #[case(&["eval", "agreement"], 2, "<NAME>")]

@@ -46,7 +46,7 @@ fn a_timeout_kills_the_program_and_its_children() {
     let output = running.wait().expect("karat exits after the timeout");
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("→ timeout"), "{}", output.stdout);
-    wait_until("all processes are gone", || !is_running("87001.25") && !is_running("87002.25"));
+    wait_until("all processes have exited", || !is_running("87001.25") && !is_running("87002.25"));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn an_interrupt_kills_the_program_and_its_children() {
     wait_until("the grandchild runs", || is_running("87003.25"));
     running.interrupt();
     assert_eq!(running.wait().expect("karat exits").code, Some(130));
-    wait_until("all processes are gone", || !is_running("87003.25"));
+    wait_until("all processes have exited", || !is_running("87003.25"));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn shows_verdict_and_rating_side_by_side() {
 
     3 contradictions
     ----- stderr -----
-    to show it:     karat trace show conversation-1
+    to show the first:     karat trace show conversation-1
     to resolve it:
       karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
     "#);
@@ -128,7 +128,11 @@ fn json_list_follows_its_schema_and_limit() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(some.stdout.ends_with("1 of 2 contradictions; 1 resolved (see --all)\n"), "{}", some.stdout);
+    assert!(
+        some.stdout.ends_with("showing 1 of 2 contradictions (see --limit); 1 resolved (see --all)\n"),
+        "{}",
+        some.stdout
+    );
     let all = project.run(["contradictions", "--limit", "0"]);
     assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (see --all)\n"), "{}", all.stdout);
 }
@@ -136,7 +140,7 @@ fn json_list_follows_its_schema_and_limit() {
 #[rstest]
 #[case(&["refund", "conversation-3", "dismissed"], 4, "eval_refund has no contradiction on trace conversation-3")]
 #[case(&["refund", "conversation", "dismissed"], 2, "ambiguous trace id: several ids begin with 'conversation'")]
-#[case(&["refund", "nothing", "dismissed"], 2, "there is no trace 'nothing' in the store")]
+#[case(&["refund", "nothing", "dismissed"], 2, "trace 'nothing' not found in the store")]
 #[case(&["refunds", "conversation-1", "dismissed"], 2, "did you mean 'eval_refund'?")]
 #[case(&["refund", "conversation-1", "eval-rong"], 2, "eval-wrong")]
 fn rejects_invalid_resolutions(#[case] arguments: &[&str], #[case] code: i32, #[case] message: &str) {

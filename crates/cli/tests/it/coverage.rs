@@ -153,7 +153,7 @@ fn lists_the_worst_confusion_first() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no run 'nothing' in [DIR]/evals/results
+    error: run 'nothing' not found in [DIR]/evals/results
     hint: result file names contain the run id
     ");
 }
@@ -254,7 +254,7 @@ fn requirements_decide_the_exit_code() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: invalid value 'tests' for '--require[=<WHAT,WHAT>]'
+    error: invalid value 'tests' for '--require[=<NAME,NAME>]'
       [possible values: all, tested, golden, labeled, overlaps, clusters, fresh, known]
 
       tip: a similar value exists: 'tested'
@@ -288,7 +288,7 @@ fn requirements_decide_the_exit_code() {
     ");
 }
 
-/// Requirements hold trivially for an empty registry and are undecided for one with gaps.
+/// Requirements are trivially met by an empty registry and undecided for one with gaps.
 #[test]
 fn an_empty_or_incomplete_registry_meets_no_requirement() {
     for empty in [json!([]), json!({"tools": []})] {
@@ -299,7 +299,7 @@ fn an_empty_or_incomplete_registry_meets_no_requirement() {
             ----- stdout -----
             ----- stderr -----
             error: the tool registry has no tools
-            hint: any requirement holds trivially without tools
+            hint: without tools, all requirements are trivially met
             ");
         }
         for verb in [&["coverage"][..], &["check"], &["tools"]] {
@@ -362,8 +362,8 @@ fn fails_without_a_registry_or_with_invalid_files() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no tool registry: [DIR]/tools/tools.exports.ts does not exist
-    hint: set --tool-registry-path, or 'toolRegistryPath' in karat.json
+    error: no tool registry: [DIR]/tools/tools.exports.ts does not exist
+    hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json
     ");
     let project = travel_project().file("evals/x.golden.json", json!([{"id": "gs-x-001"}]));
     let output = project.run(["coverage"]);

@@ -129,11 +129,11 @@ fn an_interrupt_stops_the_batch() {
 }
 
 #[rstest]
-#[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file; expected JSON lines or an Arrow stream\n")]
-#[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed; expected JSON lines or an Arrow stream\n")]
-#[case(b"{\n\"a\": 1\n}\n", &[], 2, "error: stdin is a JSON object over several lines; expected JSON lines or an Arrow stream\nhint: jq -c . FILE | karat eval batch …\n")]
-#[case(b"\xEF\xBB\xBF [{}]", &[], 2, "error: stdin is a JSON array; expected JSON lines or an Arrow stream\n")]
-#[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array; expected JSON lines or an Arrow stream\n")]
+#[case(b"PAR1\x15\x04", &[], 2, "error: stdin is a Parquet file; expected JSON Lines or an Arrow stream\n")]
+#[case(b"\x1F\x8B\x08\0", &[], 2, "error: stdin is compressed; expected JSON Lines or an Arrow stream\n")]
+#[case(b"{\n\"a\": 1\n}\n", &[], 2, "error: stdin is a JSON object over several lines; expected JSON Lines or an Arrow stream\nhint: jq -c . FILE | karat eval batch …\n")]
+#[case(b"\xEF\xBB\xBF [{}]", &[], 2, "error: stdin is a JSON array; expected JSON Lines or an Arrow stream\n")]
+#[case(b"[\n{}\n]\n", &[], 2, "error: stdin is a JSON array; expected JSON Lines or an Arrow stream\n")]
 #[case(b"{}\n", &["--input-format", "arrow"], 2, "error: the input is not an Arrow stream\n")]
 #[case(b"\xFF\xFF\xFF\xFF\x10\0\0\0rubbish", &[], 3, "error: invalid Arrow stream: ")]
 fn rejects_input_in_other_formats(

@@ -131,7 +131,7 @@ fn checks_the_python_files_of_a_folder() {
     assert_eq!((quiet.code, quiet.stdout.as_str()), (Some(0), "2 files: 0 invalid, 0 findings\n"));
     let nothing = project.run(["eval", "check", "evals"]);
     assert_eq!(nothing.code, Some(4));
-    assert!(nothing.stderr.contains("there are no Python files in evals"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("no Python files in evals"), "{}", nothing.stderr);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn rejects_hostile_sources_and_strips_control_characters() {
     assert!(!output.stdout.contains('\u{1b}'), "{}", output.stdout);
     assert!(output.stdout.contains("nested too deeply"), "{}", output.stdout);
     assert!(output.stdout.contains("the source is longer than 64 KB"), "{}", output.stdout);
-    assert!(output.stdout.contains("the source is not UTF-8 (syntax)"), "{}", output.stdout);
+    assert!(output.stdout.contains("the source is not valid UTF-8 (syntax)"), "{}", output.stdout);
     assert!(output.stdout.contains("[bytes.py:2:6]"), "{}", output.stdout);
 }
 
@@ -212,7 +212,7 @@ fn resolves_functions_by_name_file_or_folder() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no eval function 'eval_ton' in evals/functions
+    error: eval function 'eval_ton' not found in evals/functions
     hint: did you mean 'eval_tone'?
     ");
 }
@@ -232,7 +232,7 @@ fn reports_nothing_to_check_without_functions() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no eval functions in evals/functions
+    error: no eval functions in evals/functions
     hint: run 'karat eval new NAME' to create one
     ");
 }

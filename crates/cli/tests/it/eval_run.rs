@@ -241,7 +241,7 @@ fn reads_several_files_and_names_the_file_of_a_broken_line() {
 }
 
 #[rstest]
-#[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: there is no eval function 'eval_helo' in evals/functions\nhint: did you mean 'eval_hello'?\n")]
+#[case(&["eval", "run", "helo", "--traces", "t.jsonl"], "error: eval function 'eval_helo' not found in evals/functions\nhint: did you mean 'eval_hello'?\n")]
 #[case(&["eval", "run", "nope.py", "--traces", "t.jsonl"], "error: cannot read nope.py: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "helo.py", "--traces", "t.jsonl"], "error: cannot read helo.py: No such file or directory (os error 2)\nhint: did you mean 'evals/functions/hello.py'?\n")]
 #[case(&["eval", "run", "hello", "t.jsonl", "--traces", "t.jsonl"], "error: t.jsonl is not a Python file\nhint: eval functions are .py files; pass traces with --traces\n")]
@@ -249,9 +249,9 @@ fn reads_several_files_and_names_the_file_of_a_broken_line() {
 #[case(&["eval", "run", "hello", "--traces", "nope.jsonl"], "error: cannot read the traces nope.jsonl: No such file or directory (os error 2)\n")]
 #[case(&["eval", "run", "hello", "--traces", "evals"], "error: cannot read the traces evals: is a directory\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--traces", "-"], "error: --traces - is given twice: stdin can be read only once\n")]
-#[case(&["eval", "run", "hello", "--traces", "-", "--limit-ms", "5001"], "error: --limit-ms must be from 1 to 5000\n")]
-#[case(&["eval", "run", "hello", "--traces", "-", "--limit-mb", "0"], "error: --limit-mb must be from 1 to 50\n")]
-#[case(&["eval", "run", "hello", "--traces", "-", "--jobs", "0"], "error: --jobs must be from 1 to 1024\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--limit-ms", "5001"], "error: --limit-ms must be between 1 and 5000\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--limit-mb", "0"], "error: --limit-mb must be between 1 and 50\n")]
+#[case(&["eval", "run", "hello", "--traces", "-", "--jobs", "0"], "error: --jobs must be between 1 and 1024\n")]
 #[case(&["eval", "run", "hello", "--traces", "-", "--eval-limits", "{\"timeMs\": 9000}"], "error: --eval-limits/timeMs: 'timeMs' must be at most 5000, found 9000\n")]
 #[case(&["eval", "run", "hello", "other.py", "--traces", "t.jsonl"], "error: duplicate function 'eval_hello' in evals/functions/hello.py and other.py\nhint: rename one of them\n")]
 fn rejects_invalid_arguments_before_the_run(#[case] arguments: &[&str], #[case] expected: &str) {

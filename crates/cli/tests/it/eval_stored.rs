@@ -164,28 +164,28 @@ fn suggests_known_evals_and_versions() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no eval 'eval_helo' in the store
+    error: eval 'eval_helo' not found in the store
     hint: did you mean 'eval_hello'?
     ");
     insta::assert_snapshot!(project.run(["eval", "history", "nothing_like_it"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no eval 'eval_nothing_like_it' in the store
+    error: eval 'eval_nothing_like_it' not found in the store
     hint: known evals: eval_hello, eval_short
     ");
     insta::assert_snapshot!(project.run(["eval", "show", "short", "--version", "7"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no version 7 of eval_short in the store
+    error: version 7 of eval_short not found in the store
     hint: the only version is 1
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "helo", "--stored"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no eval 'eval_helo' in the store
+    error: eval 'eval_helo' not found in the store
     hint: did you mean 'eval_hello'?
     ");
 }
@@ -301,7 +301,7 @@ fn filters_traces() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: no trace in the store matches these filters
+    error: no trace matches the filters
     hint: run 'karat trace list' with the same flags to see which traces match
     ");
 }
@@ -314,14 +314,14 @@ fn rejects_conflicting_arguments() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no evals in the store
+    error: no evals in the store
     hint: run 'karat eval add FILE' to add an eval function
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "hello", "--stored"]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no eval 'eval_hello' in the store
+    error: eval 'eval_hello' not found in the store
     hint: run 'karat eval add hello' to add it
     ");
     insta::assert_snapshot!(project.run(["eval", "run", "evals/functions/hello.py", "--stored"]).filtered(), @"
@@ -346,7 +346,7 @@ fn rejects_conflicting_arguments() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no traces in the store
+    error: no traces in the store
     hint: run 'karat trace import FILE' to import traces
     ");
     project.write("evals/functions/short.py", SHORT);

@@ -175,7 +175,7 @@ fn check_kills(project: &TempProject, mut store: TestStore) {
         let share = u32::try_from(random >> 48).unwrap_or_default();
         std::thread::sleep(duration * share / (1 << 16));
         running.signal("KILL");
-        let output = running.wait().expect("the process is gone");
+        let output = running.wait().expect("the process exited");
         store.assert_consistent();
         let now = rows(&store);
         // Stored rows remain and were not judged again.

@@ -128,7 +128,7 @@ fn reports_nothing_to_do_without_functions() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no eval functions in evals/functions
+    error: no eval functions in evals/functions
     hint: run 'karat eval new NAME' to create one
     ");
 }

@@ -17,23 +17,23 @@ fn eval_project() -> TempProject {
 }
 
 #[rstest]
-#[case(b"\x1F\x8B\x08\0", "t is compressed, not JSON lines", "zcat t | karat eval run … --traces -")]
-#[case(b"\x28\xB5\x2F\xFD", "t is compressed, not JSON lines", "zstdcat t | karat eval run … --traces -")]
-#[case(b"\xEF\xBB\xBF\n [{}]", "t is a JSON array, not JSON lines", "jq -c '.[]' t | karat eval run … --traces -")]
+#[case(b"\x1F\x8B\x08\0", "t is compressed, not JSON Lines", "zcat t | karat eval run … --traces -")]
+#[case(b"\x28\xB5\x2F\xFD", "t is compressed, not JSON Lines", "zstdcat t | karat eval run … --traces -")]
+#[case(b"\xEF\xBB\xBF\n [{}]", "t is a JSON array, not JSON Lines", "jq -c '.[]' t | karat eval run … --traces -")]
 #[case(
     b"{\n  \"ok\": true\n}\n",
-    "t is a JSON object over several lines, not JSON lines",
+    "t is a JSON object over several lines, not JSON Lines",
     "jq -c . t | karat eval run … --traces -"
 )]
 #[case(
     b"PAR1\x15\x04",
-    "t is a Parquet file, not JSON lines",
-    "export the data as JSON lines from the program that wrote it"
+    "t is a Parquet file, not JSON Lines",
+    "export the data as JSON Lines from the program that wrote it"
 )]
-#[case(b"ARROW1\0\0", "t is Arrow, not JSON lines", "to judge Arrow data: karat eval batch … <t")]
+#[case(b"ARROW1\0\0", "t is Arrow, not JSON Lines", "to judge Arrow data: karat eval batch … <t")]
 #[case(
     b"\xFF\xFE{\0}\0",
-    "t is UTF-16 text, not JSON lines",
+    "t is UTF-16 text, not JSON Lines",
     "iconv -f UTF-16 -t UTF-8 t | karat eval run … --traces -"
 )]
 fn recognises_other_formats(#[case] bytes: &[u8], #[case] message: &str, #[case] hint: &str) {
@@ -53,7 +53,7 @@ fn recognises_other_formats_on_stdin_without_losing_input() {
         |text: &str| project.command(["eval", "run", "first", "--traces", "-", "--format=jsonl"]).stdin(text).run();
     let array = run("[{\"ok\": true}]");
     let expected =
-        "error: stdin is a JSON array, not JSON lines\nhint: jq -c '.[]' FILE | karat eval run … --traces -\n";
+        "error: stdin is a JSON array, not JSON Lines\nhint: jq -c '.[]' FILE | karat eval run … --traces -\n";
     assert_eq!((array.code, array.stdout.as_str(), array.stderr.as_str()), (Some(2), "", expected));
     let lines = run("\n{\"ok\": true}\n{ \"ok\": true }");
     assert_eq!((lines.code, lines.stdout.lines().count()), (Some(0), 2), "{}", lines.both());
@@ -141,7 +141,7 @@ fn reports_a_folder_without_functions() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no Python files in empty
+    error: no Python files in empty
     hint: eval functions are .py files whose names do not start with _ or .
     ");
 }

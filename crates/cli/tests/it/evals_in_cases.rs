@@ -67,7 +67,7 @@ fn reports_unknown_functions_at_their_case() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-      × gs-talk-002: there is no eval function 'eval_tome' in evals/functions
+      × gs-talk-002: eval function 'eval_tome' not found in evals/functions
         ╭─[evals/talk.golden.json:24:6]
      24 │      "eval_tome"
         ·      ───────────

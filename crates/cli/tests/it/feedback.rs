@@ -85,8 +85,8 @@ fn rejects_invalid_arguments() {
         output.stderr
     };
     insta::assert_snapshot!(error(&["add", "trace-3", "positive"]), @"
-    error: there is no trace 'trace-3' in the store
-    hint: run 'karat trace list' to list traces; a prefix of an id is enough
+    error: trace 'trace-3' not found in the store
+    hint: run 'karat trace list' to list traces; a unique prefix of an id is enough
     ");
     insta::assert_snapshot!(error(&["add", "trace", "positive"]), @"
     error: ambiguous trace id: several ids begin with 'trace'
@@ -149,13 +149,13 @@ fn lists_feedback_as_a_table() {
     "#);
     let few = project.run(["feedback", "list", "--limit", "1"]);
     assert_eq!((few.code, few.stdout.lines().count()), (Some(0), 1));
-    assert_eq!(few.stderr, "showing the newest 1 ratings; pass --limit N for more\n");
+    assert_eq!(few.stderr, "showing only the newest rating; pass --limit N for more\n");
     assert_eq!(run_feedback(&project, &["list", "--trace", "tau-r", "--author", "Ada", "--format", "jsonl"]), "");
     let none = project.run(["feedback", "list", "--author", "Bob"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
-    assert!(none.stderr.contains("no current ratings; pass --history"), "{}", none.stderr);
+    assert!(none.stderr.contains("no current ratings match; pass --history"), "{}", none.stderr);
     let none = project.run(["feedback", "list", "--author", "Bob", "--history"]);
-    assert!(none.stderr.contains("no ratings match --trace and --author"), "{}", none.stderr);
+    assert!(none.stderr.contains("no ratings match the filters"), "{}", none.stderr);
     let nothing = project_with_traces(&[]).run(["feedback", "list"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (Some(0), ""));
     assert!(nothing.stderr.contains("karat review"), "{}", nothing.stderr);

@@ -76,13 +76,13 @@ fn reports_all_invalid_rows_and_writes_nothing() {
        ·    ───────
        ╰────
       help: did you mean 'positive'?
-      × there is no trace 't2' in the store
+      × trace 't2' not found in the store
        ╭─[labels.csv:4:1]
      4 │ t2,negative,shortened,
        · ──
        ╰────
       help: did you mean 't2-whole'? Ids in a file must be complete
-      × there is no trace 'nowhere' in the store
+      × trace 'nowhere' not found in the store
        ╭─[labels.csv:5:1]
      5 │ nowhere,negative,,
        · ───────
@@ -118,8 +118,8 @@ fn reports_all_invalid_rows_and_writes_nothing() {
     assert_eq!(some.stdout, "imported 1 rating from labels.csv; 5 rows left out\n");
     insta::assert_snapshot!(some.stderr, @"
     warning: labels.csv:3:4: 'postive' is not a valid rating
-    warning: labels.csv:4:1: there is no trace 't2' in the store
-    warning: labels.csv:5:1: there is no trace 'nowhere' in the store
+    warning: labels.csv:4:1: trace 't2' not found in the store
+    warning: labels.csv:5:1: trace 'nowhere' not found in the store
     warning: labels.csv:6:13: created_at is not a valid time: 'soon'
     warning: labels.csv:7:1: expected 4 fields, found 2
     ");
@@ -163,7 +163,7 @@ fn rejects_invalid_headers() {
     let output = import("trace_id,rating,reviewer_mood\nt1,positive,good\n", &["--ignore-unknown"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let output = import("trace_id,rating\n\n", &[]);
-    assert_eq!((output.code, output.stderr.as_str()), (Some(4), "error: there is no feedback in labels.csv\n"));
+    assert_eq!((output.code, output.stderr.as_str()), (Some(4), "error: no ratings in labels.csv\n"));
     let output = import("", &[]);
     assert_eq!(output.code, Some(4));
     let output = import("{}", &["--from", "csv"]);
@@ -195,7 +195,7 @@ fn locates_invalid_utf8() {
     let output = project.run(["feedback", "import", "labels.csv"]);
     assert_eq!(output.code, Some(2));
     insta::assert_snapshot!(output.stderr, @r#"
-    error: labels.csv:2:16 is not UTF-8
+    error: labels.csv:2:16 is not valid UTF-8
     hint: in a spreadsheet, save the file as "CSV UTF-8"
     "#);
     let missing = project.run(["feedback", "import", "nowhere.csv"]);

@@ -180,8 +180,8 @@ fn rejects_a_vague_description() {
     error: get_weather (tools.json:4:18): The tool description is too vague for reliable eval generation. Fix the description first.
       description-trigger: the description does not say when to use the tool: missing 'Use when …'
         add a sentence that says when to call it: Use when the user asks ….
-      description-vague: 'stuff' could mean anything
-        be specific: which things, whose, from where, and what happens to them
+      description-vague: vague wording: 'stuff'
+        be specific: name the data, its source, and what the tool does with it
       suggested description: Helps with stuff <which ones, whose, from where>. Use when the user asks ….
       to draft anyway, add this to karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
     "#);
@@ -212,7 +212,7 @@ fn errors_have_hints() {
         (&["forge", "--resume", "--approve-all"], 4, "to start one: karat forge TOOL"),
         (&["forge", "get_weather", "--resume", "--approve-all"], 4, "to start one: karat forge get_weather"),
         (&["forge", "get_weather", "--dry-run", "--drafter", "traces"], 4, "--traces FILE.jsonl"),
-        (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "add --model KIND:MODEL"),
+        (&["forge", "get_weather", "--dry-run", "--drafter", "model"], 2, "pass --model PROVIDER:MODEL"),
         (&["forge", "get_weather", "--dry-run", "--model", "unknown:m"], 2, "'unknown:m' is not a valid drafter"),
     ];
     for (arguments, code, expected) in cases {
@@ -325,5 +325,5 @@ fn drafts_cases_from_traces() {
     project.write("empty.jsonl", "\n");
     let output = project.run(["forge", "get_weather", "--dry-run", "--tier", "golden", "--traces", "empty.jsonl"]);
     assert_eq!(output.code, Some(4), "{}", output.both());
-    assert!(output.stderr.contains("there are no traces in empty.jsonl"), "{}", output.stderr);
+    assert!(output.stderr.contains("no traces in empty.jsonl"), "{}", output.stderr);
 }

@@ -33,7 +33,7 @@ fn a_killed_script_can_be_resumed() {
         let running = project.command(["forge", "get_weather", "--approve-all"]).start();
         std::thread::sleep(duration * moment / 24 + Duration::from_millis(u64::from(moment % 3)));
         running.signal("KILL");
-        let output = running.wait().expect("the process is gone");
+        let output = running.wait().expect("the process exited");
         killed += usize::from(output.code.is_none());
         for (path, all) in [(GOLDEN, expected.0), (LABELED, expected.1)] {
             let count = case_count(&project, path);

@@ -10,7 +10,7 @@ use crate::support::{ok_case, project};
 #[case(json!(null), None)]
 #[case(json!({"modell": "openai:gpt-5"}), Some("did you mean 'model'?"))]
 #[case(json!({"model": 5}), Some("'model' must be a string"))]
-#[case(json!({"model": "x:y", "temperature": -1}), Some("'temperature' must be a number from 0"))]
+#[case(json!({"model": "x:y", "temperature": -1}), Some("'temperature' must be a number of at least 0"))]
 #[case(json!({"model": "x:y", "maxOutputTokens": 0}), Some("'maxOutputTokens' must be"))]
 #[case(json!("openai:gpt-5"), Some("must be an object"))]
 fn validates_the_forge_key(#[case] forge: Value, #[case] message: Option<&str>) {

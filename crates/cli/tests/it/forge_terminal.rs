@@ -100,7 +100,7 @@ fn decides_a_golden_batch() {
     terminal.answer("d 3");
     terminal.expect_output("still undecided: 4");
     terminal.answer("g 4");
-    terminal.expect_output("there is no other draft");
+    terminal.expect_output("no other draft");
     terminal.answer("r make it shorter");
     terminal.expect_output("only a model can follow instructions");
     terminal.answer("b");

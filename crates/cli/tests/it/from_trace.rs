@@ -172,7 +172,7 @@ fn drafts_cases_from_the_store() {
     };
     let mistyped = forge(&["--store", "karta.db"]);
     assert_eq!(mistyped.code, Some(4), "{}", mistyped.both());
-    assert!(mistyped.stderr.contains("error: there is no store at karta.db\n"), "{}", mistyped.stderr);
+    assert!(mistyped.stderr.contains("error: the store karta.db does not exist\n"), "{}", mistyped.stderr);
     assert!(!project.path().join("karta.db").exists());
     let steps = |message: &str| {
         json!([step(Some(message), "", &["get_weather"]), step(None, "21 degrees, north-west wind", &[])])
@@ -190,5 +190,5 @@ fn drafts_cases_from_the_store() {
     ProjectStore::open(&project).add_feedback("ada", "real", Rating::Positive, None);
     assert_eq!(forge(&["--rating", "positive"]).code, Some(0));
     let other = project.run(["forge", "get_weather", "--dry-run", "--drafter", "template", "--since", "7d"]);
-    assert!(other.both().contains("add --drafter traces"), "{}", other.both());
+    assert!(other.both().contains("pass --drafter traces"), "{}", other.both());
 }

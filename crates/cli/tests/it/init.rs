@@ -29,7 +29,7 @@ fn writes_valid_files_and_never_overwrites() {
     wrote karat.json
     wrote evals/get-news.golden.json
 
-    Next: add values that only the tool can know to 'responseContains', then
+    Next: in 'responseContains', add values that only the tool can return, then
       karat check
       karat run
     ----- stderr -----
@@ -57,7 +57,7 @@ fn prints_the_next_steps() {
     wrote an app/karat.json
     wrote an app/evals/get-weather.golden.json
 
-    Next: add values that only the tool can know to 'responseContains', then
+    Next: in 'responseContains', add values that only the tool can return, then
       cd 'an app'
       karat tools
       karat check

@@ -65,7 +65,7 @@ fn mcp_execution_requires_a_server() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'toolExecution' is "mcp", but there is no MCP server to run tools
+    error: 'toolExecution' is "mcp", but no MCP server is configured
     hint: add one to 'mcpServers', for example {"files": {"command": ["npx", "-y",
       "@modelcontextprotocol/server-filesystem", "."]}}
     hint: or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL

@@ -42,7 +42,7 @@ fn suggests_confused_tools_first() {
     let text = project.run(["overlap", "suggest"]).filtered_stdout();
     let (first, _) = text.split_once("\n\n").expect("several suggestions");
     insta::assert_snapshot!(first, @"
-    get_climate — send_mail  0.00 similar
+    get_climate — send_mail  similarity 0.00
       confused  send_mail was called 2 times where get_climate was expected
       karat overlap add get_climate send_mail
     ");
@@ -142,7 +142,7 @@ fn adds_and_removes_both_directions() {
     insta::assert_snapshot!(project.run(["overlap", "add", "get_forecast", "get_weather"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    evals/overlap-map.json: nothing to change, already declared
+    evals/overlap-map.json is unchanged: already declared
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.run(["overlap", "remove", "get_climate", "get_weather"]).filtered(), @"
@@ -156,7 +156,7 @@ fn adds_and_removes_both_directions() {
     insta::assert_snapshot!(project.run(["overlap", "remove", "get_climate", "get_weather"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    evals/overlap-map.json: nothing to change, not declared
+    evals/overlap-map.json is unchanged: not declared
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"
@@ -264,7 +264,7 @@ fn rejects_unknown_and_duplicate_tools() {
       + a overlaps b
       + b overlaps a
     ----- stderr -----
-    the names were not checked: there is no tool registry
+    tool names were not checked: no tool registry is configured
     ");
 }
 
@@ -434,12 +434,12 @@ fn suggests_overlaps_from_descriptions() {
     insta::assert_snapshot!(project.run(["overlap", "suggest"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    get_weather — get_forecast  0.46 similar
+    get_weather — get_forecast  similarity 0.46
       named     the description of get_forecast names get_weather
       words     now, city, fetch, get, weather
       karat overlap add get_weather get_forecast
 
-    get_weather — get_climate  0.34 similar
+    get_weather — get_climate  similarity 0.34
       words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
@@ -450,7 +450,7 @@ fn suggests_overlaps_from_descriptions() {
     insta::assert_snapshot!(project.run(["overlap", "suggest", "--limit", "1", "--ascii"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    get_weather - get_climate  0.34 similar
+    get_weather - get_climate  similarity 0.34
       words     city, fetch, get, weather
       karat overlap add get_weather get_climate
 
@@ -484,8 +484,8 @@ fn suggest_requires_a_registry() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: nothing to compare: there is no tool registry
-    hint: set 'toolRegistryPath' in karat.json, or add --tool-registry-path
+    error: no tool registry is configured
+    hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json
     ");
 }
 

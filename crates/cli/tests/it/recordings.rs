@@ -135,7 +135,7 @@ fn replay_is_strict_in_ci() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there are no recordings: evals/recordings is not a folder
+    error: no recordings: evals/recordings is not a folder
     hint: record answers first: karat run --record evals/recordings
     ");
     project.command(["run", "--record", "evals/recordings"]).env("AGENT_TOKEN", SECRET).run();

@@ -244,7 +244,7 @@ fn rejects_invalid_arguments() {
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
         (&["eval", "refine", "tone", "--model", "unknown:m"], 2, "'unknown:m' is not a valid rewriter"),
         (&["eval", "refine", "tone", "--hold-out", "1"], 2, "--hold-out must be between 0 and 1"),
-        (&["eval", "refine", "tone", "--candidates", "0"], 2, "--candidates must be from 1 to 20"),
+        (&["eval", "refine", "tone", "--candidates", "0"], 2, "--candidates must be between 1 and 20"),
     ];
     for (arguments, code, message) in cases {
         let output = project.run(arguments.iter().copied());

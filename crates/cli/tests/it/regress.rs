@@ -250,7 +250,7 @@ fn seals_cases_without_changing_existing_hashes() {
     insta::assert_snapshot!(project.run(["regress", "seal"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    nothing to seal: all regression cases have hashes
+    nothing to seal: no regression case lacks a hash
     ----- stderr -----
     ");
     let hashes = project.read_json("evals/x.regression.json")["metadata"]["caseHashes"].clone();
@@ -374,13 +374,13 @@ fn rejects_cases_that_do_not_show_a_bug() {
     ----- stdout -----
     ----- stderr -----
     error: 'gs-get-weather-002' passed in run [RUN_ID], so it does not show a bug
-    hint: add --even-if-passed to use it anyway
+    hint: pass --even-if-passed to use it anyway
     ");
     insta::assert_snapshot!(from("gs-get-weather-02", &[]).filtered(), @"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: the run [RUN_ID] has no case 'gs-get-weather-02'
+    error: run [RUN_ID] has no case 'gs-get-weather-02'
     hint: did you mean 'gs-get-weather-002'?
     ");
     insta::assert_snapshot!(from("gs-get-weather-003", &[]).filtered(), @"
@@ -401,7 +401,7 @@ fn rejects_cases_that_do_not_show_a_bug() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no run 'nothing' in [DIR]/evals/results
+    error: run 'nothing' not found in [DIR]/evals/results
     hint: result file names contain the run id; 'latest' is the newest run
     ");
 }

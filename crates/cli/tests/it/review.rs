@@ -402,7 +402,7 @@ fn requires_a_terminal_and_traces() {
     let empty = project();
     ProjectStore::open(&empty);
     let mut session = ReviewSession::start(&empty, &[]);
-    session.expect_output("there are no traces in the store");
+    session.expect_output("no traces in the store");
     session.expect_exit(4);
     let project = project_with_traces(&["t1"]);
     let mut session = ReviewSession::start(&project, &["--tool", "search"]);

@@ -187,7 +187,7 @@ fn an_invalid_judge_stops_the_run() {
         ("scripted:none.json", "cannot read the judge's script"),
         ("scripted:odd.json", "unknown key 'otherwize'"),
         ("{\"model\": \"scripted:judge.json\", \"temperature\": 0}", "a scripted judge does not support 'temperature'"),
-        ("{\"model\": \"x:y\", \"temperature\": -1}", "'temperature' must be a number from 0"),
+        ("{\"model\": \"x:y\", \"temperature\": -1}", "'temperature' must be a number of at least 0"),
         ("{\"modell\": \"x:y\"}", "'model' is missing"),
     ] {
         let output = project.run(["run", "--judge", judge]);
@@ -206,7 +206,7 @@ fn check_validates_rubric_files() {
     insta::assert_snapshot!(project.run(["check", "evals/x.rubric.json", "evals/y.rubric.json"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
-      × rb-001: 'maxScore' must be a whole number from 1, found 0 (invalid)
+      × rb-001: 'maxScore' must be an integer of at least 1, found 0 (invalid)
         ╭─[evals/x.rubric.json:14:17]
      14 │     "maxScore": 0,
         ·                 ─

@@ -51,7 +51,7 @@ fn prints_the_summary() {
     ────────────────────────────────────────────────────────────────────────────────
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
       [TIME] total
-      ⚠ checks were skipped for 1 token without a value: {{seed:nothing.here}}
+      ⚠ assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
     run [RUN_ID]: 1 result file in results
@@ -72,7 +72,7 @@ fn prints_the_summary() {
     --------------------------------------------------------------------------------
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
       [TIME] total
-      warn checks were skipped for 1 token without a value: {{seed:nothing.here}}
+      warn assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
     ----- stderr -----
     ");
@@ -140,7 +140,7 @@ fn the_result_matches_its_schema() {
       ],
       "stale": true,
       "warnings": [
-        "checks were skipped for 1 token without a value: {{snapshot:x}}"
+        "assertions skipped for 1 token without a value: {{snapshot:x}}"
       ],
       "cases": [
         {
@@ -288,7 +288,7 @@ fn reports_missing_input_with_hints() {
     ----- stdout -----
     ----- stderr -----
     error: unknown report format 'html'
-    hint: expected junit, markdown or github
+    hint: expected one of: junit, markdown, github
     ");
 }
 

@@ -133,7 +133,7 @@ fn requires_a_registry() {
     ----- stderr -----
     error: no tool registry is configured
     hint: the default tools/tools.exports.ts does not exist
-    hint: set --tool-registry-path, or 'toolRegistryPath' in karat.json:
+    hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json:
       docs/reference/tools.md lists the formats
     ");
     assert_eq!(project.run(["tools", "lock"]).code, Some(2));
@@ -275,14 +275,14 @@ fn diff_lists_changes_and_stale_files() {
 
     Stale eval files
       evals/get-forecast.labeled.json
-        its tool get_forecast is gone (renamed to forecast?)
-        1 case names ping, which is gone
+        its tool get_forecast was removed (renamed to forecast?)
+        1 case names ping, which was removed
         the registry grew from 3 to 5 tools: more of them may be acceptable
       evals/get-weather.golden.json
         description, input schema and version of get_weather changed since the
           lock
       evals/old.golden.json
-        its tool ping is gone
+        its tool ping was removed
 
     5 tools: 1 changed, 3 added, 1 removed, 1 renamed since evals/tools.lock.json; 3
     eval files are stale
@@ -313,7 +313,7 @@ fn diff_requires_a_supported_lock() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no evals/tools.lock.json to compare with
+    error: evals/tools.lock.json does not exist
     hint: run 'karat tools lock' to write it, and commit it with the eval files
     ");
     project.write("evals/tools.lock.json", "{\"lockVersion\": 2}");

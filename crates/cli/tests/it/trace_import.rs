@@ -369,7 +369,7 @@ fn concurrent_imports_lose_no_spans(#[case] database: Database) {
     }
     let start = |spans: &str| store.project.command(["trace", "import", "w.jsonl", spans, "--format", "json"]).start();
     let running = [start("a.jsonl"), start("b.jsonl")];
-    for output in running.map(|one| one.wait().unwrap()) {
+    for output in running.map(|process| process.wait().unwrap()) {
         assert_eq!(output.code, Some(0), "{}", output.both());
     }
     let rows = store.dump();

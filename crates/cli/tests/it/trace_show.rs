@@ -90,7 +90,7 @@ fn reports_an_empty_list() {
     exit: 4
     ----- stdout -----
     ----- stderr -----
-    error: there are no traces in the store
+    error: no traces in the store
     hint: run 'karat trace import FILE' or 'karat trace receive' to add traces
     ");
     insta::assert_snapshot!(project_with_traces().run(["trace", "list", "--rated"]).filtered(), @"
@@ -128,7 +128,7 @@ fn a_mistyped_path_creates_no_store(#[case] verb: &[&str]) {
     let project = project();
     let output = project.run(verb.iter().chain(&["--store", "data/karta.db"]).copied());
     assert_eq!(output.code, Some(4), "{}", output.both());
-    assert!(output.stderr.starts_with("error: there is no store at data/karta.db\n"), "{}", output.stderr);
+    assert!(output.stderr.starts_with("error: the store data/karta.db does not exist\n"), "{}", output.stderr);
     assert!(!project.path().join("data").exists());
 }
 
@@ -246,8 +246,8 @@ fn accepts_unambiguous_id_prefixes() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: there is no trace 'x' in the store
-    hint: run 'karat trace list' to list traces; a prefix of an id is enough
+    error: trace 'x' not found in the store
+    hint: run 'karat trace list' to list traces; a unique prefix of an id is enough
     ");
 }
 

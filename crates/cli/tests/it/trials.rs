@@ -179,7 +179,7 @@ fn rejects_invalid_trials_and_gates() {
         let output = project.run(arguments.iter().copied());
         assert_eq!((output.code, output.stderr.contains(expected)), (Some(2), true), "{}", output.stderr);
     };
-    assert_rejected(&["run", "--trials", "0"], "--trials must be a whole number from 1");
+    assert_rejected(&["run", "--trials", "0"], "--trials must be an integer of at least 1");
     assert_rejected(&["run", "--trials", "10001"], "--trials must be at most 10000");
     assert_rejected(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
     assert_rejected(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");

@@ -42,6 +42,7 @@ fn check_param(assertion: &ParamAssertion, evidence: Evidence<'_>, tally: &mut T
         }
         CallSelector::Number(number) => match calls.get(number) {
             Some(call) => test(call),
+            None if calls.len() == 1 => Err(format!("no call {number}: the tool was called once")),
             None => Err(format!("no call {number}: the tool was called {} times", calls.len())),
         },
     };

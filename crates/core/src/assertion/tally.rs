@@ -33,7 +33,7 @@ pub struct Verdict {
     pub skipped_tokens: Vec<String>,
     /// Whether no assertion ran.
     pub vacuous: bool,
-    /// Why checks were skipped, other than for missing token values.
+    /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
     /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
@@ -48,7 +48,7 @@ impl Verdict {
 /// The result of one check.
 pub(super) enum Check {
     Held,
-    /// What was expected and what was found.
+    /// The expected and the actual value.
     Failed(String),
     /// There was nothing to check.
     Skipped,

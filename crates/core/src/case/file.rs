@@ -108,7 +108,7 @@ pub struct Case {
     /// Unique in the file: `gs-TOOL-NNN` (golden), `ls-TOOL-NNN` (labeled), `rg-TOOL-NNN` (regression).
     #[schemars(regex(pattern = r"\S"))]
     pub id: String,
-    /// What this case tests.
+    /// The purpose of this case.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,7 @@ use karat_json::{
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
-/// Where an eval file comes from.
+/// The source of an eval file.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'o> {
     /// The name without its folder: `get-weather.golden.json`.

@@ -223,7 +223,7 @@ fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<
     problems.at(
         path,
         format!(
-            "'call' must be one of {} or a number from 0, found {}",
+            "'call' must be one of {} or an integer of at least 0, found {}",
             CallSelector::NAMES.join(", "),
             type_name(value)
         ),

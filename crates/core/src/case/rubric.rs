@@ -57,7 +57,7 @@ pub struct Dimension {
     /// The best score; the worst is 0. With 1, the answer is either right or wrong.
     #[schemars(range(min = 1))]
     pub max_score: u64,
-    /// What each score means.
+    /// The meaning of each score.
     #[schemars(regex(pattern = r"\S"))]
     pub criteria: String,
 }
@@ -92,7 +92,7 @@ pub struct RubricCaseSchema {
     /// Unique in the file.
     #[schemars(regex(pattern = r"\S"))]
     id: String,
-    /// What this case tests.
+    /// The purpose of this case.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     description: String,
     input: Input,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::trace::Usage;
 
-/// What an agent did in one conversation or request.
+/// The trace of one conversation or request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TraceContent {
     pub trace_id: String,

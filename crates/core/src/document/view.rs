@@ -182,7 +182,7 @@ impl<'d> CallView<'d> {
         present(self.0, "arguments")
     }
 
-    /// What the tool returned, which may be null.
+    /// The result of the tool, which may be null.
     pub fn result(self) -> Option<&'d Value> {
         self.0.get("result")
     }

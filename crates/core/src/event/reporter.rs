@@ -16,7 +16,7 @@ pub trait Reporter: Send {
 #[derive(Debug, thiserror::Error)]
 #[error("could not write {what}: {source}")]
 pub struct ReportError {
-    /// What was being written.
+    /// The output that was being written.
     pub what: String,
     pub source: std::io::Error,
 }

@@ -33,7 +33,7 @@ impl RunTotals {
         } else if any(Some(false)) {
             ExitStatus::Failed
         } else if totals.is_incomplete() {
-            // Gates that hold for a part of the cases say nothing about the rest.
+            // Gates that pass for some of the cases may fail for all of them.
             ExitStatus::Errored
         } else {
             ExitStatus::Success

@@ -18,7 +18,7 @@ pub struct EvalResult {
     pub error: Option<String>,
     pub error_kind: Option<ErrorKind>,
     pub execution_time_ms: u64,
-    /// What the function printed; ends with a note if it was truncated.
+    /// The output of the function; ends with a note if it was truncated.
     pub stdout: String,
     pub stderr: String,
 }

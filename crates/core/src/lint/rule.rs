@@ -65,19 +65,19 @@ rules! {
         "An id has the form of its tier: gs-TOOL-001, ls-TOOL-001 or rg-TOOL-001."
         r#"{"id": "weather1"}"#
     MessageNamesTool "message-names-tool" Warning Warning
-        "A message does not name a tool by its technical name, which would give the answer away."
+        "A message does not contain the technical name of a tool."
         r#"{"input": {"message": "Call get_weather for Paris."}}"#
     SamePrompt "same-prompt" Warning Error
         "No two cases of a tool send the same message."
         r#"{"input": {"message": "Weather in Paris?"}} twice"#
     SimilarPrompt "similar-prompt" Warning Warning
-        "A drafted message differs from those of the tool's other cases in more than a word or two."
+        "A drafted message differs from the tool's other messages by several words."
         r#"{"input": {"message": "Is it warm in Rome at noon?"}} next to "Is it warm in Oslo at noon?""#
     BothRoutingKinds "both-routing-kinds" Error Error
         "A case uses `toolsCalled` or `toolsAcceptable`, not both."
         r#"{"toolsCalled": ["a"], "toolsAcceptable": [["a"], ["b"]]}"#
     GoldenTool "golden-tool" Warning Error
-        "A golden case calls its own tool once and no other, or expects the agent to ask before it calls it."
+        "A golden case calls only its own tool, once, or expects the agent to ask first."
         r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
     LabeledFieldInGolden "labeled-field-in-golden" Warning Warning
         "A golden case has no field that belongs in labeled cases."
@@ -95,13 +95,13 @@ rules! {
         "An edge case asserts that something does not happen."
         r#"{"difficulty": "edge", "expect": {"responseNonEmpty": true}}"#
     FixedOrder "fixed-order" Warning Warning
-        "A drafted case with several tools leaves their order open, unless `toolsCalledMatch` or `toolOrder` sets it."
+        "A drafted case with several tools sets `toolsCalledMatch` or `toolOrder`."
         r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
     FewProofValues "few-proof-values" Warning Warning
-        "A golden case has at least two `responseContains` values that prove that the tool was used."
+        "A golden case has two or more `responseContains` values to prove the call."
         r#"{"responseContains": ["18"]}"#
     ProofEchoesPrompt "proof-echoes-prompt" Warning Warning
-        "At least one `responseContains` value is not part of the message, so that an echo does not pass."
+        "At least one `responseContains` value is not part of the message."
         r#"{"input": {"message": "Paris?"}, "expect": {"responseContains": ["Paris"]}}"#
     LonelySynonym "lonely-synonym" Warning Error
         "A group of `responseContainsAny` has at least two different texts."
@@ -110,7 +110,7 @@ rules! {
         "No expected text is empty: an empty text is part of every response."
         r#"{"responseContains": [""]}"#
     VolatileValue "volatile-value" Warning Error
-        "An expected text contains no date, time, price with cents, UUID or long number, since these change."
+        "An expected text contains no date, time, price with cents, UUID or long number."
         r#"{"responseContains": ["2026-05-01"]}"#
     TokenInPattern "token-in-pattern" Warning Error
         "A pattern contains no token: tokens are not resolved in `responseMatches`."
@@ -119,7 +119,7 @@ rules! {
         "A seed token has a value in the seed manifest."
         r#"{"responseContains": ["{{seed:citty}}"]}"#
     StrayToken "stray-token" Warning Warning
-        "Braces that look like a token are one: {{seed:path}} or {{snapshot:path}}, in an expected value."
+        "Double braces contain a valid token: {{seed:path}} or {{snapshot:path}}."
         r#"{"responseContains": ["{{ seed:city }}"]}"#
     UnknownTool "unknown-tool" Error Error
         "Every tool that a case names is in the registry."

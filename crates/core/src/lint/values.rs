@@ -141,7 +141,8 @@ impl Linter<'_, '_> {
             && let Some(found) = find_volatile(text)
             && !self.is_stable(*kind, &found.text)
         {
-            let message = format!("'{}' is {}, which changes: use a token, or expect less", found.text, found.kind);
+            let message =
+                format!("'{}' is {}, which may change: use a token or a shorter text", found.text, found.kind);
             self.add(Rule::VolatileValue, pointer, message);
         }
     }

@@ -36,7 +36,7 @@ pub trait Agent: Send + Sync {
 
     /// Returns a text that is equal for two cases exactly if their determinants are equal. Called for every case before
     /// a run starts.
-    fn question(&self, case: &Case) -> String {
+    fn equality_key(&self, case: &Case) -> String {
         case.input.message.clone()
     }
 
@@ -44,16 +44,16 @@ pub trait Agent: Send + Sync {
     fn mode(&self, case: &Case) -> Mode;
 
     /// Answers the case's message.
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>>;
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>>;
 
     /// Called when the runner stops waiting for an answer, after a timeout or panic, with the error that takes its
     /// place. Not called when the run is interrupted.
-    fn on_abandoned(&self, _ask: Ask<'_>, _error: &AgentError) {}
+    fn on_abandoned(&self, _request: AgentRequest<'_>, _error: &AgentError) {}
 }
 
 /// One request to an agent.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct AgentRequest<'a> {
     pub case: &'a Case,
     /// Number of equal requests before this one in the run: trials, and cases with equal messages.
     pub sample: u32,

@@ -71,7 +71,7 @@ impl Archive {
     /// Parses an archive strictly.
     pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Finding>> {
         let Ok(text) = std::str::from_utf8(bytes) else {
-            let error = SyntaxError { offset: 0, message: "the file is not UTF-8".to_owned() };
+            let error = SyntaxError { offset: 0, message: "the file is not valid UTF-8".to_owned() };
             return Err(vec![Finding::syntax("", error)]);
         };
         let json_text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn rejects_invalid_utf8() {
         let findings = Archive::parse(b"{\"archived\": [], \"\xff\": 1}").expect_err("invalid");
-        assert_eq!(findings[0].message, "the file is not UTF-8");
+        assert_eq!(findings[0].message, "the file is not valid UTF-8");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const ID_PREFIX: &str = "rg-";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NewRegression {
     pub id: String,
-    /// What went wrong.
+    /// Description of the bug.
     pub description: String,
     pub created_at: String,
     pub bug_ref: String,

@@ -203,9 +203,9 @@ mod tests {
 
     #[rstest]
     #[case(json!({ "score": 3, "reason": "" }), "the score 3 is out of range: at most 2")]
-    #[case(json!({ "score": 1.5, "reason": "" }), "'score' must be a whole number from 0, found 1.5")]
-    #[case(json!({ "score": -1, "reason": "" }), "'score' must be a whole number from 0, found -1")]
-    #[case(json!({ "score": "2", "why": "" }), "'score' must be a whole number from 0, found a string, 'reason' is missing, unknown key 'why'")]
+    #[case(json!({ "score": 1.5, "reason": "" }), "'score' must be an integer of at least 0, found 1.5")]
+    #[case(json!({ "score": -1, "reason": "" }), "'score' must be an integer of at least 0, found -1")]
+    #[case(json!({ "score": "2", "why": "" }), "'score' must be an integer of at least 0, found a string, 'reason' is missing, unknown key 'why'")]
     #[case(json!("2"), "expected an object with 'score' and 'reason', found a string")]
     fn rejects_answers_of_another_form(#[case] value: Value, #[case] message: &str) {
         let error = read_score(&value, &case().rubric[0]).expect_err("not a score");

@@ -196,7 +196,7 @@ pub struct RubricSuite {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RubricOutcome {
-    /// Nothing was run, for this reason.
+    /// The reason why nothing was run.
     Skipped(String),
     Result(Arc<RubricResult>),
 }

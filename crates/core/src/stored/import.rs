@@ -61,7 +61,7 @@ pub struct ImportedFeedback {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RefusedPiece {
     pub file: String,
-    /// Where in the file: `line 3`, `item 12`; null for the whole file.
+    /// The position in the file: `line 3`, `item 12`; null for the whole file.
     pub place: Option<String>,
     pub message: String,
     pub kind: RefusalKind,

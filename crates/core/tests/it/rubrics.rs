@@ -63,16 +63,16 @@ fn accepts_a_bare_array() {
 #[case("/cases/0/rubric", json!([]), &["23 rb-get-weather-001: 'rubric' needs at least one dimension"])]
 #[case("/cases/0/rubric/1/dimension", json!("accuracy"), &["30 rb-get-weather-001: duplicate dimension 'accuracy'"])]
 #[case("/cases/0/rubric/1/dimension", json!(" accuracy"), &["30 rb-get-weather-001: duplicate dimension ' accuracy'"])]
-#[case("/cases/0/rubric/0/maxScore", json!(0), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found 0"])]
-#[case("/cases/0/rubric/0/maxScore", json!(2.5), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found 2.5"])]
-#[case("/cases/0/rubric/0/maxScore", json!("5"), &["26 rb-get-weather-001: 'maxScore' must be a whole number from 1, found a string"])]
+#[case("/cases/0/rubric/0/maxScore", json!(0), &["26 rb-get-weather-001: 'maxScore' must be an integer of at least 1, found 0"])]
+#[case("/cases/0/rubric/0/maxScore", json!(2.5), &["26 rb-get-weather-001: 'maxScore' must be an integer of at least 1, found 2.5"])]
+#[case("/cases/0/rubric/0/maxScore", json!("5"), &["26 rb-get-weather-001: 'maxScore' must be an integer of at least 1, found a string"])]
 #[case("/cases/0/rubric/0/criteria", json!(" "), &["27 rb-get-weather-001: 'criteria' is empty"])]
 #[case("/cases/0/rubric/0", json!({ "dimension": "a", "maxscore": 1, "criteria": "c" }), &[
     "24 rb-get-weather-001: 'maxScore' is missing",
     "26 rb-get-weather-001: unknown key 'maxscore' (did you mean 'maxScore'?)",
 ])]
 #[case("/cases/0/referenceData", json!([1]), &["14 rb-get-weather-001: 'referenceData' must be an object, found an array"])]
-#[case("/cases/0/maxTurns", json!(0), &["22 rb-get-weather-001: 'maxTurns' must be a whole number from 1, found 0"])]
+#[case("/cases/0/maxTurns", json!(0), &["22 rb-get-weather-001: 'maxTurns' must be an integer of at least 1, found 0"])]
 #[case("/cases/0/id", json!(" "), &["9  : 'id' is empty"])]
 #[case("/metadata/tier", json!("golden"), &["5: 'tier' of a rubric file cannot be 'golden'"])]
 fn reports_problems_with_their_line(#[case] pointer: &str, #[case] value: Value, #[case] expected: &[&str]) {

@@ -22,7 +22,7 @@ pub struct AgreementReport {
     pub raters: Option<RaterAgreement>,
     /// Alert thresholds.
     pub thresholds: Thresholds,
-    /// Number of thresholds that do not hold.
+    /// Number of thresholds that are not met.
     pub alerts: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct EvalAgreement {
     /// Number of verdicts with a rating to compare with.
     pub compared: u64,
     pub figures: Figures,
-    /// Whether the thresholds hold.
+    /// Whether the thresholds are met.
     pub checks: Vec<ThresholdCheck>,
     /// All versions, oldest first.
     pub versions: Vec<VersionAgreement>,
@@ -79,7 +79,7 @@ impl EvalAgreement {
         Some(Self { eval_id, version, newest_version, counts, compared, figures, checks, versions, trend })
     }
 
-    /// Returns the thresholds that do not hold.
+    /// Returns the thresholds that are not met.
     pub fn alerts(&self) -> impl Iterator<Item = &ThresholdCheck> {
         self.checks.iter().filter(|check| check.held == Some(false))
     }

@@ -379,7 +379,7 @@ fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<O
 fn unknown(what: &str, name: &str) -> (String, String) {
     let help = match nearest(name, &NAMES) {
         Some(near) => format!("did you mean '{near}'?"),
-        None => format!("expected one of {}; pass --ignore-unknown to ignore others", NAMES.join(", ")),
+        None => format!("expected one of: {}; pass --ignore-unknown to ignore others", NAMES.join(", ")),
     };
     (format!("unknown {what} '{name}'"), help)
 }
@@ -388,7 +388,7 @@ fn invalid_rating(word: &str) -> (String, String) {
     let words = [Rating::Positive.name(), Rating::Negative.name(), Rating::Neutral.name(), RETRACTED];
     let help = match nearest(word, &words) {
         Some(near) => format!("did you mean '{near}'?"),
-        None => format!("expected one of {}", words.join(", ")),
+        None => format!("expected one of: {}", words.join(", ")),
     };
     let message =
         if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };

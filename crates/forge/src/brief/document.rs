@@ -68,7 +68,7 @@ pub struct OpenSlot {
     pub id: String,
     pub tier: Tier,
     pub difficulty: Option<Difficulty>,
-    /// What the case tests.
+    /// The purpose of the case.
     pub purpose: String,
     /// How to write it.
     pub task: &'static str,

@@ -20,7 +20,7 @@ pub struct Brief {
     pub tool: Tool,
     /// All tools of the agent, including this one.
     pub registry: Registry,
-    /// What people say when they need this tool: from the registry, from flags, or entered by the user.
+    /// Phrases of users who need this tool: from the registry, from flags, or entered by the user.
     pub triggers: Vec<String>,
     /// The tools that it could be confused with.
     pub overlaps: Vec<Overlap>,

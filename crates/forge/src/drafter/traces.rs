@@ -153,8 +153,8 @@ impl TraceReader {
             }
             observed.push(turn);
         }
-        for one in &mut observed {
-            one.proofs = choose_proofs(one, &rarity, &TokenIndex::default(), WANTED_PROOFS).len();
+        for turn in &mut observed {
+            turn.proofs = choose_proofs(turn, &rarity, &TokenIndex::default(), WANTED_PROOFS).len();
         }
         report.usable = observed.len();
         (TraceDrafter { tool, observed, rarity, warnings, fallback, with_stubs: false }, report)

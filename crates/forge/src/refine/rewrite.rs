@@ -90,20 +90,20 @@ impl Rewrite {
         check: &(dyn Fn(&str) -> Result<(), Vec<String>> + Sync),
     ) -> Vec<RejectedCode> {
         let mut rejected = Vec::new();
-        for one in proposed {
-            let is_known = self.candidates.iter().any(|known| known.code.trim() == one.code.trim())
-                || request.tried.iter().any(|tried| tried.code.trim() == one.code.trim());
-            let checked = if one.code.trim() == request.code.trim() {
+        for proposal in proposed {
+            let is_known = self.candidates.iter().any(|known| known.code.trim() == proposal.code.trim())
+                || request.tried.iter().any(|tried| tried.code.trim() == proposal.code.trim());
+            let checked = if proposal.code.trim() == request.code.trim() {
                 Err(vec!["same as the current code".to_owned()])
             } else if is_known {
                 Err(vec!["same as another candidate".to_owned()])
             } else {
-                check(&one.code)
+                check(&proposal.code)
             };
             match checked {
-                Ok(()) if self.candidates.len() < request.wanted => self.candidates.push(one),
+                Ok(()) if self.candidates.len() < request.wanted => self.candidates.push(proposal),
                 Ok(()) => {}
-                Err(reasons) => rejected.push(RejectedCode { code: one.code, reasons }),
+                Err(reasons) => rejected.push(RejectedCode { code: proposal.code, reasons }),
             }
         }
         rejected

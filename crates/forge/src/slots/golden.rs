@@ -23,9 +23,12 @@ pub fn golden_slots(brief: &Brief) -> Vec<Slot> {
     let phrases = phrases(&brief.triggers);
     let existing = ExistingCases::new(brief, &phrases);
     let mut missing = MissingCases::new(brief, &phrases, &existing);
-    let room = MAX_GOLDEN_CASES.saturating_sub(brief.golden.len());
-    while missing.count() > room && missing.drop_least_important() {}
-    if brief.asks_first() && missing.count() < room && existing.confirmations + missing.confirmations < CONFIRMATIONS {
+    let available = MAX_GOLDEN_CASES.saturating_sub(brief.golden.len());
+    while missing.count() > available && missing.drop_least_important() {}
+    if brief.asks_first()
+        && missing.count() < available
+        && existing.confirmations + missing.confirmations < CONFIRMATIONS
+    {
         missing.confirmations += 1;
     }
     if !phrases.is_empty() {
@@ -48,7 +51,7 @@ fn phrases(triggers: &[String]) -> Vec<String> {
     trimmed.filter(|phrase| seen.insert(phrase.to_lowercase())).map(str::to_owned).collect()
 }
 
-/// What the project's golden cases already test, as far as can be detected.
+/// The aspects that the project's golden cases already test, as far as detectable.
 #[derive(Default)]
 struct ExistingCases {
     /// Lower-cased.

@@ -33,10 +33,10 @@ fn lists_all_missing_cases() {
     assert_eq!(
         messages,
         [
-            "1 golden cases, expected 5 to 10",
-            "0 straightforward cases, expected 15",
-            "0 ambiguous cases, expected 28",
-            "1 edge cases, expected 6",
+            "expected 5 to 10 golden cases, found 1",
+            "expected 15 straightforward cases, found 0",
+            "expected 28 ambiguous cases, found 0",
+            "expected 6 edge cases, found 1",
             "no ambiguous case covers the declared overlap of 'get_weather' and 'get_forecast'",
             "no labeled case has the whole cluster ['find_city', 'get_forecast', 'get_weather'] in one set",
         ]

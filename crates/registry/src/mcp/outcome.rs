@@ -4,13 +4,13 @@ use karat_core::port::ToolOutcome;
 use karat_json::text::text_form;
 use serde_json::{Value, json};
 
-/// Converts a raw call result. Works on JSON, so that content of unknown types is described too.
+/// Converts a raw call result. Takes JSON instead of typed content, so that unknown content types are described too.
 pub(super) fn outcome(result: &Value) -> ToolOutcome {
     let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let structured = result.get("structuredContent").filter(|structured| !structured.is_null());
     if structured.is_none() && result.get("content").is_none() {
         return failure(match result.get("resultType").and_then(Value::as_str) {
-            Some("input_required") => "the tool asks for more input, which an evaluation cannot provide".to_owned(),
+            Some("input_required") => "the tool requires more input, which karat cannot provide".to_owned(),
             _ => format!("the server returned an invalid tool result: {result}"),
         });
     }
@@ -118,7 +118,7 @@ mod tests {
     #[case(json!({"isError": true, "content": [{"type": "text", "text": "no such file"}]}), "no such file")]
     #[case(json!({"isError": true, "content": []}), "the tool failed without a message")]
     #[case(json!({"isError": true, "structuredContent": {"code": 5}}), "{\"code\":5}")]
-    #[case(json!({"resultType": "input_required"}), "the tool asks for more input, which an evaluation cannot provide")]
+    #[case(json!({"resultType": "input_required"}), "the tool requires more input, which karat cannot provide")]
     #[case(json!({"x": 1}), "the server returned an invalid tool result: {\"x\":1}")]
     fn failures_have_a_message(#[case] result: Value, #[case] error: &str) {
         assert_eq!(outcome(&result).error.as_deref(), Some(error));

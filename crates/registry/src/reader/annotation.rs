@@ -70,7 +70,7 @@ impl Project {
         let mut names = signature["properties"].as_object()?.keys();
         let (Some(only), None) = (names.next(), names.next()) else { return None };
         let definition = &self.module(module).functions[function];
-        let annotation = definition.parameters.iter().find(|one| one.name == *only)?.annotation.as_ref()?;
+        let annotation = definition.parameters.iter().find(|parameter| parameter.name == *only)?.annotation.as_ref()?;
         let scope = self.module(module).scopes[definition.scope].parent.unwrap_or(0);
         let Resolved::Class(home, class) = self.resolve(&Located::new(module, scope, annotation)) else { return None };
         Some(self.model_schema(home, class)).filter(|schema| schema.get("properties").is_some())
@@ -275,7 +275,7 @@ impl Project {
                 .collect();
             return values.filter(|values| !values.is_empty()).map_or(json!({}), |values| json!({"enum": values}));
         }
-        let is_data = definition.decorators.iter().any(|one| one.last_name() == Some("dataclass"));
+        let is_data = definition.decorators.iter().any(|decorator| decorator.last_name() == Some("dataclass"));
         let is_typed = bases.iter().any(|base| ["TypedDict", "NamedTuple"].contains(base));
         if !is_data && !is_typed && !self.is_model(module, class, 0) {
             return json!({});

@@ -318,7 +318,7 @@ impl Project {
         }
         let is_exported =
             module.exports.iter().any(|export| matches!(export, Export::Local { value, .. } if count(value) > 0));
-        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.what == Imported::Name(variable.clone()));
+        let is_imported = |statement: &Statement| matches!(statement, Statement::Import(import) if import.item == Imported::Name(variable.clone()));
         let mut statements = self.modules.iter().flat_map(|module| &module.scopes).flat_map(|scope| &scope.statements);
         used == spread && !is_exported && !statements.any(is_imported)
     }

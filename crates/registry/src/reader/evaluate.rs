@@ -32,7 +32,7 @@ pub(super) struct Frame<'p> {
     pub(super) parent: Option<Rc<Frame<'p>>>,
 }
 
-/// What an expression resolves to.
+/// The resolved value of an expression.
 #[derive(Clone)]
 pub(crate) enum Resolved<'p> {
     /// A literal, a call, or anything else that is not a name.
@@ -180,7 +180,7 @@ impl Project {
                 }
                 Statement::Import(import) => {
                     let resolved =
-                        self.resolve_import(located.module, import.level, &import.from, &import.what, name, steps);
+                        self.resolve_import(located.module, import.level, &import.from, &import.item, name, steps);
                     found.push(resolved);
                 }
                 _ => {}
@@ -233,7 +233,7 @@ impl Project {
     fn resolve_star_import<'p>(&'p self, located: &Located<'p>, name: &str, steps: usize) -> Option<Resolved<'p>> {
         let statements = &self.module(located.module).scopes[0].statements;
         statements.iter().find_map(|statement| match statement {
-            Statement::Import(import) if import.what == Imported::All => {
+            Statement::Import(import) if import.item == Imported::All => {
                 let home = self.imported_module(located.module, import.level, &import.from)?;
                 self.resolve_export(home, name, steps + 1)
             }
@@ -246,13 +246,13 @@ impl Project {
         module: ModuleId,
         level: u32,
         from: &str,
-        what: &Imported,
+        item: &Imported,
         local: &str,
         steps: usize,
     ) -> Resolved<'p> {
         let home = self.imported_module(module, level, from);
         let is_python = self.module(module).language == Language::Python;
-        match (what, home) {
+        match (item, home) {
             // `import a.b` binds `a`.
             (Imported::Module, _) if is_python && from.starts_with(&format!("{local}.")) => {
                 Resolved::Foreign(local.to_owned())

@@ -147,7 +147,9 @@ impl Project {
             let is_whole = |entries: Entries<'_>| {
                 entries.any(&DESCRIPTION_KEYS).is_some() && entries.any(PLAIN_SCHEMA_KEYS).is_some()
             };
-            if is_tool_constructor(name) || arguments.iter().any(|one| self.entries(one).is_some_and(is_whole)) {
+            if is_tool_constructor(name)
+                || arguments.iter().any(|argument| self.entries(argument).is_some_and(is_whole))
+            {
                 self.add_positional_tool(located, arguments, variable, discovery);
             }
             return;

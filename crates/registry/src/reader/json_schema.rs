@@ -172,7 +172,7 @@ impl Project {
                 }
                 "anyOf" | "oneOf" | "allOf" => {
                     let inner = self.items(value).unwrap_or_default();
-                    let inner: Vec<Value> = inner.iter().map(|one| self.subschema(one, depth)).collect();
+                    let inner: Vec<Value> = inner.iter().map(|schema| self.subschema(schema, depth)).collect();
                     if !inner.is_empty() {
                         schema.insert(name.clone(), Value::Array(inner));
                     }

@@ -119,7 +119,7 @@ impl Project {
     /// `new Agent({ tools: { weather: weatherTool } })`
     fn agent_keys(&self, located: &Located<'_>, keys: &mut Keys) {
         let Some(call) = located.call().filter(|call| self.is_mastra(&located.with(&call.callee))) else { return };
-        let tools = call.arguments.first().and_then(|one| self.entry(&located.with(one), "tools"));
+        let tools = call.arguments.first().and_then(|argument| self.entry(&located.with(argument), "tools"));
         for (key, _, value) in tools.and_then(|tools| self.entries(&tools)).into_iter().flat_map(|tools| tools.list) {
             let Some(origin) = self.call_origin(&value) else { continue };
             let names = keys.agents.entry(origin).or_default();

@@ -249,8 +249,10 @@ impl Project {
         let receiver = Receiver { module, class, call: call.cloned() };
         let value = |name: &str| match self.attribute_of(&receiver, name, 0)? {
             Resolved::Function(home, function) => {
-                let is_plain =
-                    self.module(home).functions[function].parameters.iter().all(|one| is_receiver(&one.name));
+                let is_plain = self.module(home).functions[function]
+                    .parameters
+                    .iter()
+                    .all(|parameter| is_receiver(&parameter.name));
                 is_plain.then(|| self.resolve_return(home, function, None, Some(&receiver), 0))?
             }
             Resolved::Expr(Located { expr: Expr { kind: Kind::Null, .. }, .. }) => None,
@@ -404,7 +406,7 @@ impl Project {
             && !definition.is_decorated_with("staticmethod");
         let skipped = usize::from(has_receiver && !passes_itself);
         let mut arguments: Vec<(&'p str, Located<'p>)> = Vec::new();
-        let parameters = definition.parameters.iter().filter(|one| one.kind != ParameterKind::Rest);
+        let parameters = definition.parameters.iter().filter(|parameter| parameter.kind != ParameterKind::Rest);
         for (number, parameter) in parameters.enumerate() {
             let value = given.and_then(|(located, call)| {
                 let argument = call.named(&parameter.name).or_else(|| {

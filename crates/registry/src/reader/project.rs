@@ -171,9 +171,9 @@ impl Loader<'_> {
         let module = &project.modules[id];
         let mut specifiers: Vec<Specifier> = Vec::new();
         for statement in module.scopes.iter().flat_map(|scope| &scope.statements) {
-            let Statement::Import(Import { level, from, what, .. }) = statement else { continue };
+            let Statement::Import(Import { level, from, item, .. }) = statement else { continue };
             specifiers.push((*level, from.clone()));
-            if let (Language::Python, Imported::Name(name)) = (module.language, what) {
+            if let (Language::Python, Imported::Name(name)) = (module.language, item) {
                 // The name may be a submodule of the package.
                 specifiers.push((*level, submodule(from, name)));
             }
@@ -224,8 +224,8 @@ fn parse(path: &Path, base: &Path) -> Result<Module, ParseError> {
     if std::fs::metadata(path).map_err(parse_error)?.len() > MAX_FILE_BYTES {
         return Err(ParseError::new(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
     }
-    let text =
-        String::from_utf8(std::fs::read(path).map_err(parse_error)?).map_err(|_| ParseError::new("it is not UTF-8"))?;
+    let text = String::from_utf8(std::fs::read(path).map_err(parse_error)?)
+        .map_err(|_| ParseError::new("it is not valid UTF-8"))?;
     let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
     let display_path = display_path(path, base);
     match extension(path).as_str() {

@@ -21,7 +21,7 @@ pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Modul
     // Normalise line ends, as Python does.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     if bracket_depth(&text) > MAX_DEPTH {
-        return Err(ParseError::new("it is nested too deeply"));
+        return Err(ParseError::new("the code is nested too deeply"));
     }
     let mut module = Module::new(path.to_owned(), display_path.to_owned(), Language::Python, text);
     let parsed = parse_unchecked(&module.text, ParseOptions::from(Mode::Module));
@@ -32,10 +32,10 @@ pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Modul
             message: format!("syntax error: {}", error.error.to_string().trim_end_matches('.')),
         });
     }
-    let Some(parsed) = parsed.try_into_module() else { return Err(ParseError::new("it is not a module")) };
+    let Some(parsed) = parsed.try_into_module() else { return Err(ParseError::new("the code is not a module")) };
     let mut lowering = Lowering { module: &mut module, depth: 0 };
     lowering.statements(0, None, parsed.suite());
-    // Its drop is recursive: a long chain of operators would overflow the stack.
+    // Dropping the tree is recursive and would overflow the stack for a long chain of operators.
     std::mem::forget(parsed);
     Ok(module)
 }
@@ -72,13 +72,13 @@ impl Lowering<'_> {
                 }
             }
             Stmt::Assign(assign) => {
-                for (number, target) in assign.targets.iter().enumerate() {
+                for (index, target) in assign.targets.iter().enumerate() {
                     // `field[key] = value` modifies the field.
                     if let (Some(_), PyExpr::Subscript(entry)) = (class, target) {
                         self.rebind(scope, &entry.value);
                     }
                     let value = self.expression(scope, &assign.value);
-                    self.assign(scope, target, value, None, number == 0);
+                    self.assign(scope, target, value, None, index == 0);
                 }
             }
             Stmt::AnnAssign(assign) => self.annotated_assign(scope, assign),
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             }
             Stmt::For(statement) => {
                 self.rebind(scope, &statement.target);
-                self.run(scope, &statement.iter);
+                self.expression_statement(scope, &statement.iter);
                 self.statements(scope, class, &statement.body);
                 self.statements(scope, class, &statement.orelse);
             }
@@ -98,7 +98,7 @@ impl Lowering<'_> {
                 self.statements(scope, class, &statement.orelse);
             }
             Stmt::If(statement) => {
-                self.run(scope, &statement.test);
+                self.expression_statement(scope, &statement.test);
                 self.statements(scope, class, &statement.body);
                 for clause in &statement.elif_else_clauses {
                     self.statements(scope, class, &clause.body);
@@ -129,7 +129,7 @@ impl Lowering<'_> {
             }
             Stmt::Import(import) => self.import(scope, import),
             Stmt::ImportFrom(import) => self.import_from(scope, import),
-            Stmt::Expr(statement) => self.run(scope, &statement.value),
+            Stmt::Expr(statement) => self.expression_statement(scope, &statement.value),
             Stmt::TypeAlias(alias) => {
                 if let PyExpr::Name(name) = &*alias.name {
                     let value = Some(self.expression(scope, &alias.value));
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         let parameters = self.parameters(scope, &function.parameters);
         let id = self.function(scope, class, name.clone(), function.name.start(), parameters, decorators);
         self.module.functions[id].docstring = docstring(&function.body);
-        self.module.functions[id].returns = function.returns.as_ref().map(|one| self.expression(scope, one));
+        self.module.functions[id].returns = function.returns.as_ref().map(|returns| self.expression(scope, returns));
         let body = self.module.functions[id].scope;
         self.statements(body, None, &function.body);
         self.push(scope, Statement::Define { name, defined: Definition::Function(id) });
@@ -203,7 +203,7 @@ impl Lowering<'_> {
                 Some(name) => (name.to_string(), dotted),
                 None => (dotted.split('.').next().unwrap_or_default().to_owned(), dotted),
             };
-            let import = Import { local: Some(local), level: 0, from, what: Imported::Module };
+            let import = Import { local: Some(local), level: 0, from, item: Imported::Module };
             self.push(scope, Statement::Import(import));
         }
     }
@@ -212,18 +212,18 @@ impl Lowering<'_> {
         let from = import.module.as_ref().map(ToString::to_string).unwrap_or_default();
         for alias in &import.names {
             let name = alias.name.to_string();
-            let (local, what) = if name == "*" {
+            let (local, item) = if name == "*" {
                 (None, Imported::All)
             } else {
                 let local = alias.asname.as_ref().map_or_else(|| name.clone(), ToString::to_string);
                 (Some(local), Imported::Name(name))
             };
-            let import = Import { local, level: import.level, from: from.clone(), what };
+            let import = Import { local, level: import.level, from: from.clone(), item };
             self.push(scope, Statement::Import(import));
         }
     }
 
-    fn run(&mut self, scope: ScopeId, expression: &PyExpr) {
+    fn expression_statement(&mut self, scope: ScopeId, expression: &PyExpr) {
         let value = self.expression(scope, expression);
         self.push(scope, Statement::Expression(value));
     }
@@ -284,8 +284,9 @@ impl Lowering<'_> {
         let mut lowered = Vec::new();
         let plain = parameters.posonlyargs.iter().chain(&parameters.args).chain(&parameters.kwonlyargs);
         for parameter in plain {
-            let annotation = parameter.parameter.annotation.as_ref().map(|one| self.expression(scope, one));
-            let default = parameter.default.as_ref().map(|one| self.expression(scope, one));
+            let annotation =
+                parameter.parameter.annotation.as_ref().map(|annotation| self.expression(scope, annotation));
+            let default = parameter.default.as_ref().map(|default| self.expression(scope, default));
             let name = parameter.parameter.name.to_string();
             lowered.push(Parameter { name, kind: ParameterKind::Plain, annotation, default });
         }
@@ -428,9 +429,11 @@ impl Lowering<'_> {
             InterpolatedStringElement::Literal(literal) => {
                 Expr::new(literal.start().to_u32(), Kind::Text(literal.value.to_string()))
             }
-            InterpolatedStringElement::Interpolation(hole) => {
-                let value = self.expression(scope, &hole.expression);
-                let is_plain = hole.conversion.is_none() && hole.format_spec.is_none() && hole.debug_text.is_none();
+            InterpolatedStringElement::Interpolation(interpolation) => {
+                let value = self.expression(scope, &interpolation.expression);
+                let is_plain = interpolation.conversion.is_none()
+                    && interpolation.format_spec.is_none()
+                    && interpolation.debug_text.is_none();
                 if is_plain { value } else { Expr::new(value.at, Kind::Other(vec![value])) }
             }
         }

@@ -152,11 +152,14 @@ struct LocalImport<'p> {
 fn local_imports(project: &Project, module: ModuleId) -> Vec<LocalImport<'_>> {
     let source = project.module(module);
     let mut found = Vec::new();
-    for (scope, statement) in
-        source.scopes.iter().enumerate().flat_map(|(id, scope)| scope.statements.iter().map(move |one| (id, one)))
+    for (scope, statement) in source
+        .scopes
+        .iter()
+        .enumerate()
+        .flat_map(|(id, scope)| scope.statements.iter().map(move |statement| (id, statement)))
     {
         let Statement::Import(import) = statement else { continue };
-        let name = match &import.what {
+        let name = match &import.item {
             Imported::Name(name) => Some(name.as_str()),
             Imported::Module | Imported::All => None,
         };

@@ -192,7 +192,7 @@ pub(crate) struct Import {
     pub(crate) level: u32,
     /// The module's dotted name, or the specifier.
     pub(crate) from: String,
-    pub(crate) what: Imported,
+    pub(crate) item: Imported,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

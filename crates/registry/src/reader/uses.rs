@@ -141,14 +141,14 @@ fn mentioned(source: &Module) -> BTreeSet<String> {
         });
     };
     for function in &source.functions {
-        function.returns.iter().for_each(|one| add(one, true));
+        function.returns.iter().for_each(|expr| add(expr, true));
         for parameter in &function.parameters {
-            parameter.annotation.iter().for_each(|one| add(one, true));
-            parameter.default.iter().for_each(|one| add(one, false));
+            parameter.annotation.iter().for_each(|expr| add(expr, true));
+            parameter.default.iter().for_each(|expr| add(expr, false));
         }
     }
     for statement in source.scopes.iter().flat_map(|scope| &scope.statements) {
-        statement.expressions().for_each(|one| add(one, false));
+        statement.expressions().for_each(|expression| add(expression, false));
         match statement {
             Statement::Define { defined, .. } => source.defining_expressions(*defined).for_each(|one| add(one, false)),
             Statement::Assign { annotation: Some(annotation), .. } => add(annotation, true),

@@ -104,8 +104,8 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
     let id = printable(&changed.trace_id);
     let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
     let rating = changed.rating.map_or("unrated", |rating| rating.name());
-    let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
-    let _ = writeln!(out, "  {}  {movement}, {rating}", palette.bold(id));
+    let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
+    let _ = writeln!(out, "  {}  {transition}, {rating}", palette.bold(id));
     let sides = [("before", changed.before, &changed.before_reason), ("now", changed.now, &changed.now_reason)];
     for (label, verdict, reason) in sides {
         let reason = reason.as_deref().map(|reason| one_line(reason, verdict.is_none())).unwrap_or_default();

@@ -42,8 +42,8 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     let column = settings.columns.saturating_sub(5) / 2;
     let word = verdict(Some(contradiction.result));
     let version = format!(" version {}", contradiction.eval_version);
-    let room = column.saturating_sub(width(word) + 2 + width(&version));
-    let title = format!("{word}: {}{version}", truncate(&name, room, ellipsis));
+    let available = column.saturating_sub(width(word) + 2 + width(&version));
+    let title = format!("{word}: {}{version}", truncate(&name, available, ellipsis));
     let author = contradiction.author.as_deref().map(|author| format!(", {}", printable(author))).unwrap_or_default();
     let left = lines(&title, contradiction.reason.as_deref(), column, ellipsis);
     let right = lines(&format!("{}{author}", contradiction.rating), contradiction.note.as_deref(), column, ellipsis);
@@ -91,7 +91,7 @@ fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<
 fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let shown = list.contradictions.len() as u64;
     let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
-    let mut line = if shown < list.total { format!("{shown} of {all}") } else { all };
+    let mut line = if shown < list.total { format!("showing {shown} of {all} (see --limit)") } else { all };
     if list.resolved > 0 {
         let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }

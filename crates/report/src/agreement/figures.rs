@@ -104,7 +104,7 @@ impl Page {
             (counts.passed_positive + counts.passed_negative, counts.passed_positive + counts.failed_positive);
         let right = counts.passed_positive;
         self.line("");
-        self.line(format!("  {:<NAME_WIDTH$}  {:>6}  95 % interval", "", "figure"));
+        self.line(format!("  {:<NAME_WIDTH$}  {:>6}  95% interval", "", "figure"));
         self.figure("accuracy", figures.accuracy, &format!("{} of {compared}", compared - wrong));
         self.figure("precision", figures.precision, &format!("{right} of {passed} that passed"));
         self.figure("recall", figures.recall, &format!("{right} of {positive} positive"));
@@ -222,7 +222,7 @@ fn latest_week(latest: LatestWeek) -> String {
 /// Compares a figure with its threshold.
 fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let (name, limit) = (check.figure.name(), check.threshold);
-    let bound = if check.figure.is_minimum() { "at least" } else { "at most" };
+    let bound = if check.figure.is_minimum() { "must be at least" } else { "must be at most" };
     let Some(actual) = check.actual else {
         return format!("{name}: no data ({bound} {limit})");
     };
@@ -231,9 +231,9 @@ fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let actual = if short == digits(limit) { trimmed(actual) } else { short };
     if check.held.is_none() {
         let by = check.measured_by;
-        return format!("{name} {actual}, {bound} {limit}: too little data ({by}, at least {at_least})");
+        return format!("{name} {actual} ({bound} {limit}): too little data ({by}, at least {at_least})");
     }
-    format!("{name} {actual}, {bound} {limit}")
+    format!("{name} {actual} ({bound} {limit})")
 }
 
 /// Formats a number with up to six decimals.

@@ -108,9 +108,9 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     for changed in shown.iter().take(MAX_CHANGES) {
         let id = printable(&changed.trace_id);
         let rating = changed.rating.map_or("unrated", |rating| rating.name());
-        let movement = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
+        let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
         let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
-        let _ = writeln!(out, "      {:<6}  {id}  {movement}, {rating}", changed.change.name());
+        let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }
     if shown.len() > MAX_CHANGES {
         let _ = writeln!(out, "      and {} more (see --format json)", shown.len() - MAX_CHANGES);

@@ -165,12 +165,12 @@ impl<'t> Table<'t> {
                 1 + cells.chain(figures.iter().map(|row| width(&row.values[agent]))).max().unwrap_or(0)
             })
             .collect();
-        let room = columns.saturating_sub(label);
+        let available = columns.saturating_sub(label);
         let fitted = |heads: &[String]| -> Vec<usize> {
             heads.iter().zip(&min_widths).map(|(head, min_width)| width(head).max(*min_width)).collect()
         };
-        let fits = |heads: &[String]| fitted(heads).iter().map(|width| GAP + width).sum::<usize>() <= room;
-        let share = (room / names.len().max(1)).saturating_sub(GAP);
+        let fits = |heads: &[String]| fitted(heads).iter().map(|width| GAP + width).sum::<usize>() <= available;
+        let share = (available / names.len().max(1)).saturating_sub(GAP);
         let short: Vec<String> = names.iter().map(|name| truncate_middle(name, share, ellipsis).into_owned()).collect();
         let is_distinct = |heads: &[String]| {
             share >= MIN_HEAD_WIDTH && (1..heads.len()).all(|index| !heads[..index].contains(&heads[index]))
@@ -184,7 +184,7 @@ impl<'t> Table<'t> {
             (numbers, true)
         };
         let widths = fitted(&heads);
-        Self { page, matrix, blocks: blocks(&widths, room), heads, has_legend, label, widths }
+        Self { page, matrix, blocks: blocks(&widths, available), heads, has_legend, label, widths }
     }
 
     fn line_width(&self) -> usize {
@@ -209,9 +209,9 @@ impl<'t> Table<'t> {
         }
         let widest = self.heads.iter().map(|head| width(head)).max().unwrap_or(0);
         for (head, agent) in self.heads.iter().zip(&self.matrix.agents) {
-            let room = self.page.settings.columns.saturating_sub(widest + 3);
+            let available = self.page.settings.columns.saturating_sub(widest + 3);
             let name = self.page.clean(&agent.agent);
-            let name = truncate_middle(&name, room, self.page.settings.symbols.ellipsis);
+            let name = truncate_middle(&name, available, self.page.settings.symbols.ellipsis);
             let _ = writeln!(out, "  {} {name}", pad(head, widest));
         }
     }
@@ -288,8 +288,8 @@ impl<'t> Table<'t> {
                 let what = if cell.regression { "regression: " } else { "" };
                 let text = page.clean(&format!("{owner}: {what}{reason}"));
                 let indent = 5 + width(mark);
-                let room = page.settings.columns.saturating_sub(indent).max(20);
-                let lines = wrap(&truncate(&text, 2 * room, ellipsis), room);
+                let available = page.settings.columns.saturating_sub(indent).max(20);
+                let lines = wrap(&truncate(&text, 2 * available, ellipsis), available);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
             }
@@ -316,12 +316,12 @@ fn reasons_by_agents(row: &MatrixRow) -> Vec<(&MatrixCell, &str, Vec<usize>)> {
 }
 
 /// Groups columns into blocks that fit the width, with at least one column each.
-fn blocks(widths: &[usize], room: usize) -> Vec<Range<usize>> {
+fn blocks(widths: &[usize], available: usize) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut used = 0;
     for (index, width) in widths.iter().enumerate() {
         used += GAP + width;
-        if let Some(block) = blocks.last_mut().filter(|_| used <= room) {
+        if let Some(block) = blocks.last_mut().filter(|_| used <= available) {
             block.end = index + 1;
         } else {
             blocks.push(index..index + 1);

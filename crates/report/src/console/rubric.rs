@@ -46,10 +46,11 @@ impl Page {
         };
         let gap = " ".repeat(5_usize.saturating_sub(width(&plain)));
         let duration = format!("{}ms", case.duration_ms);
-        let room = self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
+        let available =
+            self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
         let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
-        let text = truncate(text.trim_end(), room, ellipsis).into_owned();
-        let text = pad(&text, MIN_LINE_WIDTH.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(room));
+        let text = truncate(text.trim_end(), available, ellipsis).into_owned();
+        let text = pad(&text, MIN_LINE_WIDTH.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available));
         let _ = writeln!(out, "  {mark}{gap} {text} {}", palette.dim(duration));
         if case.dimensions.len() > 1 {
             let scores: Vec<String> = case.dimensions.iter().map(score_text).collect();
@@ -58,8 +59,8 @@ impl Page {
         if let Some(error) = &case.error {
             self.reason(&format!("error: {error}"), out);
         }
-        for one in case.dimensions.iter().filter(|one| one.score < one.max_score) {
-            self.reason(&format!("{}: {}", score_text(one), one.reason), out);
+        for dimension in case.dimensions.iter().filter(|dimension| dimension.score < dimension.max_score) {
+            self.reason(&format!("{}: {}", score_text(dimension), dimension.reason), out);
         }
     }
 

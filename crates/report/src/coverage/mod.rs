@@ -19,7 +19,7 @@ const MAX_NAME_WIDTH: usize = 60;
 struct Figure {
     requirement: Requirement,
     part: Ratio,
-    /// What is counted.
+    /// The counted items.
     what: &'static str,
     state: State,
 }
@@ -113,7 +113,7 @@ fn sections(coverage: &Coverage) -> Vec<Section> {
     for requirement in Requirement::ALL {
         sections.push(section(coverage, requirement));
         if requirement == Requirement::Fresh {
-            sections.push(doubtful(coverage));
+            sections.push(unknown_freshness(coverage));
         }
     }
     sections.extend([too_many_golden(coverage), without_difficulty(coverage)]);
@@ -130,7 +130,7 @@ fn gaps(coverage: &Coverage) -> Section {
             "{} could not be read",
             counted(coverage.registry.gaps.len(), "part of the registry", "parts of the registry")
         ),
-        advice: "there may be more tools, so the wanted numbers are minimums",
+        advice: "there may be more tools, so the required numbers are minimums",
         lines: gaps.map(|gap| format!("{}: {}", gap.place, one_line(&gap.what))).collect(),
         is_in_table: false,
     }
@@ -156,12 +156,12 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
         Requirement::Golden => {
             let lines = coverage.missing(requirement);
             let title = format!("{} too few golden cases", counted(lines.len(), "tool has", "tools have"));
-            (title, "5 to 10 are wanted", lines)
+            (title, "5 to 10 are recommended", lines)
         }
         Requirement::Labeled => {
             let lines = coverage.missing(requirement);
             let title = format!("{} too few labeled cases", counted(lines.len(), "tool has", "tools have"));
-            (title, "the numbers grow with the registry and the overlap map", lines)
+            (title, "larger registries and overlap maps need more cases", lines)
         }
         Requirement::Overlaps => {
             let uncovered = coverage.overlaps.iter().filter(|overlap| overlap.covered_by.is_empty());
@@ -190,11 +190,11 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
     Section { state, title, advice, lines, is_in_table }
 }
 
-fn doubtful(coverage: &Coverage) -> Section {
+fn unknown_freshness(coverage: &Coverage) -> Section {
     let files = coverage.doubtful_files.iter();
     let lines: Vec<String> =
         files.map(|one| format!("{}: {}", one.file, one.doubt.sentence(&clipped(&one.tool)))).collect();
-    let can_be_fixed = coverage.doubtful_files.iter().any(|one| one.doubt.is_fixable_by_author());
+    let can_be_fixed = coverage.doubtful_files.iter().any(|file| file.doubt.is_fixable_by_author());
     Section {
         state: state(coverage, Requirement::Fresh, false),
         title: format!("{} not known to be fresh", counted(lines.len(), "eval file is", "eval files are")),
@@ -264,7 +264,7 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         (*unhashed_results, "result has", "results have", "no hash of the eval file"),
         (*other_results, "result is", "results are", "of other eval files"),
         (*unreadable_results, "file", "files", "could not be read"),
-        (*without_answer, "answer", "answers", "missing"),
+        (*without_answer, "case", "cases", "without an answer"),
         (*without_expectation, "answer", "answers", "to cases that expect no tool"),
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);

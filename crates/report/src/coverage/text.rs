@@ -136,10 +136,10 @@ impl Page<'_> {
             for line in wrap(section.advice, columns.saturating_sub(indent.len())) {
                 let _ = writeln!(out, "{indent}{}", self.settings.palette.dim(line));
             }
-            let room = columns.saturating_sub(indent.len() + 4).max(20);
+            let available = columns.saturating_sub(indent.len() + 4).max(20);
             for line in section.lines.iter().take(MAX_LINES) {
                 let line = self.clean(line);
-                let lines = wrap(&truncate(&line, 3 * room, self.settings.symbols.ellipsis), room);
+                let lines = wrap(&truncate(&line, 3 * available, self.settings.symbols.ellipsis), available);
                 let _ = writeln!(out, "{indent}  {}", lines.join(&format!("\n{indent}    ")));
             }
             if section.lines.len() > MAX_LINES {
@@ -183,10 +183,10 @@ impl Page<'_> {
         let has_map = self.coverage.overlap_map_version.is_some();
         let note = if has_map { "  not declared" } else { "" };
         let fixed = 2 + 1 + width(arrow) + 1 + GAP + 5 + GAP + 4 + note.len();
-        let room = (self.settings.columns.saturating_sub(fixed) / 2).max(MIN_NAME_WIDTH);
+        let available = (self.settings.columns.saturating_sub(fixed) / 2).max(MIN_NAME_WIDTH);
         let widest = |name: fn(&karat_tools::coverage::ConfusedPair) -> &str, title: &str| {
             let all = shown.iter().map(|pair| width(&names(name(pair))));
-            all.chain([width(title)]).max().unwrap_or_default().min(room)
+            all.chain([width(title)]).max().unwrap_or_default().min(available)
         };
         let expected = widest(|pair| &pair.expected, "expected");
         let called = widest(|pair| &pair.called, "called instead");
@@ -202,7 +202,8 @@ impl Page<'_> {
         );
         let ellipsis = self.settings.symbols.ellipsis;
         for pair in shown {
-            let cell = |name: &str, room: usize| pad(&truncate_middle(&names(name), room, ellipsis), room);
+            let cell =
+                |name: &str, available: usize| pad(&truncate_middle(&names(name), available, ellipsis), available);
             let rate = percent(pair.rate);
             let is_between_tools = [&pair.expected, &pair.called].iter().all(|name| *name != karat_core::case::NO_TOOL);
             let note = if has_map && !pair.declared && is_between_tools { note } else { "" };
@@ -235,13 +236,13 @@ impl Page<'_> {
             })
             .collect();
         let cell = cells.iter().flatten().map(String::len).max().unwrap_or(1).max(3);
-        let room = self.settings.columns.saturating_sub(6 + (cell + GAP) * tools.len());
-        if room < MIN_NAME_WIDTH {
+        let available = self.settings.columns.saturating_sub(6 + (cell + GAP) * tools.len());
+        if available < MIN_NAME_WIDTH {
             return;
         }
         let names: Vec<String> = tools.iter().map(|tool| self.clean(tool_label(tool))).collect();
         let title = "expected (rows), called (columns)";
-        let label = names.iter().map(|name| width(name)).max().unwrap_or_default().max(8).min(room);
+        let label = names.iter().map(|name| width(name)).max().unwrap_or_default().max(8).min(available);
         let _ = writeln!(out, "\n  {}", self.settings.palette.dim(title));
         let mut heads = " ".repeat(label + 5);
         for number in 1..=tools.len() {
@@ -340,8 +341,8 @@ impl<'t> Table<'t> {
         let taken = 2 + mark + 1 + widths.iter().map(|width| width + GAP).sum::<usize>();
         let names: Vec<String> = self.tools.iter().map(|tool| self.page.clean(&tool.name)).collect();
         let longest = names.iter().map(|name| width(name)).max().unwrap_or_default();
-        let room = settings.columns.saturating_sub(taken).max(MIN_NAME_WIDTH);
-        let label = longest.max(4).min(room);
+        let available = settings.columns.saturating_sub(taken).max(MIN_NAME_WIDTH);
+        let label = longest.max(4).min(available);
         // Untested tools have no numbers and need no heads.
         let heads = if self.tools.iter().all(|tool| tool.never_tested) { &[][..] } else { &["", "tool"] };
         for (line, title) in heads.iter().enumerate() {

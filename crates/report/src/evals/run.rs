@@ -62,14 +62,14 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
     }
     let _ = writeln!(out, "  {title}");
     let ellipsis = settings.symbols.ellipsis;
-    let room = settings.columns.saturating_sub(COUNT_WIDTH + 4).max(20);
+    let available = settings.columns.saturating_sub(COUNT_WIDTH + 4).max(20);
     for group in groups {
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
         let place = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let text = truncate(&text, room.saturating_sub(width(&place)), ellipsis);
+        let text = truncate(&text, available.saturating_sub(width(&place)), ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{place}", group.count);
-        let traces = trace_list(group, room, ellipsis);
+        let traces = trace_list(group, available, ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
     }
     if others > 0 {
@@ -78,14 +78,14 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
 }
 
 /// Lists the first traces of a group, as many as fit.
-fn trace_list(group: &ReasonGroup, room: usize, ellipsis: &str) -> String {
+fn trace_list(group: &ReasonGroup, available: usize, ellipsis: &str) -> String {
     let mut line = "in ".to_owned();
     let mut named = 0;
     for trace in &group.traces {
         let trace = printable(trace);
-        let trace = truncate(&trace, MAX_ID_WIDTH.min(room / 2), ellipsis);
+        let trace = truncate(&trace, MAX_ID_WIDTH.min(available / 2), ellipsis);
         let more = format!(", {ellipsis}");
-        if named > 0 && width(&line) + 2 + width(&trace) + width(&more) > room {
+        if named > 0 && width(&line) + 2 + width(&trace) + width(&more) > available {
             break;
         }
         if named > 0 {
@@ -142,7 +142,8 @@ pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
 
 /// Returns a hint to the tracebacks, if a function raised an exception.
 pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s FunctionSummary>) -> Option<&'static str> {
-    let has_raised = |function: &FunctionSummary| function.errors.iter().any(|one| one.kind == ErrorKind::Exception);
+    let has_raised =
+        |function: &FunctionSummary| function.errors.iter().any(|error| error.kind == ErrorKind::Exception);
     functions.into_iter().any(has_raised).then_some("for tracebacks, use --format jsonl")
 }
 

@@ -26,9 +26,9 @@ pub fn evals_added_text(report: &EvalsAdded, settings: ConsoleSettings) -> Strin
     for eval in &report.evals {
         let name = printable(&eval.eval_id);
         let _ = if eval.added {
-            writeln!(out, "{sign} {name}: version {} added, from {}", eval.version, printable(&eval.file))
+            writeln!(out, "{sign} {name}: added version {} from {}", eval.version, printable(&eval.file))
         } else {
-            writeln!(out, "{sign} {name}: unchanged, version {}", eval.version)
+            writeln!(out, "{sign} {name}: version {} is unchanged", eval.version)
         };
     }
     out
@@ -41,13 +41,13 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
         return out;
     }
     let names = list.evals.iter().map(|eval| width(&printable(&eval.eval_id))).max().unwrap_or(0);
-    let room = names.clamp("eval".len(), settings.columns.saturating_sub(NUMBERS_WIDTH).max(20));
-    let head = format!("{}  version  {:16}   passed   failed  errored", pad("eval", room), "added (UTC)");
+    let available = names.clamp("eval".len(), settings.columns.saturating_sub(NUMBERS_WIDTH).max(20));
+    let head = format!("{}  version  {:16}   passed   failed  errored", pad("eval", available), "added (UTC)");
     let _ = writeln!(out, "{}", settings.palette.dim(head));
     for eval in &list.evals {
         let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
         let name = printable(&eval.eval_id);
-        let name = pad(&truncate(&name, room, settings.symbols.ellipsis), room);
+        let name = pad(&truncate(&name, available, settings.symbols.ellipsis), available);
         let time = updated_at.strftime(TIME_FORMAT);
         let _ = writeln!(out, "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}");
     }
@@ -58,7 +58,7 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
 /// Renders one version: its metadata, the verdicts of all versions, and its code.
 pub fn eval_details_text(eval: &EvalDetails, settings: ConsoleSettings) -> String {
     let shown = &eval.shown;
-    let title = format!("{}, version {} of {}", printable(&shown.eval_id), shown.version, eval.newest_version);
+    let title = format!("{} version {} of {}", printable(&shown.eval_id), shown.version, eval.newest_version);
     let mut out = format!("{}\n", settings.palette.bold(title));
     labelled("added", &format!("{} UTC", shown.created_at.strftime(TIME_FORMAT)), settings, &mut out);
     if let Some(note) = &shown.note {

@@ -26,7 +26,7 @@ pub fn stored_eval_run_text(summary: &StoredEvalRunSummary, settings: ConsoleSet
 }
 
 fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut String) {
-    let title = format!("{}, version {}", printable(&eval.now.eval_id), eval.eval_version);
+    let title = format!("{} version {}", printable(&eval.now.eval_id), eval.eval_version);
     if eval.now.passed + eval.now.failed + eval.now.errored > 0 {
         write_function(&title, &eval.now, settings, out);
     } else {

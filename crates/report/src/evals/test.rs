@@ -56,12 +56,12 @@ fn write_function(function: &TestedFunction, settings: ConsoleSettings, out: &mu
 fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mut String) {
     let palette = settings.palette;
     let ellipsis = settings.symbols.ellipsis;
-    let room = settings.columns.saturating_sub(4).max(20);
+    let available = settings.columns.saturating_sub(4).max(20);
     let name = case.name.as_deref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
     let _ = writeln!(
         out,
         "  {}",
-        palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), room, ellipsis))
+        palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), available, ellipsis))
     );
     let expected = match (case.expected, case.expected_error) {
         (_, Some(kind)) => format!("error ({kind})"),
@@ -69,14 +69,17 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
         (None, None) => String::new(),
     };
     let expected = format!("{expected}{}", expected_reason(case));
-    for (index, line) in wrap(&expected, room.saturating_sub(9)).iter().enumerate() {
+    for (index, line) in wrap(&expected, available.saturating_sub(9)).iter().enumerate() {
         let _ = writeln!(out, "    {:<8} {line}", if index == 0 { "expected" } else { "" });
     }
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
-            let _ =
-                writeln!(out, "    actual   {}", palette.failure(truncate(&actual, room.saturating_sub(9), ellipsis)));
+            let _ = writeln!(
+                out,
+                "    actual   {}",
+                palette.failure(truncate(&actual, available.saturating_sub(9), ellipsis))
+            );
         }
         (None, kind) => {
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
@@ -84,7 +87,7 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
         }
     }
     for line in case.error.iter().flat_map(|error| error.lines()).take(MAX_ERROR_LINES) {
-        let _ = writeln!(out, "      {}", truncate(&printable(line), room.saturating_sub(2), ellipsis));
+        let _ = writeln!(out, "      {}", truncate(&printable(line), available.saturating_sub(2), ellipsis));
     }
 }
 

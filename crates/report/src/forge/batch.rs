@@ -39,9 +39,9 @@ pub struct DraftView<'v> {
     /// The number by which the user refers to it, from 1.
     pub number: usize,
     pub id: &'v str,
-    /// What the case tests.
+    /// The purpose of the case.
     pub purpose: String,
-    /// What produced the draft.
+    /// The source of the draft.
     pub origin: String,
     pub state: DraftState,
     /// The case, if it is valid.
@@ -139,8 +139,8 @@ impl Writer {
     fn labelled(&self, label: &str, text: &str, out: &mut String) {
         let label = pad(label, LABEL_WIDTH);
         let indent = " ".repeat(INDENT);
-        let room = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
-        for (index, line) in wrap(&printable(text), room).iter().enumerate() {
+        let available = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
+        for (index, line) in wrap(&printable(text), available).iter().enumerate() {
             let start = if index == 0 { self.settings.palette.dim(&label) } else { " ".repeat(LABEL_WIDTH) };
             let _ = writeln!(out, "{indent}{start}{line}");
         }
@@ -161,9 +161,10 @@ impl Writer {
             Level::Error => palette.failure(text),
         };
         let location = if finding.pointer.is_empty() { String::new() } else { format!("{}: ", finding.pointer) };
-        let room = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
+        let available = self.columns.saturating_sub(INDENT + LABEL_WIDTH).max(20);
         let indent = " ".repeat(INDENT);
-        for (line_number, line) in wrap(&printable(&format!("{location}{}", finding.message)), room).iter().enumerate()
+        for (line_number, line) in
+            wrap(&printable(&format!("{location}{}", finding.message)), available).iter().enumerate()
         {
             let start = if line_number == 0 { painted(&pad(&sign, LABEL_WIDTH)) } else { " ".repeat(LABEL_WIDTH) };
             let _ = writeln!(out, "{indent}{start}{line}");
@@ -173,13 +174,13 @@ impl Writer {
     /// Writes an invalid case as JSON.
     fn raw(&self, raw: &Value, out: &mut String) {
         let text = serde_json::to_string_pretty(raw).unwrap_or_default();
-        let room = self.columns.saturating_sub(INDENT).max(20);
+        let available = self.columns.saturating_sub(INDENT).max(20);
         for line in text.lines().take(MAX_RAW_LINES) {
             let _ = writeln!(
                 out,
                 "{}{}",
                 " ".repeat(INDENT),
-                truncate(&printable(line), room, self.settings.symbols.ellipsis)
+                truncate(&printable(line), available, self.settings.symbols.ellipsis)
             );
         }
         if text.lines().count() > MAX_RAW_LINES {

@@ -53,23 +53,24 @@ pub fn changes_text(diff: &LockDiff, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let palette = settings.palette;
     let arrow = settings.symbols.arrow;
-    let name =
-        |name: &str, room: usize| truncate_middle(&printable(name), room, settings.symbols.ellipsis).into_owned();
-    let room = settings.columns.saturating_sub(9).max(20);
+    let name = |name: &str, available: usize| {
+        truncate_middle(&printable(name), available, settings.symbols.ellipsis).into_owned()
+    };
+    let available = settings.columns.saturating_sub(9).max(20);
     for change in &diff.changed {
-        let _ = writeln!(out, "{}  {}", palette.warning("changed"), palette.bold(name(&change.tool, room)));
+        let _ = writeln!(out, "{}  {}", palette.warning("changed"), palette.bold(name(&change.tool, available)));
         for field in &change.fields {
             let _ = writeln!(out, "{}", field_line(field, settings));
         }
     }
     for tool in &diff.added {
-        let _ = writeln!(out, "{}    {}", palette.success("added"), palette.bold(name(tool, room)));
+        let _ = writeln!(out, "{}    {}", palette.success("added"), palette.bold(name(tool, available)));
     }
     for tool in &diff.removed {
-        let _ = writeln!(out, "{}  {}", palette.failure("removed"), palette.bold(name(tool, room)));
+        let _ = writeln!(out, "{}  {}", palette.failure("removed"), palette.bold(name(tool, available)));
     }
     for pair in &diff.renamed {
-        let half = room.saturating_sub(arrow.chars().count() + 2) / 2;
+        let half = available.saturating_sub(arrow.chars().count() + 2) / 2;
         let (before, now) = (name(&pair.before, half), name(&pair.now, half));
         let _ = writeln!(out, "{}  {before} {arrow} {}", palette.warning("renamed"), palette.bold(now));
         let _ = writeln!(out, "         {}", palette.dim("probably: description and schema are equal"));
@@ -79,10 +80,10 @@ pub fn changes_text(diff: &LockDiff, settings: ConsoleSettings) -> String {
 
 fn field_line(change: &FieldChange, settings: ConsoleSettings) -> String {
     let symbols = settings.symbols;
-    let room = settings.columns.saturating_sub(9 + FIELD_WIDTH + 20).max(24) / 2;
+    let available = settings.columns.saturating_sub(9 + FIELD_WIDTH + 20).max(24) / 2;
     let side = |value: &Option<String>| {
         let value = value.as_deref().unwrap_or("none");
-        truncate_middle(&printable(value), room, symbols.ellipsis).into_owned()
+        truncate_middle(&printable(value), available, symbols.ellipsis).into_owned()
     };
     let mark = match change {
         FieldChange { major: true, .. } => "  major",
@@ -106,11 +107,11 @@ fn not_comparable(tools: &[NotComparable], settings: ConsoleSettings, out: &mut 
         } else {
             format!("{} unknown, so changes cannot be detected", fields.join(" and "))
         };
-        let room = settings.columns.saturating_sub(9).max(20);
+        let available = settings.columns.saturating_sub(9).max(20);
         let name = printable(tool);
-        let name = truncate_middle(&name, room, settings.symbols.ellipsis);
+        let name = truncate_middle(&name, available, settings.symbols.ellipsis);
         let _ = writeln!(out, "{}  {name}", settings.palette.dim("unknown"));
-        for line in wrap(&reason, room) {
+        for line in wrap(&reason, available) {
             let _ = writeln!(out, "         {}", settings.palette.dim(line));
         }
     }

@@ -135,7 +135,7 @@ impl Table {
         columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
         if tools.iter().any(|tool| tool.place.is_some()) {
             let place = |tool: &ListedTool| tool.place.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
-            columns.push(Column::new("READ IN", Fit::TruncateStart, tools, place));
+            columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, place));
         }
         let mut table = Self { settings, rows: tools.len(), columns };
         if let Some(screen) = screen {
@@ -156,7 +156,7 @@ impl Table {
         if let Some(place) = self.columns.iter_mut().find(|column| column.fit == Fit::TruncateStart) {
             place.width = place.width.saturating_sub(too_wide).max(place.width.min(MIN_LOCATION_WIDTH));
         }
-        for title in ["DESCRIPTION", "READ IN", "TOKENS"] {
+        for title in ["DESCRIPTION", "LOCATION", "TOKENS"] {
             self.drop_unless_fits(title, screen);
         }
     }

@@ -48,9 +48,9 @@ impl Canvas {
         let columns = self.settings.columns.saturating_sub(indent).max(20);
         let is_short = self.length == Length::Short;
         // Do not wrap what cannot be shown: texts can have megabytes.
-        let room = if is_short { columns.saturating_mul(max_lines + 1) } else { usize::MAX };
+        let available = if is_short { columns.saturating_mul(max_lines + 1) } else { usize::MAX };
         let text = text.trim_end();
-        let start = match text.char_indices().nth(room) {
+        let start = match text.char_indices().nth(available) {
             Some((end, _)) => &text[..end],
             None => text,
         };
@@ -73,7 +73,7 @@ impl Canvas {
         }
         if is_truncated {
             let ellipsis = self.settings.symbols.ellipsis;
-            let note = format!("{ellipsis} of {} characters", text.chars().count());
+            let note = format!("{ellipsis} ({} characters in total)", text.chars().count());
             self.line(&format!("{}{}", " ".repeat(indent), self.settings.palette.dim(note)));
         }
     }

@@ -65,7 +65,7 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
 fn write_contents(report: &ImportReport, settings: ConsoleSettings, out: &mut String) {
     let tools = match report.tools.len() {
         0 => String::new(),
-        tools => format!(" of {}", count(tools as u64, "tool")),
+        tools => format!(" to {}", count(tools as u64, "tool")),
     };
     let line = format!(
         "  {}, {}{tools}, {}",

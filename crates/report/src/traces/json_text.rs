@@ -1,4 +1,4 @@
-//! JSON on one line, with spaces at which it can be wrapped.
+//! Single-line JSON with spaces, so that it can be wrapped.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_has_spaces_to_wrap_at() {
+    fn adds_spaces_after_commas_and_colons() {
         assert_eq!(
             json_text(&json!({"a": [1, {"b": null}], "c": "x,y:z"})),
             r#"{"a": [1, {"b": null}], "c": "x,y:z"}"#

@@ -27,7 +27,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
         .map(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(titles[column].len()))
         .collect();
     let before: usize = shown.iter().map(|&column| widths[column] + 2).sum();
-    let room = settings.columns.saturating_sub(before).max(MIN_MESSAGE_WIDTH);
+    let available = settings.columns.saturating_sub(before).max(MIN_MESSAGE_WIDTH);
     let render = |cells: &[&str], message: &str| {
         let mut line = String::new();
         for &column in &shown {
@@ -53,7 +53,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
         let head = &listed.head;
         let texts = [&head.input_preview, head.name.as_ref().unwrap_or(&head.output_preview)];
         let message = texts.into_iter().find(|text| !text.is_empty()).map(|text| printable(text)).unwrap_or_default();
-        let line = render(&cells, &truncate(&message, room, settings.symbols.ellipsis));
+        let line = render(&cells, &truncate(&message, available, settings.symbols.ellipsis));
         out.push_str(&line);
         out.push('\n');
     }

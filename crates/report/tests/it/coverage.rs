@@ -52,7 +52,7 @@ fn registry_gaps_come_first() {
       FAIL a     never tested
 
       ERR  1 part of the registry could not be read
-           there may be more tools, so the wanted numbers are minimums
+           there may be more tools, so the required numbers are minimums
              tools.ts:3:7: expected `}`
 
       ERR  1 tool is never tested

@@ -93,10 +93,10 @@ proptest! {
 }
 
 #[test]
-fn gates_that_do_not_hold_are_errors() {
+fn failed_gates_are_errors() {
     let text = fixture::report(&fixture::events_with_trials(), GithubReporter::new);
     insta::assert_snapshot!(text, @"
-    ::error title=gate p95LatencyMs did not hold::p95LatencyMs of openai:<b>m</b>: 250ms, at most 200ms
+    ::error title=gate p95LatencyMs failed::p95LatencyMs of openai:<b>m</b>: 250ms, at most 200ms
     ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline
     ::error file=evals/x.golden.json,line=15,title=gs-x-002%3A Sometimes::1 of 3 trials failed: toolsCalled: expected 'a'%0AminLength: expected 5
     ::error file=evals/x.golden.json,line=26,title=gs-x-003%3A Sometimes::1 of 3 trials failed: timeout

@@ -37,7 +37,7 @@ fn rendered(events: &[RunEvent], settings: ConsoleSettings) -> String {
         reporter.flush().expect("printed");
     }
     drop(reporter);
-    Arc::into_inner(text).expect("the reporter is gone").into_inner().expect("no panic")
+    Arc::into_inner(text).expect("the reporter was dropped").into_inner().expect("no panic")
 }
 
 fn with_cost(mut case: CaseResult, duration_ms: u64, cost_usd: Option<f64>) -> CaseResult {

@@ -96,7 +96,7 @@ async fn secrets_are_redacted_in_every_event() {
     assert_eq!(
         run.suite().warnings,
         [
-            "checks were skipped for 1 token without a value: {{seed:***}}",
+            "assertions skipped for 1 token without a value: {{seed:***}}",
             "noToolErrors: the agent does not report whether 'use-***' succeeded",
             "note ***",
         ]

@@ -196,7 +196,7 @@ async fn warns_about_scores_without_other_suites() {
 
 #[rstest]
 #[case("beyond", "the judge's answer for 'beyond' is not valid: the score 99 is out of range: at most 2")]
-#[case("half", "the judge's answer for 'half' is not valid: 'score' must be a whole number from 0, found 0.5")]
+#[case("half", "the judge's answer for 'half' is not valid: 'score' must be an integer of at least 0, found 0.5")]
 #[case("broken", "the judge gave no score for 'broken': overloaded")]
 #[case("panic", "the judge gave no score for 'panic': internal error, please report it: the judge panics")]
 #[case("slow", "the judge gave no score for 'slow': timeout")]

@@ -119,8 +119,8 @@ async fn warns_once_about_tokens_without_a_value() {
     assert_eq!(
         warnings,
         [
-            "checks were skipped for 1 token without a value: {{seed:b}}",
-            "checks were skipped for 3 tokens without a value: {{seed:a[0].x}}, {{seed:b}}, {{snapshot:z}}",
+            "assertions skipped for 1 token without a value: {{seed:b}}",
+            "assertions skipped for 3 tokens without a value: {{seed:a[0].x}}, {{seed:b}}, {{snapshot:z}}",
             "",
         ]
     );
@@ -136,7 +136,7 @@ async fn truncates_long_lists_of_tokens() {
     many_tokens[0].expect.response_contains = Some(tokens.collect());
     let run = run_plan(plan(vec![suite("a", many_tokens)]), FakeAgent::default()).await;
     let [warning] = &run.suite().warnings[..] else { panic!("{:?}", run.suite().warnings) };
-    let start = "checks were skipped for 500 tokens without a value: {{seed:number-000}}, ";
+    let start = "assertions skipped for 500 tokens without a value: {{seed:number-000}}, ";
     assert!(warning.starts_with(start) && warning.ends_with('…') && warning.len() < 300, "{warning}");
     assert_eq!(run.case("a").details.skipped_tokens.len(), 500);
 }

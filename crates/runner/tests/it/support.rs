@@ -9,7 +9,7 @@ use karat_core::assertion::{Mode, Strictness};
 use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{Agent, AgentError, Ask, BoxFuture};
+use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, SuiteResult};
 use karat_core::staleness::CurrentTool;
@@ -108,11 +108,11 @@ impl Agent for FakeAgent {
         if self.stubbed { Mode::Stubbed } else { Mode::Endpoint }
     }
 
-    fn answer<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
         let started = Instant::now();
-        let guard = InFlightGuard::new(&self.log, ask.case);
-        let sample = self.samples.get(&(ask.case.input.message.clone(), ask.sample));
-        let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(ask.case));
+        let guard = InFlightGuard::new(&self.log, request.case);
+        let sample = self.samples.get(&(request.case.input.message.clone(), request.sample));
+        let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(request.case));
         if let Act::PanicImmediately(message) = act {
             drop(guard);
             panic!("{message}");

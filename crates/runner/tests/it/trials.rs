@@ -83,7 +83,7 @@ async fn fail_fast_stops_after_a_failed_trial() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gates_that_hold_for_an_incomplete_run_do_not_pass_it() {
+async fn an_incomplete_run_does_not_pass_even_if_its_gates_do() {
     let agent = FakeAgent::default().on_sample("m", 1, 10, Act::reply("no"));
     let gates = Some(Gates { pass_rate: Some(0.5), ..Gates::default() });
     let plan = Plan { fail_fast: true, gates, ..with_trials(plan(vec![suite("a", cases(&["m"]))]), 5) };
@@ -183,7 +183,7 @@ async fn gates_count_every_trial() {
             (Gate::MaxRegressions, None, None),
         ]
     );
-    assert_eq!(run.totals.status(), ExitStatus::Errored, "an unchecked gate does not hold");
+    assert_eq!(run.totals.status(), ExitStatus::Errored, "an unchecked gate does not pass");
 }
 
 #[tokio::test(start_paused = true)]

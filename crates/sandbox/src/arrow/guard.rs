@@ -1,4 +1,4 @@
-//! Turns panics on damaged streams into errors.
+//! Turns panics on corrupt streams into errors.
 //!
 //! The Arrow library trusts some numbers in a stream and panics if they are wrong.
 

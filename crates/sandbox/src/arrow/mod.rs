@@ -32,7 +32,7 @@ pub enum ArrowError {
     },
     #[error("column '{name}' holds {found}, not text")]
     NotText { name: String, found: String },
-    /// The input starts as an Arrow stream but is damaged.
+    /// The input starts as an Arrow stream but is corrupt.
     #[error("invalid Arrow stream: {0}")]
     Invalid(String),
 }

@@ -128,15 +128,15 @@ impl<R: Read> Iterator for ArrowTraces<R> {
                     return Some(Err(io::Error::other(message)));
                 }
                 Ok(Some(batch)) => {
-                    // The consumer may be gone.
+                    // The receiver may have been dropped.
                     if self.start_batch(&batch).is_err() {
                         self.ended = true;
                     }
                 }
                 Ok(None) => self.ended = true,
-                Err(why) => {
+                Err(reason) => {
                     self.ended = true;
-                    let message = format!("record batch {}: {why}", self.record_batches + 1);
+                    let message = format!("record batch {}: {reason}", self.record_batches + 1);
                     return Some(Err(io::Error::other(message)));
                 }
             }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     fn texts(inputs: Vec<Input<Position>>) -> Vec<Result<String, InputError>> {
-        inputs.into_iter().map(|one| one.text.map(|text| String::from_utf8_lossy(&text).into_owned())).collect()
+        inputs.into_iter().map(|input| input.text.map(|text| String::from_utf8_lossy(&text).into_owned())).collect()
     }
 
     #[rstest]
@@ -240,7 +240,7 @@ mod tests {
         let inputs = traces.next().expect("rows").expect("readable");
         let none = Err(InputError::Missing);
         assert_eq!(
-            inputs.iter().map(|one| (one.key.unit, one.key.number)).collect::<Vec<_>>(),
+            inputs.iter().map(|input| (input.key.unit, input.key.number)).collect::<Vec<_>>(),
             [1, 2, 3].map(|n| (Unit::Row, n))
         );
         assert_eq!(texts(inputs), [Ok("{}".to_owned()), none, Ok("é".to_owned())]);
@@ -330,7 +330,7 @@ mod tests {
 
         /// Any input gives an error, never a panic, and takes no more memory than was sent.
         #[test]
-        fn a_damaged_stream_does_not_panic(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+        fn a_corrupt_stream_does_not_panic(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
             let text: ArrayRef = Arc::new(StringArray::from(vec![Some("{}"), None, Some("{\"a\": 1}")]));
             let view: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a longer text than twelve"), None, Some("b")]));
             let batch = batch(vec![("trace", text), ("trace_id", view)]);

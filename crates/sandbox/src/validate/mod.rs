@@ -42,7 +42,7 @@ pub fn validate(source: &[u8]) -> Result<Function, Vec<Finding>> {
     }
     let text = std::str::from_utf8(source).map_err(|error| {
         let at = error.valid_up_to();
-        vec![new_finding(Rule::Syntax, "the source is not UTF-8", at..at)]
+        vec![new_finding(Rule::Syntax, "the source is not valid UTF-8", at..at)]
     })?;
     if let Some(at) = text.find('\0') {
         return Err(vec![new_finding(Rule::Syntax, "the source contains a NUL character", at..at + 1)]);

@@ -49,7 +49,7 @@ pub(super) fn is_stateless(body: &[Stmt]) -> bool {
     checker.is_harmless && !(checker.yields && checker.cleans_up) && shows_no_address(body)
 }
 
-/// What the names of a source are bound to, in any of its scopes.
+/// The bindings of the names in a source, in all scopes.
 #[derive(Default)]
 struct Bindings<'a> {
     /// Names of values.

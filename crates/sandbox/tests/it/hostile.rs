@@ -14,7 +14,7 @@ const TRACES: &str = r#"{"trace_id": "before", "steps": []}
 {"trace_id": "after", "steps": []}
 "#;
 
-const HONEST: &str = r#"
+const WELL_BEHAVED: &str = r#"
 import json
 import re
 from typing import NamedTuple
@@ -61,8 +61,9 @@ impl<'a> Expected<'a> {
 /// Returns the problems, one line each.
 fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<String> {
     let expected = Expected::of(source);
-    let honest = Source { name: "honest".to_owned(), path: "honest.py".into(), text: HONEST.to_owned() }.function();
-    let mut task = task(&[source.function(), Arc::clone(&honest)], isolation);
+    let well_behaved =
+        Source { name: "honest".to_owned(), path: "honest.py".into(), text: WELL_BEHAVED.to_owned() }.function();
+    let mut task = task(&[source.function(), Arc::clone(&well_behaved)], isolation);
     task.limits.time = if expected.outcomes.contains(&"timeout") { SHORT_TIMEOUT } else { LONG_TIMEOUT };
     let judged = judge(sandbox, &task, TRACES);
     let mut problems = Vec::new();
@@ -93,12 +94,16 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
         check(judgement.stdout.len() <= max_bytes && judgement.stderr.len() <= max_bytes, "too much output", judgement);
     }
     for (judged, name) in judged.iter().zip(["before", "hostile", "after"]) {
-        let honest = &judged.judgements[1];
+        let well_behaved = &judged.judgements[1];
         let count = 13 + name.len();
         let expected = format!("Pair(name='{name}', count={count}) [1, 2, 3]");
         let is_right =
-            matches!(&honest.conclusion, Conclusion::Verdict { passed: true, reason } if *reason == expected);
-        check(is_right && honest.stdout == format!("looked at {name}\n"), "honest function on the same thread", honest);
+            matches!(&well_behaved.conclusion, Conclusion::Verdict { passed: true, reason } if *reason == expected);
+        check(
+            is_right && well_behaved.stdout == format!("looked at {name}\n"),
+            "well-behaved function on the same thread",
+            well_behaved,
+        );
     }
     problems
 }

@@ -84,8 +84,11 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let rows = |jobs, isolation| {
         let task = Task { jobs, ..task(&[mixed(), mixed()], isolation) };
         let row = |judged: Judged| {
-            let results: Vec<_> =
-                judged.judgements.into_iter().map(|one| (one.conclusion, one.stdout, one.stderr)).collect();
+            let results: Vec<_> = judged
+                .judgements
+                .into_iter()
+                .map(|judgement| (judgement.conclusion, judgement.stdout, judgement.stderr))
+                .collect();
             (judged.key.number, judged.trace_id, judged.trace_hash, results)
         };
         judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()

@@ -59,7 +59,7 @@ pub(crate) fn with_time(task: Task, milliseconds: u64) -> Task {
     Task { limits: Limits { time: Duration::from_millis(milliseconds), ..task.limits }, ..task }
 }
 
-/// Judges JSON lines and returns the results.
+/// Judges JSON Lines and returns the results.
 pub(crate) fn judge(sandbox: &Sandbox, task: &Task, lines: impl Into<Vec<u8>>) -> Vec<Judged> {
     judge_batches(sandbox, task, read_lines(io::Cursor::new(lines.into())))
 }

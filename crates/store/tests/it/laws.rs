@@ -224,7 +224,8 @@ async fn perform(store: &Store, model: &mut Model, action: Action) {
 
 async fn compare(store: &Store, database: &TestDatabase, model: &Model) {
     let patterns = store.rating_patterns().await.expect("patterns").into_iter();
-    let patterns: BTreeMap<_, u64> = patterns.map(|one| (one.ratings.into_iter().collect(), one.traces)).collect();
+    let patterns: BTreeMap<_, u64> =
+        patterns.map(|pattern| (pattern.ratings.into_iter().collect(), pattern.traces)).collect();
     assert_eq!(patterns, model.patterns());
     let first: Date = "2026-09-21".parse().expect("a day");
     for (eval, (newest, _)) in &model.newest {

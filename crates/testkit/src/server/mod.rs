@@ -14,7 +14,7 @@
 //! | `{status, text, headers}` with a status other than 200 | an error of the model API |
 //! | `{json}`, `{raw}`, `{rawBytes: [255, …]}` with `status`, `headers`, `delayMs` | this body |
 //! | `{sequence: [entry, …]}` | one entry per request with this message; the last one repeats |
-//! | `{queue: [entry, …]}` for `*` | one entry per request, whatever the message; the last one repeats |
+//! | `{queue: [entry, …]}` for `*` | one entry per request, for any message; the last one repeats |
 //! | `{hangup: true}` | no reply: the connection is closed |
 //! | `{huge: N}` | a valid reply of N bytes |
 //! | `{endless: true}` | a body that never ends |
@@ -24,7 +24,7 @@
 //! `rawArgs` are arguments as a text that may be invalid JSON; the Anthropic API returns it as a JSON string.
 //! `structured` is the answer to a request for structured output, by `response_format` (`OpenAI`) or by a forced tool;
 //! `rawStructured` is such an answer as a text that may be invalid JSON. `{"*": {"storm": {every: N, …entry}, …}}` uses
-//! that entry for every N-th POST, whatever the message.
+//! that entry for every N-th POST with any message.
 //!
 //! A message without an entry gets status 404 from an agent, 400 from a model. The model APIs are as strict as the real
 //! ones: invalid requests get their error responses, and [`ScriptedServer::refusals`] returns the reasons.
@@ -253,7 +253,7 @@ impl Session {
         let question = protocol.read(request, needs_key)?;
         let mut log = self.log();
         log.questions += 1;
-        let entry = self.script.storm(log.questions).or_else(|| {
+        let entry = self.script.periodic_entry(log.questions).or_else(|| {
             if let Some(entry) = self.script.queued(&question.message, log.queued) {
                 log.queued += 1;
                 return Some(entry);

@@ -10,12 +10,12 @@ const ANY_MESSAGE: &str = "*";
 #[derive(Debug)]
 pub(super) struct Script {
     entries: Map<String, Value>,
-    storm: Option<Storm>,
+    periodic: Option<PeriodicEntry>,
 }
 
-/// An entry for every n-th request, whatever the message.
+/// An entry for every n-th request with any message.
 #[derive(Debug)]
-struct Storm {
+struct PeriodicEntry {
     every: u64,
     entry: Map<String, Value>,
 }
@@ -25,7 +25,7 @@ impl Script {
         let Value::Object(mut entries) = script else {
             panic!("a script must be an object of entries by message, found {script}");
         };
-        let storm = take_storm(&mut entries);
+        let periodic = take_periodic_entry(&mut entries);
         for (message, entry) in &entries {
             let is_queue = message == ANY_MESSAGE && entry.get("queue").is_some();
             let steps = entry.get(if is_queue { "queue" } else { "sequence" }).and_then(Value::as_array);
@@ -39,7 +39,7 @@ impl Script {
                 assert!(turns.is_some(), "the turns of '{message}' are not a list of objects");
             }
         }
-        Self { entries, storm }
+        Self { entries, periodic }
     }
 
     /// Returns the reply to a GET request.
@@ -53,9 +53,9 @@ impl Script {
         }
     }
 
-    /// Returns the storm entry if it applies to this request number, counted from 1.
-    pub(super) fn storm(&self, number: u64) -> Option<&Map<String, Value>> {
-        self.storm.as_ref().filter(|storm| number.is_multiple_of(storm.every)).map(|storm| &storm.entry)
+    /// Returns the periodic entry if it applies to this request number, counted from 1.
+    pub(super) fn periodic_entry(&self, number: u64) -> Option<&Map<String, Value>> {
+        self.periodic.as_ref().filter(|periodic| number.is_multiple_of(periodic.every)).map(|periodic| &periodic.entry)
     }
 
     /// Returns the queue entry at an index for a message without its own entry.
@@ -76,14 +76,14 @@ impl Script {
     }
 }
 
-/// Removes the storm from the entry for any message, and the entry if nothing else is left.
-fn take_storm(entries: &mut Map<String, Value>) -> Option<Storm> {
+/// Removes `storm` from the entry for any message, and the entry if nothing else is left.
+fn take_periodic_entry(entries: &mut Map<String, Value>) -> Option<PeriodicEntry> {
     let any = entries.get_mut(ANY_MESSAGE)?.as_object_mut()?;
     let storm = any.shift_remove("storm")?;
     if any.is_empty() {
         entries.shift_remove(ANY_MESSAGE);
     }
     let entry = storm.as_object().expect("'storm' must be an object").clone();
-    let every = reply::integer(&entry, "every").filter(|every| *every > 0).expect("'every' must be a number from 1");
-    Some(Storm { every, entry })
+    let every = reply::integer(&entry, "every").filter(|every| *every > 0).expect("'every' must be at least 1");
+    Some(PeriodicEntry { every, entry })
 }

@@ -471,7 +471,7 @@ fn a_refused_request_does_not_advance_the_script(#[values(OpenAi, Anthropic)] ap
 }
 
 #[rstest]
-fn a_storm_applies_to_every_nth_request(#[values(OpenAi, Anthropic)] api: Api) {
+fn a_periodic_entry_applies_to_every_nth_request(#[values(OpenAi, Anthropic)] api: Api) {
     let server = ScriptedServer::start(json!({
         "*": {"storm": {"every": 3, "status": 429, "text": "wait", "headers": {"retry-after": "1"}}, "text": "any"},
         "m": {"text": "mine"},
@@ -488,12 +488,12 @@ fn a_storm_applies_to_every_nth_request(#[values(OpenAi, Anthropic)] api: Api) {
     assert_eq!(ask("m").0, 200);
     let gone = exchange(&server, &post(api.path(), api.headers(), &api.request("m", &[])), usize::MAX);
     assert_eq!(gone, (Vec::new(), true));
-    assert_eq!(ask("z").0, 400, "a storm alone is not an entry for messages");
+    assert_eq!(ask("z").0, 400, "a periodic entry does not answer other messages");
 }
 
 #[test]
-#[should_panic(expected = "'every' must be a number from 1")]
-fn rejects_a_storm_without_interval() {
+#[should_panic(expected = "'every' must be at least 1")]
+fn rejects_a_periodic_entry_without_an_interval() {
     ScriptedServer::start(json!({"*": {"storm": {"status": 429}}}));
 }
 

@@ -76,7 +76,7 @@ const VAGUE_OBJECTS: [&str; 6] = ["data", "info", "information", "items", "objec
 pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     if let Some(span) = trigger::empty_condition(prose, tool) {
         let words = Words::at(prose, span);
-        let message = format!("'{}' could mean anything", words.text.as_deref().unwrap_or_default());
+        let message = format!("vague wording: '{}'", words.text.as_deref().unwrap_or_default());
         let suggestion = format!("say when to call it: {}", trigger::suggested_sentence(tool));
         return Some(words.finding(ContractRule::DescriptionVague, tool, message, suggestion));
     }
@@ -103,13 +103,16 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
     };
     let message = if remaining.len() < MIN_WORDS {
         let remaining: Vec<String> = remaining.into_iter().map(|word| format!("'{word}'")).collect();
-        let remaining =
-            if remaining.is_empty() { "nothing".to_owned() } else { format!("only {}", remaining.join(", ")) };
-        format!("besides the tool's name the description says {remaining}")
+        let remaining = if remaining.is_empty() {
+            "no meaningful words".to_owned()
+        } else {
+            format!("only {}", remaining.join(", "))
+        };
+        format!("apart from the tool's name, the description has {remaining}")
     } else {
-        format!("{} could mean anything", quoted.join(", "))
+        format!("vague wording: {}", quoted.join(", "))
     };
-    let suggestion = "be specific: which things, whose, from where, and what happens to them".to_owned();
+    let suggestion = "be specific: name the data, its source, and what the tool does with it".to_owned();
     Some(words.finding(ContractRule::DescriptionVague, tool, message, suggestion))
 }
 
@@ -193,12 +196,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case("Gets the weather.", "nothing")]
+    #[case("Gets the weather.", "no meaningful words")]
     #[case("Get the weather in a location", "only 'location'")]
-    #[case("Weather!", "nothing")]
+    #[case("Weather!", "no meaningful words")]
     fn reports_descriptions_that_only_repeat_the_name(#[case] description: &str, #[case] remaining: &str) {
         let message = found(description).expect("a finding").message;
-        assert_eq!(message, format!("besides the tool's name the description says {remaining}"));
+        assert_eq!(message, format!("apart from the tool's name, the description has {remaining}"));
     }
 
     #[rstest]

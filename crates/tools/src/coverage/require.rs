@@ -65,7 +65,7 @@ pub struct RequirementResult {
     pub requirement: Requirement,
     /// Null if undecidable, because a part of the registry could not be read or lacks the information.
     pub held: Option<bool>,
-    /// What is missing, one line each.
+    /// The missing items, one line each.
     pub missing: Vec<String>,
 }
 

@@ -58,8 +58,8 @@ impl Effect {
     /// Returns a fragment to follow the file's name.
     pub fn sentence(&self) -> String {
         let renamed = |to: &Option<String>| match to {
-            Some(name) => format!("is gone (renamed to {name}?)"),
-            None => "is gone".to_owned(),
+            Some(name) => format!("was removed (renamed to {name}?)"),
+            None => "was removed".to_owned(),
         };
         match self {
             Effect::ToolChanged { tool, fields } => {
@@ -223,8 +223,8 @@ mod tests {
     #[case::both(tool("get_it", "b", "2.0.0"), "description and version of get_it changed since the lock")]
     #[case::minor(tool("get_it", "a", "1.1.0"), "")]
     #[case::same(tool("get_it", "a", "1.0.0"), "")]
-    #[case::renamed(tool("fetch_it", "a", "1.0.0"), "its tool get_it is gone (renamed to fetch_it?)")]
-    #[case::gone(tool("fetch_it", "b", "1.0.0"), "its tool get_it is gone")]
+    #[case::renamed(tool("fetch_it", "a", "1.0.0"), "its tool get_it was removed (renamed to fetch_it?)")]
+    #[case::removed(tool("fetch_it", "b", "1.0.0"), "its tool get_it was removed")]
     fn detects_changes_of_the_files_tool(#[case] now: Tool, #[case] effect: &str) {
         let file = file("get-it", Tier::Golden, &[], None);
         assert_eq!(found(&file, vec![tool("get_it", "a", "1.0.0")], vec![now]).join("|"), effect);
@@ -259,9 +259,9 @@ mod tests {
     fn reports_cases_that_name_a_removed_tool() {
         let file = file("a", Tier::Labeled, &["b", "b"], None);
         let before = vec![tool("a", "a", "1"), tool("b", "b", "1")];
-        assert_eq!(found(&file, before.clone(), vec![tool("a", "a", "1")]), ["1 case names b, which is gone"]);
+        assert_eq!(found(&file, before.clone(), vec![tool("a", "a", "1")]), ["1 case names b, which was removed"]);
         let renamed = vec![tool("a", "a", "1"), tool("c", "b", "1")];
-        assert_eq!(found(&file, before, renamed), ["1 case names b, which is gone (renamed to c?)"]);
+        assert_eq!(found(&file, before, renamed), ["1 case names b, which was removed (renamed to c?)"]);
     }
 
     #[rstest]

@@ -103,7 +103,7 @@ mod tests {
     #[case("{", "EOF while parsing an object")]
     #[case("[]", "the file must be an object, found an array")]
     #[case("{}", "'lockVersion' is missing|'tools' is missing")]
-    #[case(r#"{"lockVersion": 0, "tools": {}}"#, "'lockVersion' must be a whole number from 1, found 0")]
+    #[case(r#"{"lockVersion": 0, "tools": {}}"#, "'lockVersion' must be an integer of at least 1, found 0")]
     #[case(r#"{"lockVersion": 1, "tools": []}"#, "'tools' must be an object, found an array")]
     #[case(r#"{"lockVersion": 1, "tools": {}, "tool": {}}"#, "unknown key 'tool'")]
     #[case(
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn rejects_invalid_utf8() {
-        assert_eq!(ToolsLock::read(&[0xff]).expect_err("invalid")[0].message, "the file is not UTF-8");
+        assert_eq!(ToolsLock::read(&[0xff]).expect_err("invalid")[0].message, "the file is not valid UTF-8");
     }
 
     proptest! {

@@ -150,7 +150,8 @@ fn lists_cases_that_cover_overlaps_and_clusters() {
     let ids = |covered_by: &[karat_tools::coverage::CaseReference]| {
         covered_by.iter().map(|case| case.case_id.clone()).collect::<Vec<_>>()
     };
-    let overlaps: Vec<_> = coverage.overlaps.iter().map(|one| (one.tools.clone(), ids(&one.covered_by))).collect();
+    let overlaps: Vec<_> =
+        coverage.overlaps.iter().map(|overlap| (overlap.tools.clone(), ids(&overlap.covered_by))).collect();
     let pair = |left: &str, right: &str| [left.to_owned(), right.to_owned()];
     assert_eq!(overlaps, [(pair("a", "b"), owned(&["ls-a-001"])), (pair("a", "c"), vec![])]);
     assert_eq!(ids(&coverage.clusters[0].covered_by), ["ls-a-004"]);
@@ -220,7 +221,7 @@ enum RecordedHash {
     Some(false),
     "e: written for description 000000000000 of a, which is now ed5eb9a37e2d"
 )]
-#[case::gone(
+#[case::description_removed(
     RecordedHash::Other,
     described("a", None),
     None,
@@ -255,7 +256,7 @@ enum RecordedHash {
     described("b", Some("now")),
     Some(described("a", Some("then"))),
     Some(false),
-    "e: its tool a is gone"
+    "e: its tool a was removed"
 )]
 #[case::not_locked(
     RecordedHash::Missing,
@@ -331,7 +332,7 @@ fn complete_files() -> Vec<(&'static str, EvalFile)> {
 }
 
 #[test]
-fn requirements_hold_or_list_what_is_missing() {
+fn requirements_are_met_or_list_what_is_missing() {
     let tools = registry(&["a"]);
     let files = complete_files();
     let suites: Vec<Suite<'_>> = files.iter().map(|(path, file)| Suite { path, file }).collect();
@@ -345,8 +346,11 @@ fn requirements_hold_or_list_what_is_missing() {
 
     let mut coverage = cover(&registry(&["a", "b"]), None, &complete_files());
     coverage.require(&[Requirement::Labeled, Requirement::Tested, Requirement::Tested]);
-    let results: Vec<_> =
-        coverage.requirements.iter().map(|one| (one.requirement, one.held, one.missing.clone())).collect();
+    let results: Vec<_> = coverage
+        .requirements
+        .iter()
+        .map(|requirement| (requirement.requirement, requirement.held, requirement.missing.clone()))
+        .collect();
     assert_eq!(
         results,
         [
@@ -396,10 +400,13 @@ fn lists_confused_pairs_worst_first_with_rates() {
     let map = map(r#"{"a": {"overlaps": ["b"]}}"#);
     let coverage = Coverage::of(&registry(&["a", "b", "c"]), Some(&map), None, &[], Some(&measured));
     let matrix = coverage.confusion.expect("a matrix");
-    let worst: Vec<_> =
-        matrix.worst.iter().map(|one| (one.expected.as_str(), one.called.as_str(), one.count, one.declared)).collect();
+    let worst: Vec<_> = matrix
+        .worst
+        .iter()
+        .map(|pair| (pair.expected.as_str(), pair.called.as_str(), pair.count, pair.declared))
+        .collect();
     assert_eq!(worst, [("a", "b", 2, true), ("c", "a", 1, false)]);
-    assert_eq!(matrix.worst.iter().map(|one| one.rate).collect::<Vec<_>>(), [0.5, 1.0]);
+    assert_eq!(matrix.worst.iter().map(|pair| pair.rate).collect::<Vec<_>>(), [0.5, 1.0]);
     assert_eq!((matrix.answers, matrix.count("a", "a"), matrix.count("a", "b"), matrix.count("b", "a")), (6, 2, 2, 0));
     assert_eq!(matrix.count("__none__", "__none__"), 1);
     assert_eq!(matrix.tools(), ["a", "b", "c"]);

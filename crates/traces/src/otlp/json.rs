@@ -28,7 +28,7 @@ pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
     let mut collector = SpanCollector::new(TraceFormat::Otlp);
     if !walk(value, String::new(), MAX_WRAPPER_DEPTH, &mut collector) {
         return Err(ParseError(
-            "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`".to_owned(),
+            "not an OpenTelemetry export: expected 'resourceSpans', 'resourceLogs' or 'batches'".to_owned(),
         ));
     }
     Ok(collector.finish())
@@ -44,7 +44,7 @@ fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, collector: &m
         None => Vec::new(),
         Some(Value::Array(items)) => items,
         Some(other) => {
-            collector.refuse(place, format!("`{}`: expected a list, found {}", names[0], kind_of(&other)));
+            collector.refuse(place, format!("'{}': expected a list, found {}", names[0], kind_of(&other)));
             Vec::new()
         }
     }
@@ -200,7 +200,7 @@ fn id(map: &mut Map<String, Value>, names: &[&str]) -> Result<Option<String>, St
     match take(map, names) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(otel_ids::parse(&text)),
-        Some(other) => Err(format!("`{}`: expected a string, found {}", names[0], kind_of(&other))),
+        Some(other) => Err(format!("'{}': expected a string, found {}", names[0], kind_of(&other))),
     }
 }
 
@@ -233,7 +233,7 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
                 events.extend(read_event(item)?);
             }
         }
-        Some(other) => return Err(format!("`events`: expected a list, found {}", kind_of(&other))),
+        Some(other) => return Err(format!("'events': expected a list, found {}", kind_of(&other))),
     }
     let name = match take(&mut map, &["name"]) {
         Some(Value::String(name)) => name,
@@ -330,7 +330,7 @@ fn attributes(value: Value) -> Result<Map<String, Value>, String> {
             for item in items {
                 let Value::Object(mut item) = item else { return Err("an attribute is not an object".to_owned()) };
                 let Some(Value::String(key)) = take(&mut item, &["key"]) else {
-                    return Err("an attribute has no `key`".to_owned());
+                    return Err("an attribute has no 'key'".to_owned());
                 };
                 let value = take(&mut item, &["value"]).map(any_value).unwrap_or_default();
                 attributes.insert(key, value);
@@ -338,7 +338,7 @@ fn attributes(value: Value) -> Result<Map<String, Value>, String> {
             Ok(attributes)
         }
         Value::Object(map) => Ok(map.into_iter().map(|(name, value)| (name, any_value(value))).collect()),
-        other => Err(format!("`attributes`: expected a list, found {}", kind_of(&other))),
+        other => Err(format!("'attributes': expected a list, found {}", kind_of(&other))),
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn document(imported: &ImportedTrace) -> TraceContent {
     serde_json::from_str(&imported.document).expect("valid document")
 }
 
-/// Writes values as JSON lines.
+/// Writes values as JSON Lines.
 pub(crate) fn lines(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -121,17 +121,18 @@ fn reads_a_single_span() {
 #[case::no_trace(json!({"spanId": "a1"}), "missing `traceId`")]
 #[case::zeros(json!({"traceId": "00000000000000000000000000000000", "spanId": "a1"}), "missing `traceId`")]
 #[case::no_span(json!({"traceId": TRACE}), "missing `spanId`")]
-#[case::id_of_wrong_type(json!({"traceId": 7, "spanId": "a1"}), "`traceId`: expected a string, found a number")]
+#[case::id_of_wrong_type(json!({"traceId": 7, "spanId": "a1"}), "'traceId': expected a string, found a number")]
 #[case::no_time(json!({"traceId": TRACE, "spanId": "a1", "startTimeUnixNano": "soon"}), "`startTimeUnixNano`: invalid time: \"soon\"")]
-#[case::no_attributes(json!({"traceId": TRACE, "spanId": "a1", "attributes": "x"}), "`attributes`: expected a list, found a string")]
-#[case::no_key(json!({"traceId": TRACE, "spanId": "a1", "attributes": [{"value": {}}]}), "an attribute has no `key`")]
-#[case::no_events(json!({"traceId": TRACE, "spanId": "a1", "events": 7}), "`events`: expected a list, found a number")]
+#[case::no_attributes(json!({"traceId": TRACE, "spanId": "a1", "attributes": "x"}), "'attributes': expected a list, found a string")]
+#[case::no_key(json!({"traceId": TRACE, "spanId": "a1", "attributes": [{"value": {}}]}), "an attribute has no 'key'")]
+#[case::no_events(json!({"traceId": TRACE, "spanId": "a1", "events": 7}), "'events': expected a list, found a number")]
 fn refuses_only_the_broken_span(#[case] broken: Value, #[case] message: &str) {
     let mut value = standard_export();
     value["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array_mut().unwrap().push(broken);
     let read = otlp::read_value(value).unwrap();
     assert_eq!(read.traces.len(), 1);
-    let refused: Vec<_> = read.refused.iter().map(|one| (one.place.as_str(), one.message.as_str())).collect();
+    let refused: Vec<_> =
+        read.refused.iter().map(|refusal| (refusal.place.as_str(), refusal.message.as_str())).collect();
     assert_eq!(refused, [("resourceSpans[0].scopeSpans[0].spans[1]", message)]);
 }
 
@@ -144,8 +145,8 @@ fn refuses_only_the_broken_span(#[case] broken: Value, #[case] message: &str) {
 #[case("nonsense", "invalid JSON: starts with 'nonsense'")]
 #[case("a-word-that-goes-on-and-on", "invalid JSON: starts with 'a-word-that-goes-on-…'")]
 #[case("{\"resourceSpans\": nil}", "invalid JSON: expected a value (line 1, column 20)")]
-#[case("7", "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`")]
-#[case(r#"{"messages": []}"#, "not an OpenTelemetry export: expected `resourceSpans`, `resourceLogs` or `batches`")]
+#[case("7", "not an OpenTelemetry export: expected 'resourceSpans', 'resourceLogs' or 'batches'")]
+#[case(r#"{"messages": []}"#, "not an OpenTelemetry export: expected 'resourceSpans', 'resourceLogs' or 'batches'")]
 fn rejects_other_input(#[case] text: &str, #[case] message: &str) {
     assert_eq!(otlp::read_json(text.as_bytes()).unwrap_err().to_string(), message);
 }
@@ -297,5 +298,5 @@ fn reads_jaeger_exports() {
 
 #[test]
 fn rejects_other_input_as_jaeger_export() {
-    assert_eq!(jaeger::read_json(b"{}").unwrap_err().to_string(), "not a Jaeger export: expected `data` or `spans`");
+    assert_eq!(jaeger::read_json(b"{}").unwrap_err().to_string(), "not a Jaeger export: expected 'data' or 'spans'");
 }

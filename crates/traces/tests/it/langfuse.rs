@@ -232,7 +232,7 @@ fn input_tokens_include_cached_tokens(#[case] details: Value, #[case] input: Opt
 fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
     let export = json!({"trace": {"id": "t", "input": "Hi", "output": "Hello"}, "observations": [], "scores": scores});
     let imported = whole(read_text(None, &export.to_string()).remove(0).expect("readable"));
-    imported.feedback.into_iter().map(|one| (one.author, one.rating, one.note)).collect()
+    imported.feedback.into_iter().map(|entry| (entry.author, entry.rating, entry.note)).collect()
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn render(page: &LangfusePage) -> Vec<String> {
         Ok(Piece::Whole(imported)) => {
             assert_eq!(imported.format, TraceFormat::Langfuse);
             let responses: Vec<_> = document(imported).steps.into_iter().map(|step| step.output.response).collect();
-            let ratings: Vec<&str> = imported.feedback.iter().map(|one| one.rating.name()).collect();
+            let ratings: Vec<&str> = imported.feedback.iter().map(|entry| entry.rating.name()).collect();
             format!("{} {responses:?} {ratings:?}", imported.trace_id)
         }
         other => format!("{other:?}"),

@@ -135,7 +135,7 @@ fn assembles_runs_into_steps() {
     }
     "#);
     let feedback: Vec<_> =
-        assembled.feedback.iter().map(|one| (one.author.as_str(), one.rating, one.note.as_deref())).collect();
+        assembled.feedback.iter().map(|entry| (entry.author.as_str(), entry.rating, entry.note.as_deref())).collect();
     insta::assert_debug_snapshot!(feedback, @r#"
     [
         (

@@ -12,22 +12,22 @@ use crate::fixture::{document, read_text, whole, whole_traces};
 fn reads_all_trajectories_with_their_rewards() {
     let imported = whole_traces("tau-bench/gpt-4o-airline.json.gz");
     assert_eq!(imported.len(), 200);
-    let ids: BTreeSet<&str> = imported.iter().map(|one| one.trace_id.as_str()).collect();
+    let ids: BTreeSet<&str> = imported.iter().map(|trace| trace.trace_id.as_str()).collect();
     assert_eq!(ids.len(), 200);
-    let rated = |rating| imported.iter().filter(|one| one.feedback[0].rating == rating).count();
+    let rated = |rating| imported.iter().filter(|trace| trace.feedback[0].rating == rating).count();
     assert_eq!((rated(Rating::Positive), rated(Rating::Negative), rated(Rating::Neutral)), (84, 116, 0));
-    assert!(imported.iter().all(|one| one.feedback.len() == 1 && one.feedback[0].author == "tau-bench"));
+    assert!(imported.iter().all(|trace| trace.feedback.len() == 1 && trace.feedback[0].author == "tau-bench"));
 
     // The expected numbers were counted in the file by another program.
     let documents: Vec<_> = imported.iter().map(document).collect();
-    let steps = documents.iter().flat_map(|one| &one.steps);
+    let steps = documents.iter().flat_map(|document| &document.steps);
     let calls: Vec<_> = steps.clone().flat_map(|step| &step.tool_calls).collect();
     assert_eq!((steps.count(), calls.len()), (1290 + 1164, 1164));
     assert!(calls.iter().all(|call| call.arguments.is_object() && !call.result.is_null()));
     assert_eq!(calls.iter().filter(|call| call.error.is_some()).count(), 73);
     assert!(calls.iter().all(|call| call.error.as_ref().is_none_or(|error| error.starts_with("Error: "))));
-    assert!(documents.iter().all(|one| one.metadata["expected_actions"].is_array()));
-    assert!(imported.iter().all(|one| !one.document.contains("reward")), "documents must not contain the reward");
+    assert!(documents.iter().all(|document| document.metadata["expected_actions"].is_array()));
+    assert!(imported.iter().all(|trace| !trace.document.contains("reward")), "documents must not contain the reward");
 }
 
 #[test]

@@ -581,7 +581,8 @@ fn human_annotations_are_feedback(#[case] annotation: Value, #[case] expected: O
         .map(|(name, value)| (format!("annotations.0.annotation.{name}"), value))
         .collect();
     let feedback = assemble(&parts([span("llm", 1, Value::Object(attributes))])).feedback;
-    let ratings: Vec<_> = feedback.iter().map(|one| (one.rating, one.note.as_deref().unwrap_or_default())).collect();
+    let ratings: Vec<_> =
+        feedback.iter().map(|entry| (entry.rating, entry.note.as_deref().unwrap_or_default())).collect();
     assert_eq!(ratings, expected.into_iter().collect::<Vec<_>>());
     assert!(feedback.iter().all(|one| one.author == "otlp" && one.created_at == Some(at(2))));
 }

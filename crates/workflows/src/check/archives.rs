@@ -9,7 +9,7 @@ use karat_core::regression::Archive;
 use karat_json::{Problem, without_bom};
 use karat_project::{EvalPath, archive_path, discover_archives, looks_like_eval_file, read_bytes};
 
-use super::issue::{CheckIssue, Marked, locate, problem};
+use super::issue::{CheckIssue, RuleProblem, locate, problem};
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -48,7 +48,7 @@ fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
         Err(findings) => return Ok(CheckIssue::invalid(&path.shown, &text, findings)),
     };
     let rule = Rule::EditedRegression;
-    let edited = archive.edited().into_iter().map(|edited| -> Marked {
+    let edited = archive.edited().into_iter().map(|edited| -> RuleProblem {
         let message = format!(
             "this case was edited after it was archived (hash {}, expected {}): restore it",
             edited.found, edited.case.hash

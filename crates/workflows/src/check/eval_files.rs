@@ -14,7 +14,7 @@ use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, Uncovered};
 use serde_json::Value;
 
-use super::issue::{CheckIssue, INVALID, Marked, locate, problem};
+use super::issue::{CheckIssue, INVALID, RuleProblem, locate, problem};
 use crate::error::Error;
 use crate::functions::{ProjectFunctions, cases_pointer, eval_names};
 
@@ -62,7 +62,7 @@ impl EvalFiles<'_> {
         Ok((locate(&path.shown, &text, self.problems(path, &file, &text, silencer)), file.cases.len()))
     }
 
-    fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str, silencer: &mut Silencer<'_>) -> Vec<Marked> {
+    fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str, silencer: &mut Silencer<'_>) -> Vec<RuleProblem> {
         let prefix = cases_pointer(text);
         // The raw JSON is needed only to verify hashes.
         let is_hashed = file.metadata.as_ref().is_some_and(|metadata| metadata.case_hashes.is_some());
@@ -91,11 +91,11 @@ impl EvalFiles<'_> {
     }
 }
 
-fn from_staleness(pointer: &str, staleness: &Staleness) -> Marked {
+fn from_staleness(pointer: &str, staleness: &Staleness) -> RuleProblem {
     (problem(pointer.to_owned(), staleness.warning(), staleness.update_hint()), (STALE, Severity::Warning))
 }
 
-fn from_lint(prefix: &str, lint: Lint) -> Marked {
+fn from_lint(prefix: &str, lint: Lint) -> RuleProblem {
     let pointer = lint.pointer_in_file(prefix);
     let problem = Problem { case_id: Some(lint.case_id), ..problem(pointer, lint.message, None) };
     (problem, (lint.rule.name(), lint.rule.severity()))

@@ -76,14 +76,14 @@ impl CheckIssue {
 }
 
 /// A problem with its rule and severity.
-pub(super) type Marked = (Problem, (&'static str, Severity));
+pub(super) type RuleProblem = (Problem, (&'static str, Severity));
 
 pub(super) fn problem(pointer: String, message: String, help: Option<String>) -> Problem {
     Problem { pointer, subject: Subject::Key, case_id: None, message, help }
 }
 
 /// Locates problems in a text and returns them in source order.
-pub(super) fn locate(file: &str, text: &Arc<str>, problems: Vec<Marked>) -> Vec<CheckIssue> {
+pub(super) fn locate(file: &str, text: &Arc<str>, problems: Vec<RuleProblem>) -> Vec<CheckIssue> {
     let located = Finding::locate_tagged(text, problems).into_iter();
     located.map(|(finding, rule)| CheckIssue::in_text(file, text, finding, rule)).collect()
 }

@@ -9,7 +9,7 @@ use karat_project::read_text;
 use karat_tools::contract::{SilencedRule, Silencer};
 use karat_tools::overlap::{OverlapMap, Uncovered, check_overlaps};
 
-use super::issue::{CheckIssue, Marked, locate, problem};
+use super::issue::{CheckIssue, RuleProblem, locate, problem};
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -35,7 +35,7 @@ pub(super) fn check(
         .into_iter()
         .map(|finding| (problem(finding.pointer, finding.message, finding.help), (finding.rule, finding.severity)));
     let untested = uncovered.map(|uncovered| untested(map, registry, uncovered, silencer)).unwrap_or_default();
-    let problems: Vec<Marked> = found.chain(untested).collect();
+    let problems: Vec<RuleProblem> = found.chain(untested).collect();
     if problems.is_empty() {
         return Ok(Checked { issues: Vec::new(), is_hidden });
     }
@@ -50,7 +50,7 @@ fn untested(
     registry: Option<&Registry>,
     uncovered: &Uncovered<'_>,
     silencer: &mut Silencer<'_>,
-) -> Vec<Marked> {
+) -> Vec<RuleProblem> {
     let rule = Rule::UntestedOverlap;
     let mut pointers: HashMap<(&str, &str), String> = HashMap::new();
     for (entry_index, entry) in map.entries.iter().enumerate() {

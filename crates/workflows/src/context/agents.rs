@@ -24,7 +24,7 @@ pub fn make_agents(
 ) -> Result<Vec<Arc<dyn Agent>>, Error> {
     if settings.agent_endpoints.is_empty() {
         return Err(Error::invalid("no agent is configured")
-            .hint("set 'agentEndpoint' in karat.json, or add --agent-endpoint http://localhost:3000/chat")
+            .hint("pass --agent-endpoint http://localhost:3000/chat, or set 'agentEndpoint' in karat.json")
             .hint("scripted:FILE replies from a file, without an agent"));
     }
     let endpoints = settings.agent_endpoints.clone();

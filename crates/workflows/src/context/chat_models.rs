@@ -17,7 +17,7 @@ use karat_project::read_text;
 struct Role {
     /// The name in messages, such as `judge`.
     name: &'static str,
-    /// Default maximum of output tokens, for providers that require one.
+    /// Default maximum number of output tokens, for providers that require one.
     output_tokens: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ pub fn make_judge(
     judge.map(|judge| make_chat_model(judge, JUDGE, models, settings, notices)).transpose()
 }
 
-/// Creates the model that drafts cases: the requested one, else that of the settings.
+/// Creates the model that drafts cases: the requested or else the configured one.
 pub fn make_drafter_model(
     requested: Option<&str>,
     models: &mut Models,
@@ -49,16 +49,16 @@ pub fn make_drafter_model(
 ) -> Result<Arc<dyn ChatModel>, Error> {
     let chosen = select_model(requested, settings.forge.as_ref(), settings).ok_or_else(|| {
         Error::invalid("no model is configured to draft cases")
-            .hint("add --model KIND:MODEL, or set 'forge' in karat.json: {\"model\": \"KIND:MODEL\"}")
+            .hint("pass --model PROVIDER:MODEL, or set 'forge' in karat.json: {\"model\": \"PROVIDER:MODEL\"}")
     })?;
     make_chat_model(&chosen, DRAFTER, models, settings, notices)
 }
 
-/// Returns the model that rewrites evals: the requested one, else that of `refine`, else that of `forge`.
+/// Returns the model that rewrites evals: the requested one, or else that of `refine` or `forge` in the settings.
 pub fn select_rewriter(requested: Option<&str>, settings: &Settings) -> Result<Anchored<ChatModelConfig>, Error> {
     select_model(requested, settings.refine.as_ref().or(settings.forge.as_ref()), settings).ok_or_else(|| {
         Error::invalid("no model is configured to rewrite evals")
-            .hint("add --model KIND:MODEL, or set 'refine' in karat.json: {\"model\": \"KIND:MODEL\"}")
+            .hint("pass --model PROVIDER:MODEL, or set 'refine' in karat.json: {\"model\": \"PROVIDER:MODEL\"}")
     })
 }
 
@@ -78,7 +78,7 @@ fn select_model(
     settings: &Settings,
 ) -> Option<Anchored<ChatModelConfig>> {
     match (requested, configured) {
-        // Use the configured parameters of the model.
+        // A requested model keeps its configured parameters.
         (Some(model), Some(configured)) if configured.value.model == model => Some(configured.clone()),
         (Some(model), _) => {
             Some(Anchored { value: ChatModelConfig::new(model), base: settings.layout.current_dir.clone() })
@@ -117,18 +117,18 @@ fn make_chat_model(
                 .map_err(|error| Error::invalid(format!("cannot use '{model}' as {name}: {error}")))?;
             Ok(Arc::new(model))
         }
-        Some((kind, _)) if is_model(model, settings) => {
-            let output_tokens = output_tokens.filter(|_| api_of(kind, settings) == Api::Anthropic);
+        Some((provider, _)) if is_model(model, settings) => {
+            let output_tokens = output_tokens.filter(|_| api_of(provider, settings) == Api::Anthropic);
             let max_output_tokens = max_output_tokens.or(output_tokens);
             let parameters = Parameters { temperature: *temperature, seed: *seed, max_output_tokens };
             Ok(Arc::new(models.client(model, parameters, settings, notices)?))
         }
         _ => Err(Error::invalid(format!("'{model}' is not a valid {name}"))
-            .hint("expected KIND:MODEL, command:PROGRAM or scripted:FILE")),
+            .hint("expected PROVIDER:MODEL, command:PROGRAM or scripted:FILE")),
     }
 }
 
-fn api_of(kind: &str, settings: &Settings) -> Api {
-    let configured = settings.model.providers.get(kind).and_then(|provider| provider.api);
-    configured.or_else(|| KnownProvider::by_name(kind).map(|known| known.api)).unwrap_or(Api::Openai)
+fn api_of(provider: &str, settings: &Settings) -> Api {
+    let configured = settings.model.providers.get(provider).and_then(|config| config.api);
+    configured.or_else(|| KnownProvider::by_name(provider).map(|known| known.api)).unwrap_or(Api::Openai)
 }

@@ -57,7 +57,7 @@ impl Models {
         let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
         let tools = registry.map(Registry::tools).unwrap_or_default();
         if tools.is_empty() {
-            let why = if registry.is_some() { "the tool registry is empty" } else { "there is no tool registry" };
+            let why = if registry.is_some() { "the tool registry is empty" } else { "no tool registry is configured" };
             notices.warn(&format!("{endpoint} has no tools: {why} ('toolRegistryPath')"));
         }
         ModelAgent::new(client, prompt, tools, execution).map_err(|error| Error::invalid(error.to_string()))
@@ -80,7 +80,7 @@ impl Models {
         let price = settings.model.prices.get(endpoint).cloned().or_else(|| Price::list_price(endpoint));
         if price.is_none() {
             let unknown = format!("unknown price of {endpoint}");
-            let hint = "set 'prices' in karat.json: {\"KIND:MODEL\": {\"inputUsdPerMillion\": …, …}}";
+            let hint = "set 'prices' in karat.json: {\"PROVIDER:MODEL\": {\"inputUsdPerMillion\": …, …}}";
             if settings.max_cost_usd.is_some() {
                 return Err(Error::invalid(format!("{unknown}: 'maxCostUsd' cannot be enforced")).hint(hint));
             }

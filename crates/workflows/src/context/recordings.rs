@@ -26,7 +26,7 @@ impl Recordings {
         let shown = folder.strip_prefix(current_dir).unwrap_or(folder).display().to_string();
         match mode {
             Some(RecordingMode::Strict) if !folder.is_dir() => {
-                return Err(Error::invalid(format!("there are no recordings: {shown} is not a folder"))
+                return Err(Error::invalid(format!("no recordings: {shown} is not a folder"))
                     .hint(format!("record answers first: karat run --record {shown}")));
             }
             None | Some(RecordingMode::Strict) => {}

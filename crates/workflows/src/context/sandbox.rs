@@ -29,7 +29,7 @@ pub fn open_sandbox(guest: Option<&Path>) -> Result<Sandbox, Error> {
     Ok(Sandbox::open(&find_guest(guest)?)?)
 }
 
-/// Returns the guest of `KARAT_GUEST`, or the built-in one.
+/// Loads the guest from the path in `KARAT_GUEST`, or else the built-in one.
 pub fn find_guest(guest: Option<&Path>) -> Result<Guest, Error> {
     Guest::find(guest).map_err(|error| {
         let error = Error::from(error);

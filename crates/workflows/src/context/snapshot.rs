@@ -72,5 +72,5 @@ async fn run_command(
 
 fn read_output(bytes: &[u8], from: &str) -> Result<Value, Error> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Error::invalid(format!("the snapshot from '{from}' is not JSON: {error}")))
+        .map_err(|error| Error::invalid(format!("the snapshot from '{from}' is not valid JSON: {error}")))
 }

@@ -15,7 +15,7 @@ pub async fn open_store(settings: &Settings) -> Result<Store, Error> {
 pub async fn open_existing_store(settings: &Settings) -> Result<Store, Error> {
     match &settings.store {
         Location::File(path) if !path.exists() => {
-            Err(Error::nothing_selected(format!("there is no store at {}", settings.display_path(path)))
+            Err(Error::nothing_selected(format!("the store {} does not exist", settings.display_path(path)))
                 .hint(Hint::CreateStore))
         }
         _ => open_store(settings).await,

@@ -51,7 +51,7 @@ impl Tools {
         let warnings: Vec<String> = gaps.chain(unknown).collect();
         warnings.iter().take(MAX_LISTED).for_each(|warning| notices.warn(warning));
         if let Some(more) = warnings.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
-            notices.warn(&format!("{more} more gaps in the tool registry; 'karat tools' lists them"));
+            notices.warn(&format!("and {more} more in the tool registry; run 'karat tools' to list them"));
         }
     }
 }
@@ -173,7 +173,7 @@ fn read_registry(setting: &PathSetting, current_dir: &Path) -> Result<Option<Reg
         .map_err(|error| Error::invalid(format!("cannot read the tool registry {}: {error}", setting.path.display())))
 }
 
-/// Whether a registry is empty without gaps. Requirements on all tools hold trivially for it.
+/// Whether a registry is empty without gaps. It trivially meets all requirements on tools.
 pub fn is_empty(registry: &Registry) -> bool {
     registry.tools().is_empty() && registry.gaps().is_empty()
 }

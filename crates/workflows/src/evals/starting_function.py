@@ -16,7 +16,7 @@ def eval_starting_function(trace: dict) -> tuple[bool, str]:
     if not answer.strip():
         return False, "the last step has no answer"
 
-    return True, f"answered after {len(steps)} steps"
+    return True, f"answered in step {len(steps)}"
 
 
 def text_of(output: Any) -> str:

@@ -92,7 +92,7 @@ pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imp
             reject_unknown_traces(&mut file, request.unknown_trace_help.as_deref(), store).await?;
             let findings = RowProblem::locate(text, std::mem::take(&mut file.problems));
             if file.rows == 0 {
-                return Err(Error::nothing_selected(format!("there is no feedback in {}", request.name)));
+                return Err(Error::nothing_selected(format!("no ratings in {}", request.name)));
             }
             if !findings.is_empty() && !request.skip_invalid {
                 return Ok(refused(&request.name, text, file.rows, findings));
@@ -130,7 +130,7 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let Position { line, column } = Position::of(&valid, valid.len());
-        Error::invalid(format!("{}:{line}:{column} is not UTF-8", request.name))
+        Error::invalid(format!("{}:{line}:{column} is not valid UTF-8", request.name))
             .hint("in a spreadsheet, save the file as \"CSV UTF-8\"")
     })
 }
@@ -160,7 +160,7 @@ async fn reject_unknown_traces(
                 Some(full) => Some(format!("did you mean '{full}'? Ids in a file must be complete")),
                 None => unknown_trace_help.map(str::to_owned),
             };
-            let message = format!("there is no trace '{id}' in the store");
+            let message = format!("trace '{id}' not found in the store");
             problems.push(RowProblem::new(entry.place.clone(), message, help));
         }
         is_known

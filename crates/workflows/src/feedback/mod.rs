@@ -25,7 +25,7 @@ pub struct RateRequest {
     pub rating: Option<Rating>,
     pub note: Option<String>,
     pub author: String,
-    /// Where the rating is given: `cli`, `review`.
+    /// The origin of the rating: `cli` or `review`.
     pub source: &'static str,
 }
 

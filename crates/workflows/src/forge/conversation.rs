@@ -55,8 +55,8 @@ impl<'c> Conversation<'c> {
         cancel: &CancellationToken,
     ) -> Result<Self, Error> {
         let ConversationRequest { drafts, verify, mode, accept_description, approver } = request;
-        let is_doubtful = inputs.description_warning.is_some() && !accept_description && mode != Mode::DryRun;
-        if is_doubtful && matches!(mode, Mode::Unattended { .. }) {
+        let needs_confirmation = inputs.description_warning.is_some() && !accept_description && mode != Mode::DryRun;
+        if needs_confirmation && matches!(mode, Mode::Unattended { .. }) {
             return Err(Error::invalid("the description does not say when to use the tool")
                 .hint("fix the description, or continue anyway with --yes"));
         }
@@ -79,7 +79,7 @@ impl<'c> Conversation<'c> {
             verifier,
             approver,
             file,
-            questions: is_doubtful.then_some(Step::ConfirmDescription).into_iter().collect(),
+            questions: needs_confirmation.then_some(Step::ConfirmDescription).into_iter().collect(),
             declared: Vec::new(),
             saved: None,
             is_resumed: false,
@@ -102,12 +102,12 @@ impl<'c> Conversation<'c> {
         let tool = self.inputs.brief.tool.name.clone();
         match self.read_saved()? {
             Some(_) if !is_attended && !resume => {
-                return Err(Error::invalid(format!("there is a saved session for '{tool}'"))
+                return Err(Error::invalid(format!("a session for '{tool}' is already saved"))
                     .hint(Hint::ResumeOrRestartForge { tool }));
             }
             Some(session) => self.resume(session, is_attended)?,
             None if resume => {
-                let message = format!("there is no session for '{tool}' to resume");
+                let message = format!("no saved session for '{tool}'");
                 return Err(Error::nothing_selected(message).hint(Hint::StartForge { tool: Some(tool) }));
             }
             None if is_attended => self.queue_questions(),
@@ -134,7 +134,7 @@ impl<'c> Conversation<'c> {
         let session = file.read()?;
         match session {
             Some(session) if self.drafted.is_some() => {
-                Err(Error::invalid("cannot add --drafts: there is a saved session for this tool")
+                Err(Error::invalid("cannot use --drafts: a session for this tool is already saved")
                     .hint(Hint::ResumeForge { tool: session.tool.clone() })
                     .hint(Hint::RestartForgeWithDrafts { tool: session.tool }))
             }
@@ -260,7 +260,7 @@ impl<'c> Conversation<'c> {
             (Step::AddTriggers, Command::AddTrigger { phrase }) => {
                 let (triggers, phrase) = (&mut self.inputs.brief.triggers, phrase.trim());
                 if triggers.iter().any(|known| known.eq_ignore_ascii_case(phrase)) {
-                    return Err(Refusal::KnownTrigger.into());
+                    return Err(Refusal::DuplicateTrigger.into());
                 }
                 triggers.push(phrase.to_owned());
                 if triggers.len() < MAX_TRIGGERS {
@@ -278,7 +278,7 @@ impl<'c> Conversation<'c> {
                 }
                 self.approver = Some(name.trim().to_owned());
             }
-            _ => return Err(Refusal::OutOfTurn.into()),
+            _ => return Err(Refusal::UnavailableCommand.into()),
         }
         self.questions.pop_front();
         Ok(Applied::Done)
@@ -293,7 +293,7 @@ impl<'c> Conversation<'c> {
     ) -> Result<Applied, Failed> {
         let approver = self.approver.clone().unwrap_or_default();
         let time = self.context.clock.now().to_string();
-        let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
+        let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
         let can_decide = matches!(step, Step::Decide | Step::Verify);
         match command {
             Command::ApprovePlan if step == Step::ApprovePlan => session.approve_plan(),
@@ -307,12 +307,12 @@ impl<'c> Conversation<'c> {
                 return Ok(Applied::Approved { refused });
             }
             Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
-            Command::Redraft { which, words } if can_decide => {
-                return self.redraft(&which, words.as_deref(), events, cancel).await;
+            Command::Redraft { which, instructions } if can_decide => {
+                return self.redraft(&which, instructions.as_deref(), events, cancel).await;
             }
             Command::Replace { number, case } if can_decide => {
                 let findings = self.check_draft(number, &case)?;
-                let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
+                let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
                 let id = session.editable(number)?.slot.id.clone();
                 session.replace(number, case, findings)?;
                 self.evidences.remove(&id);
@@ -321,7 +321,7 @@ impl<'c> Conversation<'c> {
             Command::Write => return Ok(Applied::Wrote { files: self.write()? }),
             Command::Next if can_decide => session.forward()?,
             Command::Back if can_decide => session.back()?,
-            _ => return Err(Refusal::OutOfTurn.into()),
+            _ => return Err(Refusal::UnavailableCommand.into()),
         }
         Ok(Applied::Done)
     }
@@ -329,21 +329,21 @@ impl<'c> Conversation<'c> {
     async fn redraft(
         &mut self,
         which: &CaseSelection,
-        words: Option<&str>,
+        instructions: Option<&str>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
     ) -> Result<Applied, Failed> {
-        match words {
+        match instructions {
             None if !self.drafter.can_redraft() => return Err(Refusal::NoOtherDraft.into()),
             Some(_) if !self.drafter.accepts_instructions() => return Err(Refusal::InstructionsNotSupported.into()),
             _ => {}
         }
-        let session = self.session.as_ref().ok_or(Refusal::OutOfTurn)?;
+        let session = self.session.as_ref().ok_or(Refusal::UnavailableCommand)?;
         let entries: Vec<Entry> = session.redraftable(which)?.into_iter().cloned().collect();
         let slots: Vec<Slot> = entries.iter().map(|entry| entry.slot.clone()).collect();
         let attempt = entries.iter().map(|entry| entry.attempts).max().unwrap_or_default();
         let drafts: Vec<Draft> = entries.into_iter().filter_map(|entry| entry.draft).collect();
-        let revision = words.map(|instructions| Revision { drafts: &drafts, instructions });
+        let revision = instructions.map(|instructions| Revision { drafts: &drafts, instructions });
         self.draft(&slots, attempt, revision, events, cancel).await?;
         let ids: Vec<String> = slots.into_iter().map(|slot| slot.id).collect();
         for id in &ids {
@@ -360,7 +360,7 @@ impl<'c> Conversation<'c> {
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
     ) -> Result<(), Failed> {
-        let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
+        let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
         let (brief, drafter) = (&self.inputs.brief, self.drafter.as_ref());
         let so_far = session.others(brief, slots);
         let request = Request { brief, slots, so_far: &so_far, attempt, revision };
@@ -400,7 +400,7 @@ impl<'c> Conversation<'c> {
     fn write(&mut self) -> Result<Vec<WrittenFile>, Failed> {
         let before = self.written.files.len();
         for tier in [Tier::Golden, Tier::Labeled] {
-            let session = self.session.as_mut().ok_or(Refusal::OutOfTurn)?;
+            let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
             if session.unwritten(tier).is_empty() {
                 continue;
             }
@@ -465,7 +465,7 @@ impl<'c> Conversation<'c> {
 
     /// Returns the findings of a case that would replace a draft.
     pub fn check_draft(&self, number: usize, case: &Value) -> Result<Vec<DraftFinding>, Refusal> {
-        let session = self.session.as_ref().ok_or(Refusal::OutOfTurn)?;
+        let session = self.session.as_ref().ok_or(Refusal::UnavailableCommand)?;
         let slot = &session.editable(number)?.slot;
         let others = session.others(&self.inputs.brief, std::slice::from_ref(slot));
         Ok(check_draft(&self.inputs.brief, slot, case, &others))

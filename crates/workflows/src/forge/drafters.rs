@@ -81,7 +81,7 @@ pub(super) async fn choose_drafter(
         return Err(Error::invalid("--traces requires the drafter 'traces'").hint("remove --drafter"));
     }
     if kind != DrafterKind::Traces && (request.since.is_some() || request.rating.is_some()) {
-        return Err(Error::invalid("--since and --rating select traces of the store").hint("add --drafter traces"));
+        return Err(Error::invalid("--since and --rating select traces of the store").hint("pass --drafter traces"));
     }
     let (drafter, how) = match kind {
         DrafterKind::Template => {

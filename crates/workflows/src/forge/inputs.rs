@@ -91,8 +91,8 @@ async fn load_all_inputs(
 ) -> Result<LoadedInputs, Error> {
     let (settings, notices) = (&context.settings, context.notices);
     let registry = list_tools(settings, notices).await?.ok_or_else(|| {
-        Error::invalid(format!("there is no tool registry: {} does not exist", settings.tool_registry.path.display()))
-            .hint("set --tool-registry-path, or 'toolRegistryPath' in karat.json")
+        Error::invalid(format!("no tool registry: {} does not exist", settings.tool_registry.path.display()))
+            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
     })?;
     registry.gaps().iter().for_each(|gap| notices.gap(gap));
     let tool = find_tool(&request.tool, &registry)?.clone();

@@ -22,11 +22,11 @@ pub struct ConversationRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Writes nothing, not even a session.
+    /// Writes no files, not even a session.
     DryRun,
-    /// Asks nothing.
+    /// Runs without prompts.
     Unattended { resume: bool, restart: bool },
-    /// A person decides. Resumes a saved session.
+    /// Prompts for each decision. Resumes a saved session.
     Attended { resume: bool, restart: bool },
 }
 
@@ -40,7 +40,7 @@ pub enum Step {
     ConfirmChanges {
         changes: Vec<String>,
     },
-    /// The overlap map has no entry for the tool, which may overlap this one.
+    /// `tool` may overlap the tool of the session but is not in the overlap map.
     DeclareOverlap {
         tool: String,
         reason: String,
@@ -63,7 +63,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "command")]
 pub enum Command {
-    /// Continue with the description, or with drafts whose basis changed.
+    /// Continue despite the description, or with drafts whose basis changed.
     Proceed,
     DeclareOverlap {
         declare: bool,
@@ -87,7 +87,8 @@ pub enum Command {
     /// Draft again, with optional instructions.
     Redraft {
         which: CaseSelection,
-        words: Option<String>,
+        #[serde(rename = "words")]
+        instructions: Option<String>,
     },
     /// Replace a draft with a case.
     Replace {
@@ -117,7 +118,7 @@ pub enum Applied {
     },
     /// The drafter failed; the drafts are unchanged.
     DraftingFailed(Error),
-    /// Nothing was done.
+    /// The command was rejected and had no effect.
     Refused(Refusal),
 }
 
@@ -126,15 +127,15 @@ pub enum Refusal {
     #[error("{0}")]
     Command(#[from] karat_forge::session::InvalidAction),
     #[error("this command is not available in the current step")]
-    OutOfTurn,
-    #[error("there is no other draft")]
+    UnavailableCommand,
+    #[error("no other draft")]
     NoOtherDraft,
     #[error("only a model can follow instructions")]
     InstructionsNotSupported,
     #[error("at least {MIN_TRIGGERS} trigger phrases are required")]
     TooFewTriggers,
     #[error("duplicate trigger phrase")]
-    KnownTrigger,
+    DuplicateTrigger,
     #[error("the name is empty")]
     EmptyName,
 }

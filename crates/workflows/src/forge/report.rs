@@ -80,7 +80,7 @@ pub struct ReportedBatch {
 #[serde(rename_all = "camelCase")]
 pub struct ReportedDraft {
     pub id: String,
-    /// What the draft tests, for people.
+    /// The purpose of the draft, as text.
     pub purpose: String,
     /// The author or drafter, for people.
     pub origin: Option<String>,

@@ -49,7 +49,7 @@ impl TraceSource {
             names.push(name);
         }
         if is_empty {
-            return Err(Error::nothing_selected(format!("there are no traces in {}", names.join(", ")))
+            return Err(Error::nothing_selected(format!("no traces in {}", names.join(", ")))
                 .hint("a trace file has one trace per line"));
         }
         Ok(Self(reader))

@@ -104,7 +104,7 @@ fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<FoundFile>, 
 /// The error of a project without functions.
 pub fn no_functions(settings: &Settings) -> Error {
     let folder = settings.display_path(&settings.eval_functions.path);
-    Error::nothing_selected(format!("there are no eval functions in {folder}")).hint(Hint::NewEval)
+    Error::nothing_selected(format!("no eval functions in {folder}")).hint(Hint::NewEval)
 }
 
 /// Returns a file, or the function files of a folder.
@@ -115,7 +115,7 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Er
     let shown = settings.display_path(&path);
     let paths = function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {shown}: {error}")))?;
     if paths.is_empty() {
-        return Err(Error::nothing_selected(format!("there are no Python files in {shown}"))
+        return Err(Error::nothing_selected(format!("no Python files in {shown}"))
             .hint("eval functions are .py files whose names do not start with _ or ."));
     }
     Ok(paths.into_iter().map(|path| read_file(path, settings)).collect())

@@ -146,12 +146,12 @@ impl ProjectFunctions {
 
     /// Returns the message and hint for an unknown function.
     pub(super) fn unknown(&self, name: &str) -> (String, String) {
-        let message = format!("there is no eval function '{name}' in {}", self.folder);
+        let message = format!("eval function '{name}' not found in {}", self.folder);
         let names: Vec<&str> = self.valid().map(|function| function.name.as_str()).collect();
         let help = match nearest(name, &names) {
             Some(near) => format!("did you mean '{near}'?"),
-            None if !self.has_folder => "that folder does not exist".to_owned(),
-            None if names.is_empty() => "define the function in a file NAME.py there".to_owned(),
+            None if !self.has_folder => format!("{} does not exist", self.folder),
+            None if names.is_empty() => "define it in a file NAME.py in this folder".to_owned(),
             None if names.len() > MAX_LISTED_NAMES => {
                 let (listed, rest) = names.split_at(MAX_LISTED_NAMES);
                 format!("known functions: {} and {} more", listed.join(", "), rest.len())

@@ -149,11 +149,11 @@ impl Source {
 
     fn nothing_found(&self) -> Error {
         match self {
-            Self::Server(server) => Error::nothing_selected(format!("there are no new traces at {}", server.url)),
+            Self::Server(server) => Error::nothing_selected(format!("no new traces at {}", server.url)),
             Self::Files { files, .. } => {
-                let error = Error::nothing_selected("there are no traces");
+                let error = Error::nothing_selected("no traces found");
                 match files.skipped.as_slice() {
-                    [] => error.hint("traces are read from JSON, JSON lines or OpenTelemetry protobuf files"),
+                    [] => error.hint("expected JSON, JSON Lines or OpenTelemetry protobuf files"),
                     [first, ..] => error.hint(format!(
                         "in folders only .json, .jsonl, .ndjson, .pb and .binpb files are read; {first} was skipped: \
                          pass a file's path to read it whatever its extension"
@@ -269,10 +269,10 @@ impl Import<'_> {
     fn record(&mut self, written: Written<FilePiece, Ingested>, bytes: u64) -> Result<(), Error> {
         let Written { committed, results, failed } = written;
         for mut ingested in results {
-            for one in ingested.refused.drain(..) {
+            for refusal in ingested.refused.drain(..) {
                 let file =
-                    committed.iter().find(|piece| piece.trace_id() == one.trace_id).map_or(0, |piece| piece.file);
-                self.refuse_trace(file, &one.trace_id, &one.message);
+                    committed.iter().find(|piece| piece.trace_id() == refusal.trace_id).map_or(0, |piece| piece.file);
+                self.refuse_trace(file, &refusal.trace_id, &refusal.message);
             }
             self.totals.add(ingested);
         }

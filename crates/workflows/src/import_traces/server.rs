@@ -32,7 +32,7 @@ impl Server {
         context: &Context<'_>,
     ) -> Result<Self, Error> {
         if kind != Some(TraceFormat::Langfuse) {
-            return Err(Error::invalid("--url supports only Langfuse servers").hint("add --from langfuse"));
+            return Err(Error::invalid("--url supports only Langfuse servers").hint("pass --from langfuse"));
         }
         let settings = &context.settings;
         let key = |name: &str| {

@@ -71,7 +71,7 @@ pub async fn judge_stored(
         planned = planning => planned?,
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };
-    let to_judge = planned.iter().map(|one| one.to_judge).sum();
+    let to_judge = planned.iter().map(|eval| eval.to_judge).sum();
     let started = Instant::now();
     let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };
     let mut ended = Ok(run.emit(Event::Planned { to_judge }));

@@ -61,7 +61,7 @@ pub(super) async fn plan(
 fn select_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) -> Result<Vec<EvalSummary>, Error> {
     if names.is_empty() {
         if evals.is_empty() {
-            return Err(Error::nothing_selected("there are no evals in the store").hint(Hint::AddEval { file: None }));
+            return Err(Error::nothing_selected("no evals in the store").hint(Hint::AddEval { file: None }));
         }
         return Ok(evals);
     }
@@ -89,7 +89,7 @@ fn is_in_project(name: &str, settings: &Settings) -> bool {
 async fn no_traces(store: &Store, filter: &TraceFilter) -> Error {
     let is_narrow = *filter != TraceFilter::default();
     if is_narrow && store.count_traces(&TraceFilter::default()).await.is_ok_and(|all| all > 0) {
-        return Error::nothing_selected("no trace in the store matches these filters").hint(Hint::FilterTraces);
+        return Error::nothing_selected("no trace matches the filters").hint(Hint::FilterTraces);
     }
-    Error::nothing_selected("there are no traces in the store").hint(Hint::ImportTraces)
+    Error::nothing_selected("no traces in the store").hint(Hint::ImportTraces)
 }

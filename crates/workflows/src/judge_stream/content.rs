@@ -53,10 +53,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const MAX_WHITESPACE_BYTES: usize = 1024;
 
 /// A reader that returns the first bytes again, then the rest.
-pub type Rewound<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+pub type PeekedReader<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 /// Detects the content of an input. Reads as few bytes as possible, since a pipe may block.
-pub fn detect_content<R: Read>(mut input: R) -> io::Result<(Content, Rewound<R>)> {
+pub fn detect_content<R: Read>(mut input: R) -> io::Result<(Content, PeekedReader<R>)> {
     let mut first_bytes = Vec::new();
     let content = loop {
         if let Some(content) = content_of(&first_bytes) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use karat_sandbox::{Input, Lines, Position, read_lines};
 
-use super::content::{Content, Rewound, UnsupportedFormat, detect_content};
+use super::content::{Content, PeekedReader, UnsupportedFormat, detect_content};
 use crate::error::Error;
 use crate::hint::Hint;
 
@@ -155,8 +155,8 @@ impl Read for Counted {
     }
 }
 
-/// Rejects known formats other than JSON lines, which would otherwise give an error for every line.
-fn lines_of<R: Read>(input: R, name: &str) -> Result<Rewound<R>, Error> {
+/// Rejects known formats other than JSON Lines, which would otherwise give an error for every line.
+fn lines_of<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
     let (content, whole) = detect_content(input).map_err(|error| unreadable(name, &error))?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
     let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
@@ -167,10 +167,10 @@ fn lines_of<R: Read>(input: R, name: &str) -> Result<Rewound<R>, Error> {
             (description, Hint::ConvertTraces { program, file })
         }
         Content::Unsupported(UnsupportedFormat { description, converter: None }) => {
-            (description, Hint::from("export the data as JSON lines from the program that wrote it"))
+            (description, Hint::from("export the data as JSON Lines from the program that wrote it"))
         }
     };
-    Err(Error::invalid(format!("{name} is {description}, not JSON lines")).hint(hint))
+    Err(Error::invalid(format!("{name} is {description}, not JSON Lines")).hint(hint))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Error {
@@ -213,6 +213,6 @@ mod tests {
         let (mut batches, _) = TraceFiles { sources, bytes: None }.into_batches();
         assert!(batches.next().is_some_and(|batch| batch.is_ok()));
         let refused = batches.next().expect("a second file").expect_err("an array");
-        assert_eq!(refused.message, "stdin is a JSON array, not JSON lines");
+        assert_eq!(refused.message, "stdin is a JSON array, not JSON Lines");
     }
 }

@@ -15,7 +15,7 @@ use karat_evals::tally::{EvalRunSummary, Tally};
 use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamError, Task};
 use tokio_util::sync::CancellationToken;
 
-pub use self::content::{Content, Rewound, UnsupportedFormat, detect_content};
+pub use self::content::{Content, PeekedReader, UnsupportedFormat, detect_content};
 use self::files::{FileLine, TraceFiles};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;

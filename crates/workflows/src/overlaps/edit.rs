@@ -53,7 +53,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, E
     let tools = all_tools(&tool, &others, cluster)?;
     match &registry {
         Some(registry) => check_names(&tools, registry, context)?,
-        None => context.notices.note("the names were not checked: there is no tool registry"),
+        None => context.notices.note("tool names were not checked: no tool registry is configured"),
     }
     edit(convert, context, |editor| {
         if cluster {
@@ -147,7 +147,7 @@ fn open(convert: bool, shown: &str, context: &Context<'_>) -> Result<(OverlapEdi
     let invalid = |error: OverlapEditError| match error {
         OverlapEditError::Invalid(findings) => Error::invalid_files(vec![InvalidFile::new(shown, &bytes, findings)]),
         error => Error::invalid(format!("{shown}: {error}"))
-            .hint("--convert rewrites it in the editable shape, and warns about what cannot be converted"),
+            .hint("pass --convert to rewrite it in the format that karat edits"),
     };
     match OverlapEditor::open(&bytes) {
         Err(OverlapEditError::ListShape) if convert => {

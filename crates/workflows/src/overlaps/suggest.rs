@@ -23,8 +23,8 @@ pub struct Suggested {
 /// Suggests overlaps of tools with at least this similarity, from 0 to 1.
 pub async fn suggest(min_similarity: f64, context: &Context<'_>) -> Result<Suggested, Error> {
     let Some(registry) = context.list_tools().await? else {
-        return Err(Error::invalid("nothing to compare: there is no tool registry")
-            .hint("set 'toolRegistryPath' in karat.json, or add --tool-registry-path"));
+        return Err(Error::invalid("no tool registry is configured")
+            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json"));
     };
     let map = read_overlap_map(&context.settings.overlap_map)?;
     let confusion = measured_confusion(context)?;

@@ -97,8 +97,8 @@ pub enum EvalFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("this command is not available in the current step")]
-    OutOfTurn,
-    #[error("there is no such candidate")]
+    UnavailableCommand,
+    #[error("no such candidate")]
     UnknownCandidate,
 }
 
@@ -146,7 +146,7 @@ impl Adoption {
                 self.step = Step::Done;
                 Ok(applied)
             }
-            _ => Ok(Applied::Refused(Refusal::OutOfTurn)),
+            _ => Ok(Applied::Refused(Refusal::UnavailableCommand)),
         }
     }
 

@@ -38,9 +38,9 @@ impl EvalRunner {
             text: Ok(trace.document.text().as_bytes().to_vec()),
         });
         let judged = self.sandbox.judge_all(&self.options.task(functions), inputs.collect()).await?;
-        for one in judged {
-            let (trace_id, rating) = one.key;
-            for (verdicts, judgement) in all.iter_mut().zip(one.judgements) {
+        for judged_trace in judged {
+            let (trace_id, rating) = judged_trace.key;
+            for (verdicts, judgement) in all.iter_mut().zip(judged_trace.judgements) {
                 let (passed, reason) = match judgement.conclusion {
                     Conclusion::Verdict { passed, reason } => (Some(passed), reason),
                     Conclusion::Error(error) => (None, error.message),

@@ -48,7 +48,7 @@ pub struct Request {
     pub rounds: usize,
     /// The share of rated traces that the model does not see.
     pub hold_out: f64,
-    /// The model, as `KIND:MODEL`; default: that of the settings.
+    /// The model, as `PROVIDER:MODEL`; default: that of the settings.
     pub model: Option<String>,
     pub write_to: Option<CandidateFolder>,
 }
@@ -136,12 +136,12 @@ pub async fn question(request: &Request, context: &Context<'_>) -> Result<Questi
 impl Request {
     fn validate(&self) -> Result<(), Error> {
         if !(self.hold_out > 0.0 && self.hold_out < 1.0) {
-            return Err(Error::invalid("--hold-out must be between 0 and 1").hint("0.4 holds out two traces of five"));
+            return Err(Error::invalid("--hold-out must be between 0 and 1").hint("0.4 holds out two of five traces"));
         }
         for (flag, given, max) in [("candidates", self.candidates, MAX_CANDIDATES), ("rounds", self.rounds, MAX_ROUNDS)]
         {
             if !(1..=max).contains(&given) {
-                return Err(Error::invalid(format!("--{flag} must be from 1 to {max}")));
+                return Err(Error::invalid(format!("--{flag} must be between 1 and {max}")));
             }
         }
         Ok(())

@@ -89,7 +89,7 @@ impl RatedTraces {
         for (name, set) in [("training", training), ("held-out", held_out)] {
             if set.all() < MIN_SET_TRACES {
                 let count = set.all();
-                missing.push(format!("the {name} set has {count} traces, at least {MIN_SET_TRACES} are required"));
+                missing.push(format!("the {name} set has {count} of at least {MIN_SET_TRACES} traces"));
             } else if set.positive == 0 || set.negative == 0 {
                 let lacking = if set.positive == 0 { Rating::Positive } else { Rating::Negative };
                 missing.push(format!("none of the {} traces in the {name} set is {lacking}", set.all()));

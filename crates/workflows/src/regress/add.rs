@@ -39,7 +39,7 @@ pub struct AddRequest {
     pub bug_ref: Option<String>,
     /// The message to the agent; default: that of the source.
     pub message: Option<String>,
-    /// What went wrong; default: from the source, else `bug_ref`.
+    /// Description of the bug; default: from the source, or else `bug_ref`.
     pub description: Option<String>,
     pub stubs: Option<Map<String, Value>>,
     /// Keys of `expect`; they replace those of the source.

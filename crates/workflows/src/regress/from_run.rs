@@ -23,7 +23,7 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     let output_dir = &settings.layout.output_dir;
     let results = if run == LATEST { newest_run(settings)? } else { run_results(output_dir, run)? };
     let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
-        return Err(Error::not_found(format!("there is no run '{run}' in {}", output_dir.display()))
+        return Err(Error::not_found(format!("run '{run}' not found in {}", output_dir.display()))
             .hint("result file names contain the run id; 'latest' is the newest run"));
     };
     let (result, case) = find_result(&results, id, &run_id)?;
@@ -32,7 +32,7 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
         Outcome::Passed if even_if_passed => {}
         Outcome::Passed => {
             return Err(Error::invalid(format!("'{id}' passed in run {run_id}, so it does not show a bug"))
-                .hint("add --even-if-passed to use it anyway"));
+                .hint("pass --even-if-passed to use it anyway"));
         }
         Outcome::Errored => {
             let why = case.error.as_deref().unwrap_or_default();
@@ -87,7 +87,7 @@ fn find_result<'r>(
     });
     let Some(&(result, case)) = all.first() else {
         let ids: Vec<&str> = results.iter().flat_map(|result| &result.cases).map(|case| case.id.as_str()).collect();
-        let error = Error::not_found(format!("the run {run_id} has no case '{id}'"));
+        let error = Error::not_found(format!("run {run_id} has no case '{id}'"));
         return Err(match nearest(id, &ids) {
             Some(near) => error.hint(format!("did you mean '{near}'?")),
             None => error,

@@ -139,7 +139,7 @@ async fn report_rate_limits(providers: &[(String, Arc<Throttle>)], context: &Con
                 && reported.insert(name)
             {
                 context.notices.note(&format!(
-                    "rate limited by {name} (HTTP 429): waiting as requested, with {window} parallel calls for now"
+                    "rate limited by {name} (HTTP 429): waiting as requested, then at most {window} calls in parallel"
                 ));
             }
         }

@@ -203,13 +203,13 @@ async fn put_each_trial(
     now: Timestamp,
 ) -> Result<Vec<NotStored>, StoreError> {
     let mut not_stored = Vec::new();
-    for mut one in tries {
-        let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == one.trace_id.as_ref());
-        let put = store.put_cases(slice::from_ref(&one), trace.map_or(&[], slice::from_ref), now).await;
+    for mut trial in tries {
+        let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == trial.trace_id.as_ref());
+        let put = store.put_cases(slice::from_ref(&trial), trace.map_or(&[], slice::from_ref), now).await;
         let Err(error) = put else { continue };
-        one.trace_id = None;
-        store.put_cases(slice::from_ref(&one), &[], now).await.map_err(|_| error.clone())?;
-        not_stored.push(NotStored { case_id: one.case_id, reason: error.message });
+        trial.trace_id = None;
+        store.put_cases(slice::from_ref(&trial), &[], now).await.map_err(|_| error.clone())?;
+        not_stored.push(NotStored { case_id: trial.case_id, reason: error.message });
     }
     Ok(not_stored)
 }

@@ -43,7 +43,7 @@ impl Selection {
                 &Difficulty::ALL.map(Difficulty::name),
                 Difficulty::from_name,
             )?,
-            grep: grep.map_err(|error| Error::invalid(format!("--grep is not a regular expression: {error}")))?,
+            grep: grep.map_err(|error| Error::invalid(format!("invalid regular expression in --grep: {error}")))?,
         })
     }
 
@@ -99,8 +99,8 @@ impl Selection {
 
     fn matches(&self, case: &Case) -> bool {
         let by_id = self.ids.is_empty() || self.ids.contains(&case.id);
-        let by_difficulty =
-            self.difficulties.is_empty() || case.difficulty.is_some_and(|one| self.difficulties.contains(&one));
+        let by_difficulty = self.difficulties.is_empty()
+            || case.difficulty.is_some_and(|difficulty| self.difficulties.contains(&difficulty));
         by_id && by_difficulty && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
     }
 }

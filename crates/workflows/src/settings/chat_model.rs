@@ -11,7 +11,7 @@ use super::config::{read_seed, read_temperature};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChatModelConfig {
-    /// `KIND:MODEL`, `command:PROGRAM` for a program, or `scripted:FILE` for scripted replies in examples and tests.
+    /// `PROVIDER:MODEL`, `command:PROGRAM` for a program, or `scripted:FILE` for scripted replies in examples and tests.
     pub model: String,
     /// Sampling temperature.
     #[schemars(range(min = 0))]

@@ -51,7 +51,7 @@ pub(crate) enum Form {
     Bool,
     Number,
     Json,
-    /// `KIND:MODEL`, or JSON.
+    /// `PROVIDER:MODEL`, or JSON.
     Model,
     /// Comma-separated names.
     List,
@@ -136,11 +136,11 @@ config_keys! {
     max_output_tokens: u64 = "maxOutputTokens" as Number, read_positive_count;
     /// Model providers by name, with their limits; `NAME:MODEL` selects a model of one.
     providers: BTreeMap<String, ProviderConfig> = "providers" as Json, ProviderConfig::read_all;
-    /// Token prices of models, by `KIND:MODEL`.
+    /// Token prices of models, by `PROVIDER:MODEL`.
     prices: BTreeMap<String, Price> = "prices" as Json, Price::read_all;
     /// MCP servers by name. They run live tools, and are the tool registry if no file is.
     mcp_servers: BTreeMap<String, McpServerConfig> = "mcpServers" as Json, read_mcp_servers;
-    /// What executes the tools that a model calls: the stubs of a case, or the MCP servers.
+    /// How tool calls of a model are answered: by the stubs of a case or by MCP servers.
     tool_execution: ToolExecutor = "toolExecution" as Text, |value, path, problems| { read_word(value, path, problems, &ToolExecutor::NAMES, ToolExecutor::from_name) };
     /// The tools that may run on MCP servers; calls of other tools are refused.
     allow_tools: AllowTools = "allowTools" as List, AllowTools::read;
@@ -152,7 +152,7 @@ config_keys! {
     store: String = "store" as Text, read_string;
 }
 
-/// What executes the tools that a model calls.
+/// How tool calls of a model are answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolExecutor {
@@ -240,7 +240,7 @@ impl Config {
 pub(crate) fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let number = value.as_f64().filter(|number| *number >= 0.0);
     if number.is_none() {
-        problems.at(path, format!("{} must be a number from 0, found {}", path.name(), type_name(value)));
+        problems.at(path, format!("{} must be a number of at least 0, found {}", path.name(), type_name(value)));
     }
     number
 }

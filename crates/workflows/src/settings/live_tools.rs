@@ -65,7 +65,7 @@ impl LiveTools {
         }
         let executor = given.tool_execution.or(file.tool_execution).unwrap_or_default();
         if executor == ToolExecutor::Mcp && servers.is_empty() {
-            return Err(Error::invalid("'toolExecution' is \"mcp\", but there is no MCP server to run tools")
+            return Err(Error::invalid("'toolExecution' is \"mcp\", but no MCP server is configured")
                 .hint("add one to 'mcpServers', for example {\"files\": {\"command\": [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}")
                 .hint("or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL"));
         }

@@ -50,7 +50,7 @@ const MAX_TRIALS: usize = 10_000;
 /// The resolved settings of a command.
 #[derive(Debug)]
 pub struct Settings {
-    /// Where the project's files are.
+    /// The locations of the project's files.
     pub layout: Layout,
     /// The agents, in order; empty if none is configured.
     pub agent_endpoints: Vec<Anchored<String>>,
@@ -344,7 +344,7 @@ fn snapshot_source(
     match resolver.anchored(given.snapshot.clone(), file.snapshot.clone()) {
         Some(source) if is_enabled => Ok(Some(source)),
         None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing").hint(
-            "set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or add --snapshot-file",
+            "set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or pass --snapshot-file",
         )),
         _ => Ok(None),
     }

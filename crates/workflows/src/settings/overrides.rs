@@ -128,7 +128,7 @@ fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
 
 /// Parses the text of a flag or variable.
 fn parse_value(text: &str, form: Form, name: &str) -> Result<Value, Error> {
-    let json = || parse(text).map_err(|error| Error::invalid(format!("{name} is not JSON: {}", error.message)));
+    let json = || parse(text).map_err(|error| Error::invalid(format!("{name} is not valid JSON: {}", error.message)));
     match form {
         Form::Text => Ok(Value::from(text)),
         Form::Bool => match text {
@@ -210,7 +210,7 @@ mod tests {
         let mut flags = Flags::default();
         flags.text("gates", Some("{"));
         let error = merge(&flags, &[]).expect_err("invalid JSON");
-        assert!(error.message.starts_with("--gates is not JSON: "), "{}", error.message);
+        assert!(error.message.starts_with("--gates is not valid JSON: "), "{}", error.message);
     }
 
     #[test]

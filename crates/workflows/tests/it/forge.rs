@@ -110,7 +110,7 @@ async fn asks_questions_before_the_session_starts() {
     let mut conversation = open(request, &both, &context).await.unwrap();
     assert!(matches!(conversation.next(), Step::DeclareOverlap { tool, .. } if tool == "get_forecast"));
     let refused = apply(&mut conversation, json!({"command": "proceed"})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::OutOfTurn)), "{refused:?}");
+    assert!(matches!(refused, Applied::Refused(Refusal::UnavailableCommand)), "{refused:?}");
     apply(&mut conversation, json!({"command": "declareOverlap", "declare": true})).await;
     for phrase in ["Is it warm?", "is it WARM?", "Is it cold?"] {
         assert_eq!(conversation.next(), Step::AddTriggers);

@@ -84,7 +84,7 @@ async fn adopts_a_candidate_and_writes_the_file() {
     let applied = adoption.apply(adopt(2), &context).await.unwrap();
     assert_eq!(applied, Applied::Refused(Refusal::UnknownCandidate));
     let applied = adoption.apply(Command::WriteFile { write: true }, &context).await.unwrap();
-    assert_eq!((applied, adoption.next()), (Applied::Refused(Refusal::OutOfTurn), &Step::Choose));
+    assert_eq!((applied, adoption.next()), (Applied::Refused(Refusal::UnavailableCommand), &Step::Choose));
     let applied = adoption.apply(adopt(1), &context).await.unwrap();
     let file = EvalFile::Outdated(FILE.to_owned());
     assert_eq!(applied, Applied::Adopted { candidate: 1, version: 2, file });

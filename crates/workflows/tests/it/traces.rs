@@ -24,10 +24,10 @@ async fn lists_with_filter_limit_and_short_ids() {
     let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
     let listed = list(all, &project.context()).await.unwrap();
     assert_eq!((listed.list.total, listed.list.traces.len(), listed.short_ids.len()), (3, 2, 2));
-    assert!(listed.nothing.is_none() && listed.short_ids.iter().all(|id| id.len() >= 5));
+    assert!(listed.empty_error.is_none() && listed.short_ids.iter().all(|id| id.len() >= 5));
     let old = TraceFilterRequest { until: Some("7d".to_owned()), ..TraceFilterRequest::default() };
     let listed = list(request(old), &project.context()).await.unwrap();
-    assert_eq!((listed.list.total, listed.nothing.map(|error| error.kind)), (0, Some(ErrorKind::NothingSelected)));
+    assert_eq!((listed.list.total, listed.empty_error.map(|error| error.kind)), (0, Some(ErrorKind::NothingSelected)));
 }
 
 #[tokio::test]
@@ -37,8 +37,8 @@ async fn distinguishes_an_empty_from_a_missing_store() {
     let error = list(all(), &project.context()).await.unwrap_err();
     assert_eq!(error.hints, [Hint::CreateStore]);
     StoreContent::open(&project.context()).await.close().await;
-    let nothing = list(all(), &project.context()).await.unwrap().nothing.expect("an error");
-    assert_eq!((nothing.kind, nothing.hints), (ErrorKind::NothingSelected, vec![Hint::ImportOrReceiveTraces]));
+    let error = list(all(), &project.context()).await.unwrap().empty_error.expect("an error");
+    assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::ImportOrReceiveTraces]));
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use crate::args::{ConfigArgs, OutputFormat, StoreArgs};
 
 const AGREEMENT_AFTER_HELP: &str = "\
 Exit codes:
-  0    all thresholds hold, or there is too little data
-  1    a threshold does not hold
+  0    all thresholds are met, or there is too little data
+  1    a threshold is not met
   2    the eval or version does not exist, or the configuration is invalid
   3    the store failed
   4    nothing to compare
@@ -65,7 +65,7 @@ pub(crate) struct EvalCompareArgs {
     /// Eval and versions: NAME 1 2, or NAME@1 NAME@2 [default: the newest two; with one version, it and the newest]
     #[arg(value_name = "NAME|VERSION", required = true, num_args = 1..=3)]
     pub(crate) versions: Vec<String>,
-    /// Maximum number of verdicts to show per kind of change; 0 for all. JSON output has all
+    /// Maximum number of verdicts to show per kind of change; 0 for all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
     /// Output format

@@ -13,7 +13,7 @@ Exit codes (verdicts do not affect them):
   130  interrupted; the rows so far were written
 
 Examples:
-  karat eval batch tone < traces.jsonl > rows.jsonl  # JSON lines
+  karat eval batch tone < traces.jsonl > rows.jsonl  # JSON Lines
   karat eval batch tone < traces.arrow > rows.arrow  # Arrow IPC stream";
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(crate) struct EvalBatchArgs {
     /// Python files, folders, or names of functions in evals/functions, with or without eval_
     #[arg(required = true, value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// Format of stdin and stdout: JSON lines or an Arrow IPC stream; auto detects it
+    /// Format of stdin and stdout: JSON Lines or an Arrow IPC stream; auto detects it
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(crate) input_format: InputFormat,
     /// Arrow: name of the column with the traces as JSON text

@@ -55,8 +55,8 @@ pub(crate) struct LimitArgs {
     /// Memory limit in megabytes [default and maximum: 50]
     #[arg(long, value_name = "N")]
     pub(crate) limit_mb: Option<u64>,
-    /// Isolation of traces: a new namespace, or a new Python for each trace (strict)
-    #[arg(long, value_name = "HOW", default_value = "namespace")]
+    /// Isolation between traces: a new namespace, or a new Python (strict)
+    #[arg(long, value_name = "LEVEL", default_value = "namespace")]
     pub(crate) isolation: IsolationName,
     /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]

@@ -31,9 +31,9 @@ pub(crate) struct EvalRefineArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) candidates: usize,
     /// Model to use, in place of 'refine' or 'forge' in karat.json
-    #[arg(long, value_name = "KIND:MODEL")]
+    #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
-    /// Share of rated traces that the model does not see
+    /// Share of rated traces to hold out from the model
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT_HOLD_OUT)]
     pub(crate) hold_out: f64,
     /// Number of rounds; later rounds build on earlier candidates

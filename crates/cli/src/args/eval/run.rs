@@ -9,7 +9,7 @@ use crate::args::{ConfigArgs, TraceFilterArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0    all traces passed; with --stored, or all were judged before
+  0    all traces passed; with --stored, also if all were judged before
   1    a trace failed
   2    a function, a flag or a path is invalid; nothing was run
   3    an error prevented a verdict, or Python or the store failed
@@ -19,7 +19,7 @@ Exit codes:
 Examples:
   karat eval run tone --traces traces.jsonl         # Judge the traces in a file
   karat eval run tone.py --traces - --format jsonl  # Read stdin, print verdicts
-  karat eval run --stored                           # Judge by all stored evals
+  karat eval run --stored                           # Judge with all evals
   karat eval run tone --stored --since 7d --force   # Judge a week again";
 
 const USAGE: &str = "karat eval run [OPTIONS] <FILE|NAME>... --traces <FILE|->...
@@ -35,19 +35,19 @@ pub(crate) struct EvalRunArgs {
     /// JSON Lines files with traces, or - for stdin (repeatable)
     #[arg(long, required_unless_present = "stored", num_args = 1.., value_name = "FILE|-")]
     traces: Vec<PathBuf>,
-    /// Judge new and changed traces in the store by evals in the store
+    /// Judge new and changed traces in the store with stored evals
     #[arg(long, conflicts_with = "traces")]
     pub(crate) stored: bool,
     /// With --stored: version of the eval [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
-    /// With --stored: judge all traces again
+    /// With --stored: judge all traces again, not only new ones
     #[arg(long)]
     pub(crate) force: bool,
     /// Output format: a summary, one JSON line per verdict, or one JSON document
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub(crate) format: RowFormat,
-    /// Path of the SQLite store, or a postgres:// URL [default: .karat/karat.db]
+    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) store: Option<String>,
     #[command(flatten)]

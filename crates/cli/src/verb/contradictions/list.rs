@@ -38,8 +38,7 @@ fn note_next_steps(list: &ContradictionList, printer: &Printer) {
         return;
     };
     let trace = shell_words::quote(&first.trace_id);
-    printer.note(&format!("to show it:     karat trace show {trace}"));
+    printer.note(&format!("to show the first:     karat trace show {trace}"));
     let name = &first.eval_id;
-    printer
-        .note(&format!("to resolve it:  karat contradictions resolve {name} {trace} eval-wrong|label-wrong|dismissed"));
+    printer.note(&format!("to resolve the first:  karat contradictions resolve {name} {trace} RESOLUTION"));
 }

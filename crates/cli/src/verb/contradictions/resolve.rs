@@ -50,8 +50,8 @@ fn note_next_step(contradiction: &Contradiction, kind: ResolutionKind, printer: 
             printer.note(&format!("the rating still counts; to correct it: karat feedback add {trace} {corrected}"));
         }
         ResolutionKind::EvalWrong => {
-            printer.note("the verdict still counts; fix the eval and add it as a new version");
+            printer.note("the verdict still counts; fix the eval and add a new version");
         }
-        ResolutionKind::Dismissed => printer.note("it still counts in agreement"),
+        ResolutionKind::Dismissed => printer.note("the contradiction still counts in 'karat eval agreement'"),
     }
 }

@@ -25,8 +25,8 @@ pub(super) fn run(args: &EvalCompareArgs, surface: &Surface<'_>) -> Result<ExitS
         let version = |figures: VersionFigures| figures.version.unwrap_or_default();
         let (name, before, now) = (&comparison.eval_id, version(comparison.before), version(comparison.now));
         printer.note(&format!(
-            "no trace was judged by both versions {before} and {now}; run 'karat eval run {name} --stored' to judge by \
-             the newest"
+            "no trace was judged by both versions {before} and {now}; run 'karat eval run {name} --stored' to judge \
+             with the newest"
         ));
     }
     Ok(status(&comparison))
@@ -62,7 +62,7 @@ fn parse_versions(words: &[String]) -> Result<CompareRequest, Failure> {
         }
         if let Some(after) = after {
             let number = parse_version(after).ok_or_else(|| {
-                Failure::invalid(format!("'{after}' is not a valid version")).hint("versions are numbers from 1")
+                Failure::invalid(format!("'{after}' is not a valid version")).hint("versions are numbered from 1")
             })?;
             versions.push(number);
         }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
 use karat_report::{ConsoleSettings, Palette, counted, pad, printable, truncate};
-use karat_workflows::doctor::{Event, GuestReport, LimitsReport, PromiseReport, doctor};
+use karat_workflows::doctor::{Event, GuaranteeReport, GuestReport, LimitsReport, doctor};
 
 use crate::args::{EvalDoctorArgs, OutputFormat};
 use crate::failure::Failure;
@@ -20,8 +20,8 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
             _ if args.format == OutputFormat::Json => return ControlFlow::Continue(()),
             Event::Guest(guest) => guest_text(&guest),
             Event::Loaded { load_ms, limits } => loaded_text(load_ms, limits),
-            Event::Tried(promise) if promise.held && printer.quiet => return ControlFlow::Continue(()),
-            Event::Tried(promise) => promise_text(&promise, &console),
+            Event::Checked(guarantee) if guarantee.held && printer.quiet => return ControlFlow::Continue(()),
+            Event::Checked(guarantee) => guarantee_text(&guarantee, &console),
         };
         written = printer.print(&text);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -32,7 +32,7 @@ pub(super) fn run(args: &EvalDoctorArgs, surface: &Surface<'_>) -> Result<ExitSt
     let error = report.error.take();
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,
-        OutputFormat::Human if error.is_none() => printer.print(&totals(&report.promises, printer.stdout_palette))?,
+        OutputFormat::Human if error.is_none() => printer.print(&totals(&report.guarantees, printer.stdout_palette))?,
         OutputFormat::Human => {}
     }
     match error {
@@ -64,16 +64,16 @@ fn loaded_text(load_ms: u64, limits: LimitsReport) -> String {
         + "\n"
 }
 
-fn promise_text(promise: &PromiseReport, console: &ConsoleSettings) -> String {
+fn guarantee_text(guarantee: &GuaranteeReport, console: &ConsoleSettings) -> String {
     let ConsoleSettings { columns, symbols, palette, .. } = *console;
-    let elapsed = format!("{}ms", promise.elapsed_ms);
-    let (symbol, elapsed) = if promise.held {
+    let elapsed = format!("{}ms", guarantee.elapsed_ms);
+    let (symbol, elapsed) = if guarantee.held {
         (palette.success(symbols.passed), palette.dim(format!("{elapsed:>8}")))
     } else {
         (palette.failure(symbols.failed), palette.failure(format!("{elapsed:>8}  FAILED")))
     };
-    let mut text = format!("  {symbol} {}{elapsed}\n", pad(promise.name, 42));
-    if let Some(instead) = &promise.instead {
+    let mut text = format!("  {symbol} {}{elapsed}\n", pad(guarantee.name, 42));
+    if let Some(instead) = &guarantee.instead {
         let instead = printable(instead);
         let instead = truncate(&instead, columns.saturating_sub(8), symbols.ellipsis);
         let _ = writeln!(text, "    {} {instead}", symbols.arrow);
@@ -81,9 +81,9 @@ fn promise_text(promise: &PromiseReport, console: &ConsoleSettings) -> String {
     text
 }
 
-fn totals(promises: &[PromiseReport], palette: Palette) -> String {
-    let failed = promises.iter().filter(|promise| !promise.held).count();
-    let count = counted(promises.len(), "check");
+fn totals(guarantees: &[GuaranteeReport], palette: Palette) -> String {
+    let failed = guarantees.iter().filter(|guarantee| !guarantee.held).count();
+    let count = counted(guarantees.len(), "check");
     match failed {
         0 => palette.success(format!("{count} passed\n")),
         _ => palette.failure(format!("{count}, {failed} failed: do not run untrusted code\n")),
@@ -100,21 +100,21 @@ mod tests {
     fn shows_failed_checks() {
         let palette = Palette { color: false };
         let console = ConsoleSettings { columns: 80, symbols: Symbols::ASCII, palette, verbosity: Verbosity::Normal };
-        let promise = |instead: Option<String>| PromiseReport {
+        let guarantee = |instead: Option<String>| GuaranteeReport {
             name: "time: a loop",
             held: instead.is_none(),
             instead,
             elapsed_ms: 7,
         };
-        let failed = promise(Some(format!("internal: {}", "x".repeat(100))));
-        let shown = promise_text(&failed, &console);
+        let failed = guarantee(Some(format!("internal: {}", "x".repeat(100))));
+        let shown = guarantee_text(&failed, &console);
         assert!(
             shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "),
             "{shown}"
         );
         assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
 
-        let all = [failed, promise(None)];
+        let all = [failed, guarantee(None)];
         assert_eq!(totals(&all, palette), "2 checks, 1 failed: do not run untrusted code\n");
         assert_eq!(totals(&all[1..], palette), "1 check passed\n");
     }

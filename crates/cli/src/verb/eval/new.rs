@@ -15,7 +15,7 @@ pub(super) fn run(args: &EvalNewArgs, surface: &Surface<'_>) -> Result<ExitStatu
         if wrote_function { format!("wrote {function_file}") } else { format!("{function_file} already exists") };
     let text = format!(
         "{first}\nwrote {cases_file}\n\n\
-         Next: write the check in the function and example traces in the cases, then\n  \
+         next: write the check in the function and example traces in the cases, then\n  \
          karat eval test {name}\n  karat eval run {name} --traces traces.jsonl\n\
          or, to judge stored traces,\n  \
          karat eval add {name}\n  karat eval run {name} --stored\n",

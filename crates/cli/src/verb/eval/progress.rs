@@ -42,7 +42,7 @@ impl JudgingProgress {
         }
         self.updated = Instant::now();
         let errored = if errored > 0 { format!(", {errored} errored") } else { String::new() };
-        self.bar.set_message(format!("{judged} traces: {passed} passed, {failed} failed{errored}"));
+        self.bar.set_message(format!("{judged} judged: {passed} passed, {failed} failed{errored}"));
         self.bar.set_position(done);
     }
 

@@ -89,7 +89,7 @@ fn finish(
     let FilesOutcome { tally, summary, names, error: judging_error } = outcome;
     let printer = surface.printer;
     match error.map_or_else(|| rows.finish(&summary), Err) {
-        // The reader closed the pipe and wants no more.
+        // A closed pipe is not an error: the reader has stopped reading.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}

@@ -107,7 +107,7 @@ fn finish(
     surface: &Surface<'_>,
 ) -> Result<(), Failure> {
     match error.map_or_else(|| rows.finish(summary), Err) {
-        // The reader closed the pipe and wants no more.
+        // A closed pipe is not an error: the reader has stopped reading.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}

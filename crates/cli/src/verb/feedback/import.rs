@@ -74,7 +74,7 @@ fn warn_skipped(name: &str, report: &FeedbackImportReport, printer: &Printer) {
         printer.warn(&format!("{name}:{}:{}: {}", row.line, row.column, row.message));
     }
     if let Some(more) = report.invalid.len().checked_sub(MAX_WARNINGS).filter(|more| *more > 0) {
-        printer.warn(&format!("{more} more problems in {name}; --format json lists all"));
+        printer.warn(&format!("and {more} more in {name}; pass --format json to list all"));
     }
 }
 

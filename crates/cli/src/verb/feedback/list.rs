@@ -37,14 +37,17 @@ fn print_text(list: &FeedbackList, history: bool, printer: &Printer) -> Result<(
     if list.is_store_empty {
         printer.note("no ratings yet; run 'karat feedback add TRACE RATING' or 'karat review'");
     } else if list.feedback.is_empty() && history {
-        printer.note("no ratings match --trace and --author");
+        printer.note("no ratings match the filters");
     } else if list.feedback.is_empty() {
-        printer.note("no current ratings; pass --history to include replaced and retracted ones");
+        printer.note("no current ratings match; pass --history to include replaced and retracted ones");
     }
     printer.print(&feedback_list_text(&list.feedback, printer.console(), printer.terminal_columns))?;
     if list.more {
-        let count = list.feedback.len();
-        printer.note(&format!("showing the newest {count} ratings; pass --limit N for more"));
+        let ratings = match list.feedback.len() {
+            1 => "rating".to_owned(),
+            count => format!("{count} ratings"),
+        };
+        printer.note(&format!("showing only the newest {ratings}; pass --limit N for more"));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ impl From<Failure> for Ended {
     }
 }
 
-/// What to show before the next prompt.
+/// Output before the next prompt.
 enum Redraw {
     Batch,
     /// Some drafts of the batch.
@@ -94,8 +94,11 @@ impl Forge<'_> {
         let Err(ended) = terminal.run().await else { return self.finish(conversation) };
         // Before the session starts, nothing is saved.
         let saved = conversation.session().map(|session| {
-            let unwritten = counted(session.unwritten_count(), "approved case");
-            format!("{unwritten} not written, {}", resume_text(&conversation))
+            let resume = resume_text(&conversation);
+            match session.unwritten_count() {
+                0 => format!("session {resume}"),
+                count => format!("{} not written, {resume}", counted(count, "approved case")),
+            }
         });
         if let (Ended::Quit | Ended::Interrupted, Some(saved)) = (&ended, &saved) {
             self.printer.print_stderr(&printable(saved));
@@ -223,8 +226,8 @@ impl Terminal<'_, '_> {
         Ok(match typed {
             TypedCommand::Approve(which) => Some(Command::Approve { which }),
             TypedCommand::Drop(numbers) => Some(Command::Drop { numbers }),
-            TypedCommand::Regenerate(which) => Some(Command::Redraft { which, words: None }),
-            TypedCommand::Revise(which, words) => Some(Command::Redraft { which, words: Some(words) }),
+            TypedCommand::Regenerate(which) => Some(Command::Redraft { which, instructions: None }),
+            TypedCommand::Revise(which, text) => Some(Command::Redraft { which, instructions: Some(text) }),
             TypedCommand::Write => Some(Command::Write),
             TypedCommand::Next => Some(Command::Next),
             TypedCommand::Back => Some(Command::Back),
@@ -351,7 +354,7 @@ fn refusal_text(refusal: &Refusal) -> String {
         Refusal::NoOtherDraft | Refusal::InstructionsNotSupported => {
             format!("{refusal}: edit the case (e NUMBER), or pass --model")
         }
-        Refusal::TooFewTriggers | Refusal::KnownTrigger => format!("  {refusal}"),
+        Refusal::TooFewTriggers | Refusal::DuplicateTrigger => format!("  {refusal}"),
         refusal => refusal.to_string(),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn edit(
         let text = match std::fs::read(&file).map(String::from_utf8) {
             Ok(Ok(text)) => text,
             Ok(Err(_)) => {
-                printer.warn(&format!("your text is not UTF-8; it is saved in {}", file.display()));
+                printer.warn(&format!("your text is not valid UTF-8; it is saved in {}", file.display()));
                 return Ok(Edited::Unchanged);
             }
             Err(error) => {

@@ -63,7 +63,7 @@ impl Mode {
 
 pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if args.tool.is_none() && !args.resume {
-        return Err(Failure::invalid("missing tool")
+        return Err(Failure::invalid("missing tool name")
             .hint("run 'karat forge TOOL'; 'karat tools' lists the tools")
             .hint("run 'karat forge --resume' to continue a saved session"));
     }

@@ -35,7 +35,7 @@ impl Forge<'_> {
         conversation.run_unattended(&mut observe, &mut Spinner::new(self), &self.cancel).await?;
         let summary = conversation.finish()?;
         for finding in &summary.report.lacking {
-            let _ = writeln!(text, "all cases: {}", printable(&finding.message));
+            let _ = writeln!(text, "coverage: {}", printable(&finding.message));
         }
         text.push_str(&open_text(&summary.report));
         self.print(&summary.report, &text)?;
@@ -74,7 +74,7 @@ impl Forge<'_> {
             self.printer.warn(&format!("{cases} with warnings: {}", rules.join(", ")));
         }
         for finding in &summary.report.lacking {
-            self.printer.warn(&format!("all cases: {}", finding.message));
+            self.printer.warn(&format!("coverage: {}", finding.message));
         }
         let overlap_map = self.context.settings.display_path(&self.context.settings.overlap_map.path);
         self.print(&summary.report, &summary_text(&summary, &overlap_map, is_scripted))?;

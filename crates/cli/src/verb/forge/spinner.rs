@@ -37,7 +37,7 @@ impl EventSink<Event> for Spinner<'_> {
         if self.is_shown {
             let message = match event {
                 Event::Drafting { model } => format!("drafting with {model}"),
-                Event::Verifying { agent, drafts } => format!("running {drafts} drafts against {agent}"),
+                Event::Verifying { agent, drafts } => format!("running drafts against {agent} ({drafts})"),
             };
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style =

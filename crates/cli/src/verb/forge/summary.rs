@@ -55,14 +55,14 @@ pub(super) fn open_text(report: &ForgeReport) -> String {
         .into_iter()
         .map(|((tier, difficulty), count)| format!("{count} {}", difficulty.map_or(tier.name(), Difficulty::name)));
     let ways = [
-        ("--brief", "print a brief for a coding agent"),
+        ("--brief", "print instructions for a coding agent"),
         ("--drafts FILE", "read drafts from a file"),
-        ("--model KIND:MODEL", "draft with a model"),
+        ("--model PROVIDER:MODEL", "draft with a model"),
         ("--drafter traces", "use messages of stored traces"),
     ];
     let mut text = format!("still open: {}\n", kinds.collect::<Vec<_>>().join(", "));
     for (flag, effect) in ways {
-        let _ = writeln!(text, "  {flag:<18}  {effect}");
+        let _ = writeln!(text, "  {flag:<22}  {effect}");
     }
     text
 }

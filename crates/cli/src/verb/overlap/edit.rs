@@ -32,7 +32,7 @@ fn text(edited: &Edited, unchanged: &str) -> String {
     let path = printable(&edited.path);
     let mut out = match (edited.converted, edited.changes.is_empty()) {
         (true, _) => format!("{path}, converted to the format that karat edits\n"),
-        (false, true) => format!("{path}: nothing to change, {unchanged}\n"),
+        (false, true) => format!("{path} is unchanged: {unchanged}\n"),
         (false, false) => format!("{path}\n"),
     };
     for change in &edited.changes {

@@ -106,8 +106,8 @@ impl SuggestionReport {
 
     fn text(&self, printer: &Printer) -> String {
         let mut out = String::new();
-        for one in &self.suggestions {
-            one.write(printer, &mut out);
+        for suggestion in &self.suggestions {
+            suggestion.write(printer, &mut out);
         }
         out.push_str(&counted(self.total, "suggestion"));
         if self.suggestions.len() < self.total {
@@ -143,7 +143,7 @@ impl ReportedSuggestion {
         let name = |name: &str| shorten_name(name, printer);
         let (first, second) = (name(&self.tools.0), name(&self.tools.1));
         let title = format!("{first} {} {second}", printer.symbols.dash);
-        let _ = writeln!(out, "{}  {:.2} similar", printer.stdout_palette.bold(title), self.score);
+        let _ = writeln!(out, "{}  similarity {:.2}", printer.stdout_palette.bold(title), self.score);
         for Confused { expected, called, count } in &self.confused {
             let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
             let text = format!("{} was called {times} where {} was expected", name(called), name(expected));

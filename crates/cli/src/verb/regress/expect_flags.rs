@@ -33,7 +33,7 @@ pub(super) fn parse_json_object(flag: &str, text: &str) -> Result<Map<String, Va
     match parse(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(Failure::invalid(format!("--{flag} must be a JSON object"))),
-        Err(error) => Err(Failure::invalid(format!("--{flag} is not JSON: {}", error.message))),
+        Err(error) => Err(Failure::invalid(format!("--{flag} is not valid JSON: {}", error.message))),
     }
 }
 

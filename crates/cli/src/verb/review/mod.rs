@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ReviewArgs, surface: &Surface<'_>) -> Result<ExitStatus
         // The terminal is restored, so the summary stays visible.
         let summary = printer.print(&(review_summary(&review.queue).join("\n") + "\n"));
         match result? {
-            // The terminal may be gone, so errors of printing the summary are ignored.
+            // Errors of printing the summary are ignored, since the terminal may be closed.
             Next::Interrupt => Ok(ExitStatus::Interrupted),
             _ => summary.map(|()| ExitStatus::Success),
         }

@@ -15,7 +15,7 @@ use crate::printer::Printer;
 /// Maximum length of a note, in characters.
 const MAX_NOTE_LENGTH: usize = 2000;
 
-/// What to do after a key.
+/// The action for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Continue,
@@ -42,7 +42,7 @@ pub(super) struct ReviewScreen<'c> {
     /// The lines of the trace.
     lines: Vec<String>,
     top: usize,
-    /// What the last key did.
+    /// The effect of the last key.
     message: String,
 }
 
@@ -186,8 +186,8 @@ impl<'c> ReviewScreen<'c> {
     pub(super) fn paste(&mut self, text: &str) -> Next {
         if let Mode::Note(note) = &mut self.mode {
             let line = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
-            let room = MAX_NOTE_LENGTH.saturating_sub(note.chars().count());
-            note.extend(line.take(room));
+            let available = MAX_NOTE_LENGTH.saturating_sub(note.chars().count());
+            note.extend(line.take(available));
         } else {
             "pasted text is ignored; press t to write a note".clone_into(&mut self.message);
         }

@@ -69,7 +69,7 @@ impl<'p> RawTerminal<'p> {
             push_command(&mut text, Show);
         }
         push_command(&mut text, EndSynchronizedUpdate);
-        // The next input reports that the terminal is gone.
+        // If the terminal is closed, the next read fails.
         self.printer.draw(&text).ok();
     }
 

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
 use karat_report::trace_list_text;
-use karat_workflows::traces::{ListRequest, Listed, list};
+use karat_workflows::traces::{ListRequest, ListedTraces, list};
 
 use crate::args::{RunFormat, TraceListArgs};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Traces in text output by default.
+/// Default number of traces in text output.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -21,7 +21,7 @@ pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitSta
         limit: args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0),
         short_ids: is_human,
     };
-    let Listed { list, short_ids, nothing } = surface.run(list(request, &context))?;
+    let ListedTraces { list, short_ids, empty_error } = surface.run(list(request, &context))?;
     let printer = surface.printer;
     match args.format {
         RunFormat::Json => printer.print_json(&list)?,
@@ -42,7 +42,7 @@ pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitSta
         }
         RunFormat::Human => {}
     }
-    match nothing {
+    match empty_error {
         Some(error) => Err(error.into()),
         None => Ok(ExitStatus::Success),
     }

@@ -18,12 +18,12 @@ pub(super) struct Answer {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReturnedCase {
     pub(super) value: Value,
-    /// The id that the model gave, if the case was matched by position.
-    pub(super) other_id: Option<String>,
+    /// The id that the model returned, if the case was matched by position.
+    pub(super) original_id: Option<String>,
 }
 
 impl Answer {
-    /// Parses an answer of this schema. The error says why it is not valid.
+    /// Parses an answer. Returns an error message if it does not match the schema.
     pub(super) fn parse(value: &Value, slots: &[&Slot], schema: &Value) -> Result<Self, String> {
         let mut value = value.clone();
         normalize_answer(&mut value, schema);
@@ -52,8 +52,8 @@ impl Answer {
             let slot = if by_position { Some(index) } else { slot_of(&value) };
             match slot.and_then(|slot| answer.cases.get_mut(slot)) {
                 Some(entry) if entry.is_none() => {
-                    let other_id = if by_position { rename(&mut value, &slots[index].id) } else { None };
-                    *entry = Some(ReturnedCase { value, other_id });
+                    let original_id = if by_position { replace_id(&mut value, &slots[index].id) } else { None };
+                    *entry = Some(ReturnedCase { value, original_id });
                 }
                 _ => answer.extra.push(value),
             }
@@ -62,8 +62,8 @@ impl Answer {
     }
 }
 
-/// Gives a case its slot's id and returns the id that it had.
-fn rename(case: &mut Value, id: &str) -> Option<String> {
+/// Sets the id of a case and returns the previous one.
+fn replace_id(case: &mut Value, id: &str) -> Option<String> {
     let case = case.as_object_mut()?;
     let other = case.insert("id".to_owned(), id.into());
     Some(match other {

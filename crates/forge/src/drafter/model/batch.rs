@@ -153,15 +153,15 @@ impl<'r> Batch<'r> {
 
     /// Checks a case and makes it a draft, valid or not.
     fn checked(&self, slot: &Slot, returned: ReturnedCase) -> Draft {
-        let ReturnedCase { value, other_id } = returned;
+        let ReturnedCase { value, original_id } = returned;
         if !value.is_object() {
             let text = shorten(&value.to_string(), MAX_SHOWN_ANSWER).into_owned();
             return self.failed(slot, &format!("expected a case, found {}: {text}", type_name(&value)));
         }
         let mut findings = (self.check_draft)(self.request.brief, slot, &value, &self.others(slot));
-        if let Some(other_id) = other_id {
-            let other_id = shorten(&other_id, 80);
-            let message = format!("the model named it '{other_id}'; it is matched by position");
+        if let Some(original_id) = original_id {
+            let original_id = shorten(&original_id, 80);
+            let message = format!("the model returned the id '{original_id}'; matched by position");
             findings.push(DraftFinding::warning("/id", message));
         }
         Draft { slot: slot.clone(), case: Some(value), origin: self.origin.clone(), findings }

@@ -85,7 +85,7 @@ fn check_draft(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) -> Vec
     let case = match Case::read_one(case) {
         Ok(case) => case,
         Err(problems) => {
-            return problems.into_iter().map(|one| DraftFinding::error(one.pointer, one.message)).collect();
+            return problems.into_iter().map(|problem| DraftFinding::error(problem.pointer, problem.message)).collect();
         }
     };
     let mut findings = Vec::new();
@@ -392,7 +392,7 @@ async fn matches_by_position_if_all_ids_are_wrong() {
     nameless.as_object_mut().unwrap().shift_remove("id");
     let model = ScriptedModel::new([cases([named(json!("case-1"), 1), named(json!(2), 2), nameless])]);
     let drafts = draft(&model, 3).await.unwrap();
-    let warning = |other: &str| format!("the model named it '{other}'; it is matched by position");
+    let warning = |other: &str| format!("the model returned the id '{other}'; matched by position");
     for (draft, (number, other)) in drafts.iter().zip([(1, "case-1"), (2, "2"), (3, "")]) {
         assert_eq!(draft.case, Some(case(number)));
         assert_eq!(messages(draft), [warning(other)]);

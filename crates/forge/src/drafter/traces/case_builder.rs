@@ -34,7 +34,7 @@ const MAX_STUB_BYTES: usize = 4 << 10;
 const NON_ANSWERS: [&str; 3] = ["I don't know", "unable to", "no information"];
 
 /// Raw data that no response should contain.
-const LEAKS: [&str; 2] = ["\"tool\":", "undefined"];
+const RAW_DATA_MARKERS: [&str; 2] = ["\"tool\":", "undefined"];
 
 pub(super) struct CaseBuilder<'m> {
     pub(super) brief: &'m Brief,
@@ -136,7 +136,7 @@ fn forbidden_texts(purpose: &Purpose, observed: &ObservedTurn) -> Vec<String> {
         let mut seen = HashSet::new();
         let names = results.flat_map(raw_names).filter(is_new).filter(|name| seen.insert(*name));
         forbidden.extend(names.take(MAX_RAW_NAMES).map(str::to_owned));
-        forbidden.extend(LEAKS.iter().copied().filter(is_new).map(str::to_owned));
+        forbidden.extend(RAW_DATA_MARKERS.iter().copied().filter(is_new).map(str::to_owned));
     }
     forbidden
 }

@@ -18,7 +18,7 @@ pub(super) struct Pool<'o> {
 
 impl<'o> Pool<'o> {
     pub(super) fn new(observed: impl IntoIterator<Item = &'o ObservedTurn>) -> Self {
-        Self { candidates: observed.into_iter().map(|one| (one, MAX_DISTANCE)).collect() }
+        Self { candidates: observed.into_iter().map(|turn| (turn, MAX_DISTANCE)).collect() }
     }
 
     /// Excludes traces whose messages are near this one.

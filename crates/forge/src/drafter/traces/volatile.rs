@@ -5,7 +5,7 @@ use karat_core::lint;
 use crate::identifier::words;
 
 /// Last words of the names of fields with volatile values.
-const LAST_WORDS: [&str; 14] = [
+const VOLATILE_LAST_WORDS: [&str; 14] = [
     "ago",
     "at",
     "cursor",
@@ -23,7 +23,7 @@ const LAST_WORDS: [&str; 14] = [
 ];
 
 /// First words of the names of fields with volatile values.
-const FIRST_WORDS: [&str; 6] = ["correlation", "duration", "request", "session", "trace", "updated"];
+const VOLATILE_FIRST_WORDS: [&str; 6] = ["correlation", "duration", "request", "session", "trace", "updated"];
 
 /// Words in the names of fields with personal or secret values.
 const SENSITIVE_WORDS: [&str; 14] = [
@@ -39,8 +39,8 @@ pub(super) fn is_sensitive_name(name: &str) -> bool {
 /// Whether a field's name suggests a volatile value.
 pub(super) fn is_volatile_name(name: &str) -> bool {
     let words = words(name);
-    words.last().is_some_and(|word| LAST_WORDS.contains(&word.as_str()))
-        || words.first().is_some_and(|word| FIRST_WORDS.contains(&word.as_str()))
+    words.last().is_some_and(|word| VOLATILE_LAST_WORDS.contains(&word.as_str()))
+        || words.first().is_some_and(|word| VOLATILE_FIRST_WORDS.contains(&word.as_str()))
 }
 
 /// Whether a value is a time, a date or a generated id: what the lint rules reject, and other forms that occur in tool

@@ -216,7 +216,8 @@ impl<'a> Lowering<'_> {
 
     pub(super) fn class(&mut self, scope: ScopeId, class: &JsClass<'a>) -> usize {
         let base = class.heritage.as_ref().map(|heritage| self.expression(scope, &heritage.expression));
-        let decorators = class.decorators.iter().map(|one| self.expression(scope, &one.expression)).collect();
+        let decorators =
+            class.decorators.iter().map(|decorator| self.expression(scope, &decorator.expression)).collect();
         let id = self.module.classes.len();
         let body = self.module.open_scope(scope, Owner::Class(id));
         self.module.classes.push(Class {
@@ -238,7 +239,8 @@ impl<'a> Lowering<'_> {
                 ClassElement::MethodDefinition(method) => {
                     let Some(name) = method.key.static_name() else { continue };
                     let function = self.function_node(body, &method.value, Some(id));
-                    let decorators = method.decorators.iter().map(|one| self.expression(body, &one.expression));
+                    let decorators =
+                        method.decorators.iter().map(|decorator| self.expression(body, &decorator.expression));
                     let decorators: Vec<Expr> = decorators.collect();
                     let lowered = &mut self.module.functions[function];
                     lowered.name = name.to_string();

@@ -22,7 +22,7 @@ const MAX_TAGS: usize = 20_000;
 
 pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Module, ParseError> {
     if bracket_depth(&text) > MAX_DEPTH {
-        return Err(ParseError::new("it is nested too deeply"));
+        return Err(ParseError::new("the code is nested too deeply"));
     }
     let source_type = SourceType::from_path(path).map_err(|error| ParseError::new(error.to_string()))?;
     // Many `.js` files contain JSX.
@@ -211,11 +211,11 @@ impl<'a> Lowering<'_> {
         let from = import.source.value.to_string();
         let specifiers = import.specifiers.as_ref().map(|specifiers| specifiers.as_slice()).unwrap_or_default();
         if specifiers.is_empty() {
-            let import = Import { local: None, level: 0, from: from.clone(), what: Imported::Module };
+            let import = Import { local: None, level: 0, from: from.clone(), item: Imported::Module };
             self.push(scope, Statement::Import(import));
         }
         for specifier in specifiers {
-            let (local, what) = match specifier {
+            let (local, item) = match specifier {
                 ImportDeclarationSpecifier::ImportSpecifier(named) => {
                     (&named.local, Imported::Name(export_name(&named.imported)))
                 }
@@ -224,7 +224,7 @@ impl<'a> Lowering<'_> {
                 }
                 ImportDeclarationSpecifier::ImportNamespaceSpecifier(namespace) => (&namespace.local, Imported::Module),
             };
-            let import = Import { local: Some(local.name.to_string()), level: 0, from: from.clone(), what };
+            let import = Import { local: Some(local.name.to_string()), level: 0, from: from.clone(), item };
             self.push(scope, Statement::Import(import));
         }
     }

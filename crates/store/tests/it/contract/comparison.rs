@@ -91,9 +91,9 @@ async fn counts_each_day_separately(Case { store, .. }: Case<'_>) {
     store.put_executions(&executions).await.expect("stored");
     rate(store, "t-1", Rating::Positive, 1).await;
     let days = store.agreement_by_day("eval_x", 1).await.expect("days");
-    let seen: Vec<_> = days.iter().map(|one| (one.counts.unrated, one.counts.passed_positive)).collect();
+    let seen: Vec<_> = days.iter().map(|day| (day.counts.unrated, day.counts.passed_positive)).collect();
     assert_eq!(seen, [(1, 0), (1, 1), (1, 0)]);
-    assert!(days.is_sorted_by_key(|one| one.day));
+    assert!(days.is_sorted_by_key(|day| day.day));
 }
 
 async fn skips_invalid_days(Case { store, .. }: Case<'_>) {
@@ -105,7 +105,7 @@ async fn skips_invalid_days(Case { store, .. }: Case<'_>) {
     let executions = traces.each_ref().map(|trace| execution("eval_x", 1, trace, Some(true)));
     store.put_executions(&executions).await.expect("stored");
     let days = store.agreement_by_day("eval_x", 1).await.expect("days");
-    assert_eq!(days.iter().map(|one| one.counts.unrated).collect::<Vec<_>>(), [1]);
+    assert_eq!(days.iter().map(|day| day.counts.unrated).collect::<Vec<_>>(), [1]);
     assert_eq!(store.agreement("eval_x", 1).await.expect("counts").unrated, 2);
 }
 
@@ -315,7 +315,7 @@ async fn stale_verdicts_are_not_compared(Case { store, database }: Case<'_>) {
     assert_eq!(store.verdict_pairs("eval_x", 1, 2).await.expect("pairs"), []);
     let filter = karat_core::stored::TraceFilter::default();
     let candidates = store.review_candidates("bob", Some("eval_x"), &filter).await.expect("candidates");
-    assert_eq!(candidates.iter().map(|one| one.trace_id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(candidates.iter().map(|candidate| candidate.trace_id.as_str()).collect::<Vec<_>>(), ["b"]);
     assert_eq!(store.executions_of_trace("a").await.expect("executions").len(), 2, "it is still stored");
     // Neither a rating nor a late verdict creates a contradiction with the old document.
     rate(store, "a", Rating::Negative, 2).await;

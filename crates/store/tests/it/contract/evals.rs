@@ -46,7 +46,7 @@ async fn adds_versions(Case { store, .. }: Case<'_>) {
     assert_eq!(add("eval_b", "one").await, AddedVersion::Added(3), "back to the first code");
     assert_eq!(add("eval_a", "one").await, AddedVersion::Added(1));
     let versions = store.versions("eval_b").await.expect("versions");
-    let codes: Vec<(u64, &str)> = versions.iter().map(|one| (one.version, one.code.as_str())).collect();
+    let codes: Vec<(u64, &str)> = versions.iter().map(|version| (version.version, version.code.as_str())).collect();
     assert_eq!(codes, [(1, "one"), (2, "two"), (3, "one")]);
     assert_eq!((versions[1].note.as_deref(), versions[1].created_at), (Some("because of two"), at(0)));
     assert_eq!(store.versions("eval_c").await.expect("versions"), []);
@@ -65,7 +65,7 @@ async fn a_version_conflicts_unless_it_follows_the_newest(Case { store, .. }: Ca
     assert_eq!(add("two", Some(1)).await, AddedVersion::Conflict(Some(2)), "even with unchanged code");
     assert_eq!(add("two", Some(2)).await, AddedVersion::Unchanged(2));
     let versions = store.versions("eval_a").await.expect("versions");
-    assert_eq!(versions.iter().map(|one| one.code.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert_eq!(versions.iter().map(|version| version.code.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(store.evals().await.expect("evals")[0].newest_version, 2);
 }
 
@@ -112,7 +112,7 @@ async fn finds_unjudged_traces(Case { store, .. }: Case<'_>) {
     let newest_two = TraceFilter { limit: Some(2), ..TraceFilter::default() };
     assert_eq!(store.count_unjudged("eval_a", 1, &newest_two).await.expect("a number"), 1);
     let page = store.unjudged("eval_a", 1, &TraceFilter::default(), Some("t-00000"), 1).await.expect("a page");
-    assert_eq!(page.iter().map(|one| one.head.trace_id.as_str()).collect::<Vec<_>>(), ["t-00002"]);
+    assert_eq!(page.iter().map(|trace| trace.head.trace_id.as_str()).collect::<Vec<_>>(), ["t-00002"]);
     assert_eq!(page[0].text, traces[2].document);
 }
 
@@ -148,7 +148,7 @@ async fn late_verdicts_on_old_documents_replace_nothing(Case { store, .. }: Case
     // A missing trace is still reported.
     let nowhere = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
     let error = store.put_executions(&[late, nowhere]).await.expect_err("an error");
-    assert!(error.message.starts_with("there is no trace 'nowhere'"), "{error}");
+    assert!(error.message.starts_with("trace 'nowhere' not found"), "{error}");
     assert_eq!(stored().await, [current, other]);
 }
 
@@ -158,7 +158,7 @@ async fn rejects_executions_of_missing_traces_and_versions(Case { store, .. }: C
     let good = execution("eval_a", 1, &traces[0], Some(true));
     let no_trace = execution("eval_a", 1, &trace("nowhere", "x"), Some(true));
     let error = store.put_executions(&[good.clone(), no_trace]).await.expect_err("an error");
-    assert_eq!(error.message, "there is no trace 'nowhere' in the store");
+    assert_eq!(error.message, "trace 'nowhere' not found in the store");
     let no_version = execution("eval_a", 2, &traces[0], Some(true));
     store.put_executions(&[good, no_version]).await.expect_err("an error");
     assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [], "all or nothing");

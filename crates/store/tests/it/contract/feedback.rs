@@ -61,7 +61,7 @@ async fn rejects_feedback_on_missing_traces(Case { store, .. }: Case<'_>) {
     traces(store, &["a"]).await;
     let feedback = [feedback_by("ann", "a", Rating::Positive, 1), feedback_by("ann", "nowhere", Rating::Positive, 1)];
     let error = store.add_feedback(&feedback).await.expect_err("an error");
-    assert_eq!(error.message, "there is no trace 'nowhere' in the store");
+    assert_eq!(error.message, "trace 'nowhere' not found in the store");
     assert_eq!(store.feedback_of("a").await.expect("feedback"), [], "all or nothing");
     assert_eq!(rating(store, "a").await, None);
 }

@@ -35,7 +35,7 @@ async fn put(store: &Store, traces: &[NewTrace]) -> Vec<PutOutcome> {
 
 async fn listed(store: &Store, filter: TraceFilter) -> Vec<String> {
     let listed = store.list_traces(&filter).await.expect("a list");
-    let ids: Vec<String> = listed.into_iter().map(|one| one.head.trace_id).collect();
+    let ids: Vec<String> = listed.into_iter().map(|trace| trace.head.trace_id).collect();
     // Listing, counting and reading agree.
     assert_eq!(store.count_traces(&filter).await.expect("a number"), ids.len() as u64);
     let mut sorted = ids.clone();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use karat_workflows::judge_stream::{Content, Rewound, detect_content};
+use karat_workflows::judge_stream::{Content, PeekedReader, detect_content};
 
 use crate::args::InputFormat;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ pub(super) enum Format {
 }
 
 /// Returns the format of the input, detected from its first bytes unless the flag sets it.
-pub(super) fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Format, Rewound<R>), Failure> {
+pub(super) fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Format, PeekedReader<R>), Failure> {
     let unread = |input| io::Cursor::new(Vec::new()).chain(input);
     match flag {
         InputFormat::Jsonl => Ok((Format::JsonLines, unread(input))),
@@ -26,10 +26,10 @@ pub(super) fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Fo
                 Content::JsonLines => Ok((Format::JsonLines, whole)),
                 Content::Arrow => Ok((Format::Arrow, whole)),
                 Content::Unsupported(known) => {
-                    let message = format!("stdin is {}; expected JSON lines or an Arrow stream", known.description);
+                    let message = format!("stdin is {}; expected JSON Lines or an Arrow stream", known.description);
                     Err(Failure::invalid(message).hint(match known.converter {
                         Some(program) => format!("{program} FILE | karat eval batch …"),
-                        None => "send Arrow or JSON lines instead".to_owned(),
+                        None => "send Arrow or JSON Lines instead".to_owned(),
                     }))
                 }
             }

@@ -90,7 +90,7 @@ fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
     }
 }
 
-/// A closed stdout means that the reader wants no more.
+/// A closed stdout is not an error: the reader has stopped reading.
 fn write_failure(error: &io::Error) -> Result<ExitStatus, Failure> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Ok(ExitStatus::Success);
@@ -101,7 +101,7 @@ fn write_failure(error: &io::Error) -> Result<ExitStatus, Failure> {
 fn arrow_failure(error: ArrowError) -> Failure {
     let text = error.to_string();
     match error {
-        ArrowError::NotArrow => Failure::invalid(text).hint("pass --input-format jsonl to read JSON lines"),
+        ArrowError::NotArrow => Failure::invalid(text).hint("pass --input-format jsonl to read JSON Lines"),
         ArrowError::MissingColumn { name, columns } => {
             let flag = if name == "trace" { "pass --trace-column NAME" } else { "see --trace-id-column" };
             let names: Vec<&str> = columns.iter().map(String::as_str).collect();
