@@ -57,6 +57,7 @@ impl Statement {
 
     /// Appends placeholders for rows of values, as in `values (?, ?), (?, ?)`.
     pub(crate) fn push_rows(&mut self, rows: usize, columns: usize) {
+        self.values.reserve(rows * columns);
         let text = self.text.to_mut();
         for row in 0..rows {
             text.push_str(if row == 0 { "(" } else { ", (" });
