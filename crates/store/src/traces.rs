@@ -234,7 +234,7 @@ async fn find_existing(
 ) -> Result<HashMap<Arc<str>, ExistingTrace>, StoreError> {
     let ids: Vec<String> = compressed.iter().map(|trace| trace.id.to_string()).collect();
     let statement = "select trace_id, hash, raw_hash, day, imported_at from traces where trace_id among ?";
-    let mut existing = HashMap::with_capacity(packed.len());
+    let mut existing = HashMap::with_capacity(compressed.len());
     for mut row in transaction.rows(Statement::new(statement).bind(ids)).await? {
         let id = row.text()?;
         let (hash, raw_hash, day) = (row.text()?, row.text()?, row.text()?);

@@ -108,9 +108,9 @@ fn compares_an_eval_with_ratings() {
       2026-W46         20   0.900  [0.699, 0.972]                 2
       newest week 0.900, earlier weeks 0.900: not significant (p = 1.000)
 
-      ✓ accuracy 0.900, at least 0.8
-      ✓ contradiction rate 0.100, at most 0.15
-      ✓ error rate 0.027, at most 0.1
+      ✓ accuracy 0.900 (must be at least 0.8)
+      ✓ contradiction rate 0.100 (must be at most 0.15)
+      ✓ error rate 0.027 (must be at most 0.1)
 
     agreement between raters
       2 raters on 12 traces with several ratings: ada (12), bob (12)
@@ -146,9 +146,9 @@ fn an_older_version_raises_alerts() {
       contradiction rate   0.367  [0.219, 0.545]    11 of 30
       error rate           0.027  [0.005, 0.138]    1 of 37
 
-      ✗ accuracy 0.633, at least 0.8
-      ✗ contradiction rate 0.367, at most 0.15
-      ✓ error rate 0.027, at most 0.1
+      ✗ accuracy 0.633 (must be at least 0.8)
+      ✗ contradiction rate 0.367 (must be at most 0.15)
+      ✓ error rate 0.027 (must be at most 0.1)
 
     1 eval: 2 alerts
     ----- stderr -----
@@ -235,9 +235,9 @@ fn reports_nothing_to_compare_without_ratings() {
       1 trace: 0 compared with ratings, 0 neutral, 1 unrated, 0 errored
       nothing to compare: no judged trace is rated positive or negative
 
-      ⚠ accuracy: no data (at least 0.8)
-      ⚠ contradiction rate: no data (at most 0.15)
-      ⚠ error rate 0.000, at most 0.1: too little data (1, at least 20)
+      ⚠ accuracy: no data (must be at least 0.8)
+      ⚠ contradiction rate: no data (must be at most 0.15)
+      ⚠ error rate 0.000 (must be at most 0.1), too few: 1 of 20
 
     1 eval: no alerts; too little data for 1
     ----- stderr -----

@@ -64,8 +64,8 @@ fn shows_verdict_and_rating_side_by_side() {
     3 contradictions
     ----- stderr -----
     to show the first:     karat trace show conversation-1
-    to resolve it:
-      karat contradictions resolve eval_refund conversation-1 eval-wrong|label-wrong|dismissed
+    to resolve the first:
+      karat contradictions resolve eval_refund conversation-1 RESOLUTION
     "#);
 }
 
@@ -128,11 +128,7 @@ fn json_list_follows_its_schema_and_limit() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(
-        some.stdout.ends_with("showing 1 of 2 contradictions (see --limit); 1 resolved (see --all)\n"),
-        "{}",
-        some.stdout
-    );
+    assert!(some.stdout.ends_with("1 of 2 contradictions (see --limit); 1 resolved (see --all)\n"), "{}", some.stdout);
     let all = project.run(["contradictions", "--limit", "0"]);
     assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (see --all)\n"), "{}", all.stdout);
 }

@@ -15,7 +15,7 @@ fn writes_a_function_with_passing_cases_and_never_overwrites() {
     wrote evals/functions/tone.py
     wrote evals/functions/tone.cases.jsonl
 
-    Next: write the check in the function and example traces in the cases, then
+    next: write the check in the function and example traces in the cases, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
     or, to judge stored traces,
@@ -68,7 +68,7 @@ fn writes_cases_for_an_existing_function() {
     evals/functions/tone.py already exists
     wrote evals/functions/tone.cases.jsonl
 
-    Next: write the check in the function and example traces in the cases, then
+    next: write the check in the function and example traces in the cases, then
       karat eval test tone
       karat eval run tone --traces traces.jsonl
     or, to judge stored traces,

@@ -86,14 +86,14 @@ fn adds_a_version_only_when_the_code_changed() {
     insta::assert_snapshot!(project.run(["eval", "add", "hello", "other/short.py"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    ✓ eval_hello: version 1 added, from evals/functions/hello.py
-    ✓ eval_short: version 1 added, from other/short.py
+    ✓ eval_hello: added version 1 from evals/functions/hello.py
+    ✓ eval_short: added version 1 from other/short.py
     ----- stderr -----
     ");
     insta::assert_snapshot!(project.run(["eval", "add", "eval_hello", "--note", "again"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    ✓ eval_hello: unchanged, version 1
+    ✓ eval_hello: version 1 is unchanged
     ----- stderr -----
     ");
     project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "said.startswith('hello')"));
@@ -131,7 +131,7 @@ fn adds_a_version_only_when_the_code_changed() {
     let python = report["evals"][0]["guest_hash"].as_str().unwrap();
     let shown = shown.replace(python, "[PYTHON]");
     insta::assert_snapshot!(mask_times(&shown), @"
-    eval_hello, version 2 of 3
+    eval_hello version 2 of 3
       added     [TIME] UTC
       note      only at the beginning
       code      1b523ddeec5d
@@ -196,14 +196,14 @@ fn judges_only_new_and_changed_traces() {
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 1
     ----- stdout -----
-    eval_hello, version 1
+    eval_hello version 1
       2 passed (66.7%), 1 failed (33.3%)
       failed
            1  said 'good bye'
               in b
       time per trace: p50 [TIME], p99 [TIME]
 
-    eval_short, version 1
+    eval_short version 1
       2 passed (66.7%), 1 failed (33.3%)
       failed
            1  25 characters
@@ -217,11 +217,11 @@ fn judges_only_new_and_changed_traces() {
     insta::assert_snapshot!(project.run(["eval", "run", "--stored"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    eval_hello, version 1
+    eval_hello version 1
       nothing new to judge
       3 traces already judged
 
-    eval_short, version 1
+    eval_short version 1
       nothing new to judge
       3 traces already judged
 

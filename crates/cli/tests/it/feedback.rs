@@ -102,7 +102,7 @@ fn rejects_invalid_arguments() {
     ");
     insta::assert_snapshot!(error(&["retract", "other"]), @"
     error: Ada has not rated trace 'other'
-    hint: run 'karat feedback list' to list ratings; --author NAME sets the author
+    hint: run 'karat feedback list' to list ratings, or pass another --author NAME
     ");
     insta::assert_snapshot!(error(&["add", "other", "positive", "--author", " "]), @"error: --author is empty");
     // A unique prefix of an id is enough.

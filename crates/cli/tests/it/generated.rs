@@ -49,9 +49,10 @@ fn schemas_are_fresh() {
 
 #[test]
 fn the_cli_reference_is_current() {
-    let mut page = "# Command line\n\nGenerated from the program's help; do not edit. A group of flags is listed with the \
+    let mut page =
+        "# Command line\n\nGenerated from the program's help; do not edit. A group of flags is listed with the \
                     first command that has it.\n"
-        .to_owned();
+            .to_owned();
     // Groups of flags that were already listed, and the command they are listed with.
     let mut groups: HashMap<String, String> = HashMap::new();
     let verbs = [

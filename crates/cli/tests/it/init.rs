@@ -29,7 +29,7 @@ fn writes_valid_files_and_never_overwrites() {
     wrote karat.json
     wrote evals/get-news.golden.json
 
-    Next: in 'responseContains', add values that only the tool can return, then
+    next: in 'responseContains', add values that only the tool can return, then
       karat check
       karat run
     ----- stderr -----
@@ -57,7 +57,7 @@ fn prints_the_next_steps() {
     wrote an app/karat.json
     wrote an app/evals/get-weather.golden.json
 
-    Next: in 'responseContains', add values that only the tool can return, then
+    next: in 'responseContains', add values that only the tool can return, then
       cd 'an app'
       karat tools
       karat check
@@ -87,7 +87,7 @@ fn a_model_project_gets_tools_and_stubs() {
     wrote evals/get-weather.golden.json
     wrote tools.json
 
-    Next: describe the tool in tools.json,
+    next: describe the tool in tools.json,
     add its result to 'stubs', and the values that the response must contain to 'responseContains',
     set ANTHROPIC_API_KEY (in the environment or in .env), then
       karat tools
@@ -137,7 +137,7 @@ fn prompts_on_a_terminal() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
     command.arg("init").current_dir(project.path()).env("TERM", "xterm").env("NO_COLOR", "1");
     let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("pseudo-terminal starts");
-    session.exp_string("Your agent (a URL, openai:MODEL").unwrap();
+    session.exp_string("Agent (a URL, openai:MODEL").unwrap();
     session.send_line("http://localhost:4000/ask").unwrap();
     session.exp_string("First tool to test:").unwrap();
     session.send_line("get_news").unwrap();

@@ -212,7 +212,7 @@ fn a_failed_server_does_not_hide_the_others() {
     insta::assert_snapshot!(run(&["tools"]).filtered(), @"
     exit: 3
     ----- stdout -----
-    NAME    VERSION  DESCRIPTION  SCHEMA        TOKENS  READ IN
+    NAME    VERSION  DESCRIPTION  SCHEMA        TOKENS  LOCATION
     hello   9.9      —            a2c799262a3c       —  mcp:again
     die     9.9      —            a2c799262a3c       —  mcp:again
     odd     9.9      —            a2c799262a3c       —  mcp:again

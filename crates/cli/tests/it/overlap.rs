@@ -290,8 +290,7 @@ fn converts_the_list_form_on_request() {
     ----- stdout -----
     ----- stderr -----
     error: evals/overlap-map.json: cannot edit an overlap map in the list form (a list under 'tools')
-    hint: --convert rewrites it in the editable shape, and warns about what cannot
-      be converted
+    hint: pass --convert to rewrite it in the format that karat edits
     ");
     assert_eq!(project.read_json(MAP), list);
     insta::assert_snapshot!(project.run(["overlap", "add", "get_weather", "get_climate", "--convert"]).filtered(), @"

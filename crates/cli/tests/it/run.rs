@@ -259,8 +259,8 @@ fn reports_missing_input_with_hints() {
     ----- stdout -----
     ----- stderr -----
     error: no agent is configured
-    hint: set 'agentEndpoint' in karat.json, or add --agent-endpoint
-      http://localhost:[PORT]/chat
+    hint: pass --agent-endpoint http://localhost:[PORT]/chat, or set 'agentEndpoint'
+      in karat.json
     hint: scripted:FILE replies from a file, without an agent
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "scripted:none.json"]).filtered(), @"

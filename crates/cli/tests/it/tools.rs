@@ -36,7 +36,7 @@ fn lists_tools_with_token_counts() {
     insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS  READ IN
+    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS  LOCATION
     get_weather   1.2.0    8749cb0a6c21  fc0b1a9e7eab      11  tools.json:2:2
     get_forecast  1.0.3    5709d0ef99fa  a2c799262a3c       5  tools.json:15:2
     ping          —        —             —                  —  tools.json:23:2

@@ -103,7 +103,7 @@ fn reports_imported_and_refused_traces() {
     exit: 1
     ----- stdout -----
     4 traces added, 0 changed, 0 unchanged (karat 4)
-      8 steps, 8 tool calls of 2 tools, 4 errors
+      8 steps, 8 tool calls to 2 tools, 4 errors
     3 refused
       traces/broken.jsonl, line 2: invalid JSON: unexpected end of input
       traces/broken.jsonl, line 3: unrecognised trace format
@@ -123,7 +123,7 @@ fn reports_imported_and_refused_traces() {
     exit: 0
     ----- stdout -----
     0 traces added, 0 changed, 2 unchanged (karat 2)
-      4 steps, 4 tool calls of 2 tools, 2 errors
+      4 steps, 4 tool calls to 2 tools, 2 errors
     ----- stderr -----
     ");
 }
@@ -237,7 +237,7 @@ fn reports_unreadable_files_and_imports_the_rest() {
     exit: 3
     ----- stdout -----
     1 trace added, 0 changed, 0 unchanged (karat 1)
-      2 steps, 2 tool calls of 2 tools, 1 error
+      2 steps, 2 tool calls to 2 tools, 1 error
     1 refused
       traces/gone.jsonl: No such file or directory (os error 2)
     ----- stderr -----
@@ -270,7 +270,7 @@ fn a_dry_run_stores_nothing() {
     exit: 0
     ----- stdout -----
     1 trace read, none stored (karat 1)
-      2 steps, 2 tool calls of 2 tools, 1 error
+      2 steps, 2 tool calls to 2 tools, 1 error
     ----- stderr -----
     ");
     assert!(!project.path().join(".karat").exists());
@@ -403,7 +403,7 @@ fn an_interrupted_import_stores_what_it_read() {
     exit: 130
     ----- stdout -----
     2 traces added, 0 changed, 0 unchanged (karat 2)
-      4 steps, 4 tool calls of 2 tools, 2 errors
+      4 steps, 4 tool calls to 2 tools, 2 errors
     interrupted: the traces counted here are stored; run the same command again to continue
     ----- stderr -----
     ");

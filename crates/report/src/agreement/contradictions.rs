@@ -91,7 +91,7 @@ fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<
 fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let shown = list.contradictions.len() as u64;
     let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
-    let mut line = if shown < list.total { format!("showing {shown} of {all} (see --limit)") } else { all };
+    let mut line = if shown < list.total { format!("{shown} of {all} (see --limit)") } else { all };
     if list.resolved > 0 {
         let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }
@@ -168,7 +168,7 @@ mod tests {
           word\u{202e} word\u{202e}…            │
           resolved as label-wrong by bob: slipped
 
-        2 of 7 contradictions
+        2 of 7 contradictions (see --limit)
         "#);
     }
 

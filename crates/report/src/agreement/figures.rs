@@ -231,7 +231,7 @@ fn threshold(check: &ThresholdCheck, at_least: u64) -> String {
     let actual = if short == digits(limit) { trimmed(actual) } else { short };
     if check.held.is_none() {
         let by = check.measured_by;
-        return format!("{name} {actual} ({bound} {limit}): too little data ({by}, at least {at_least})");
+        return format!("{name} {actual} ({bound} {limit}), too few: {by} of {at_least}");
     }
     format!("{name} {actual} ({bound} {limit})")
 }
@@ -309,7 +309,7 @@ mod tests {
           eval passed               61        24
           eval failed               23        76
 
-                              figure  95 % interval
+                              figure  95% interval
           accuracy             0.745  [0.677, 0.802]    137 of 184
           precision            0.718  [0.614, 0.802]    61 of 85 that passed
           recall               0.726  [0.623, 0.810]    61 of 84 positive
@@ -327,9 +327,9 @@ mod tests {
           2026-W46        121   0.636  [0.548, 0.717]                44
           newest week 0.636, earlier weeks 0.952: significantly worse (p < 0.001)
 
-          ✗ accuracy 0.745, at least 0.8
-          ✗ contradiction rate 0.255, at most 0.15
-          ✓ error rate 0.030, at most 0.1
+          ✗ accuracy 0.745 (must be at least 0.8)
+          ✗ contradiction rate 0.255 (must be at most 0.15)
+          ✓ error rate 0.030 (must be at most 0.1)
 
         eval_is_polite version 1
           198 traces: 8 compared with ratings, 0 neutral, 190 unrated, 0 errored
@@ -338,7 +338,7 @@ mod tests {
           eval passed                3         0
           eval failed                1         4
 
-                              figure  95 % interval
+                              figure  95% interval
           accuracy             0.875  [0.529, 0.978]    7 of 8
           precision            1.000  [0.439, 1.000]    3 of 3 that passed
           recall               0.750  [0.301, 0.954]    3 of 4 positive
@@ -347,9 +347,9 @@ mod tests {
           contradiction rate   0.125  [0.022, 0.471]    1 of 8
           error rate           0.000  [0.000, 0.019]    0 of 198
 
-          ⚠ accuracy 0.875, at least 0.8: too little data (8, at least 20)
-          ⚠ contradiction rate 0.125, at most 0.15: too little data (8, at least 20)
-          ✓ error rate 0.000, at most 0.1
+          ⚠ accuracy 0.875 (must be at least 0.8), too few: 8 of 20
+          ⚠ contradiction rate 0.125 (must be at most 0.15), too few: 8 of 20
+          ✓ error rate 0.000 (must be at most 0.1)
 
         agreement between raters
           2 raters on 20 traces with several ratings: ada (20), bob (20)
@@ -386,7 +386,7 @@ mod tests {
     fn a_figure_near_its_threshold_is_shown_in_full() {
         let cells = counts([7999, 2001, 0, 0, 0, 0, 0]);
         let checks = Thresholds::default().check(&cells, &karat_evals::agreement::Figures::of(&cells));
-        assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999, at least 0.8");
-        assert_eq!(threshold(&checks[1], 20), "contradiction rate 0.200, at most 0.15");
+        assert_eq!(threshold(&checks[0], 20), "accuracy 0.7999 (must be at least 0.8)");
+        assert_eq!(threshold(&checks[1], 20), "contradiction rate 0.200 (must be at most 0.15)");
     }
 }

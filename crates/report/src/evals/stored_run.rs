@@ -104,11 +104,11 @@ mod tests {
         (summary.interrupted, summary.elapsed_ms) = (true, 1000);
         let text = stored_eval_run_text(&summary, settings());
         insta::assert_snapshot!(text, @r"
-        eval_a, version 2
+        eval_a version 2
           2 passed (66.7%), 1 failed (33.3%)
           5 traces already judged
 
-        eval_\u{1b}b, version 1
+        eval_\u{1b}b version 1
           nothing new to judge
           8 traces already judged
 

@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn renders_a_table_of_eighty_columns() {
         insta::assert_snapshot!(text_at(&some_tools(), 80), @"
-        NAME                             DESCRIPTION    TOKENS  READ IN
+        NAME                             DESCRIPTION    TOKENS  LOCATION
         get_weather                      a0a90d49fc7b        5  …et-weather.tool.ts:12:3
         a_tool_with_a_name_that_is_long  unknown       unknown  tools/a.ts:3:3
 
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn truncates_nothing_without_a_terminal() {
         insta::assert_snapshot!(tool_list_text(&some_tools(), settings(80), None), @"
-        NAME                             VERSION  STATUS      DESCRIPTION   SCHEMA         TOKENS  READ IN
+        NAME                             VERSION  STATUS      DESCRIPTION   SCHEMA         TOKENS  LOCATION
         get_weather                      1.2.0    deprecated  a0a90d49fc7b  a2c799262a3c        5  packages/agent/source/tools/weather/get-weather.tool.ts:12:3
         a_tool_with_a_name_that_is_long  unknown  —           unknown       —             unknown  tools/a.ts:3:3
 

@@ -88,8 +88,8 @@ fn reports_results_left_out_of_the_confusion() {
      2 tool_1       .    .    2
      3 tool_2       1    .    .
 
-     left out: 1 result was made with another version of the eval file; 2 answers
-       missing; 1 answer to cases that expect no tool
+     left out: 1 result was made with another version of the eval file; 2 cases
+       without an answer; 1 answer to cases that expect no tool
     ");
 }
 
