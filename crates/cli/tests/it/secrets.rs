@@ -157,7 +157,8 @@ fn a_password_that_is_a_common_word_is_not_masked() {
     1 trace added, 0 changed, 0 unchanged (karat 1)
       1 step, 0 tool calls, 0 errors
     ----- stderr -----
-    next: karat trace list, karat trace show ID, karat eval run NAME --stored
+    next: 'karat trace list', 'karat trace show ID' or
+      'karat eval run NAME --stored'
     ");
     let shown = store.project.run(["trace", "show", "karat-1", "--format", "json"]);
     assert!(shown.stdout.contains("the karat of gold"), "{}", shown.both());
