@@ -126,13 +126,13 @@ fn read_case(mut row: Row) -> Result<StoredCase, StoreError> {
     let outcomes = [Outcome::Passed, Outcome::Failed, Outcome::Errored];
     let outcome = |name: &str| outcomes.into_iter().find(|outcome| outcome_name(*outcome) == name);
     Ok(StoredCase {
-        run_id: row.text()?,
+        run_id: row.text()?.into(),
         suite: row.number()?,
         place: row.number()?,
-        eval_file: row.text()?,
-        tool_name: row.text()?,
-        tier: row.text()?,
-        agent: row.text()?,
+        eval_file: row.text()?.into(),
+        tool_name: row.text()?.into(),
+        tier: row.text()?.into(),
+        agent: row.text()?.into(),
         case_id: row.text()?,
         trial: row.number()?,
         outcome: row.named("an outcome", outcome)?.unwrap_or(Outcome::Errored),

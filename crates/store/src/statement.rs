@@ -151,10 +151,13 @@ impl From<String> for Value {
     }
 }
 
-/// Shares a text that the store has checked or made itself.
+/// Shares the text.
 impl From<&Arc<str>> for Value {
     fn from(value: &Arc<str>) -> Self {
-        Value::Text(Some(Arc::clone(value)))
+        match text::replace_nul(value) {
+            Cow::Borrowed(_) => Value::Text(Some(Arc::clone(value))),
+            Cow::Owned(text) => Value::Text(Some(text.into())),
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn stores_runs_trials_and_traces() {
             ("gs-x-003", Outcome::Errored, false)
         ]
     );
-    assert_eq!((stored[0].eval_file.as_str(), stored[0].trial), ("evals/x.golden.json", 1));
+    assert_eq!((&*stored[0].eval_file, stored[0].trial), ("evals/x.golden.json", 1));
     let id = format!("{}:1:gs-x-001:1", run.run_id);
     assert_eq!(stored[0].trace_id.as_deref(), Some(id.as_str()));
     let document = document(&store, &id);

@@ -1,5 +1,7 @@
 //! Runs of eval files.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::result::Outcome;
@@ -22,19 +24,19 @@ pub struct StoredRun {
     pub interrupted: bool,
 }
 
-/// One trial of a case in a run.
+/// One trial of a case in a run. Cases of a suite share their texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCase {
-    pub run_id: String,
+    pub run_id: Arc<str>,
     /// The suite in the run, from 1; one file may run against several agents.
     pub suite: u64,
     /// The position of the case in the file, from 1.
     pub place: u64,
     /// The eval file, as in result files.
-    pub eval_file: String,
-    pub tool_name: String,
-    pub tier: String,
-    pub agent: String,
+    pub eval_file: Arc<str>,
+    pub tool_name: Arc<str>,
+    pub tier: Arc<str>,
+    pub agent: Arc<str>,
     pub case_id: String,
     /// From 1.
     pub trial: u64,

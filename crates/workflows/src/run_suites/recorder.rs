@@ -216,6 +216,7 @@ async fn put_each_trial(
 
 /// The data of a run that is not part of its results.
 struct RunRecord {
+    run_id: Arc<str>,
     run: StoredRun,
     suites: Vec<Suite>,
 }
@@ -223,10 +224,10 @@ struct RunRecord {
 struct Suite {
     /// From 1, in the order of the run. A file has one number per agent.
     number: usize,
-    eval_file: String,
-    tool_name: String,
-    tier: String,
-    agent: String,
+    eval_file: Arc<str>,
+    tool_name: Arc<str>,
+    tier: Arc<str>,
+    agent: Arc<str>,
     /// The messages of the cases, in order.
     messages: Vec<String>,
 }
@@ -237,10 +238,10 @@ impl RunRecord {
         let agents: Vec<String> = agents.iter().map(|agent| text(&agent.identity())).collect();
         let suite = |(index, suite): (usize, &SuitePlan)| Suite {
             number: index + 1,
-            eval_file: suite.project_path.clone(),
-            tool_name: suite.tool_name().to_owned(),
-            tier: suite.file.tier.to_string(),
-            agent: agents[suite.agent].clone(),
+            eval_file: suite.project_path.as_str().into(),
+            tool_name: suite.tool_name().into(),
+            tier: suite.file.tier.to_string().into(),
+            agent: agents[suite.agent].as_str().into(),
             messages: suite.file.cases.iter().map(|case| text(&case.input.message)).collect(),
         };
         let suites: Vec<Suite> = plan.suites.iter().enumerate().map(suite).collect();
@@ -256,7 +257,7 @@ impl RunRecord {
             errored: 0,
             interrupted: false,
         };
-        Self { run, suites }
+        Self { run_id: run.run_id.as_str().into(), run, suites }
     }
 
     fn ended(&self, totals: &RunTotals, ended_at: Timestamp) -> StoredRun {
@@ -281,13 +282,13 @@ impl RunRecord {
                 let trial = place as u64 + 1;
                 let trace = one.has_answer().then(|| self.trace(suite, &result.id, message, trial, &one));
                 stored.push(StoredCase {
-                    run_id: self.run.run_id.clone(),
+                    run_id: Arc::clone(&self.run_id),
                     suite: suite.number as u64,
                     place: *index as u64 + 1,
-                    eval_file: suite.eval_file.clone(),
-                    tool_name: suite.tool_name.clone(),
-                    tier: suite.tier.clone(),
-                    agent: suite.agent.clone(),
+                    eval_file: Arc::clone(&suite.eval_file),
+                    tool_name: Arc::clone(&suite.tool_name),
+                    tier: Arc::clone(&suite.tier),
+                    agent: Arc::clone(&suite.agent),
                     case_id: result.id.clone(),
                     trial,
                     outcome: one.outcome,

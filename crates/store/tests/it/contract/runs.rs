@@ -30,13 +30,13 @@ fn run(id: &str, seconds: i64) -> StoredRun {
 
 fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
     StoredCase {
-        run_id: run_id.to_owned(),
+        run_id: run_id.into(),
         suite: 1,
         place,
-        eval_file: "evals/search.golden.json".to_owned(),
-        tool_name: "search".to_owned(),
-        tier: "golden".to_owned(),
-        agent: "http://a".to_owned(),
+        eval_file: "evals/search.golden.json".into(),
+        tool_name: "search".into(),
+        tier: "golden".into(),
+        agent: "http://a".into(),
         case_id: case_id.to_owned(),
         trial: 1,
         outcome,
@@ -79,7 +79,7 @@ async fn accepts_long_names_and_equal_agents(Case { store, .. }: Case<'_>) {
     // Hashes, since an index may compress repeated text.
     let long: String = (0..100).map(|number: u32| karat_json::hash::long_hash(&number.to_be_bytes())).collect();
     let one = case("r-1", 1, &long, Outcome::Passed, None);
-    let one = StoredCase { agent: long.clone(), eval_file: long.clone(), ..one };
+    let one = StoredCase { agent: long.as_str().into(), eval_file: long.as_str().into(), ..one };
     // The same file, case and trial of another agent with the same name.
     let two = StoredCase { suite: 2, outcome: Outcome::Failed, ..one.clone() };
     let cases = [one, two];
