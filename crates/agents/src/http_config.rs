@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::reply::{ResponseMap, read_pointer};
+use crate::reply::ResponseMap;
 
 /// Settings of an HTTP agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

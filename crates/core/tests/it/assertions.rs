@@ -17,9 +17,9 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 
-const FIRST: Strictness = Strictness { all_failures: false, fail_vacuous: false };
-const ALL: Strictness = Strictness { all_failures: true, fail_vacuous: false };
-const STRICT: Strictness = Strictness { all_failures: true, fail_vacuous: true };
+const FIRST: Strictness = Strictness { all_failures: false, strict: false };
+const ALL: Strictness = Strictness { all_failures: true, strict: false };
+const STRICT: Strictness = Strictness { all_failures: true, strict: true };
 
 /// A case, an answer and the rest of the evidence, as JSON.
 #[derive(Clone)]
@@ -168,7 +168,7 @@ fn failure_messages_match_the_corpus(#[files("tests/it/corpus/fails/*.json")] pa
             let case = json!({ "expect": scenario.0["expect"] });
             assert!(case.pointer(pointer).is_some(), "{name}: nothing at {pointer}");
         }
-        let first = scenario.judge(Strictness { all_failures: false, fail_vacuous: strict });
+        let first = scenario.judge(Strictness { all_failures: false, strict });
         assert_eq!(first.failures, verdict.failures[..1], "{name}");
     }
 }
@@ -832,7 +832,7 @@ fn a_case_without_run_assertions_is_vacuous(#[case] expect: Value, #[case] skipp
     let verdict = scenario.judge(FIRST);
     assert!(verdict.vacuous && verdict.passed());
     assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (0, skipped));
-    let strict = scenario.judge(Strictness { all_failures: false, fail_vacuous: true });
+    let strict = scenario.judge(Strictness { all_failures: false, strict: true });
     assert!(strict.vacuous && !strict.passed());
     assert_eq!(messages(&strict), ["strict: no assertion ran"]);
     assert_eq!((strict.assertions_run, strict.assertions_skipped), (0, skipped));

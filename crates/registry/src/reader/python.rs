@@ -455,7 +455,10 @@ impl Lowering<'_> {
 
 fn number(number: &Number, is_negative: bool) -> Kind {
     let number = match number {
-        Number::Int(number) => number.as_i64().map(|number| if is_negative { -number } else { number }).map(Into::into),
+        Number::Int(number) => match number.as_i64() {
+            Some(number) => Some(if is_negative { -number } else { number }.into()),
+            None => format!("{}{number}", if is_negative { "-" } else { "" }).parse().ok(),
+        },
         Number::Float(number) => serde_json::Number::from_f64(if is_negative { -number } else { *number }),
         Number::Complex { .. } => None,
     };
