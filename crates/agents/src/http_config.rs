@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_string_map, read_word,
+    ObjectReader, Path, Problems, read_object_map, read_pointer, read_positive_count, read_string, read_string_map,
+    read_word,
 };
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -31,6 +31,14 @@ pub struct NearMiss {
     pub found: String,
 }
 
+impl NearMiss {
+    /// Returns the warning for people.
+    pub fn message(&self) -> String {
+        let Self { expected, found, .. } = self;
+        format!("near miss of '{expected}': the response has '{found}' (set 'textMatch' to loose or exact)")
+    }
+}
+
 /// The result of judging a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {

@@ -904,24 +904,20 @@ fn tools() -> impl Strategy<Value = Option<Vec<String>>> {
 }
 
 fn param_assertion() -> impl Strategy<Value = ParamAssertion> {
-    let checks = [
-        ParamCheck::Equals,
-        ParamCheck::Contains,
-        ParamCheck::OneOf,
-        ParamCheck::Exists,
-        ParamCheck::NotExists,
-        ParamCheck::Matches,
-    ];
+    let checks = ParamCheck::NAMES.map(|name| ParamCheck::from_name(name).expect("a check"));
+    let paths = prop::sample::select(vec!["", "/0", "/type", "/~x"]);
     let call = prop_oneof![
         prop::sample::select(vec![CallSelector::First, CallSelector::Last, CallSelector::Any, CallSelector::All]),
         (0_usize..4).prop_map(CallSelector::Number),
         Just(CallSelector::Number(usize::MAX)),
     ];
     let checks = prop::sample::select(checks.to_vec());
-    (tool_name(), checks, prop::option::of(value()), call, any::<bool>()).prop_map(
-        |(tool, assertion, value, call, optional)| ParamAssertion {
+    (tool_name(), paths, checks, prop::option::of(value()), call, any::<bool>()).prop_map(
+        |(tool, path, assertion, value, call, optional)| ParamAssertion {
             tool,
             param_name: "p".to_owned(),
+            path: path.to_owned(),
+            tolerance: (assertion == ParamCheck::CloseTo).then(|| 1.into()),
             assertion,
             value,
             call,
