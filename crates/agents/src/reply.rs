@@ -144,7 +144,9 @@ impl ToolCallMap {
 
     fn read_call(&self, call: &Value) -> Result<ToolCall, String> {
         let name = match call.pointer(&self.name) {
-            Some(Value::String(name)) if name.is_empty() => return Err(format!("has an empty name at '{}'", self.name)),
+            Some(Value::String(name)) if name.is_empty() => {
+                return Err(format!("has an empty name at '{}'", self.name));
+            }
             Some(Value::String(name)) => name.clone(),
             _ => return Err(format!("has no name at '{}'", self.name)),
         };
@@ -200,7 +202,8 @@ fn read_usage(usage: &Value, warnings: &mut Vec<String>) -> Option<Usage> {
         if is_valid(value) {
             return Some(value);
         }
-        warnings.push(format!("the reply's '{name}' is ignored: {} is not a valid value", shorten(&value.to_string(), 60)));
+        warnings
+            .push(format!("the reply's '{name}' is ignored: {} is not a valid value", shorten(&value.to_string(), 60)));
         None
     };
     let is_count: fn(&Value) -> bool = Value::is_u64;
@@ -302,7 +305,10 @@ mod tests {
             (json!({"response": null}), "the reply's text at '/response' is null"),
             (json!({"response": "", "toolCalls": {}}), "the reply's '/toolCalls' is an object, not an array"),
             (json!({"response": "", "toolCalls": [{}]}), "tool call 0 of the reply has no name at '/name'"),
-            (json!({"response": "", "toolCalls": [{"name": ""}]}), "tool call 0 of the reply has an empty name at '/name'"),
+            (
+                json!({"response": "", "toolCalls": [{"name": ""}]}),
+                "tool call 0 of the reply has an empty name at '/name'",
+            ),
             (
                 json!({"response": "", "toolCalls": [{"name": "t", "params": "x"}]}),
                 "tool call 0 of the reply ('t') has arguments that are not a JSON object",

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use karat_json::Position;
 use crate::json_schema::compile_schema;
+use karat_json::Position;
 use karat_json::canonical::canonical_hash;
 use karat_json::hash::short_hash;
 

@@ -22,7 +22,8 @@ pub mod text;
 
 pub use decode::{
     ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_object_map,
-    read_pointer, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
+    read_pointer, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word,
+    type_name,
 };
 pub use edit::{EditError, JsonText, Side};
 pub use invalid_file::{InvalidFile, without_bom};

@@ -38,7 +38,8 @@ pub fn equal_json(left: &Value, right: &Value) -> bool {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal_json(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
-            let is_in_right = |(key, left): (&String, &Value)| right.get(key).is_some_and(|right| equal_json(left, right));
+            let is_in_right =
+                |(key, left): (&String, &Value)| right.get(key).is_some_and(|right| equal_json(left, right));
             left.len() == right.len() && left.iter().all(is_in_right)
         }
         _ => left == right,

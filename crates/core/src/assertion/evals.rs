@@ -74,7 +74,8 @@ impl<'e> PendingVerdict<'e> {
 fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
         if kind != TextKind::Pattern && looks_like_token(text) {
-            tally.record_mistake(&pointer, format!("'{}' is not a token and is compared as text", shorten(text, 60)))?;
+            tally
+                .record_mistake(&pointer, format!("'{}' is not a token and is compared as text", shorten(text, 60)))?;
         }
     }
     ControlFlow::Continue(())

@@ -58,9 +58,7 @@ pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
                 if let Some(found) = response.near_miss(&text) {
                     tally.record_near_miss(Field::ResponseContains, index, &text, found);
                 }
-                Check::from_bool(response.contains(&text), || {
-                    format!("expected '{text}' in response but not found")
-                })
+                Check::from_bool(response.contains(&text), || format!("expected '{text}' in response but not found"))
             }
         };
         tally.record_item(Field::ResponseContains, index, check)?;

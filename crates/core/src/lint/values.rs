@@ -122,7 +122,8 @@ impl Linter<'_, '_> {
     fn is_stable(&self, kind: TextKind, value: &str) -> bool {
         let mut stubs = self.case.stubs.iter().flat_map(|stubs| stubs.values());
         let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
-        let mut schemas = tools.iter().filter(|_| kind == TextKind::Argument).filter_map(|tool| tool.input_schema.get());
+        let mut schemas =
+            tools.iter().filter(|_| kind == TextKind::Argument).filter_map(|tool| tool.input_schema.get());
         self.case.input.message.contains(value)
             || stubs.any(|stub| stub.to_string().contains(value))
             || schemas.any(|schema| schema.to_string().contains(value))
