@@ -8,8 +8,6 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
-use crate::place::Position;
-
 /// The key of the map in which `serde_json` passes a number to a visitor that is not a 64-bit integer.
 const NUMBER_KEY: &str = "$serde_json::private::Number";
 
@@ -38,12 +36,6 @@ impl SyntaxError {
             Category::Syntax | Category::Io => floor_char_boundary(text, consumed.saturating_sub(1)),
         };
         Self { offset, message }
-    }
-
-    /// Returns the message with the line and column in the text.
-    pub fn describe(&self, text: &str) -> String {
-        let Position { line, column } = Position::of(text, self.offset);
-        format!("{} at line {line} column {column}", self.message)
     }
 
     /// Returns the error for a duplicate key, the last string before `offset`.

@@ -54,6 +54,9 @@ pub(super) fn param_assertion(schema: &mut Schema) {
         .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::is_numeric))
         .collect();
     extend(schema, "/properties/path", json!({ "pattern": "^(/|$)" }));
+    if let Some(tolerance) = schema.pointer_mut("/properties/tolerance") {
+        disallow_null(tolerance);
+    }
     extend(schema, "/properties/tolerance", json!({ "minimum": 0 }));
     let rules = [
         when(json!({ "enum": valued }), json!({ "required": ["value"] })),

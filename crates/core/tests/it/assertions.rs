@@ -838,6 +838,45 @@ fn a_case_without_run_assertions_is_vacuous(#[case] expect: Value, #[case] skipp
     assert_eq!((strict.assertions_run, strict.assertions_skipped), (0, skipped));
 }
 
+#[test]
+fn a_near_miss_of_a_forbidden_text_fails_strictly() {
+    let expect = json!({ "responseNotContains": ["Paris", "I don't know"] });
+    let scenario = Scenario::new(expect, json!({ "response": "Sorry, I Don’t know." }));
+    let verdict = scenario.judge(FIRST);
+    assert!(verdict.passed());
+    let near = &verdict.near_misses[0];
+    assert_eq!((near.pointer.as_str(), near.found.as_str()), ("/expect/responseNotContains/1", "I Don’t know"));
+    let message = "responseNotContains: expected no 'I don't know' in response but found 'I Don’t know', which is \
+                   nearly the same";
+    assert_eq!(messages(&scenario.judge(STRICT)), [message]);
+    let exact = json!({ "responseNotContains": ["I don't know"], "textMatch": "exact" });
+    assert!(Scenario::new(exact, json!({ "response": "I Don’t know" })).judge(STRICT).passed());
+}
+
+#[rstest]
+#[case(json!({ "responseNonEmpty": true, "responseNotContains": ["{{ seed:city }}"] }))]
+#[case(json!({ "responseNonEmpty": true, "toolParams": [
+    { "tool": "t", "paramName": "p", "assertion": "equals", "value": { "city": ["{{ seed:city }}"] } }
+] }))]
+fn a_misspelt_token_is_a_warning_and_fails_strictly(#[case] expect: Value) {
+    let scenario = Scenario::new(expect, json!({ "response": "x" }));
+    let verdict = scenario.judge(FIRST);
+    assert!(verdict.passed());
+    assert_eq!(verdict.warnings, ["'{{ seed:city }}' is not a token and is compared as text"]);
+    assert_eq!(messages(&scenario.judge(STRICT)), ["strict: '{{ seed:city }}' is not a token and is compared as text"]);
+}
+
+#[test]
+fn an_invalid_schema_in_the_registry_is_no_verdict() {
+    let trace = json!({ "toolCalls": [{ "name": "t", "params": {} }] });
+    let scenario = Scenario::new(json!({ "toolArgsValid": true }), trace)
+        .with("registry", json!([{ "name": "t", "inputSchema": { "type": "dict" } }]));
+    let verdict = scenario.judge(FIRST);
+    let error = verdict.error.as_deref().expect("no verdict");
+    assert!(error.starts_with("toolArgsValid: the registry's schema of 't' is not a valid JSON Schema:"), "{error}");
+    assert!(verdict.failures.is_empty() && !verdict.vacuous);
+}
+
 #[rstest]
 #[case(json!({ "toolsCalled": [] }))]
 #[case(json!({ "maxToolCalls": 0 }))]
