@@ -33,20 +33,20 @@ fn check_text(text: &str, sources: &TokenSources) {
     assert!(contains_token(text) || !(contains_snapshot_token(text) || is_single_token(text)));
 }
 
-/// A list is resolved element by element; only a text that is a single token may become several texts.
+/// A list is resolved element by element; only a text that is a single token may become several values.
 fn check_list(text: &str, sources: &TokenSources) {
     let alone = sources.resolve_list(&Value::from(text));
     let among = sources.resolve_list(&json!([text, 5]));
-    assert_eq!(among.texts, [alone.texts.as_slice(), &["5".to_owned()]].concat());
+    assert_eq!(among.values, [alone.values.as_slice(), &[json!(5)]].concat());
     assert_eq!(among.unresolved, alone.unresolved);
     match sources.resolve(text) {
         Resolved::Text(resolved) => {
-            assert!(is_single_token(text) || alone.texts == [resolved]);
+            assert!(is_single_token(text) || alone.values == [Value::from(resolved)]);
             assert!(alone.unresolved.is_empty());
         }
         Resolved::Unresolved(tokens) => {
             assert_eq!(alone.unresolved, tokens);
-            assert!(alone.texts.is_empty());
+            assert!(alone.values.is_empty());
         }
     }
 }

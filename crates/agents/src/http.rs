@@ -19,6 +19,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use crate::http_config::{HttpConfig, Method};
+use crate::reply::parse_reply;
 use crate::retry::{AttemptError, retry};
 
 /// Sends each message to one URL and parses the reply.
@@ -122,7 +123,7 @@ impl HttpAgent {
         if body.trim_ascii().is_empty() {
             return Err("the reply is empty".to_owned());
         }
-        let reply: Value = serde_json::from_slice(body)
+        let reply = parse_reply(body)
             .map_err(|error| format!("the reply is not valid JSON ({error}): {}", String::from_utf8_lossy(body)))?;
         self.config.response.parse_trace(&reply)
     }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use karat_json::{
-    ObjectReader, Path, Problems, read_object_map, read_positive_count, read_string, read_string_map, read_word,
+    ObjectReader, Path, Problems, read_object_map, read_pointer, read_positive_count, read_string, read_string_map,
+    read_word,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::reply::{ResponseMap, read_pointer};
+use crate::reply::ResponseMap;
 
 /// Settings of an HTTP agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

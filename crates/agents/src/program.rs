@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use karat_process::{Capture, Command, Failure, Finished, Keep, Limits, RunError};
 use serde_json::Value;
 
+use crate::reply::parse_reply;
+
 /// Only the end of stderr is captured.
 const STDERR: Capture = Capture { keep: Keep::Last, max_bytes: 64 * 1024 };
 
@@ -74,7 +76,7 @@ pub(crate) fn parse_json(finished: &Finished) -> Result<Value, String> {
     if finished.stdout.trim_ascii().is_empty() {
         return Err(fail("the program wrote nothing to stdout"));
     }
-    serde_json::from_slice(&finished.stdout).map_err(|error| {
+    parse_reply(&finished.stdout).map_err(|error| {
         // Not truncated here: the redactor does not recognise a partial secret.
         let stdout = String::from_utf8_lossy(&finished.stdout);
         format!("{}: {}", fail(&format!("the program's answer is not valid JSON ({error})")), stdout.trim())

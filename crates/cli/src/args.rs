@@ -202,7 +202,7 @@ pub(crate) struct ConfigArgs {
     pub(crate) refine: Option<String>,
     #[arg(long, value_name = "NAME", help = "Tokenizer for maxTokens [default: o200k_base]")]
     pub(crate) tokenizer: Option<String>,
-    /// Fail cases in which no assertion ran; in 'karat check', fail on warnings
+    /// Fail cases with no assertion that ran, a near miss or a misspelt token; in 'karat check', fail on warnings
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) strict: Option<bool>,
     /// Report all failed assertions of a case, not only the first

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::assertion::NearMiss;
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
@@ -25,6 +26,10 @@ pub struct CaseDetails {
     pub stderr: Option<String>,
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
+    /// Texts that the response contains only in another case or typography.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub near_misses: Vec<NearMiss>,
     /// Results of the Python eval functions that ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]

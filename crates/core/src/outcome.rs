@@ -23,8 +23,8 @@ pub enum Cause {
     Timeout,
     /// The agent did not answer.
     Agent,
-    /// An eval function gave no verdict.
-    EvalFunction,
+    /// A check gave no verdict: an eval function errored, or a tool's schema is invalid.
+    Check,
     /// A bug in karat.
     Internal,
 }
@@ -36,7 +36,7 @@ impl Cause {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Assertion | Self::Timeout => Outcome::Failed,
-            Self::Agent | Self::EvalFunction | Self::Internal => Outcome::Errored,
+            Self::Agent | Self::Check | Self::Internal => Outcome::Errored,
         }
     }
 

@@ -21,9 +21,9 @@ pub enum Resolved {
 }
 
 /// A list with its tokens resolved, and the tokens without a value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResolvedList {
-    pub texts: Vec<String>,
+    pub values: Vec<Value>,
     pub unresolved: Vec<String>,
 }
 
@@ -75,11 +75,33 @@ impl TokenSources {
         Resolved::Text(out)
     }
 
-    /// Resolves any JSON value to its text form; only strings contain tokens.
-    pub fn resolve_value(&self, value: &Value) -> Resolved {
+    /// Resolves the tokens in every string of a value, or returns those without a value. A string that is a single token
+    /// becomes its value, with the value's type.
+    pub fn resolve_value(&self, value: &Value) -> Result<Value, Vec<String>> {
+        let mut unresolved = Vec::new();
+        let resolved = self.replace_tokens(value, &mut unresolved);
+        if unresolved.is_empty() { Ok(resolved) } else { Err(unresolved) }
+    }
+
+    fn replace_tokens(&self, value: &Value, unresolved: &mut Vec<String>) -> Value {
         match value {
-            Value::String(text) => self.resolve(text),
-            other => Resolved::Text(text_form(other).into_owned()),
+            Value::String(text) => {
+                if let Some(found) = single_token(text).and_then(|token| self.lookup(token)) {
+                    return found.clone();
+                }
+                match self.resolve(text) {
+                    Resolved::Text(text) => Value::String(text),
+                    Resolved::Unresolved(tokens) => {
+                        unresolved.extend(tokens);
+                        Value::Null
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().map(|item| self.replace_tokens(item, unresolved)).collect(),
+            Value::Object(map) => {
+                map.iter().map(|(key, item)| (key.clone(), self.replace_tokens(item, unresolved))).collect()
+            }
+            Value::Number(_) | Value::Bool(_) | Value::Null => value.clone(),
         }
     }
 
@@ -88,24 +110,18 @@ impl TokenSources {
         let mut list = ResolvedList::default();
         let single = std::slice::from_ref(value);
         for element in value.as_array().map_or(single, Vec::as_slice) {
-            if let Value::String(text) = element
-                && let Some(token) = single_token(text)
-                && let Some(Value::Array(items)) = self.lookup(token)
-            {
-                list.texts.extend(items.iter().map(|item| text_form(item).into_owned()));
-                continue;
-            }
             match self.resolve_value(element) {
-                Resolved::Text(text) => list.texts.push(text),
-                Resolved::Unresolved(tokens) => list.unresolved.extend(tokens),
+                Ok(Value::Array(items)) if element.is_string() => list.values.extend(items),
+                Ok(value) => list.values.push(value),
+                Err(tokens) => list.unresolved.extend(tokens),
             }
         }
         list
     }
 
-    /// Returns the value of a token.
+    /// Returns the value of a token. An empty value is none: an assertion on it would hold for every answer.
     pub fn lookup(&self, token: Token<'_>) -> Option<&Value> {
-        walk(self.root(token.source)?, token.path).filter(|value| !value.is_null())
+        walk(self.root(token.source)?, token.path).filter(|value| !is_empty(value))
     }
 
     /// Suggests a path for a token without a value: one that has a value and differs in one key.
@@ -121,7 +137,7 @@ impl TokenSources {
         let path =
             segments[..wrong].iter().copied().chain([suggestion.as_str()]).chain(segments[wrong + 1..].iter().copied());
         let path = path.collect::<Vec<_>>().join(".");
-        walk(root, &path).filter(|value| !value.is_null()).map(|_| path)
+        walk(root, &path).filter(|value| !is_empty(value)).map(|_| path)
     }
 
     fn root(&self, source: Source) -> Option<&Value> {
@@ -129,6 +145,16 @@ impl TokenSources {
             Source::Seed => self.seed.as_ref(),
             Source::Snapshot => self.snapshot.as_ref(),
         }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -168,12 +194,13 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Whether a text contains a malformed token, such as `{{ seed:x }}` or `{{Seed:x}}`.
+/// Whether a text contains a malformed or misspelt token, such as `{{ seed:x }}`, `{{Seed:x}}` or `{{snapshop:x}}`.
 pub fn looks_like_token(text: &str) -> bool {
     text.match_indices("{{").any(|(start, _)| {
-        let inner = text[start + 2..].trim_start().to_lowercase();
-        let rest = ["seed", "snapshot"].iter().find_map(|name| inner.strip_prefix(name));
-        rest.is_some_and(|rest| rest.trim_start().starts_with(':')) && token_at(text, start).is_none()
+        let name = text[start + 2..].split_once(':').map_or("", |(name, _)| name.trim());
+        name.chars().all(char::is_alphabetic)
+            && nearest(name, &["seed", "snapshot"]).is_some()
+            && token_at(text, start).is_none()
     })
 }
 
@@ -236,7 +263,8 @@ mod tests {
         TokenSources {
             seed: Some(json!({
                 "a": {"b": [{"c": "deep"}, [7, 8.50]]}, "n": null, "big": 1e21, "flag": false,
-                "é-x y": "odd key", "list": [1, "b"], "empty": "",
+                "é-x y": "odd key", "list": [1, "b"], "empty": "", "none": {"list": [], "map": {}},
+                "id": 9_007_199_254_740_993_u64,
             })),
             snapshot: Some(json!({"price": 181.20})),
         }
@@ -249,7 +277,7 @@ mod tests {
     #[case("{{seed:é-x y}}!", "odd key!")]
     #[case("{{seed:flag}}{{seed:big}}", "false1e+21")]
     #[case("{{seed:list}}", "[1,\"b\"]")]
-    #[case("<{{seed:empty}}>", "<>")]
+    #[case("{{seed:id}}", "9007199254740993")]
     #[case("{{{seed:flag}}}", "{false}")]
     #[case("{{other:a}} {{seed a}} {{seed:a} {{seed:a", "{{other:a}} {{seed a}} {{seed:a} {{seed:a")]
     fn resolves_tokens(#[case] text: &str, #[case] expected: &str) {
@@ -259,6 +287,8 @@ mod tests {
     #[rstest]
     #[case("{{seed:n}}", &["{{seed:n}}"])]
     #[case("{{seed:a.b[2]}} x {{seed:flag}} {{snapshot:none}}", &["{{seed:a.b[2]}}", "{{snapshot:none}}"])]
+    #[case("<{{seed:empty}}>", &["{{seed:empty}}"])]
+    #[case("{{seed:none.list}}{{seed:none.map}}", &["{{seed:none.list}}", "{{seed:none.map}}"])]
     #[case("{{seed:a[0]}}", &["{{seed:a[0]}}"])]
     #[case("{{seed:a.b.c}}", &["{{seed:a.b.c}}"])]
     #[case("{{seed:}} {{seed:a..b}} {{seed:list[-1]}}", &["{{seed:}}", "{{seed:a..b}}", "{{seed:list[-1]}}"])]
@@ -287,10 +317,31 @@ mod tests {
     #[test]
     fn lists_resolve_by_element_and_expand() {
         let list = sources().resolve_list(&json!(["{{seed:n}}", 5.0, "{{seed:flag}}"]));
-        assert_eq!(list.texts, ["5", "false"]);
+        assert_eq!(list.values, [json!(5.0), json!(false)]);
         assert_eq!(list.unresolved, ["{{seed:n}}"]);
-        assert_eq!(sources().resolve_list(&json!("{{seed:list}}")).texts, ["1", "b"]);
-        assert_eq!(sources().resolve_list(&json!("{{seed:list}} ")).texts, ["[1,\"b\"] "]);
+        assert_eq!(sources().resolve_list(&json!("{{seed:list}}")).values, [json!(1), json!("b")]);
+        assert_eq!(sources().resolve_list(&json!("{{seed:list}} ")).values, [json!("[1,\"b\"] ")]);
+        assert_eq!(sources().resolve_list(&json!([[1]])).values, [json!([1])]);
+    }
+
+    #[test]
+    fn values_resolve_with_their_type() {
+        let value = json!({"a": ["{{seed:flag}}", "is {{seed:flag}}"], "b": {"{{seed:n}}": 1}});
+        let expected = json!({"a": [false, "is false"], "b": {"{{seed:n}}": 1}});
+        assert_eq!(sources().resolve_value(&value), Ok(expected));
+        assert_eq!(sources().resolve_value(&json!([["{{seed:n}}"]])), Err(vec!["{{seed:n}}".to_owned()]));
+    }
+
+    #[rstest]
+    #[case("{{ seed:x }}", true)]
+    #[case("{{Seed:x}}", true)]
+    #[case("{{seed:x}", true)]
+    #[case("{{sed:x}}", true)]
+    #[case("{{snapshots: x}}", true)]
+    #[case("{{seed:x}} {{{seed:x}}}", false)]
+    #[case("{{other:x}} {{seed}} {{:x}} seed:x", false)]
+    fn finds_misspelt_tokens(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(looks_like_token(text), expected);
     }
 
     proptest! {
@@ -303,7 +354,7 @@ mod tests {
         }
 
         #[test]
-        fn resolves_any_key(key in "[^.\\[\\]}]{1,8}", value in "[a-z]{0,6}") {
+        fn resolves_any_key(key in "[^.\\[\\]}]{1,8}", value in "[a-z]{1,6}") {
             let sources = TokenSources { seed: Some(json!({&key: [value]})), snapshot: None };
             prop_assert_eq!(sources.resolve(&format!("{{{{seed:{key}[0]}}}}")), Resolved::Text(value));
         }

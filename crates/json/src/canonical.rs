@@ -1,4 +1,4 @@
-//! Canonical JSON: sorted keys, no white space, numbers as in ECMAScript.
+//! Canonical JSON: sorted keys, no white space, whole numbers as their digits, other numbers as in ECMAScript.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub fn canonical_hash(value: &Value) -> String {
     short_hash(canonical_json(value).as_bytes())
 }
 
-/// Returns a hash that distinguishes large integers and number notations.
+/// Returns a hash that distinguishes number notations.
 pub fn exact_hash(value: &Value) -> String {
     short_hash(sorted(value).to_string().as_bytes())
 }
@@ -53,11 +53,16 @@ mod tests {
     }
 
     #[test]
-    fn exact_hash_distinguishes_large_numbers_and_ignores_order() {
+    fn hashes_distinguish_large_numbers() {
         let (left, right) =
             (json!({"maximum": 9_007_199_254_740_993_u64}), json!({"maximum": 9_007_199_254_740_992_u64}));
-        assert_eq!(canonical_hash(&left), canonical_hash(&right));
+        assert_ne!(canonical_hash(&left), canonical_hash(&right));
         assert_ne!(exact_hash(&left), exact_hash(&right));
+    }
+
+    #[test]
+    fn exact_hash_distinguishes_notations_and_ignores_order() {
+        assert_ne!(exact_hash(&json!(1)), exact_hash(&json!(1.0)));
         assert_eq!(exact_hash(&json!([{"a": 1, "b": 2}])), exact_hash(&json!([{"b": 2, "a": 1}])));
     }
 }

@@ -199,6 +199,16 @@ pub fn read_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
     None
 }
 
+/// Reads a JSON pointer.
+pub fn read_pointer(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let pointer = read_string(value, path, problems)?;
+    if pointer.is_empty() || pointer.starts_with('/') {
+        return Some(pointer);
+    }
+    problems.at(path, format!("{} must be a JSON pointer that starts with '/'", path.name()));
+    None
+}
+
 /// Reads a string from a closed set.
 pub fn read_word<T>(
     value: &Value,
@@ -276,8 +286,12 @@ fn read_whole(value: &Value, min: u64, path: &Path<'_>, problems: &mut Problems)
 }
 
 pub fn read_positive_number(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
-    let Some(number) = value.as_f64() else {
+    let Value::Number(number) = value else {
         wrong_type(value, "a number", path, problems);
+        return None;
+    };
+    let Some(number) = number.as_f64() else {
+        problems.at(path, format!("{} is out of range", path.name()));
         return None;
     };
     if number <= 0.0 {

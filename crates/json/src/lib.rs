@@ -15,18 +15,21 @@ mod json;
 mod layout;
 mod locate;
 mod nearest;
+mod number;
 mod place;
 mod severity;
 pub mod text;
 
 pub use decode::{
     ObjectReader, Path, Problem, Problems, Subject, pointer_key, read_array, read_bool, read_count, read_object_map,
-    read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word, type_name,
+    read_pointer, read_positive_count, read_positive_number, read_string, read_string_map, read_strings, read_word,
+    type_name,
 };
 pub use edit::{EditError, JsonText, Side};
 pub use invalid_file::{InvalidFile, without_bom};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
 pub use nearest::nearest;
+pub use number::{Decimal, equal_json, number_text};
 pub use place::{Finding, Place, Position, locate_values};
 pub use severity::Severity;

@@ -35,6 +35,14 @@ impl Position {
     }
 }
 
+impl SyntaxError {
+    /// Returns the message with its line and column in the text.
+    pub fn describe(&self, text: &str) -> String {
+        let Position { line, column } = Position::of(text, self.offset);
+        format!("{} at line {line} column {column}", self.message)
+    }
+}
+
 /// A span of a text with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

@@ -1,11 +1,14 @@
-//! The ECMAScript text form of JSON values, and text helpers for messages.
+//! The text form of JSON values, and text helpers for messages.
 
 use std::borrow::Cow;
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
 
-/// Returns the text that values are compared by: `String(value)` for scalars, compact JSON otherwise.
+use crate::number::number_text;
+
+/// Returns the text that values are compared by: the text itself, digits or `String(value)` for scalars, compact JSON
+/// otherwise.
 pub fn text_form(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -18,14 +21,6 @@ pub fn text_form(value: &Value) -> Cow<'_, str> {
             write_compact(value, &mut out);
             Cow::Owned(out)
         }
-    }
-}
-
-/// Returns ECMAScript's `String(number)`: integers beyond 2^53 are rounded to a double.
-pub fn number_text(number: &Number) -> String {
-    match number.as_f64() {
-        Some(float) => ryu_js::Buffer::new().format(float).to_owned(),
-        None => number.to_string(),
     }
 }
 
@@ -110,13 +105,13 @@ mod tests {
     #[case(json!(1e21), "1e+21")]
     #[case(json!(1e-7), "1e-7")]
     #[case(json!(123_456_789_012_345_680_000.0), "123456789012345680000")]
-    #[case(json!(9_007_199_254_740_993_u64), "9007199254740992")]
+    #[case(json!(9_007_199_254_740_993_u64), "9007199254740993")]
     #[case(json!(true), "true")]
     #[case(json!(null), "null")]
     #[case(json!("as is"), "as is")]
     #[case(json!([1.0, "b", null, {"k": [1, 2]}]), r#"[1,"b",null,{"k":[1,2]}]"#)]
     #[case(json!({"z": 1, "a": "é\n\"/"}), "{\"z\":1,\"a\":\"é\\n\\\"/\"}")]
-    fn text_form_matches_ecmascript(#[case] value: Value, #[case] expected: &str) {
+    fn scalars_have_a_text_form(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(text_form(&value), expected);
     }
 

@@ -3,11 +3,12 @@
 mod matrix;
 pub(crate) mod rubric;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
+use karat_core::assertion::NearMiss;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::GateResult;
@@ -187,7 +188,8 @@ impl Page {
 
     fn case(&self, case: &CaseResult, suite: &SuiteHeader, out: &mut String) {
         let ConsoleSettings { symbols, palette, verbosity, .. } = self.settings;
-        let plain_pass = case.outcome == Outcome::Passed && !case.vacuous;
+        let has_near_misses = case.all_details().any(|details| !details.near_misses.is_empty());
+        let plain_pass = case.outcome == Outcome::Passed && !case.vacuous && !has_near_misses;
         if verbosity == Verbosity::Quiet && plain_pass {
             return;
         }
@@ -240,17 +242,26 @@ impl Page {
         for (message, _) in case.reasons() {
             self.reason(&format!("{prefix}{message}"), out);
         }
+        let near_misses: BTreeSet<String> =
+            case.all_details().flat_map(|details| &details.near_misses).map(NearMiss::message).collect();
+        for message in near_misses {
+            self.below_case(self.settings.symbols.warning, &message, out);
+        }
     }
 
     fn reason(&self, text: &str, out: &mut String) {
-        let Symbols { arrow, .. } = self.settings.symbols;
-        let indent = " ".repeat(5 + width(arrow));
+        self.below_case(self.settings.symbols.arrow, text, out);
+    }
+
+    /// Prints a text below a case, after a symbol.
+    fn below_case(&self, symbol: &str, text: &str, out: &mut String) {
+        let indent = " ".repeat(5 + width(symbol));
         let clean = self.clean(text);
         // A message can quote a whole reply; the result file has the rest.
         let shown = truncate(&clean, 600, self.settings.symbols.ellipsis);
         let lines = wrap(&shown, self.settings.columns.saturating_sub(indent.len()).max(20));
         for (index, line) in lines.iter().enumerate() {
-            let start = if index == 0 { format!("    {arrow} ") } else { indent.clone() };
+            let start = if index == 0 { format!("    {symbol} ") } else { indent.clone() };
             let _ = writeln!(out, "{start}{line}");
         }
     }

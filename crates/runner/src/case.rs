@@ -74,7 +74,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.cause = match (result.passed, &verdict.error) {
                 (true, _) => None,
                 (false, None) => Some(Cause::Assertion),
-                (false, Some(_)) => Some(Cause::EvalFunction),
+                (false, Some(_)) => Some(Cause::Check),
             };
             result.outcome = result.cause.map_or(Outcome::Passed, Cause::outcome);
             result.duration_ms = whole_millis(trace.latency_ms);
@@ -84,7 +84,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
             let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
-            result.details = CaseDetails { evals: verdict.evals, ..details };
+            result.details = CaseDetails { near_misses: verdict.near_misses, evals: verdict.evals, ..details };
         }
     }
     if !redactor.is_empty() {
@@ -108,6 +108,7 @@ pub(crate) fn case_details(trace: Trace, skipped_tokens: Vec<String>, warnings: 
         stop_reason: trace.stop_reason,
         stderr: trace.stderr,
         warnings: [trace.warnings, warnings].concat(),
+        near_misses: Vec::new(),
         evals: Vec::new(),
     }
 }
@@ -131,6 +132,9 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
     let lists = details.tools_called.iter_mut().chain(&mut details.skipped_tokens).chain(&mut details.warnings);
     for text in [&mut details.response].into_iter().chain(optional.into_iter().flatten()).chain(lists) {
         redactor.string(text);
+    }
+    for near_miss in &mut details.near_misses {
+        [&mut near_miss.expected, &mut near_miss.found].into_iter().for_each(|text| redactor.string(text));
     }
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();

@@ -241,6 +241,8 @@ fn first_case(tool: &str, message: &str, is_model: bool) -> Value {
         "toolsCalled": [tool],
         "noToolErrors": true,
         "responseNonEmpty": true,
+        // "I don’t know" and "i don't know" too.
+        "textMatch": "loose",
         "responseNotContains": ["I don't know"],
     });
     json!({"metadata": {"toolName": tool, "tier": "golden"}, "cases": [case]})

@@ -156,6 +156,10 @@ async fn reports_invalid_parts_of_a_reply(#[case] reply: Value, #[case] message:
     "{\"response\": \"x\"} {}",
     "the reply is not valid JSON (trailing characters at line 1 column 19): {\"response\": \"x\"} {}"
 )]
+#[case(
+    "{\"response\": \"x\", \"response\": \"y\"}",
+    "the reply is not valid JSON (duplicate key 'response' at line 1 column 19): {\"response\": \"x\", \"response\": \"y\"}"
+)]
 #[case("{'response': 'x'}", "the reply is not valid JSON (key must be a string at line 1 column 2): {'response': 'x'}")]
 #[tokio::test]
 async fn quotes_replies_that_are_not_json(#[case] raw: &str, #[case] message: &str) {
@@ -169,7 +173,7 @@ async fn quotes_the_whole_reply() {
     let surrogate = error_of(json!({"raw": r#"{"response": "\ud800"}"#})).await;
     assert!(surrogate.starts_with("the reply is not valid JSON (unexpected end of hex escape"), "{surrogate}");
     let binary = error_of(json!({"rawBytes": b"{\"response\": \"\xff\"}".to_vec()})).await;
-    assert!(binary.starts_with("the reply is not valid JSON (invalid unicode code point"), "{binary}");
+    assert!(binary.starts_with("the reply is not valid JSON (invalid utf-8 sequence"), "{binary}");
     assert!(binary.ends_with("{\"response\": \"\u{fffd}\"}"), "{binary}");
     let deep = error_of(json!({"raw": "[".repeat(100_000)})).await;
     assert!(deep.starts_with("the reply is not valid JSON (recursion limit exceeded"), "{deep}");
@@ -180,7 +184,7 @@ async fn quotes_the_whole_reply() {
 async fn a_compressed_reply_is_not_valid_json() {
     let bytes = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let error = error_of(json!({"rawBytes": bytes, "headers": {"content-encoding": "gzip"}})).await;
-    assert!(error.starts_with("the reply is not valid JSON (expected value at line 1 column 1)"), "{error}");
+    assert!(error.starts_with("the reply is not valid JSON (invalid utf-8 sequence"), "{error}");
 }
 
 #[tokio::test]

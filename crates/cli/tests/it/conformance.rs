@@ -27,6 +27,11 @@ fn tokens() {
 }
 
 #[test]
+fn values() {
+    assert_conforms("values.json", 57, 0);
+}
+
+#[test]
 fn suite() {
     assert_conforms("suite.json", 0, 26);
 }

@@ -109,6 +109,23 @@ fn seal_fails_on_invalid_files() {
 }
 
 #[test]
+fn an_edit_of_a_large_number_is_found() {
+    let file = |id: &str| {
+        format!(
+            r#"{{"cases": [{{"id": "rg-b-001", "bugRef": "1", "input": {{"message": "m"}}, "expect": {{"toolParams":
+                [{{"tool": "t", "paramName": "p", "assertion": "equals", "value": {id}}}]}}}}]}}"#
+        )
+    };
+    let project = project().file("evals/b.regression.json", file("12345678901234567890"));
+    assert_eq!(project.run(["regress", "seal"]).code, Some(0));
+    let sealed = project.read("evals/b.regression.json");
+    assert!(sealed.contains("12345678901234567890"), "{sealed}");
+    project.write("evals/b.regression.json", sealed.replace("12345678901234567890", "12345678901234567999"));
+    let output = project.run(["check"]);
+    assert!(output.stdout.contains("edited-regression"), "{}", output.both());
+}
+
+#[test]
 fn seals_many_cases() {
     let cases: Vec<Value> = (0..3000).map(|number| case(&format!("rg-a-{number:04}"))).collect();
     let hashes = json!({"rg-a-0000": canonical_hash(&cases[0])});

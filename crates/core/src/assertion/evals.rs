@@ -7,7 +7,10 @@ use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field, Strictness, Verdict, judge_field};
+use crate::case::{ExpectedText, TextKind};
 use crate::judgement::{Conclusion, EvalResult, Judgement};
+use crate::token::looks_like_token;
+use karat_json::text::shorten;
 
 /// A verdict that may still depend on eval functions.
 #[derive(Debug)]
@@ -23,7 +26,8 @@ impl<'e> PendingVerdict<'e> {
     /// Judges a trace by all assertions except eval functions.
     pub fn start(evidence: Evidence<'e>, strictness: Strictness) -> Self {
         let mut tally = Tally::new(strictness);
-        let is_decided = Field::ALL.into_iter().any(|field| judge_field(field, evidence, &mut tally).is_break());
+        let is_decided = record_stray_tokens(evidence, &mut tally).is_break()
+            || Field::ALL.into_iter().any(|field| judge_field(field, evidence, &mut tally).is_break());
         let names = evidence.case.expect.evals.as_deref().unwrap_or_default();
         Self { names, evals_done: 0, is_decided, tally }
     }
@@ -64,4 +68,15 @@ impl<'e> PendingVerdict<'e> {
         }
         self.tally.into_verdict()
     }
+}
+
+/// Reports texts that look like a token and are compared as they are.
+fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
+        if kind != TextKind::Pattern && looks_like_token(text) {
+            tally
+                .record_mistake(&pointer, format!("'{}' is not a token and is compared as text", shorten(text, 60)))?;
+        }
+    }
+    ControlFlow::Continue(())
 }

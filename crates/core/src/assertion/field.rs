@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A field of `expect` that asserts something; `toolsCalledMatch` is only a modifier.
+/// A field of `expect` that asserts something; `toolsCalledMatch` and `textMatch` are only modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Field {
@@ -109,7 +109,8 @@ mod tests {
     fn fields_match_the_keys_of_the_schema() {
         let schema = schemars::schema_for!(Expectation);
         let properties = schema.get("properties").and_then(|value| value.as_object()).expect("properties");
-        let keys: Vec<&str> = properties.keys().map(String::as_str).filter(|key| *key != "toolsCalledMatch").collect();
+        let is_modifier = |key: &&str| ["toolsCalledMatch", "textMatch"].contains(key);
+        let keys: Vec<&str> = properties.keys().map(String::as_str).filter(|key| !is_modifier(key)).collect();
         let fields: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
         assert_eq!(fields, keys);
     }

@@ -8,17 +8,19 @@ mod evals;
 mod field;
 mod grounding;
 mod params;
+mod predicate;
 mod response;
 mod routing;
 mod schema;
 mod tally;
+mod text_match;
 mod vacuity;
 
 use std::ops::ControlFlow;
 
 pub use evals::PendingVerdict;
 pub use field::Field;
-pub use tally::{Failure, Verdict};
+pub use tally::{Failure, NearMiss, Verdict};
 pub use vacuity::can_fail;
 
 use crate::case::Case;
@@ -55,8 +57,8 @@ pub struct Evidence<'e> {
 pub struct Strictness {
     /// Continues after the first failure.
     pub all_failures: bool,
-    /// Fails a case in which no assertion ran.
-    pub fail_vacuous: bool,
+    /// Fails a case in which no assertion ran, a forbidden text is nearly there, or a text looks like a token.
+    pub strict: bool,
 }
 
 /// Judges a trace by the expectations of its case without running eval functions; see [`PendingVerdict`] for those.

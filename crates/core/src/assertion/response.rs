@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
+use super::text_match::SearchedText;
 use super::{Evidence, Field};
 use crate::token::Resolved;
 use karat_json::text::quoted_list;
@@ -12,7 +13,8 @@ pub(super) fn non_empty(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlo
     if evidence.case.expect.response_non_empty != Some(true) {
         return ControlFlow::Continue(());
     }
-    let check = Check::from_bool(!evidence.trace.response.chars().all(is_white_space), || {
+    let is_blank = |character| is_white_space(character) || is_invisible(character);
+    let check = Check::from_bool(!evidence.trace.response.chars().all(is_blank), || {
         "expected a response but it is empty".to_owned()
     });
     tally.record(Field::ResponseNonEmpty, check)
@@ -23,17 +25,41 @@ fn is_white_space(character: char) -> bool {
     character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
+/// Whether nothing is shown for a character: zero-width spaces, joiners, direction marks and fillers.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Resolves an expected text; `None` if a token has no value.
+fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<String> {
+    match evidence.tokens.resolve(value) {
+        Resolved::Text(text) => Some(text),
+        Resolved::Unresolved(tokens) => {
+            tally.record_unresolved(tokens);
+            None
+        }
+    }
+}
+
+fn searched(evidence: Evidence<'_>) -> SearchedText<'_> {
+    SearchedText::new(&evidence.trace.response, evidence.case.expect.text_match)
+}
+
 pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let values = evidence.case.expect.response_contains.as_deref().unwrap_or_default();
+    let response = searched(evidence);
     for (index, value) in values.iter().enumerate() {
-        let check = match evidence.tokens.resolve(value) {
-            Resolved::Unresolved(tokens) => {
-                tally.record_unresolved(tokens);
-                Check::Skipped
+        let check = match resolve(value, evidence, tally) {
+            None => Check::Skipped,
+            Some(text) => {
+                if let Some(found) = response.near_miss(&text) {
+                    tally.record_near_miss(Field::ResponseContains, index, &text, found);
+                }
+                Check::from_bool(response.contains(&text), || format!("expected '{text}' in response but not found"))
             }
-            Resolved::Text(text) => Check::from_bool(evidence.trace.response.contains(&text), || {
-                format!("expected '{text}' in response but not found")
-            }),
         };
         tally.record_item(Field::ResponseContains, index, check)?;
     }
@@ -42,21 +68,20 @@ pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
 
 pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let groups = evidence.case.expect.response_contains_any.as_deref().unwrap_or_default();
+    let response = searched(evidence);
     for (index, group) in groups.iter().enumerate() {
-        let mut texts = Vec::with_capacity(group.len());
-        for value in group {
-            match evidence.tokens.resolve(value) {
-                Resolved::Text(text) => texts.push(text),
-                Resolved::Unresolved(tokens) => tally.record_unresolved(tokens),
-            }
-        }
+        let texts: Vec<String> = group.iter().filter_map(|value| resolve(value, evidence, tally)).collect();
         if group.is_empty() {
             tally.warn(format!("responseContainsAny: group {index} is empty"));
         }
         let check = if texts.is_empty() {
             Check::Skipped
         } else {
-            let held = texts.iter().any(|text| evidence.trace.response.contains(text));
+            let held = texts.iter().any(|text| response.contains(text));
+            let near = texts.iter().filter(|_| !held).find_map(|text| Some((text, response.near_miss(text)?)));
+            if let Some((text, found)) = near {
+                tally.record_near_miss(Field::ResponseContainsAny, index, text, found);
+            }
             Check::from_bool(held, || format!("expected one of {} in response but none found", quoted_list(&texts)))
         };
         tally.record_item(Field::ResponseContainsAny, index, check)?;
@@ -66,15 +91,22 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
 
 pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let values = evidence.case.expect.response_not_contains.as_deref().unwrap_or_default();
+    let response = searched(evidence);
     for (index, value) in values.iter().enumerate() {
-        let check = match evidence.tokens.resolve(value) {
-            Resolved::Unresolved(tokens) => {
-                tally.record_unresolved(tokens);
-                Check::Skipped
+        let check = match resolve(value, evidence, tally) {
+            None => Check::Skipped,
+            Some(text) if response.contains(&text) => {
+                Check::Failed(format!("expected no '{text}' in response but found it"))
             }
-            Resolved::Text(text) => Check::from_bool(!evidence.trace.response.contains(&text), || {
-                format!("expected no '{text}' in response but found it")
-            }),
+            Some(text) => match response.near_miss(&text) {
+                None => Check::Held,
+                Some(found) => {
+                    tally.record_near_miss(Field::ResponseNotContains, index, &text, found);
+                    Check::from_bool(!tally.is_strict(), || {
+                        format!("expected no '{text}' in response but found '{found}', which is nearly the same")
+                    })
+                }
+            },
         };
         tally.record_item(Field::ResponseNotContains, index, check)?;
     }
@@ -84,6 +116,11 @@ pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> Control
 pub(super) fn matches(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let patterns = evidence.case.expect.response_matches.as_deref().unwrap_or_default();
     for (index, source) in patterns.iter().enumerate() {
+        if source.is_empty() {
+            tally.warn("responseMatches: an empty pattern matches every response".to_owned());
+            tally.record_item(Field::ResponseMatches, index, Check::Skipped)?;
+            continue;
+        }
         let outcome = Pattern::compile(source)
             .map_err(|error| error.to_string())
             .and_then(|pattern| pattern.is_match(&evidence.trace.response).map_err(|error| error.to_string()));

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use jsonschema::Validator;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
 use crate::json_schema::compile_schema;
 use crate::registry::{Tool, ToolField};
+use crate::trace::ToolCall;
 
 pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     if evidence.case.expect.tool_args_valid != Some(true) {
@@ -31,7 +32,14 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
                     unchecked.push(format!("the schema of '{}' is unknown: {}", call.name, unknown.why));
                     Ok(())
                 }
-                None => validate_arguments(tool, &call.params),
+                None => match tool_validator(tool) {
+                    Ok(validator) => validate_arguments(validator.as_ref(), call),
+                    // The registry is wrong, not the agent.
+                    Err(error) => {
+                        tally.record_error(Field::ToolArgsValid, &error)?;
+                        return tally.record(Field::ToolArgsValid, Check::Skipped);
+                    }
+                },
             },
         };
         if let Err(failure) = valid {
@@ -48,22 +56,28 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
     tally.record(Field::ToolArgsValid, Check::Skipped)
 }
 
-fn validate_arguments(tool: &Tool, arguments: &Map<String, Value>) -> Result<(), String> {
-    let Some(schema) = tool.input_schema.get() else {
-        return Ok(());
-    };
-    let validator = compile_schema(schema)
-        .map_err(|error| format!("the registry's schema of '{}' is not a valid JSON Schema: {error}", tool.name))?;
-    first_error(&validator, &Value::Object(arguments.clone()))
-        .map_err(|error| format!("the arguments of '{}' do not match its schema: {error}", tool.name))
+/// Compiles a tool's schema; `None` if it has none.
+fn tool_validator(tool: &Tool) -> Result<Option<Validator>, String> {
+    let schema = tool.input_schema.get();
+    schema
+        .map(compile_schema)
+        .transpose()
+        .map_err(|error| format!("the registry's schema of '{}' is not a valid JSON Schema: {error}", tool.name))
+}
+
+fn validate_arguments(validator: Option<&Validator>, call: &ToolCall) -> Result<(), String> {
+    let Some(validator) = validator else { return Ok(()) };
+    first_error(validator, &Value::Object(call.params.clone()))
+        .map_err(|error| format!("the arguments of '{}' do not match its schema: {error}", call.name))
 }
 
 pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let Some(schema) = &evidence.case.expect.response_json_schema else {
         return ControlFlow::Continue(());
     };
-    let check = serde_json::from_str::<Value>(&evidence.trace.response)
-        .map_err(|error| format!("expected JSON but the response is not valid: {error}"))
+    let response = &evidence.trace.response;
+    let check = karat_json::parse(response)
+        .map_err(|error| format!("expected JSON but the response is not valid: {}", error.describe(response)))
         .and_then(|value| {
             let validator = compile_schema(&Value::Object(schema.clone()))?;
             first_error(&validator, &value).map_err(|error| format!("the response does not match the schema: {error}"))

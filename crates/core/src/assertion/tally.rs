@@ -20,12 +20,31 @@ pub struct Failure {
     pub pointer: String,
 }
 
+/// A text that the response contains only in another case or typography, so that it was not found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NearMiss {
+    /// Location of the expected text or group in its case, as a JSON pointer.
+    pub pointer: String,
+    pub expected: String,
+    /// The part of the response.
+    pub found: String,
+}
+
+impl NearMiss {
+    /// Returns the warning for people.
+    pub fn message(&self) -> String {
+        let Self { expected, found, .. } = self;
+        format!("near miss of '{expected}': the response has '{found}' (set 'textMatch' to loose or exact)")
+    }
+}
+
 /// The result of judging a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// Empty when the case passed.
     pub failures: Vec<Failure>,
-    /// Why there is no verdict: an eval function errored before any failure.
+    /// Why there is no verdict: an eval function or a tool's schema errored before any failure.
     pub error: Option<String>,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
@@ -35,6 +54,8 @@ pub struct Verdict {
     pub vacuous: bool,
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
+    /// Texts that were not found only because of their case or typography.
+    pub near_misses: Vec<NearMiss>,
     /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
 }
@@ -89,7 +110,7 @@ impl Tally {
                 self.verdict.assertions_run += 1;
                 let assertion = field.name().to_owned();
                 let message = format!("{field}: {message}");
-                let pointer = index.map_or_else(|| field.pointer(), |index| format!("{}/{index}", field.pointer()));
+                let pointer = index.map_or_else(|| field.pointer(), |index| item_pointer(field, index));
                 self.verdict.failures.push(Failure { assertion, message, pointer });
                 if !self.strictness.all_failures {
                     return ControlFlow::Break(());
@@ -122,6 +143,33 @@ impl Tally {
         }
     }
 
+    pub(super) fn record_near_miss(&mut self, field: Field, index: usize, expected: &str, found: &str) {
+        let (expected, found) = (expected.to_owned(), found.to_owned());
+        self.verdict.near_misses.push(NearMiss { pointer: item_pointer(field, index), expected, found });
+    }
+
+    /// Records what is probably a mistake in the case: a failure if judging is strict, a warning otherwise.
+    pub(super) fn record_mistake(&mut self, pointer: &str, message: String) -> ControlFlow<()> {
+        if !self.strictness.strict {
+            self.warn(message);
+            return ControlFlow::Continue(());
+        }
+        self.fail_strictly(pointer, &message);
+        if self.strictness.all_failures { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn fail_strictly(&mut self, pointer: &str, message: &str) {
+        self.verdict.failures.push(Failure {
+            assertion: "strict".to_owned(),
+            message: format!("strict: {message}"),
+            pointer: pointer.to_owned(),
+        });
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.strictness.strict
+    }
+
     pub(super) fn warn(&mut self, message: String) {
         if !self.verdict.warnings.contains(&message) {
             self.verdict.warnings.push(message);
@@ -130,13 +178,13 @@ impl Tally {
 
     pub(super) fn into_verdict(mut self) -> Verdict {
         self.verdict.vacuous = self.verdict.assertions_run == 0 && self.verdict.error.is_none();
-        if self.verdict.vacuous && self.strictness.fail_vacuous {
-            self.verdict.failures.push(Failure {
-                assertion: "strict".to_owned(),
-                message: "strict: no assertion ran".to_owned(),
-                pointer: "/expect".to_owned(),
-            });
+        if self.verdict.vacuous && self.strictness.strict {
+            self.fail_strictly("/expect", "no assertion ran");
         }
         self.verdict
     }
+}
+
+fn item_pointer(field: Field, index: usize) -> String {
+    format!("{}/{index}", field.pointer())
 }

@@ -22,7 +22,7 @@ pub fn can_fail(case: &Case) -> bool {
         registry: None,
         tokenizer: Tokenizer::default(),
     };
-    let verdict = judge(evidence, Strictness { all_failures: true, fail_vacuous: false });
+    let verdict = judge(evidence, Strictness { all_failures: true, strict: false });
     // A check that an empty answer skips can run on another answer.
     verdict.assertions_run + verdict.assertions_skipped > 0
 }
@@ -35,6 +35,9 @@ fn without_vacuous_checks(expect: &Expectation) -> Expectation {
     }
     if let Some(groups) = &mut expect.response_contains_any {
         groups.retain(|group| !group.is_empty() && group.iter().all(|text| !text.is_empty()));
+    }
+    if let Some(patterns) = &mut expect.response_matches {
+        patterns.retain(|pattern| !pattern.is_empty());
     }
     let is_partial_match =
         matches!(expect.tools_called_match, Some(ToolsCalledMatch::InOrder | ToolsCalledMatch::Includes));
@@ -65,6 +68,8 @@ mod tests {
     #[case(json!({"responseContainsAny": [["rain", ""]]}), false)]
     #[case(json!({"responseContainsAny": [["rain"]]}), true)]
     #[case(json!({"responseContains": [""]}), false)]
+    #[case(json!({"responseMatches": [""]}), false)]
+    #[case(json!({"responseMatches": ["", "a"]}), true)]
     #[case(json!({"responseContains": ["{{seed:city}}"]}), true)]
     #[case(json!({"toolsNotCalled": []}), false)]
     #[case(json!({"toolsCalled": []}), true)]

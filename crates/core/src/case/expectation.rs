@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// Means "no tool is called" in `toolsAcceptable`.
 pub const NO_TOOL: &str = "__none__";
@@ -34,7 +34,11 @@ pub struct Expectation {
     /// The response must contain more than white space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
-    /// Texts that the response must contain, case-sensitive; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
+    /// How `responseContains`, `responseContainsAny` and `responseNotContains` compare texts (default: `exact`, with a
+    /// warning where only `loose` would differ).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_match: Option<TextMatch>,
+    /// Texts that the response must contain; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_contains: Option<Vec<String>>,
     /// Groups of synonyms: the response must contain at least one text of each group.
@@ -129,6 +133,29 @@ impl ToolsCalledMatch {
     }
 }
 
+/// How expected texts are compared with the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TextMatch {
+    /// Character by character.
+    Exact,
+    /// Ignores case, runs of white space, the form of quotation marks and dashes, full-width forms, and how accents are
+    /// composed.
+    Loose,
+}
+
+impl TextMatch {
+    pub const NAMES: [&'static str; 2] = ["exact", "loose"];
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "exact" => Some(Self::Exact),
+            "loose" => Some(Self::Loose),
+            _ => None,
+        }
+    }
+}
+
 /// An assertion on one argument of a tool's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -136,10 +163,17 @@ impl ToolsCalledMatch {
 pub struct ParamAssertion {
     pub tool: String,
     pub param_name: String,
+    /// A JSON pointer to the part of the argument to check (default: the whole argument).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
     pub assertion: ParamCheck,
-    /// The expected value; an array for `oneOf`, a pattern for `matches`.
+    /// The expected value; an array for `oneOf`, a pattern for `matches`, a number for `closeTo`, `lessThan`, `atMost`,
+    /// `greaterThan`, `atLeast` and `hasLength`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+    /// The maximum distance from `value` for `closeTo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<Number>,
     /// Which of the tool's calls to check (default: the first).
     #[serde(default, skip_serializing_if = "CallSelector::is_first")]
     pub call: CallSelector,
@@ -157,16 +191,42 @@ fn is_false(flag: &bool) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ParamCheck {
+    /// Objects and arrays by structure, other values by their text.
     Equals,
     Contains,
     OneOf,
     Exists,
     NotExists,
     Matches,
+    NotEquals,
+    NotContains,
+    /// At most `tolerance` away from `value`.
+    CloseTo,
+    LessThan,
+    AtMost,
+    GreaterThan,
+    AtLeast,
+    /// The number of characters, elements or keys.
+    HasLength,
 }
 
 impl ParamCheck {
-    pub const NAMES: [&'static str; 6] = ["equals", "contains", "oneOf", "exists", "notExists", "matches"];
+    pub const NAMES: [&'static str; 14] = [
+        "equals",
+        "contains",
+        "oneOf",
+        "exists",
+        "notExists",
+        "matches",
+        "notEquals",
+        "notContains",
+        "closeTo",
+        "lessThan",
+        "atMost",
+        "greaterThan",
+        "atLeast",
+        "hasLength",
+    ];
 
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -176,12 +236,29 @@ impl ParamCheck {
             "exists" => Some(Self::Exists),
             "notExists" => Some(Self::NotExists),
             "matches" => Some(Self::Matches),
+            "notEquals" => Some(Self::NotEquals),
+            "notContains" => Some(Self::NotContains),
+            "closeTo" => Some(Self::CloseTo),
+            "lessThan" => Some(Self::LessThan),
+            "atMost" => Some(Self::AtMost),
+            "greaterThan" => Some(Self::GreaterThan),
+            "atLeast" => Some(Self::AtLeast),
+            "hasLength" => Some(Self::HasLength),
             _ => None,
         }
     }
 
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
     pub fn needs_value(self) -> bool {
         !matches!(self, Self::Exists | Self::NotExists)
+    }
+
+    /// Whether it compares numbers.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Self::CloseTo | Self::LessThan | Self::AtMost | Self::GreaterThan | Self::AtLeast)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod approval;
 mod expectation;
+mod expected_text;
 mod file;
 mod id;
 mod read;
@@ -12,7 +13,8 @@ mod shape;
 mod tier;
 
 pub use approval::Approval;
-pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
+pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
+pub(crate) use expected_text::{ExpectedText, TextKind};
 pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
 pub use id::{next_ids, slug};
 pub use read::{InvalidEvalFile, Origin};

@@ -1,13 +1,13 @@
 //! Strict parser of `expect`.
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
-use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, ToolsCalledMatch};
+use super::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
 use crate::token;
 use karat_json::text::shorten;
 use karat_json::{
-    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_positive_count,
-    read_positive_number, read_string, read_strings, read_word, type_name,
+    ObjectReader, Path, Problems, Subject, read_array, read_bool, read_count, read_object_map, read_pointer,
+    read_positive_count, read_positive_number, read_string, read_strings, read_word, type_name,
 };
 use karat_pattern::Pattern;
 
@@ -26,6 +26,9 @@ pub(super) fn read_expectation(value: &Value, path: &Path<'_>, problems: &mut Pr
         }),
         no_tool_errors: object.optional("noToolErrors", path, problems, read_bool),
         response_non_empty: object.optional("responseNonEmpty", path, problems, read_bool),
+        text_match: object.optional("textMatch", path, problems, |value, path, problems| {
+            read_word(value, path, problems, &TextMatch::NAMES, TextMatch::from_name)
+        }),
         response_contains: object.optional("responseContains", path, problems, read_strings),
         response_contains_any: object.optional("responseContainsAny", path, problems, |value, path, problems| {
             read_array(value, path, problems, read_strings)
@@ -93,6 +96,9 @@ fn read_tools(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
 }
 
 fn check_tool_name(tool: &str, path: &Path<'_>, problems: &mut Problems) {
+    if tool.is_empty() {
+        problems.at(path, format!("{} is empty: it must be the name of a tool", path.name()));
+    }
     if tool == NO_TOOL {
         let help = "for no tool at all, write \"toolsCalled\": [] or \"toolsAcceptable\": [[\"__none__\"]]".to_owned();
         let message = format!("{}: '{NO_TOOL}' is only allowed in 'toolsAcceptable'", path.name());
@@ -142,6 +148,9 @@ fn read_acceptable(value: &Value, path: &Path<'_>, problems: &mut Problems) -> O
                 .at(path, format!("{name}: '{NO_TOOL}' means that no tool is called, so it must be alone in its set"));
             return None;
         }
+        if let Some(index) = set.iter().position(String::is_empty) {
+            check_tool_name("", &path.index(index), problems);
+        }
         Some(set)
     })?;
     if sets.is_empty() {
@@ -170,7 +179,10 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     let assertion = object.required("assertion", path, problems, |value, path, problems| {
         read_word(value, path, problems, &ParamCheck::NAMES, ParamCheck::from_name)
     });
+    let pointer = object.optional("path", path, problems, read_pointer).unwrap_or_default();
     let expected = object.raw("value").cloned();
+    let has_tolerance = object.raw("tolerance").is_some();
+    let tolerance = object.optional("tolerance", path, problems, read_tolerance);
     let call = object.optional("call", path, problems, read_call).unwrap_or_default();
     let optional = object.optional("optional", path, problems, read_bool).unwrap_or_default();
     object.close(path, problems);
@@ -178,14 +190,36 @@ fn read_param(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     check_tool_name(&tool, &path.key("tool"), problems);
     match &expected {
         None if assertion.needs_value() => {
-            let name = ParamCheck::NAMES[assertion as usize];
-            problems.at(path, format!("'value' is missing: the assertion '{name}' needs one"));
+            problems.at(path, format!("'value' is missing: the assertion '{}' needs one", assertion.name()));
             return None;
         }
         None => {}
         Some(expected) => check_param_value(assertion, expected, &path.key("value"), problems)?,
     }
-    Some(ParamAssertion { tool, param_name, assertion, value: expected, call, optional })
+    match (assertion, has_tolerance) {
+        (ParamCheck::CloseTo, false) => {
+            problems.at(path, "'tolerance' is missing: the assertion 'closeTo' needs one");
+            return None;
+        }
+        (ParamCheck::CloseTo, true) | (_, false) => {}
+        (_, true) => {
+            let message = format!("'tolerance' belongs to 'closeTo', not to '{}'", assertion.name());
+            problems.push(&path.key("tolerance"), Subject::Key, message, None);
+            return None;
+        }
+    }
+    Some(ParamAssertion { tool, param_name, path: pointer, assertion, value: expected, tolerance, call, optional })
+}
+
+fn read_tolerance(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Number> {
+    match value {
+        Value::Number(number) if number.as_f64().is_some_and(|float| float >= 0.0) => Some(number.clone()),
+        other => {
+            let found = if other.is_number() { other.to_string() } else { type_name(other).to_owned() };
+            problems.at(path, format!("'tolerance' must be a number of at least 0, found {found}"));
+            None
+        }
+    }
 }
 
 fn check_param_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<()> {
@@ -208,8 +242,19 @@ fn check_param_value(assertion: ParamCheck, value: &Value, path: &Path<'_>, prob
             problems.at(path, format!("'value' must be a pattern for 'matches', found {}", type_name(other)));
             None
         }
+        (check, Value::String(text)) if is_counting(check) && token::is_single_token(text) => Some(()),
+        (ParamCheck::HasLength, value) => read_count(value, path, problems).map(|_| ()),
+        (check, value) if check.is_numeric() && !value.is_number() => {
+            let found = type_name(value);
+            problems.at(path, format!("'value' must be a number or one token for '{}', found {found}", check.name()));
+            None
+        }
         _ => Some(()),
     }
+}
+
+fn is_counting(check: ParamCheck) -> bool {
+    check.is_numeric() || check == ParamCheck::HasLength
 }
 
 fn read_call(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<CallSelector> {

@@ -47,10 +47,28 @@ pub(super) fn param_assertion(schema: &mut Schema) {
         |assertion: Value, then: Value| json!({ "if": { "properties": { "assertion": assertion } }, "then": then });
     let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot):[^}]+\}\}$" });
     let list = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, token] });
+    let number = json!({ "anyOf": [{ "type": "number" }, token] });
+    let count = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, token] });
+    let numeric: Vec<&str> = ParamCheck::NAMES
+        .into_iter()
+        .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::is_numeric))
+        .collect();
+    extend(schema, "/properties/path", json!({ "pattern": "^(/|$)" }));
+    if let Some(tolerance) = schema.pointer_mut("/properties/tolerance") {
+        disallow_null(tolerance);
+    }
+    extend(schema, "/properties/tolerance", json!({ "minimum": 0 }));
     let rules = [
         when(json!({ "enum": valued }), json!({ "required": ["value"] })),
         when(json!({ "const": "oneOf" }), json!({ "properties": { "value": list } })),
         when(json!({ "const": "matches" }), json!({ "properties": { "value": { "type": "string" } } })),
+        when(json!({ "enum": numeric }), json!({ "properties": { "value": number } })),
+        when(json!({ "const": "hasLength" }), json!({ "properties": { "value": count } })),
+        json!({
+            "if": { "properties": { "assertion": { "const": "closeTo" } } },
+            "then": { "required": ["tolerance"] },
+            "else": { "properties": { "tolerance": false } },
+        }),
     ];
     extend(schema, "", json!({ "allOf": rules }));
 }

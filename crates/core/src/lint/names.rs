@@ -9,7 +9,7 @@ use super::schema::{Properties, param_validator};
 use super::{Linter, Rule};
 use crate::case::{Expectation, NO_TOOL, ParamAssertion, ParamCheck};
 use crate::registry::{Registry, Tool, ToolField};
-use crate::token::Resolved;
+use crate::token::TokenSources;
 use karat_json::text::{shorten, text_form};
 use karat_json::{nearest, pointer_key};
 
@@ -125,18 +125,16 @@ impl Linter<'_, '_> {
     /// Returns the known values that an argument is compared with as a whole.
     fn compared_values(&self, assertion: &ParamAssertion) -> Vec<Value> {
         let items = match (assertion.assertion, &assertion.value) {
+            // The schema is that of the whole argument.
+            _ if !assertion.path.is_empty() => Vec::new(),
             (ParamCheck::Equals, Some(value)) => vec![value],
             (ParamCheck::OneOf, Some(Value::Array(items))) => items.iter().collect(),
             _ => Vec::new(),
         };
-        let resolved = |value: &Value| match value {
-            Value::String(text) if crate::token::contains_token(text) => match self.context.tokens?.resolve(text) {
-                Resolved::Text(text) => Some(Value::String(text)),
-                Resolved::Unresolved(_) => None,
-            },
-            other => Some(other.clone()),
-        };
-        items.into_iter().filter_map(resolved).collect()
+        // Without sources, a value with tokens is unknown.
+        let no_sources = TokenSources::default();
+        let sources = self.context.tokens.unwrap_or(&no_sources);
+        items.into_iter().filter_map(|value| sources.resolve_value(value).ok()).collect()
     }
 
     fn stubs(&mut self, index: &mut RegistryIndex<'_>) {

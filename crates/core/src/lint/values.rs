@@ -2,74 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::volatile::find_volatile;
 use super::{Linter, Rule};
-use crate::case::{Expectation, ParamCheck, Tier};
+use crate::case::{ExpectedText, TextKind, Tier};
 use crate::registry::Registry;
 use crate::token::{self, Resolved, Source, Token, looks_like_token, tokens};
 use karat_json::text::shorten;
 
 /// Minimum number of `responseContains` values in a golden case.
 const MIN_PROOF_VALUES: usize = 2;
-
-/// An expected text and its location.
-struct ExpectedText<'e> {
-    kind: Kind,
-    pointer: String,
-    text: &'e str,
-}
-
-/// How a text is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Must be part of the response.
-    Contained,
-    /// One of a group of alternatives, of which one must be part of the response.
-    Synonym,
-    /// Must not be part of the response.
-    Forbidden,
-    Pattern,
-    /// Compared with an argument.
-    Argument,
-}
-
-/// Lists all expected texts in field order.
-fn expected_texts(expect: &Expectation) -> Vec<ExpectedText<'_>> {
-    let mut found = Vec::new();
-    for (index, assertion) in expect.tool_params.iter().flatten().enumerate() {
-        let pointer = format!("/expect/toolParams/{index}/value");
-        let kind = if assertion.assertion == ParamCheck::Matches { Kind::Pattern } else { Kind::Argument };
-        match &assertion.value {
-            Some(Value::String(text)) => found.push(ExpectedText { kind, pointer, text }),
-            Some(Value::Array(items)) => {
-                let texts = items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_str()?)));
-                found.extend(texts.map(|(index, text)| ExpectedText {
-                    kind,
-                    pointer: format!("{pointer}/{index}"),
-                    text,
-                }));
-            }
-            _ => {}
-        }
-    }
-    let mut lists = vec![(Kind::Contained, "responseContains".to_owned(), expect.response_contains.as_ref())];
-    for (index, group) in expect.response_contains_any.iter().flatten().enumerate() {
-        lists.push((Kind::Synonym, format!("responseContainsAny/{index}"), Some(group)));
-    }
-    lists.push((Kind::Forbidden, "responseNotContains".to_owned(), expect.response_not_contains.as_ref()));
-    lists.push((Kind::Pattern, "responseMatches".to_owned(), expect.response_matches.as_ref()));
-    for (kind, list, texts) in lists {
-        let texts = texts.into_iter().flatten().enumerate();
-        found.extend(texts.map(|(index, text)| ExpectedText {
-            kind,
-            pointer: format!("/expect/{list}/{index}"),
-            text,
-        }));
-    }
-    found
-}
 
 impl Linter<'_, '_> {
     pub(super) fn values(&mut self) {
@@ -82,7 +23,7 @@ impl Linter<'_, '_> {
                 self.add(Rule::IgnoredValue, format!("/expect/toolParams/{index}/value"), message);
             }
         }
-        for found in expected_texts(expect) {
+        for found in expect.texts() {
             self.text(&found);
         }
     }
@@ -119,10 +60,13 @@ impl Linter<'_, '_> {
 
     fn text(&mut self, found: &ExpectedText<'_>) {
         let ExpectedText { kind, pointer, text } = found;
-        if matches!(kind, Kind::Contained | Kind::Synonym) && text.is_empty() {
+        if matches!(kind, TextKind::Contained | TextKind::Synonym) && text.is_empty() {
             self.add(Rule::EmptyValue, pointer, "an empty text is part of every response");
         }
-        if *kind == Kind::Pattern {
+        if *kind == TextKind::Pattern {
+            if text.is_empty() {
+                self.add(Rule::EmptyValue, pointer, "an empty pattern matches every text");
+            }
             if pointer.starts_with("/expect/responseMatches") && token::contains_token(text) {
                 let message = "tokens are not resolved in 'responseMatches'; this is matched literally";
                 self.add(Rule::TokenInPattern, pointer, message);
@@ -137,7 +81,7 @@ impl Linter<'_, '_> {
                 format!("'{}' is not a token: tokens are {{{{seed:…}}}} and {{{{snapshot:…}}}}", shorten(text, 60));
             self.add(Rule::StrayToken, pointer, message);
         }
-        if *kind != Kind::Forbidden
+        if *kind != TextKind::Forbidden
             && let Some(found) = find_volatile(text)
             && !self.is_stable(*kind, &found.text)
         {
@@ -175,10 +119,11 @@ impl Linter<'_, '_> {
     }
 
     /// Whether a value is stable after all, because it occurs in the message or a stub, or for an argument in a schema.
-    fn is_stable(&self, kind: Kind, value: &str) -> bool {
+    fn is_stable(&self, kind: TextKind, value: &str) -> bool {
         let mut stubs = self.case.stubs.iter().flat_map(|stubs| stubs.values());
         let tools = self.context.registry.map(Registry::tools).unwrap_or_default();
-        let mut schemas = tools.iter().filter(|_| kind == Kind::Argument).filter_map(|tool| tool.input_schema.get());
+        let mut schemas =
+            tools.iter().filter(|_| kind == TextKind::Argument).filter_map(|tool| tool.input_schema.get());
         self.case.input.message.contains(value)
             || stubs.any(|stub| stub.to_string().contains(value))
             || schemas.any(|schema| schema.to_string().contains(value))

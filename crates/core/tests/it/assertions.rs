@@ -17,9 +17,9 @@ use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
 
-const FIRST: Strictness = Strictness { all_failures: false, fail_vacuous: false };
-const ALL: Strictness = Strictness { all_failures: true, fail_vacuous: false };
-const STRICT: Strictness = Strictness { all_failures: true, fail_vacuous: true };
+const FIRST: Strictness = Strictness { all_failures: false, strict: false };
+const ALL: Strictness = Strictness { all_failures: true, strict: false };
+const STRICT: Strictness = Strictness { all_failures: true, strict: true };
 
 /// A case, an answer and the rest of the evidence, as JSON.
 #[derive(Clone)]
@@ -168,7 +168,7 @@ fn failure_messages_match_the_corpus(#[files("tests/it/corpus/fails/*.json")] pa
             let case = json!({ "expect": scenario.0["expect"] });
             assert!(case.pointer(pointer).is_some(), "{name}: nothing at {pointer}");
         }
-        let first = scenario.judge(Strictness { all_failures: false, fail_vacuous: strict });
+        let first = scenario.judge(Strictness { all_failures: false, strict });
         assert_eq!(first.failures, verdict.failures[..1], "{name}");
     }
 }
@@ -832,10 +832,49 @@ fn a_case_without_run_assertions_is_vacuous(#[case] expect: Value, #[case] skipp
     let verdict = scenario.judge(FIRST);
     assert!(verdict.vacuous && verdict.passed());
     assert_eq!((verdict.assertions_run, verdict.assertions_skipped), (0, skipped));
-    let strict = scenario.judge(Strictness { all_failures: false, fail_vacuous: true });
+    let strict = scenario.judge(Strictness { all_failures: false, strict: true });
     assert!(strict.vacuous && !strict.passed());
     assert_eq!(messages(&strict), ["strict: no assertion ran"]);
     assert_eq!((strict.assertions_run, strict.assertions_skipped), (0, skipped));
+}
+
+#[test]
+fn a_near_miss_of_a_forbidden_text_fails_strictly() {
+    let expect = json!({ "responseNotContains": ["Paris", "I don't know"] });
+    let scenario = Scenario::new(expect, json!({ "response": "Sorry, I Don’t know." }));
+    let verdict = scenario.judge(FIRST);
+    assert!(verdict.passed());
+    let near = &verdict.near_misses[0];
+    assert_eq!((near.pointer.as_str(), near.found.as_str()), ("/expect/responseNotContains/1", "I Don’t know"));
+    let message = "responseNotContains: expected no 'I don't know' in response but found 'I Don’t know', which is \
+                   nearly the same";
+    assert_eq!(messages(&scenario.judge(STRICT)), [message]);
+    let exact = json!({ "responseNotContains": ["I don't know"], "textMatch": "exact" });
+    assert!(Scenario::new(exact, json!({ "response": "I Don’t know" })).judge(STRICT).passed());
+}
+
+#[rstest]
+#[case(json!({ "responseNonEmpty": true, "responseNotContains": ["{{ seed:city }}"] }))]
+#[case(json!({ "responseNonEmpty": true, "toolParams": [
+    { "tool": "t", "paramName": "p", "assertion": "equals", "value": { "city": ["{{ seed:city }}"] } }
+] }))]
+fn a_misspelt_token_is_a_warning_and_fails_strictly(#[case] expect: Value) {
+    let scenario = Scenario::new(expect, json!({ "response": "x" }));
+    let verdict = scenario.judge(FIRST);
+    assert!(verdict.passed());
+    assert_eq!(verdict.warnings, ["'{{ seed:city }}' is not a token and is compared as text"]);
+    assert_eq!(messages(&scenario.judge(STRICT)), ["strict: '{{ seed:city }}' is not a token and is compared as text"]);
+}
+
+#[test]
+fn an_invalid_schema_in_the_registry_is_no_verdict() {
+    let trace = json!({ "toolCalls": [{ "name": "t", "params": {} }] });
+    let scenario = Scenario::new(json!({ "toolArgsValid": true }), trace)
+        .with("registry", json!([{ "name": "t", "inputSchema": { "type": "dict" } }]));
+    let verdict = scenario.judge(FIRST);
+    let error = verdict.error.as_deref().expect("no verdict");
+    assert!(error.starts_with("toolArgsValid: the registry's schema of 't' is not a valid JSON Schema:"), "{error}");
+    assert!(verdict.failures.is_empty() && !verdict.vacuous);
 }
 
 #[rstest]
@@ -904,24 +943,20 @@ fn tools() -> impl Strategy<Value = Option<Vec<String>>> {
 }
 
 fn param_assertion() -> impl Strategy<Value = ParamAssertion> {
-    let checks = [
-        ParamCheck::Equals,
-        ParamCheck::Contains,
-        ParamCheck::OneOf,
-        ParamCheck::Exists,
-        ParamCheck::NotExists,
-        ParamCheck::Matches,
-    ];
+    let checks = ParamCheck::NAMES.map(|name| ParamCheck::from_name(name).expect("a check"));
+    let paths = prop::sample::select(vec!["", "/0", "/type", "/~x"]);
     let call = prop_oneof![
         prop::sample::select(vec![CallSelector::First, CallSelector::Last, CallSelector::Any, CallSelector::All]),
         (0_usize..4).prop_map(CallSelector::Number),
         Just(CallSelector::Number(usize::MAX)),
     ];
     let checks = prop::sample::select(checks.to_vec());
-    (tool_name(), checks, prop::option::of(value()), call, any::<bool>()).prop_map(
-        |(tool, assertion, value, call, optional)| ParamAssertion {
+    (tool_name(), paths, checks, prop::option::of(value()), call, any::<bool>()).prop_map(
+        |(tool, path, assertion, value, call, optional)| ParamAssertion {
             tool,
             param_name: "p".to_owned(),
+            path: path.to_owned(),
+            tolerance: (assertion == ParamCheck::CloseTo).then(|| 1.into()),
             assertion,
             value,
             call,

@@ -218,10 +218,13 @@ fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: 
 }, &[])]
 #[case::number_in_another_form(|case: &mut Value| case["maxTurns"] = json!(3.0), &[])]
 #[case::another_message(|case: &mut Value| case["input"]["message"] = json!("Weather in Tokyo? "), &["0"])]
+#[case::large_number(|case: &mut Value| case["stubs"] = json!({ "t": 12_345_678_901_234_567_999_u64 }), &["0"])]
 #[case::weaker_expectation(|case: &mut Value| case["expect"] = json!({}), &["0"])]
 #[case::one_more_member(|case: &mut Value| case["description"] = json!(""), &["0"])]
 fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
-    let mut regression = case("rg-x-001", json!({ "maxTurns": 3, "expect": { "responseContains": ["a", "b"] } }));
+    let stubs = json!({ "t": 12_345_678_901_234_567_890_u64 });
+    let own = json!({ "maxTurns": 3, "stubs": stubs, "expect": { "responseContains": ["a", "b"] } });
+    let mut regression = case("rg-x-001", own);
     let hashes = json!({ "rg-x-001": canonical_hash(&regression), "rg-gone-001": "0123456789ab" });
     edit(&mut regression);
     let other = case("rg-x-002", json!({ "input": { "message": "not guarded" } }));

@@ -18,6 +18,7 @@ use crate::model_turns::{mode_for, trace_of_turns};
 #[case::params(include_str!("../../../../conformance/params.json"), 31)]
 #[case::response(include_str!("../../../../conformance/response.json"), 27)]
 #[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
+#[case::values(include_str!("../../../../conformance/values.json"), 57)]
 #[case::model_openai(include_str!("../../../../conformance/model-openai.json"), 13)]
 #[case::model_anthropic(include_str!("../../../../conformance/model-anthropic.json"), 13)]
 #[case::model_own(include_str!("../../../../conformance/model-own.json"), 44)]
@@ -115,13 +116,15 @@ fn difference(key: &str, want: &Value, verdict: &Verdict, trace: &Trace) -> Opti
             let got = match key.as_str() {
                 "toolsCalled" => json!(trace.tool_names()),
                 "skippedTokens" => json!(verdict.skipped_tokens),
+                "nearMisses" => json!((!verdict.near_misses.is_empty()).then_some(&verdict.near_misses)),
                 "response" => json!(trace.response),
                 "toolCalls" => json!(trace.tool_calls),
                 "usage" => json!(trace.usage),
                 "stopReason" => json!(trace.stop_reason),
                 other => return Some(format!("unknown key '{other}'")),
             };
-            unless(matches(want, &got), &got)
+            let is_absent = *want == json!({"$absent": true}) && got.is_null();
+            unless(is_absent || matches(want, &got), &got)
         }),
         other => Some(format!("unknown key '{other}'")),
     }

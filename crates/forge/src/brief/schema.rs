@@ -87,6 +87,16 @@ fn expectation(slots: &[&Slot], kinds: &[Kind]) -> Value {
     object(fields)
 }
 
+/// The assertions on arguments that a model may draft.
+const DRAFTED_CHECKS: [ParamCheck; 6] = [
+    ParamCheck::Equals,
+    ParamCheck::Contains,
+    ParamCheck::OneOf,
+    ParamCheck::Exists,
+    ParamCheck::NotExists,
+    ParamCheck::Matches,
+];
+
 fn param_assertion(tool: &Value) -> Value {
     let scalars = [json!({"type": "string"}), json!({"type": "number"}), json!({"type": "boolean"})];
     let several = list(&json!({"anyOf": scalars}), false);
@@ -94,7 +104,7 @@ fn param_assertion(tool: &Value) -> Value {
     object([
         ("tool", tool.clone()),
         ("paramName", json!({"type": "string"})),
-        ("assertion", enum_schema(&ParamCheck::NAMES, false)),
+        ("assertion", enum_schema(&DRAFTED_CHECKS.map(ParamCheck::name), false)),
         ("value", json!({"anyOf": choices})),
         ("call", enum_schema(&CallSelector::NAMES, true)),
         ("optional", json!({"type": ["boolean", "null"]})),

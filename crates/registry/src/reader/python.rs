@@ -455,7 +455,11 @@ impl Lowering<'_> {
 
 fn number(number: &Number, is_negative: bool) -> Kind {
     let number = match number {
-        Number::Int(number) => number.as_i64().map(|number| if is_negative { -number } else { number }).map(Into::into),
+        Number::Int(number) => {
+            let small = number.as_i64().map(|number| if is_negative { -number } else { number });
+            let sign = if is_negative { "-" } else { "" };
+            small.map_or_else(|| format!("{sign}{number}").parse().ok(), |number| Some(number.into()))
+        }
         Number::Float(number) => serde_json::Number::from_f64(if is_negative { -number } else { *number }),
         Number::Complex { .. } => None,
     };

@@ -80,11 +80,11 @@ fn acceptable(set: &[String]) -> String {
 }
 
 fn param_text(param: &ParamAssertion) -> String {
-    let word = serde_json::to_value(param.assertion).ok();
-    let word = word.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let word = param.assertion.name();
+    let tolerance = param.tolerance.as_ref().map(|tolerance| format!(" ± {tolerance}")).unwrap_or_default();
     let value = param.value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
     let optional = if param.optional { " (if given)" } else { "" };
-    format!("{}.{} {word}{value}{optional}", param.tool, param.param_name)
+    format!("{}.{}{} {word}{value}{tolerance}{optional}", param.tool, param.param_name, param.path)
 }
 
 fn quoted(texts: &[String]) -> String {

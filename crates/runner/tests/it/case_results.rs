@@ -204,7 +204,7 @@ async fn judging_uses_the_registry_and_tokenizer_of_the_plan() {
 
 #[rstest]
 #[case(Strictness::default(), true, 0)]
-#[case(Strictness { fail_vacuous: true, ..Strictness::default() }, false, 1)]
+#[case(Strictness { strict: true, ..Strictness::default() }, false, 1)]
 #[tokio::test(start_paused = true)]
 async fn a_case_without_assertions_is_vacuous(
     #[case] strictness: Strictness,

@@ -138,7 +138,7 @@ async fn all_failures_run_all_functions() {
         .on("eval_broken", error(ErrorKind::Exception, "KeyError: 'x'\nTraceback"))
         .on("eval_good", verdict(true, ""));
     let functions = Arc::new(functions);
-    let strictness = Strictness { all_failures: true, fail_vacuous: false };
+    let strictness = Strictness { all_failures: true, strict: false };
     let cases = vec![eval_case("m", &["eval_broken", "eval_bad", "eval_good"])];
     let agent = FakeAgent::default().on("m", 1, Act::reply("no"));
     let run = run_plan(Plan { strictness, ..plan_with(&functions, cases) }, agent).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use karat_core::lint::Severity;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_json::text::shorten;
 use karat_json::{Finding, Problem};
 use karat_project::read_text;
 use karat_tools::contract::{ContractFinding, SilencedRule, Silencer, check_descriptions};
@@ -17,6 +18,8 @@ use crate::settings::Settings;
 const MAX_QUOTED_LINES: usize = 5;
 /// The rule of broken parts of a registry.
 const BROKEN: &str = "registry-broken";
+/// The rule of schemas that are not valid.
+const SCHEMA: &str = "registry-schema";
 /// The rule of unused entries of `silence`.
 const SILENCES_NOTHING: &str = "silences-nothing";
 
@@ -38,6 +41,9 @@ pub(super) fn check(
             if !silencer.silences([tool.name.as_str()], SilencedRule::UNKNOWN) {
                 issues.push(from_unknown(tool, field, unknown, sources));
             }
+        }
+        if let Some(error) = tool.schema_error() {
+            issues.push(from_schema_error(tool, &error, sources));
         }
     }
     for finding in check_descriptions(registry, overlaps) {
@@ -80,6 +86,15 @@ fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut 
     let help = Some(unknown_help("rules about it are skipped"));
     let rule = (SilencedRule::UNKNOWN.name(), Severity::Warning);
     let issue = CheckIssue::new(&place.source, sources.locate(place, None), rule, message, help);
+    CheckIssue { tool: Some(tool.name.clone()), ..issue }
+}
+
+fn from_schema_error(tool: &Tool, error: &str, sources: &mut Sources) -> CheckIssue {
+    let message = format!("the schema is not a valid JSON Schema: {}", shorten(error, 300));
+    let help = Some("until it is fixed, cases with 'toolArgsValid' have no verdict".to_owned());
+    let file = tool.place.as_ref().map_or_else(|| sources.registry.clone(), |place| place.source.clone());
+    let place = tool.place.as_ref().and_then(|place| sources.locate(place, None));
+    let issue = CheckIssue::new(&file, place, (SCHEMA, Severity::Error), message, help);
     CheckIssue { tool: Some(tool.name.clone()), ..issue }
 }
 
@@ -188,6 +203,24 @@ mod tests {
                 ("tools.ts:2:16", "description-vague", "'This tool can\\'t do it'"),
             ]
         );
+    }
+
+    #[test]
+    fn finds_invalid_schemas() {
+        let tool = |name: &str, schema: serde_json::Value| Tool {
+            name: name.to_owned(),
+            description: Some("Finds a city by its name. Use when a place is named.".to_owned()).into(),
+            input_schema: Some(schema).into(),
+            place: Some(at(1, 14)),
+            ..Tool::default()
+        };
+        let registry = Registry::from_tools([
+            tool("a", serde_json::json!({"type": "dict"})),
+            tool("b", serde_json::json!({"type": "object"})),
+        ]);
+        let found = found(&registry, &Silence::default());
+        let schemas = found.iter().filter(|(_, rule, _)| rule == "registry-schema");
+        assert_eq!(schemas.map(|(at, _, _)| at.as_str()).collect::<Vec<_>>(), ["tools.ts:1:14"]);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Verifier {
             concurrency: settings.concurrency,
             timeout: settings.timeout,
             trials: settings.trials,
-            strictness: Strictness { all_failures: true, fail_vacuous: false },
+            strictness: Strictness { all_failures: true, strict: false },
             fail_fast: false,
             gates: None,
             tokens: inputs.brief.sources.clone(),

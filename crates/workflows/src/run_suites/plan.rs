@@ -87,7 +87,7 @@ pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Resu
         concurrency: settings.concurrency,
         timeout: settings.timeout,
         trials: settings.trials,
-        strictness: Strictness { all_failures: settings.all_failures, fail_vacuous: settings.strict },
+        strictness: Strictness { all_failures: settings.all_failures, strict: settings.strict },
         fail_fast: settings.fail_fast,
         gates: settings.gates.clone(),
         tokens: TokenSources { seed, snapshot },

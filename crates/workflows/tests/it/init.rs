@@ -25,6 +25,8 @@ fn writes_a_project_for_a_model_once() {
     assert_eq!(written.files, ["karat.json", "evals/get-weather.golden.json", "tools.json"]);
     assert_eq!((written.folder, written.variables), (None, vec!["OPENAI_API_KEY".to_owned()]));
     assert_eq!(project.files.read_json("karat.json")["agentEndpoint"], json!("openai:gpt"));
+    let expect = &project.files.read_json("evals/get-weather.golden.json")["cases"][0]["expect"];
+    assert_eq!(expect["textMatch"], json!("loose"), "the guard must find typographic apostrophes");
     let before = project.files.read("karat.json");
     let error = drive(&project, "http://other").unwrap_err();
     assert_eq!(error.message, "karat.json already exists");

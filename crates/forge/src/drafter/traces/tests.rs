@@ -387,7 +387,7 @@ proptest! {
                 case: &case, trace: &of, mode: Mode::Endpoint, tokens: &brief.sources, registry: Some(&brief.registry),
                 tokenizer: Tokenizer::default(),
             };
-            let verdict = judge(evidence, Strictness { all_failures: true, fail_vacuous: true });
+            let verdict = judge(evidence, Strictness { all_failures: true, strict: true });
             prop_assert!(verdict.passed() && verdict.assertions_skipped == 0, "{verdict:?} {case:?}");
         }
         // The result does not depend on the order of the lines.
