@@ -30,6 +30,8 @@ pub(crate) struct ParsedMessages {
     pub(crate) structured: bool,
     /// Texts are not parsed, even if they are the JSON of calls or parts.
     pub(crate) literal: bool,
+    /// Entries of `tool_calls` that name no tool.
+    pub(crate) unread_calls: Vec<Value>,
 }
 
 impl ParsedMessages {
