@@ -10,9 +10,13 @@ use crate::format::TraceFormat;
 use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
-use crate::piece::{Piece, RefusedItem};
+use crate::piece::{ImportedTrace, Piece, RefusedItem};
 use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueReader, ValueText};
-use crate::{jaeger, karat, langfuse, langsmith, messages, otlp, tau_bench};
+use crate::zip::{self, ZipReader};
+use crate::{
+    claude_code, codex, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp, tau_bench,
+    tau2_bench,
+};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 
@@ -43,6 +47,8 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         ready: VecDeque::new(),
         line_messages: Vec::new(),
         first_message_place: None,
+        session: None,
+        requires_id: true,
     }
 }
 
@@ -56,15 +62,34 @@ pub struct TraceReader {
     /// The messages of a conversation with one message per line, and the place of the first one.
     line_messages: Vec<Value>,
     first_message_place: Option<Place>,
+    session: Option<Session>,
+    requires_id: bool,
+}
+
+/// The lines of a coding agent's session that were read so far.
+struct Session {
+    format: TraceFormat,
+    place: Place,
+    entries: Vec<Value>,
+    bytes: usize,
 }
 
 enum State {
     Unopened(Box<dyn Read + Send>),
     Open(Box<ValueReader>),
+    /// An Inspect log, and the `eval` object of its header.
+    Zip(Box<ZipReader>, Value),
     Ended,
 }
 
 impl TraceReader {
+    /// Also accepts trace documents without `trace_id`. Their [`ImportedTrace::trace_id`](crate::ImportedTrace) is empty.
+    #[must_use]
+    pub fn without_required_ids(mut self) -> Self {
+        self.requires_id = false;
+        self
+    }
+
     /// Returns the format that was given or detected. `None` before the first value unless it was given.
     pub fn format(&self) -> Option<TraceFormat> {
         self.given_format.or(self.last_format)
@@ -74,6 +99,10 @@ impl TraceReader {
         let peeked = PeekedInput::read(gzip::decompress(input)?)?;
         match peeked.first_byte() {
             None => Ok(State::Ended),
+            _ if peeked.head.starts_with(zip::MAGIC) => {
+                self.last_format = Some(TraceFormat::Inspect);
+                Ok(State::Zip(Box::new(ZipReader::new(peeked.into_reader())), Value::Null))
+            }
             // Checked first: an OpenTelemetry message starts with a line feed and may continue with a bracket.
             _ if peeked.is_binary() && self.given_format.is_none_or(|format| format == TraceFormat::Otlp) => {
                 self.read_protobuf(peeked.into_reader())
@@ -141,14 +170,80 @@ impl TraceReader {
         }
         self.flush_conversation();
         let Some(format) = self.given_format.or_else(|| detect(&value, self.last_format)) else {
+            // Coding agents add kinds of lines with each version.
+            if self.session.is_some() && value.is_object() {
+                return Ok(());
+            }
             if self.last_format.is_none() {
                 return Err(unknown(&text.place.to_string()));
             }
             return Err(ReadError::Refused(refused("unrecognised trace format".to_owned())));
         };
         self.last_format = Some(format);
+        if format.is_session() {
+            return self.add_to_session(format, value, bytes.len(), text.place);
+        }
         self.read_value(format, value, &bytes, text.place);
         Ok(())
+    }
+
+    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, place: Place) -> Result<(), ReadError> {
+        if self.session.as_ref().is_some_and(|session| session.format != format) {
+            self.flush_session();
+        }
+        let session = self.session.get_or_insert_with(|| Session { format, place, entries: Vec::new(), bytes: 0 });
+        if session.bytes + bytes > MAX_VALUE_BYTES {
+            let message = format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20);
+            return Err(ReadError::Refused(RefusedItem { place: place.to_string(), message }));
+        }
+        session.bytes += bytes;
+        session.entries.push(value);
+        Ok(())
+    }
+
+    /// Reads the collected session.
+    fn flush_session(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        let traces = match session.format {
+            TraceFormat::ClaudeCode => claude_code::read(&session.entries),
+            _ => vec![codex::read(&session.entries)],
+        };
+        for trace in traces {
+            self.push_whole(trace, session.place.to_string());
+        }
+    }
+
+    /// Reads the next sample of an Inspect log. Returns whether there may be more.
+    fn read_sample(&mut self, zip: &mut ZipReader, header: &mut Value) -> Result<bool, ReadError> {
+        let is_header = |name: &str| matches!(name, "_journal/start.json" | "header.json");
+        let is_sample = |name: &str| name.starts_with("samples/") && name.ends_with(".json");
+        let Some(entry) = zip.next(|name| is_header(name) || is_sample(name))? else {
+            if self.ready.is_empty() && header.is_null() {
+                return Err(unknown("a zip file that is not an Inspect log"));
+            }
+            return Ok(false);
+        };
+        let refused = |message: String| ReadError::Refused(RefusedItem { place: entry.name.clone(), message });
+        let bytes = entry.content.map_err(refused)?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .or_else(|error| {
+                let repaired = replace_lone_surrogates(&bytes).ok_or(error)?;
+                serde_json::from_slice(&repaired)
+            })
+            .map_err(|error| refused(json_error(&bytes, &error).to_string()))?;
+        if is_header(&entry.name) {
+            *header = value.get("eval").cloned().unwrap_or_default();
+        } else {
+            self.push_whole(inspect::read_sample(&value, header), entry.name);
+        }
+        Ok(true)
+    }
+
+    fn push_whole(&mut self, trace: Result<ImportedTrace, String>, place: String) {
+        self.ready.push_back(match trace {
+            Ok(imported) => Ok(Piece::Whole(Box::new(imported))),
+            Err(message) => Err(RefusedItem { place, message }),
+        });
     }
 
     /// Reads the collected conversation with one message per line.
@@ -192,29 +287,44 @@ impl TraceReader {
     }
 
     fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
-        let place = place.to_string();
         let spans = match format {
             TraceFormat::Otlp => otlp::read_value(value),
             TraceFormat::Jaeger => jaeger::read_value(value),
             TraceFormat::LangSmith => Ok(langsmith::read(&value)),
+            TraceFormat::OpenAiAgents => Ok(openai_agents::read(&value)),
+            TraceFormat::Tau2Bench | TraceFormat::Inspect => {
+                let is_inspect = format == TraceFormat::Inspect;
+                let traces = if is_inspect { inspect::read(&value) } else { tau2_bench::read(&value) };
+                for (number, trace) in (1..).zip(traces) {
+                    self.push_whole(trace, place.item(number).to_string());
+                }
+                return;
+            }
+            TraceFormat::ClaudeCode | TraceFormat::Codex => {
+                // An element of a list instead of a line.
+                if let Err(ReadError::Refused(refused)) = self.add_to_session(format, value, text.len(), place) {
+                    self.ready.push_back(Err(refused));
+                }
+                return;
+            }
             TraceFormat::Karat
             | TraceFormat::OpenAi
             | TraceFormat::Anthropic
             | TraceFormat::TauBench
+            | TraceFormat::Mlflow
             | TraceFormat::Langfuse => {
                 let whole = match format {
-                    TraceFormat::Karat => karat::read(&value, text),
+                    TraceFormat::Karat => karat::read(&value, text, self.requires_id),
                     TraceFormat::TauBench => tau_bench::read(&value, text),
                     TraceFormat::Langfuse => langfuse::read(&value, text),
+                    TraceFormat::Mlflow => mlflow::read(&value, text),
                     _ => messages::read(format, &value, text),
                 };
-                self.ready.push_back(match whole {
-                    Ok(imported) => Ok(Piece::Whole(Box::new(imported))),
-                    Err(message) => Err(RefusedItem { place, message }),
-                });
+                self.push_whole(whole, place.to_string());
                 return;
             }
         };
+        let place = place.to_string();
         match spans {
             Ok(read) => self.push_spans(read, Some(&place)),
             Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
@@ -245,6 +355,7 @@ impl Iterator for TraceReader {
                 State::Open(mut values) => match values.next() {
                     Ok(None) => {
                         self.flush_conversation();
+                        self.flush_session();
                         return self.next_ready();
                     }
                     Ok(Some(text)) => {
@@ -256,6 +367,13 @@ impl Iterator for TraceReader {
                     }
                     Err(error) => Err(error.into()),
                 },
+                State::Zip(mut zip, mut header) => {
+                    let result = self.read_sample(&mut zip, &mut header);
+                    if matches!(result, Ok(true) | Err(ReadError::Refused(_))) {
+                        self.state = State::Zip(zip, header);
+                    }
+                    result.map(|_| ())
+                }
             };
             if let Err(error) = step {
                 return Some(Err(error));
@@ -293,6 +411,11 @@ fn is_single_trace(format: TraceFormat, value: &Value) -> bool {
         TraceFormat::LangSmith => &["run_type"],
         TraceFormat::OpenAi | TraceFormat::Anthropic => &["messages", "request", "body"],
         TraceFormat::TauBench => &["traj"],
+        TraceFormat::Tau2Bench => &["simulations", "messages"],
+        TraceFormat::Inspect => &["eval"],
+        TraceFormat::Mlflow => &["info"],
+        TraceFormat::OpenAiAgents => &["object"],
+        TraceFormat::ClaudeCode | TraceFormat::Codex => &["type"],
         TraceFormat::Otlp | TraceFormat::Jaeger => &[],
     };
     names.iter().any(|name| value.get(*name).is_some())

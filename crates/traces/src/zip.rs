@@ -92,7 +92,8 @@ impl ZipReader {
             let mut decoder = DeflateDecoder::new(&mut self.input);
             decoder.by_ref().take(limit).read_to_end(&mut content)?;
             io::copy(&mut decoder, &mut io::sink())?;
-            self.skip_sizes()?;
+            let content_bytes = decoder.total_out();
+            self.skip_sizes(content_bytes)?;
         } else {
             let mut compressed = self.input.by_ref().take(header.compressed_bytes);
             if is_readable {
@@ -114,15 +115,21 @@ impl ZipReader {
         })
     }
 
-    /// Skips the sizes after the content of an entry: 12 or 20 bytes, usually after magic bytes of their own.
-    fn skip_sizes(&mut self) -> io::Result<()> {
-        const MAX_SIZES_BYTES: usize = 24;
-        for _ in 0..=MAX_SIZES_BYTES {
-            let buffer = self.input.fill_buf()?;
-            if buffer.is_empty() || buffer.starts_with(MAGIC) || buffer.starts_with(b"PK\x01\x02") {
-                return Ok(());
-            }
-            self.input.consume(1);
+    /// Skips the checksum and the sizes after the content of an entry. Sizes have 4 or 8 bytes, and magic bytes may
+    /// precede them.
+    fn skip_sizes(&mut self, content_bytes: u64) -> io::Result<()> {
+        let mut word = || {
+            let mut word = [0; 4];
+            self.input.read_exact(&mut word).map(|()| word)
+        };
+        if word()? == *b"PK\x07\x08" {
+            word()?;
+        }
+        word()?;
+        let is_short = word()? == content_bytes.to_le_bytes()[..4];
+        if !is_short {
+            word()?;
+            word()?;
         }
         Ok(())
     }
@@ -173,7 +180,7 @@ mod tests {
             bytes.extend(b"PK\x07\x08");
             bytes.extend([0; 4]);
             bytes.extend(size.to_le_bytes());
-            bytes.extend([0; 4]);
+            bytes.extend(u32::try_from(content.len()).expect("short").to_le_bytes());
         }
         bytes
     }

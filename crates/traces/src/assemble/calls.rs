@@ -236,6 +236,7 @@ fn fill(call: &mut StepCall, span: &Span, execution: &Execution) {
     }
     if call.error.is_none() {
         call.error = vocabulary::failure(span, Role::Tool, !call.result.is_null())
+            .or_else(|| execution.error.clone())
             .or_else(|| vocabulary::result_failure(&call.result));
     }
     if call.duration_ms.is_none() {
