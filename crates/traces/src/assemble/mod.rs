@@ -8,6 +8,7 @@ mod calls;
 mod new_messages;
 mod open_calls;
 mod outer_spans;
+mod restored_spans;
 mod step;
 mod tool_results;
 mod tree;

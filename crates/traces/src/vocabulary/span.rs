@@ -24,6 +24,8 @@ pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {
             "mlflow.llm.model",
         ],
     )
+    // MLflow writes attributes as JSON text.
+    .map(|model| model.trim_matches('"'))
 }
 
 /// Returns the usage of a span. The caller must ignore totals of a whole agent run.
