@@ -45,6 +45,7 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         last_format: None,
         state: State::Unopened(Box::new(input)),
         ready: VecDeque::new(),
+        place: String::new(),
         line_messages: Vec::new(),
         first_message_place: None,
         session: None,
@@ -58,7 +59,10 @@ pub struct TraceReader {
     /// The format of the last value.
     last_format: Option<TraceFormat>,
     state: State,
-    ready: VecDeque<Result<Piece, RefusedItem>>,
+    /// The next pieces, each with its place.
+    ready: VecDeque<(String, Result<Piece, RefusedItem>)>,
+    /// The place of the last piece.
+    place: String,
     /// The messages of a conversation with one message per line, and the place of the first one.
     line_messages: Vec<Value>,
     first_message_place: Option<Place>,
@@ -93,6 +97,16 @@ impl TraceReader {
     /// Returns the format that was given or detected. `None` before the first value unless it was given.
     pub fn format(&self) -> Option<TraceFormat> {
         self.given_format.or(self.last_format)
+    }
+
+    /// Returns the place of the last whole trace or spans: `line 3`, `item 12`.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Whether more of the input is in memory, so that the next piece may be available without blocking.
+    pub fn has_buffered(&self) -> bool {
+        !self.ready.is_empty() || matches!(&self.state, State::Open(values) if values.has_buffered())
     }
 
     fn open(&mut self, input: Box<dyn Read + Send>) -> Result<State, ReadError> {
@@ -131,12 +145,12 @@ impl TraceReader {
                 Err(_) if self.given_format.is_none() && self.ready.is_empty() => {
                     return Err(unknown(UNKNOWN_ENCODING));
                 }
-                Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+                Err(error) => self.refuse(place, error.to_string()),
             }
         }
         if is_truncated {
             let message = "unexpected end of input: the file is truncated".to_owned();
-            self.ready.push_back(Err(RefusedItem { place: next, message }));
+            self.refuse(next, message);
         }
         self.last_format = Some(TraceFormat::Otlp);
         Ok(State::Ended)
@@ -240,10 +254,14 @@ impl TraceReader {
     }
 
     fn push_whole(&mut self, trace: Result<ImportedTrace, String>, place: String) {
-        self.ready.push_back(match trace {
-            Ok(imported) => Ok(Piece::Whole(Box::new(imported))),
-            Err(message) => Err(RefusedItem { place, message }),
-        });
+        match trace {
+            Ok(imported) => self.ready.push_back((place, Ok(Piece::Whole(Box::new(imported))))),
+            Err(message) => self.refuse(place, message),
+        }
+    }
+
+    fn refuse(&mut self, place: String, message: String) {
+        self.ready.push_back((place.clone(), Err(RefusedItem { place, message })));
     }
 
     /// Reads the collected conversation with one message per line.
@@ -303,7 +321,7 @@ impl TraceReader {
             TraceFormat::ClaudeCode | TraceFormat::Codex => {
                 // An element of a list instead of a line.
                 if let Err(ReadError::Refused(refused)) = self.add_to_session(format, value, text.len(), place) {
-                    self.ready.push_back(Err(refused));
+                    self.refuse(refused.place, refused.message);
                 }
                 return;
             }
@@ -327,16 +345,24 @@ impl TraceReader {
         let place = place.to_string();
         match spans {
             Ok(read) => self.push_spans(read, Some(&place)),
-            Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+            Err(error) => self.refuse(place, error.to_string()),
         }
     }
 
     fn push_spans(&mut self, read: ParsedSpans, place: Option<&String>) {
-        self.ready.extend(read.traces.into_iter().map(|parts| Ok(Piece::Parts(Box::new(parts)))));
-        self.ready.extend(read.refused.into_iter().map(|refused| {
+        for parts in read.traces {
+            self.ready.push_back((place.cloned().unwrap_or_default(), Ok(Piece::Parts(Box::new(parts)))));
+        }
+        for refused in read.refused {
             let place = place.map_or_else(|| refused.place.clone(), |place| format!("{place}, {}", refused.place));
-            Err(RefusedItem { place, message: refused.message })
-        }));
+            self.refuse(place, refused.message);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
+        let (place, piece) = self.ready.pop_front()?;
+        self.place = place;
+        Some(piece.map_err(ReadError::Refused))
     }
 }
 
@@ -345,8 +371,8 @@ impl Iterator for TraceReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(one) = self.ready.pop_front() {
-                return Some(one.map_err(ReadError::Refused));
+            if let Some(one) = self.next_ready() {
+                return Some(one);
             }
             let state = std::mem::replace(&mut self.state, State::Ended);
             let step = match state {
@@ -379,12 +405,6 @@ impl Iterator for TraceReader {
                 return Some(Err(error));
             }
         }
-    }
-}
-
-impl TraceReader {
-    fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
-        self.ready.pop_front().map(|one| one.map_err(ReadError::Refused))
     }
 }
 
