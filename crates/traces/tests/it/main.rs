@@ -10,6 +10,7 @@ mod langfuse_api;
 mod langsmith;
 mod messages;
 mod peculiarities;
+mod programs;
 mod properties;
 mod reading;
 mod spans;
