@@ -3,6 +3,7 @@
 mod exports;
 mod fixture;
 mod formats;
+mod frameworks;
 mod hostile;
 mod joining;
 mod langfuse;
