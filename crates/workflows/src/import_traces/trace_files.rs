@@ -11,7 +11,7 @@ use crate::error::Error;
 const STDIN: &str = "-";
 
 /// Extensions of trace files, optionally followed by `.gz`.
-const EXTENSIONS: [&str; 5] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb"];
+const EXTENSIONS: [&str; 6] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".eval"];
 
 /// The files to read, each once.
 #[derive(Debug, Default)]
