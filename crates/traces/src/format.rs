@@ -72,10 +72,7 @@ impl TraceFormat {
 
     /// Whether traces arrive as spans that are merged. Otherwise each trace arrives whole.
     pub fn is_span_based(self) -> bool {
-        matches!(
-            self,
-            TraceFormat::Otlp | TraceFormat::Jaeger | TraceFormat::LangSmith | TraceFormat::OpenAiAgents
-        )
+        matches!(self, TraceFormat::Otlp | TraceFormat::Jaeger | TraceFormat::LangSmith | TraceFormat::OpenAiAgents)
     }
 
     /// Whether a file is one session of a coding agent, with an entry per line.

@@ -138,7 +138,9 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
 fn role(observation: &Map<String, Value>, attributes: &Map<String, Value>) -> Option<Role> {
     match first_text(observation, &["type"])? {
         "GENERATION" if attributes.contains_key("ai.operationId") => None,
-        "GENERATION" if first_text(attributes, &["gen_ai.operation.name"]).is_some_and(is_embedding) => Some(Role::Other),
+        "GENERATION" if first_text(attributes, &["gen_ai.operation.name"]).is_some_and(is_embedding) => {
+            Some(Role::Other)
+        }
         "GENERATION" => Some(Role::Model),
         "TOOL" => Some(Role::Tool),
         "AGENT" => Some(Role::Agent),

@@ -25,8 +25,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     let mut parts = TraceParts::new(TraceFormat::Mlflow, &trace_id);
     for (index, span) in spans.ok_or("missing list 'data.spans'")?.iter().enumerate() {
         let Value::Object(map) = span else { return Err(format!("data.spans[{index}] is not an object")) };
-        let (_, mut span) =
-            otlp::read_span(map.clone()).map_err(|reason| format!("data.spans[{index}]: {reason}"))?;
+        let (_, mut span) = otlp::read_span(map.clone()).map_err(|reason| format!("data.spans[{index}]: {reason}"))?;
         for attribute in span.attributes.values_mut() {
             decode(attribute);
         }
@@ -56,7 +55,8 @@ fn decode(attribute: &mut Value) {
 fn describe(document: &mut TraceContent, info: &Map<String, Value>) {
     let metadata = first(info, &["trace_metadata", "request_metadata"]).and_then(Value::as_object);
     let tags = info.get("tags").and_then(Value::as_object);
-    let text = |map: Option<&Map<String, Value>>, name: &str| map.and_then(|map| first_text(map, &[name])).map(str::to_owned);
+    let text =
+        |map: Option<&Map<String, Value>>, name: &str| map.and_then(|map| first_text(map, &[name])).map(str::to_owned);
     document.session_id = document.session_id.take().or_else(|| text(metadata, "mlflow.trace.session"));
     document.user_id = document.user_id.take().or_else(|| text(metadata, "mlflow.trace.user"));
     document.name = text(tags, "mlflow.traceName").or(document.name.take());

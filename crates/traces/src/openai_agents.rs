@@ -84,7 +84,9 @@ fn read_span(id: &str, trace_id: &str, item: &Map<String, Value>) -> Result<Span
     let field = |name: &str| data.get(name).filter(|value| !is_blank(value)).map(unpack_owned);
     Ok(Span {
         id: id.to_owned(),
-        parent: Some(first_text(item, &["parent_id"]).unwrap_or(trace_id)).filter(|parent| *parent != id).map(str::to_owned),
+        parent: Some(first_text(item, &["parent_id"]).unwrap_or(trace_id))
+            .filter(|parent| *parent != id)
+            .map(str::to_owned),
         name: first_text(data, &["name"]).unwrap_or(kind).to_owned(),
         role: Some(role),
         start: item.get("started_at").and_then(parse_any_unit),

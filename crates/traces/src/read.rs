@@ -201,7 +201,13 @@ impl TraceReader {
         Ok(())
     }
 
-    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, place: Place) -> Result<(), ReadError> {
+    fn add_to_session(
+        &mut self,
+        format: TraceFormat,
+        value: Value,
+        bytes: usize,
+        place: Place,
+    ) -> Result<(), ReadError> {
         if self.session.as_ref().is_some_and(|session| session.format != format) {
             self.flush_session();
         }

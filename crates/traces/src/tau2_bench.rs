@@ -20,8 +20,7 @@ pub(crate) fn read(value: &Value) -> Vec<Result<ImportedTrace, String>> {
         return vec![read_simulation(value, None, None)];
     };
     let tasks = value.get("tasks").and_then(Value::as_array).into_iter().flatten();
-    let tasks: HashMap<String, &Value> =
-        tasks.filter_map(|task| Some((task.get("id").map(text_of)?, task))).collect();
+    let tasks: HashMap<String, &Value> = tasks.filter_map(|task| Some((task.get("id").map(text_of)?, task))).collect();
     let model = value.get("info").and_then(|info| info.get("agent_info")?.get("llm")?.as_str());
     let task_of = |simulation: &Value| tasks.get(&text_of(simulation.get("task_id")?)).copied();
     simulations.iter().map(|simulation| read_simulation(simulation, task_of(simulation), model)).collect()
@@ -104,7 +103,8 @@ fn without_user_tools(message: &Value, user_calls: &mut Vec<Value>) -> Option<Va
         Some("user") => {
             let mut map = map.clone();
             if let Some(Value::Array(calls)) = map.remove("tool_calls") {
-                let call = |call: &Value| json!({"id": call["id"], "name": call["name"], "arguments": call["arguments"]});
+                let call =
+                    |call: &Value| json!({"id": call["id"], "name": call["name"], "arguments": call["arguments"]});
                 user_calls.extend(calls.iter().map(call));
             }
             map.get("content").is_some_and(|content| !content.is_null()).then_some(Value::Object(map))

@@ -66,7 +66,11 @@ fn converts_and_checks_like_import() {
     assert_eq!(null.code, Some(1), "{}", null.both());
     let other = run("other.json");
     assert_eq!(other.code, Some(2));
-    assert!(other.stderr.starts_with("error: cannot read the traces: other.json: unrecognised trace format (line 1)\n"), "{}", other.stderr);
+    assert!(
+        other.stderr.starts_with("error: cannot read the traces: other.json: unrecognised trace format (line 1)\n"),
+        "{}",
+        other.stderr
+    );
     let steps = run("steps.jsonl");
     assert_eq!(steps.code, Some(3));
     assert!(steps.stdout.contains("the trace has no 'steps' list"), "{}", steps.stdout);
@@ -126,7 +130,9 @@ fn reports_broken_lines_with_their_files() {
 fn shows_the_line_of_an_exception_if_it_is_unique() {
     let function =
         "def eval_x(trace):\n    if trace['n'] > 1:\n        raise ValueError('odd')\n    raise ValueError('odd')\n";
-    let project = project_with_python().file("e.py", function).file("t.jsonl", "{\"steps\":[],\"n\": 1}\n{\"steps\":[],\"n\": 2}\n{\"steps\":[]}\n{\"steps\":[]}\n");
+    let project = project_with_python()
+        .file("e.py", function)
+        .file("t.jsonl", "{\"steps\":[],\"n\": 1}\n{\"steps\":[],\"n\": 2}\n{\"steps\":[]}\n{\"steps\":[]}\n");
     let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
     assert!(output.stdout.contains("       2  KeyError: 'n' (line 2)\n"), "{}", output.stdout);
     assert!(output.stdout.contains("       2  ValueError: odd\n"), "{}", output.stdout);

@@ -245,7 +245,9 @@ fn parse_request(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mu
         parsed.messages.push(plain_message("user", prompt));
         return true;
     }
-    if let Some(text) = first_text(map, &["text", "response", "completion", "answer", "output"]).filter(|_| role == "assistant") {
+    if let Some(text) =
+        first_text(map, &["text", "response", "completion", "answer", "output"]).filter(|_| role == "assistant")
+    {
         parsed.messages.push(plain_message("assistant", text));
         set_stop_reason(map, parsed);
         return true;

@@ -131,7 +131,13 @@ const SCOPE_SPANS: [&str; 4] =
 
 /// Reads the children of a span that contains them, as some tools write trees of spans. Children inherit the trace and
 /// the parent.
-fn add_children(children: Vec<Value>, place: &str, parent: &Inherited<'_>, depth: usize, collector: &mut SpanCollector) {
+fn add_children(
+    children: Vec<Value>,
+    place: &str,
+    parent: &Inherited<'_>,
+    depth: usize,
+    collector: &mut SpanCollector,
+) {
     for (at, child) in children.into_iter().enumerate() {
         let place = format!("{place}.child_spans[{at}]");
         let Value::Object(mut map) = child else {
@@ -142,7 +148,9 @@ fn add_children(children: Vec<Value>, place: &str, parent: &Inherited<'_>, depth
             collector.refuse(place, "spans are nested too deeply");
             return;
         }
-        for (names, value) in [(["traceId", "trace_id"], parent.trace_id), (["parentSpanId", "parent_span_id"], parent.span_id)] {
+        for (names, value) in
+            [(["traceId", "trace_id"], parent.trace_id), (["parentSpanId", "parent_span_id"], parent.span_id)]
+        {
             if names.iter().all(|name| map.get(*name).is_none_or(Value::is_null)) {
                 map.insert(names[1].to_owned(), value.into());
             }

@@ -131,8 +131,12 @@ fn mark_failed_results(span: &Span, parsed: &mut ParsedMessages) {
         return;
     }
     let Some(request) = chat::read(&Value::String(raw.to_owned()), "user") else { return };
-    let failed: Vec<_> =
-        request.messages.iter().filter(|message| message.is_error).filter_map(|message| message.tool_call_id.as_ref()).collect();
+    let failed: Vec<_> = request
+        .messages
+        .iter()
+        .filter(|message| message.is_error)
+        .filter_map(|message| message.tool_call_id.as_ref())
+        .collect();
     for message in parsed.messages.iter_mut().filter(|message| message.role == "tool") {
         message.is_error |= message.tool_call_id.as_ref().is_some_and(|id| failed.contains(&id));
     }

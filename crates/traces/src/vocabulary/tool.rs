@@ -100,7 +100,11 @@ fn unwrap_arguments(value: Value, parameters: Option<&Value>) -> Value {
 }
 
 /// Adds positional arguments under the names of the tool's parameters, or as `args` if the names are unknown.
-fn with_positional(kwargs: &Map<String, Value>, args: Option<&Value>, parameters: Option<&Value>) -> Map<String, Value> {
+fn with_positional(
+    kwargs: &Map<String, Value>,
+    args: Option<&Value>,
+    parameters: Option<&Value>,
+) -> Map<String, Value> {
     let mut arguments = kwargs.clone();
     let Some(args) = args.and_then(Value::as_array).filter(|args| !args.is_empty()) else { return arguments };
     let parameters = parameters.map(crate::json::unpack_owned).unwrap_or_default();
@@ -152,7 +156,9 @@ pub(crate) fn tool_message(value: &Value) -> Option<&Map<String, Value>> {
         return map.get("kwargs")?.as_object().filter(|_| class == Some("ToolMessage"));
     }
     let is_tool = first_text(map, &["type", "role"]) == Some("tool");
-    if let Some(data) = map.get("data").and_then(Value::as_object).filter(|data| is_tool && data.contains_key("content")) {
+    if let Some(data) =
+        map.get("data").and_then(Value::as_object).filter(|data| is_tool && data.contains_key("content"))
+    {
         return Some(data);
     }
     ((is_tool || map.contains_key("tool_call_id")) && map.contains_key("content")).then_some(map)

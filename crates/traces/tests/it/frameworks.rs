@@ -9,7 +9,11 @@ use crate::spans::{document, render, span};
 fn model(names: &str, second: i64, calls: &Value) -> Span {
     let output = json!([{"role": "assistant", "tool_calls": calls}]);
     let input = json!([{"role": "user", "content": names}]);
-    span(names, second, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input, "gen_ai.output.messages": output}))
+    span(
+        names,
+        second,
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": input, "gen_ai.output.messages": output}),
+    )
 }
 
 fn agent(names: &str, second: i64) -> Span {
@@ -33,7 +37,12 @@ fn tool_spans_of_nested_agents_belong_to_their_own_agent() {
         agent("helper/manager", 2),
         model("m2/helper", 3, &answer("inner")),
         // The arguments differ from those of both calls, as code passes them in another form.
-        tool("t2/helper", 4, &json!({"args": [], "kwargs": {"answer": "inner!"}, "sanitize_inputs_outputs": false}), &json!("of the helper")),
+        tool(
+            "t2/helper",
+            4,
+            &json!({"args": [], "kwargs": {"answer": "inner!"}, "sanitize_inputs_outputs": false}),
+            &json!("of the helper"),
+        ),
         tool("t1/manager", 6, &json!({"answer": "outer!"}), &json!("of the manager")),
     ]);
     let results: Vec<_> = document.steps.iter().map(|step| step.tool_calls[0].result.clone()).collect();
@@ -48,7 +57,8 @@ fn a_tool_span_of_another_agent_needs_the_same_arguments() {
         model("m2/helper", 3, &answer("inner")),
         tool("t1/manager", 6, &json!({"answer": "outer"}), &json!("done")),
     ]);
-    let calls: Vec<_> = document.steps[0].tool_calls.iter().map(|call| (&call.arguments["answer"], &call.result)).collect();
+    let calls: Vec<_> =
+        document.steps[0].tool_calls.iter().map(|call| (&call.arguments["answer"], &call.result)).collect();
     assert_eq!(calls, [(&json!("inner"), &Value::Null), (&json!("outer"), &json!("done"))]);
 }
 
@@ -109,10 +119,14 @@ fn finds_errors_of_results_in_the_raw_request() {
     let request = json!({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": "no net"}]}]});
     let document = document([
         model("m1", 1, &json!([{"id": "c1", "function": {"name": "rain", "arguments": {}}}])),
-        span("m2", 3, json!({"openinference.span.kind": "LLM", "input.value": request.to_string(),
+        span(
+            "m2",
+            3,
+            json!({"openinference.span.kind": "LLM", "input.value": request.to_string(),
             "llm.input_messages.0.message.role": "tool", "llm.input_messages.0.message.tool_call_id": "c1",
             "llm.input_messages.0.message.content": "no net",
-            "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Sorry"})),
+            "llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Sorry"}),
+        ),
     ]);
     assert_eq!(document.steps[0].tool_calls[0].error.as_deref(), Some("no net"));
 }
@@ -128,8 +142,16 @@ fn finds_the_user_message(#[case] attributes: Value) {
 #[test]
 fn finds_the_system_prompt_of_the_agent_span() {
     let document = document([
-        span("a", 0, json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.system_instructions": "[{\"type\": \"text\", \"content\": \"Be brief\"}]"})),
-        span("m/a", 1, json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Hi"}], "gen_ai.output.messages": [{"role": "assistant", "content": "Hello"}]})),
+        span(
+            "a",
+            0,
+            json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.system_instructions": "[{\"type\": \"text\", \"content\": \"Be brief\"}]"}),
+        ),
+        span(
+            "m/a",
+            1,
+            json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Hi"}], "gen_ai.output.messages": [{"role": "assistant", "content": "Hello"}]}),
+        ),
     ]);
     assert_eq!(render(&document), "system: Be brief\nuser: Hi\n> Hello");
 }
@@ -152,8 +174,22 @@ fn merges_the_event_spans_of_beeai() {
         attributes
     };
     let document = document([
-        event("backend.chat.start-3/root", 1, kind("LLM", json!({"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Who?"}))),
-        event("backend.chat.success-3/root", 2, kind("LLM", json!({"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "I look"}))),
+        event(
+            "backend.chat.start-3/root",
+            1,
+            kind(
+                "LLM",
+                json!({"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Who?"}),
+            ),
+        ),
+        event(
+            "backend.chat.success-3/root",
+            2,
+            kind(
+                "LLM",
+                json!({"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "I look"}),
+            ),
+        ),
         event("backend.chat.finish-3/root", 3, kind("LLM", json!({}))),
         event("search.wikipedia.start-12/root", 4, kind("TOOL", json!({"input.value": "{\"query\": \"Ada\"}"}))),
         event("search.wikipedia.success-12/root", 5, kind("TOOL", json!({"output.value": "a person"}))),

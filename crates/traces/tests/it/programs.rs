@@ -101,7 +101,10 @@ fn check_sample(imported: &ImportedTrace) {
     let document = document(imported);
     assert_eq!(document.name.as_deref(), Some("weather s1"));
     let calls = calls(&document);
-    assert_eq!((calls[0].name.as_str(), &calls[0].arguments, &calls[0].result), ("rain", &json!({"day": 1}), &json!("a long result")));
+    assert_eq!(
+        (calls[0].name.as_str(), &calls[0].arguments, &calls[0].result),
+        ("rain", &json!({"day": 1}), &json!("a long result"))
+    );
     assert_eq!((calls[1].name.as_str(), calls[1].error.as_deref()), ("wind", Some("too slow")));
     assert_eq!(document.steps[0].output.reasoning.as_deref(), Some("Hm"));
 }
@@ -148,7 +151,12 @@ fn reads_inspect_logs_in_zip_files() {
 #[test]
 fn reads_mlflow_traces() {
     let span = |id: &str, parent: Value, name: &str, start: u64, attributes: Value| {
-        let attributes: Value = attributes.as_object().expect("an object").iter().map(|(name, value)| (name.clone(), json!(value.to_string()))).collect();
+        let attributes: Value = attributes
+            .as_object()
+            .expect("an object")
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(value.to_string())))
+            .collect();
         json!({"trace_id": "S/kvNXezTaajzpKdDg5HNg==", "span_id": id, "parent_span_id": parent, "name": name,
             "start_time_unix_nano": 1_771_237_534_000_000_000_u64 + start, "end_time_unix_nano": 1_771_237_534_000_000_000_u64 + start + 1,
             "status": {"code": "STATUS_CODE_OK", "message": ""}, "attributes": attributes})
@@ -174,7 +182,10 @@ fn reads_mlflow_traces() {
     let document = document(imported);
     let found: Vec<_> = calls(&document).iter().map(|call| (call.name.clone(), call.result.clone())).collect();
     assert_eq!(found, [("get_weather".to_owned(), json!("sunny")), ("get_weather".to_owned(), json!("rain"))]);
-    assert_eq!((document.model.as_deref(), document.usage.and_then(|usage| usage.input_tokens)), (Some("gpt-x"), Some(9)));
+    assert_eq!(
+        (document.model.as_deref(), document.usage.and_then(|usage| usage.input_tokens)),
+        (Some("gpt-x"), Some(9))
+    );
     assert_eq!((document.session_id.as_deref(), &document.metadata["team"]), (Some("s-1"), &json!("blue")));
 }
 
@@ -187,10 +198,20 @@ fn reads_exports_of_the_openai_agents_sdk() {
     let items = [
         json!({"object": "trace", "id": "trace_1", "workflow_name": "Weather", "group_id": "chat-9", "metadata": {"team": "blue"}}),
         span("span_a", Value::Null, 1, json!({"type": "agent", "name": "Forecaster", "tools": ["rain"]})),
-        span("span_b", json!("span_a"), 2, json!({"type": "generation", "model": "gpt-x", "usage": {"input_tokens": 3, "output_tokens": 1},
+        span(
+            "span_b",
+            json!("span_a"),
+            2,
+            json!({"type": "generation", "model": "gpt-x", "usage": {"input_tokens": 3, "output_tokens": 1},
             "input": [{"role": "user", "content": "Rain?"}],
-            "output": [{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\": 1}"}}]}]})),
-        span("span_c", json!("span_a"), 3, json!({"type": "function", "name": "rain", "input": "{\"day\": 1}", "output": "none"})),
+            "output": [{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "rain", "arguments": "{\"day\": 1}"}}]}]}),
+        ),
+        span(
+            "span_c",
+            json!("span_a"),
+            3,
+            json!({"type": "function", "name": "rain", "input": "{\"day\": 1}", "output": "none"}),
+        ),
     ];
     for text in [json!({"data": items}).to_string(), lines(&items)] {
         let document = assembled(&text);
@@ -215,13 +236,38 @@ fn reads_claude_code_sessions() {
         json!({"type": "summary", "summary": "Fix", "leafUuid": "x"}),
         entry("user", "1", 1, json!({"message": {"role": "user", "content": "Fix it"}})),
         entry("assistant", "2", 2, answer(json!({"type": "text", "text": "I look"}))),
-        entry("assistant", "3", 2, answer(json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}))),
-        entry("user", "4", 3, json!({"message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "denied"}]}})),
-        entry("user", "5", 3, json!({"isSidechain": true, "agentId": "b7", "message": {"role": "user", "content": "Search"}})),
-        entry("assistant", "6", 4, json!({"isSidechain": true, "agentId": "b7", "message": {"id": "msg_2", "role": "assistant", "content": [{"type": "text", "text": "Found"}]}})),
+        entry(
+            "assistant",
+            "3",
+            2,
+            answer(json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}})),
+        ),
+        entry(
+            "user",
+            "4",
+            3,
+            json!({"message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "denied"}]}}),
+        ),
+        entry(
+            "user",
+            "5",
+            3,
+            json!({"isSidechain": true, "agentId": "b7", "message": {"role": "user", "content": "Search"}}),
+        ),
+        entry(
+            "assistant",
+            "6",
+            4,
+            json!({"isSidechain": true, "agentId": "b7", "message": {"id": "msg_2", "role": "assistant", "content": [{"type": "text", "text": "Found"}]}}),
+        ),
         json!({"type": "some-new-kind", "payload": 1}),
-        entry("assistant", "7", 5, json!({"message": {"id": "msg_3", "role": "assistant", "content": [{"type": "text", "text": "Sorry"}]}})),
+        entry(
+            "assistant",
+            "7",
+            5,
+            json!({"message": {"id": "msg_3", "role": "assistant", "content": [{"type": "text", "text": "Sorry"}]}}),
+        ),
     ]);
     let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
     let ids: Vec<&str> = imported.iter().map(|one| one.trace_id.as_str()).collect();
@@ -237,17 +283,33 @@ fn reads_claude_code_sessions() {
 
 #[test]
 fn reads_codex_sessions() {
-    let entry = |kind: &str, payload: Value| json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "payload": payload});
+    let entry =
+        |kind: &str, payload: Value| json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "payload": payload});
     let text = lines(&[
         entry("session_meta", json!({"id": "0199", "cwd": "/p", "cli_version": "0.50", "instructions": "Be brief"})),
         entry("turn_context", json!({"cwd": "/p", "model": "gpt-x"})),
-        entry("response_item", json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List"}]})),
+        entry(
+            "response_item",
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List"}]}),
+        ),
         entry("event_msg", json!({"type": "user_message", "message": "List"})),
         entry("response_item", json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm"}]})),
-        entry("response_item", json!({"type": "function_call", "name": "shell", "arguments": "{\"command\": [\"ls\"]}", "call_id": "c1"})),
-        entry("response_item", json!({"type": "function_call_output", "call_id": "c1", "output": "{\"output\": \"no\", \"metadata\": {\"exit_code\": 2}}"})),
-        entry("response_item", json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Failed"}]})),
-        entry("event_msg", json!({"type": "token_count", "info": {"total_token_usage": {"input_tokens": 8, "cached_input_tokens": 2, "output_tokens": 3}}})),
+        entry(
+            "response_item",
+            json!({"type": "function_call", "name": "shell", "arguments": "{\"command\": [\"ls\"]}", "call_id": "c1"}),
+        ),
+        entry(
+            "response_item",
+            json!({"type": "function_call_output", "call_id": "c1", "output": "{\"output\": \"no\", \"metadata\": {\"exit_code\": 2}}"}),
+        ),
+        entry(
+            "response_item",
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Failed"}]}),
+        ),
+        entry(
+            "event_msg",
+            json!({"type": "token_count", "info": {"total_token_usage": {"input_tokens": 8, "cached_input_tokens": 2, "output_tokens": 3}}}),
+        ),
     ]);
     let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
     assert_eq!((imported.len(), imported[0].trace_id.as_str()), (1, "0199"));
@@ -266,19 +328,37 @@ fn reads_trees_of_spans() {
         json!({"trace_id": "ab", "span_id": id, "span_name": name, "timestamp": format!("2026-01-02T03:04:0{second}.000Z"), "duration": "PT0.5S",
             "span_attributes": attributes, "status_code": "Unset", "resource_attributes": {"service.name": "gaia"}, "child_spans": children})
     };
-    let mut failed = span("3", "web_search", 3, json!({"openinference.span.kind": "TOOL", "tool.name": "web_search",
+    let mut failed = span(
+        "3",
+        "web_search",
+        3,
+        json!({"openinference.span.kind": "TOOL", "tool.name": "web_search",
         "tool.parameters": "{\"query\": {\"type\": \"string\"}, \"year\": {\"type\": \"string\"}}",
-        "input.value": "{\"args\": [\"rust\"], \"sanitize_inputs_outputs\": true, \"kwargs\": {\"year\": 2015}}"}), json!([]));
+        "input.value": "{\"args\": [\"rust\"], \"sanitize_inputs_outputs\": true, \"kwargs\": {\"year\": 2015}}"}),
+        json!([]),
+    );
     failed["status_code"] = json!("Error");
     failed["status_message"] = json!("no net");
-    let model = span("2", "LiteLLMModel.__call__", 2, json!({"openinference.span.kind": "LLM",
+    let model = span(
+        "2",
+        "LiteLLMModel.__call__",
+        2,
+        json!({"openinference.span.kind": "LLM",
         "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Find it",
         "llm.output_messages.0.message.role": "assistant",
         "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "web_search",
-        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "{\"query\": \"rust\", \"year\": 2015}"}), json!([]));
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": "{\"query\": \"rust\", \"year\": 2015}"}),
+        json!([]),
+    );
     let mut model_without_trace = model;
     model_without_trace.as_object_mut().expect("an object").shift_remove("trace_id");
-    let root = span("1", "CodeAgent.run", 1, json!({"openinference.span.kind": "AGENT"}), json!([model_without_trace, failed]));
+    let root = span(
+        "1",
+        "CodeAgent.run",
+        1,
+        json!({"openinference.span.kind": "AGENT"}),
+        json!([model_without_trace, failed]),
+    );
     let document = assembled(&json!({"trace_id": "ab", "spans": [root]}).to_string());
     let calls = calls(&document);
     assert_eq!((calls.len(), calls[0].name.as_str(), calls[0].error.as_deref()), (1, "web_search", Some("no net")));

@@ -93,8 +93,13 @@ impl TraceFiles {
     pub(super) fn into_batches(self) -> (Batches, BytesRead) {
         let bytes_read = BytesRead::default();
         let waiting = self.sources.into_iter().enumerate();
-        let batches =
-            Batches { waiting, current: None, bytes_read: bytes_read.clone(), spans: SpanTraces::default(), error: None };
+        let batches = Batches {
+            waiting,
+            current: None,
+            bytes_read: bytes_read.clone(),
+            spans: SpanTraces::default(),
+            error: None,
+        };
         (batches, bytes_read)
     }
 }
@@ -292,7 +297,12 @@ mod tests {
     #[test]
     fn returns_the_file_and_line_of_each_trace() {
         let trace = "{\"steps\":[]}";
-        let texts = [("a", "{\"steps\":[]}\n{\"steps\":[]}\n"), ("none", "\n"), ("b", "{\"steps\":[]}"), ("c", "{\"steps\":[]}\n\n{\"steps\":[]}")];
+        let texts = [
+            ("a", "{\"steps\":[]}\n{\"steps\":[]}\n"),
+            ("none", "\n"),
+            ("b", "{\"steps\":[]}"),
+            ("c", "{\"steps\":[]}\n\n{\"steps\":[]}"),
+        ];
         let places: Vec<_> = read_all(&texts)
             .into_iter()
             .map(|(file, place, text)| {
@@ -305,7 +315,10 @@ mod tests {
 
     #[test]
     fn refuses_what_is_not_a_trace() {
-        let read = read_all(&[("a", "{\"trace_id\":\"a\",\"steps\":[]}\n{\"trace_id\":\"d\",\"steps\":\"x\"}\n{\"foo\":1}\n")]);
+        let read = read_all(&[(
+            "a",
+            "{\"trace_id\":\"a\",\"steps\":[]}\n{\"trace_id\":\"d\",\"steps\":\"x\"}\n{\"foo\":1}\n",
+        )]);
         let messages: Vec<_> = read.into_iter().skip(1).map(|(_, place, text)| (place, text)).collect();
         let invalid = |message: &str| Err(InputError::Invalid(message.to_owned()));
         let expected = [
