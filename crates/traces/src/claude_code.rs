@@ -18,7 +18,7 @@ use crate::trace_ids::{content_id, validate_id};
 pub(crate) fn is_entry(object: &Map<String, Value>) -> bool {
     let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
     has(&["type", "sessionId", "uuid"])
-        || has(&["type", "sessionId", "timestamp"])
+        || has(&["type", "sessionId", "operation"])
         || match first_text(object, &["type"]) {
             Some("summary") => has(&["summary", "leafUuid"]),
             Some("file-history-snapshot") => has(&["messageId", "snapshot"]),

@@ -31,7 +31,7 @@ pub(crate) fn read(entries: &[Value]) -> Result<ImportedTrace, String> {
     let items: Vec<Value> = payloads(entries, "response_item").map(normalise).collect();
     // One answer is several items: they end where the next input starts.
     for answer in items.chunk_by(|one, other| is_output(one) && is_output(other)) {
-        conversation.push_items(answer, "user");
+        conversation.push_items(answer, if is_output(&answer[0]) { "assistant" } else { "user" });
     }
     let split = conversation.into_steps();
     if split.steps.is_empty() {

@@ -75,11 +75,6 @@ impl TraceFormat {
         matches!(self, TraceFormat::Otlp | TraceFormat::Jaeger | TraceFormat::LangSmith | TraceFormat::OpenAiAgents)
     }
 
-    /// Whether a file is one session of a coding agent, with an entry per line.
-    pub(crate) fn is_session(self) -> bool {
-        matches!(self, TraceFormat::ClaudeCode | TraceFormat::Codex)
-    }
-
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }

@@ -194,31 +194,21 @@ impl TraceReader {
             return Err(ReadError::Refused(refused("unrecognised trace format".to_owned())));
         };
         self.last_format = Some(format);
-        if format.is_session() {
-            return self.add_to_session(format, value, bytes.len(), text.place);
-        }
         self.read_value(format, value, &bytes, text.place);
         Ok(())
     }
 
-    fn add_to_session(
-        &mut self,
-        format: TraceFormat,
-        value: Value,
-        bytes: usize,
-        place: Place,
-    ) -> Result<(), ReadError> {
+    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, place: Place) {
         if self.session.as_ref().is_some_and(|session| session.format != format) {
             self.flush_session();
         }
         let session = self.session.get_or_insert_with(|| Session { format, place, entries: Vec::new(), bytes: 0 });
         if session.bytes + bytes > MAX_VALUE_BYTES {
-            let message = format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20);
-            return Err(ReadError::Refused(RefusedItem { place: place.to_string(), message }));
+            self.refuse(place.to_string(), format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20));
+            return;
         }
         session.bytes += bytes;
         session.entries.push(value);
-        Ok(())
     }
 
     /// Reads the collected session.
@@ -325,10 +315,7 @@ impl TraceReader {
                 return;
             }
             TraceFormat::ClaudeCode | TraceFormat::Codex => {
-                // An element of a list instead of a line.
-                if let Err(ReadError::Refused(refused)) = self.add_to_session(format, value, text.len(), place) {
-                    self.refuse(refused.place, refused.message);
-                }
+                self.add_to_session(format, value, text.len(), place);
                 return;
             }
             TraceFormat::Karat

@@ -102,7 +102,7 @@ fn without_user_tools(message: &Value, user_calls: &mut Vec<Value>) -> Option<Va
         }
         Some("user") => {
             let mut map = map.clone();
-            if let Some(Value::Array(calls)) = map.remove("tool_calls") {
+            if let Some(Value::Array(calls)) = map.shift_remove("tool_calls") {
                 let call =
                     |call: &Value| json!({"id": call["id"], "name": call["name"], "arguments": call["arguments"]});
                 user_calls.extend(calls.iter().map(call));

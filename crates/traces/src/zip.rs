@@ -89,10 +89,12 @@ impl ZipReader {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("cannot find the end of {}", header.name)));
         }
         if sizes_follow {
-            let mut decoder = DeflateDecoder::new(&mut self.input);
-            decoder.by_ref().take(limit).read_to_end(&mut content)?;
-            io::copy(&mut decoder, &mut io::sink())?;
-            let content_bytes = decoder.total_out();
+            let content_bytes = {
+                let mut decoder = DeflateDecoder::new(&mut self.input);
+                decoder.by_ref().take(limit).read_to_end(&mut content)?;
+                io::copy(&mut decoder, &mut io::sink())?;
+                decoder.total_out()
+            };
             self.skip_sizes(content_bytes)?;
         } else {
             let mut compressed = self.input.by_ref().take(header.compressed_bytes);

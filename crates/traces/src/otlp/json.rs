@@ -285,7 +285,7 @@ pub(crate) fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), S
     };
     let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp"])?;
     let end = time(&mut map, &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"])?;
-    let end = end.or_else(|| start?.checked_add(duration(take(&mut map, &["duration"])?)?).ok());
+    let end = end.or_else(|| start?.checked_add(duration(&take(&mut map, &["duration"])?)?).ok());
     let attributes = match take(&mut map, &["attributes", "span_attributes"]) {
         None => Map::new(),
         Some(value) => attributes(value)?,
@@ -312,7 +312,7 @@ pub(crate) fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), S
 }
 
 /// Parses a duration in ISO 8601: `PT2.5S`.
-fn duration(value: Value) -> Option<SignedDuration> {
+fn duration(value: &Value) -> Option<SignedDuration> {
     value.as_str()?.parse().ok()
 }
 

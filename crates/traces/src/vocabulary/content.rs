@@ -115,9 +115,8 @@ fn prompts(attributes: &Map<String, Value>) -> Option<ParsedMessages> {
     };
     let mut parsed = ParsedMessages { structured: true, ..ParsedMessages::default() };
     for text in items.iter().map(text).filter(|text| !text.is_empty()) {
-        match chat::read_or_text(&Value::String(text), "user") {
-            Some(mut prompt) => parsed.messages.append(&mut prompt.messages),
-            None => {}
+        if let Some(mut prompt) = chat::read_or_text(&Value::String(text), "user") {
+            parsed.messages.append(&mut prompt.messages);
         }
     }
     (!parsed.messages.is_empty()).then_some(parsed)
