@@ -39,7 +39,7 @@ pub(crate) fn read(value: &Value, text: &[u8], requires_id: bool) -> Result<Impo
 
 /// Replaces `"tool_calls": null` of these steps by an empty list. All other bytes stay.
 fn fill_tool_calls(document: &str, steps: &[usize]) -> Result<String, String> {
-    let mut text = JsonText::read(document).map_err(|error| error.to_string())?;
+    let mut text = JsonText::read(document).map_err(|error| error.message)?;
     for step in steps {
         text.replace(&format!("/steps/{step}/tool_calls"), &Value::Array(Vec::new()))
             .map_err(|error| error.to_string())?;

@@ -144,6 +144,7 @@ mod tests {
     #[case("a.JSONL.gz", true)]
     #[case("a.trace.ndjson", true)]
     #[case("a.binpb", true)]
+    #[case("2026_task.eval", true)]
     #[case("a.pb.GZ", true)]
     #[case(".json", false)]
     #[case("a.gz", false)]
