@@ -31,7 +31,9 @@ pub use error::SandboxError;
 pub use function::{Finding, Function, Rule};
 pub use functions::FunctionRunner;
 pub use guest::Guest;
-pub use lines::{Input, InputError, Lines, Position, Unit, read_lines};
+pub use lines::{
+    Input, InputError, Lines, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES, Position, Unit, read_lines,
+};
 pub use stream::{Judged, JudgementStream, StreamError, Task};
 pub use validate::{MAX_SOURCE_BYTES, display_source, validate};
 

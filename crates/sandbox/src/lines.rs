@@ -4,13 +4,13 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// Maximum size of a trace; larger ones would not fit into a function's memory.
-pub(crate) const MAX_TRACE_BYTES: usize = 32 << 20;
+pub const MAX_TRACE_BYTES: usize = 32 << 20;
 
 /// Maximum number of traces in a batch; small, so that slow traces are spread over the threads.
-pub(crate) const MAX_BATCH_TRACES: usize = 8;
+pub const MAX_BATCH_TRACES: usize = 8;
 
 /// Size at which a batch ends.
-pub(crate) const MAX_BATCH_BYTES: usize = 1 << 20;
+pub const MAX_BATCH_BYTES: usize = 1 << 20;
 
 /// A trace to judge.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,12 +22,15 @@ pub struct Input<K> {
 }
 
 /// Why a position in the input has no trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     #[error("longer than {} MB", MAX_TRACE_BYTES >> 20)]
     TooLong,
     #[error("missing trace")]
     Missing,
+    /// The input is not a valid trace.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 /// Position of a trace in its input.

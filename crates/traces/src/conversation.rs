@@ -4,7 +4,7 @@ use karat_core::document::{Message, Step, StepInput, StepOutput};
 use serde_json::Value;
 
 use crate::chat;
-use crate::json::parse_nested;
+use crate::json::{parse_nested, truncate};
 
 /// A conversation, message by message.
 #[derive(Debug, Default)]
@@ -48,6 +48,9 @@ impl Conversation {
             let has_role = value.get("role").is_some_and(Value::is_string) || value.get("type").is_some();
             return if has_role { Ok(()) } else { Err("a message has no 'role'".to_owned()) };
         };
+        if let Some(call) = parsed.unread_calls.first() {
+            return Err(format!("an entry of 'tool_calls' names no tool: {}", truncate(&call.to_string())));
+        }
         self.push_parsed(parsed);
         Ok(())
     }

@@ -4,11 +4,14 @@ use serde_json::{Map, Value};
 
 use crate::format::TraceFormat;
 use crate::otlp::is_span;
+use crate::{claude_code, codex};
 
 /// The content by which formats are detected, for use in a message.
 pub const EXPECTED_CONTENT: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
      or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with \
-     'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench)";
+     'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench), 'simulations' \
+     (tau2-bench), 'eval' with 'samples' (inspect), 'info' with 'data' (mlflow), 'trace.span' objects (openai-agents), \
+     session files (claude-code, codex)";
 
 /// Keys under which APIs and exports wrap a list.
 const WRAPPER_KEYS: [&str; 6] = ["data", "runs", "traces", "results", "items", "conversations"];
@@ -42,8 +45,8 @@ fn detect_object(object: &Map<String, Value>, previous: Option<TraceFormat>) -> 
     if is_list("spans") && has("traceID") {
         return Some(TraceFormat::Jaeger);
     }
-    if is_list("traj") {
-        return Some(TraceFormat::TauBench);
+    if let Some(format) = detect_program(object) {
+        return Some(format);
     }
     if is_list("observations") && (has("trace") || has("id")) || is_langfuse_list_entry(object) {
         return Some(TraceFormat::Langfuse);
@@ -66,12 +69,42 @@ fn detect_object(object: &Map<String, Value>, previous: Option<TraceFormat>) -> 
     if has_output && request.is_some_and(|request| request.contains_key("input")) {
         return Some(TraceFormat::OpenAi);
     }
-    let start_keys = ["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"];
+    let start_keys = ["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "child_spans"];
     if is_span(object) && start_keys.iter().any(|name| has(name)) {
         return Some(TraceFormat::Otlp);
     }
+    if let Some(Value::Array(spans)) = object.get("spans") {
+        return spans.iter().find_map(|span| detect(span, previous)).filter(|format| *format == TraceFormat::Otlp);
+    }
     let items = object.get(wrapper_key(object)?)?.as_array()?;
     items.iter().find_map(|item| detect(item, previous))
+}
+
+/// Detects formats that a single program writes.
+fn detect_program(object: &Map<String, Value>) -> Option<TraceFormat> {
+    let has = |name: &str| object.contains_key(name);
+    let is_list = |name: &str| object.get(name).is_some_and(Value::is_array);
+    let text = |name: &str| object.get(name).and_then(Value::as_str);
+    if is_list("traj") {
+        return Some(TraceFormat::TauBench);
+    }
+    if is_list("simulations") || is_list("messages") && has("reward_info") && has("task_id") {
+        return Some(TraceFormat::Tau2Bench);
+    }
+    if part(object, "eval").is_some() && (has("plan") || has("samples")) {
+        return Some(TraceFormat::Inspect);
+    }
+    let mlflow_spans = part(object, "data").and_then(|data| data.get("spans"));
+    if part(object, "info").is_some() && mlflow_spans.is_some_and(Value::is_array) {
+        return Some(TraceFormat::Mlflow);
+    }
+    if text("object") == Some("trace.span") || text("object") == Some("trace") && has("workflow_name") {
+        return Some(TraceFormat::OpenAiAgents);
+    }
+    if claude_code::is_entry(object) {
+        return Some(TraceFormat::ClaudeCode);
+    }
+    codex::is_entry(object).then_some(TraceFormat::Codex)
 }
 
 /// Whether an object is an entry of a Langfuse list: a trace without observations, or an observation without its trace.
@@ -163,6 +196,17 @@ mod tests {
     #[case(json!({"id": "a", "run_type": "llm"}), Some(TraceFormat::LangSmith))]
     #[case(json!({"runs": [{"id": "a", "trace_id": "b", "run_type": "llm"}]}), Some(TraceFormat::LangSmith))]
     #[case(json!({"traj": [], "reward": 1.0, "task_id": 0}), Some(TraceFormat::TauBench))]
+    #[case(json!({"simulations": [], "tasks": []}), Some(TraceFormat::Tau2Bench))]
+    #[case(json!({"id": "a", "task_id": "1", "messages": [], "reward_info": null}), Some(TraceFormat::Tau2Bench))]
+    #[case(json!({"trace_id": "a", "spans": [{"trace_id": "a", "span_id": "b", "child_spans": []}]}), Some(TraceFormat::Otlp))]
+    #[case(json!({"version": 2, "eval": {"task": "a"}, "samples": []}), Some(TraceFormat::Inspect))]
+    #[case(json!({"info": {"trace_id": "tr-1"}, "data": {"spans": []}}), Some(TraceFormat::Mlflow))]
+    #[case(json!({"data": [{"object": "trace", "id": "trace_1", "workflow_name": "a"}]}), Some(TraceFormat::OpenAiAgents))]
+    #[case(json!({"object": "trace.span", "id": "span_1", "trace_id": "trace_1"}), Some(TraceFormat::OpenAiAgents))]
+    #[case(json!({"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user"}}), Some(TraceFormat::ClaudeCode))]
+    #[case(json!({"type": "summary", "summary": "a", "leafUuid": "u"}), Some(TraceFormat::ClaudeCode))]
+    #[case(json!({"timestamp": "", "type": "session_meta", "payload": {"id": "a"}}), Some(TraceFormat::Codex))]
+    #[case(json!({"type": "summary", "payload": {}}), None)]
     #[case(json!({"messages": [{"role": "user", "content": "Hi"}]}), Some(TraceFormat::OpenAi))]
     #[case(json!([{"role": "user", "content": "Hi"}]), Some(TraceFormat::OpenAi))]
     #[case(json!([{"type": "function_call"}, {"role": "user", "content": "Hi"}]), Some(TraceFormat::OpenAi))]

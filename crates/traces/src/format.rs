@@ -19,10 +19,22 @@ pub enum TraceFormat {
     Anthropic,
     /// τ-bench trajectories.
     TauBench,
+    /// τ²-bench results.
+    Tau2Bench,
+    /// Inspect logs, as JSON or `.eval` files.
+    Inspect,
+    /// `Trace.to_json()` of MLflow.
+    Mlflow,
+    /// Items that the OpenAI Agents SDK exports.
+    OpenAiAgents,
+    /// Session files of Claude Code.
+    ClaudeCode,
+    /// Session files of Codex.
+    Codex,
 }
 
 impl TraceFormat {
-    pub const ALL: [TraceFormat; 8] = [
+    pub const ALL: [TraceFormat; 14] = [
         TraceFormat::Karat,
         TraceFormat::Otlp,
         TraceFormat::Jaeger,
@@ -31,6 +43,12 @@ impl TraceFormat {
         TraceFormat::OpenAi,
         TraceFormat::Anthropic,
         TraceFormat::TauBench,
+        TraceFormat::Tau2Bench,
+        TraceFormat::Inspect,
+        TraceFormat::Mlflow,
+        TraceFormat::OpenAiAgents,
+        TraceFormat::ClaudeCode,
+        TraceFormat::Codex,
     ];
 
     pub fn name(self) -> &'static str {
@@ -43,12 +61,18 @@ impl TraceFormat {
             TraceFormat::OpenAi => "openai",
             TraceFormat::Anthropic => "anthropic",
             TraceFormat::TauBench => "tau-bench",
+            TraceFormat::Tau2Bench => "tau2-bench",
+            TraceFormat::Inspect => "inspect",
+            TraceFormat::Mlflow => "mlflow",
+            TraceFormat::OpenAiAgents => "openai-agents",
+            TraceFormat::ClaudeCode => "claude-code",
+            TraceFormat::Codex => "codex",
         }
     }
 
     /// Whether traces arrive as spans that are merged. Otherwise each trace arrives whole.
     pub fn is_span_based(self) -> bool {
-        matches!(self, TraceFormat::Otlp | TraceFormat::Jaeger | TraceFormat::LangSmith)
+        matches!(self, TraceFormat::Otlp | TraceFormat::Jaeger | TraceFormat::LangSmith | TraceFormat::OpenAiAgents)
     }
 
     pub fn from_name(name: &str) -> Option<Self> {

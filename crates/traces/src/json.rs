@@ -129,6 +129,15 @@ pub(crate) fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     found.then_some(repaired)
 }
 
+/// Truncates a text for use in a message.
+pub(crate) fn truncate(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns a string as is, null as an empty string, and anything else as JSON.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {

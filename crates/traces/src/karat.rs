@@ -3,16 +3,19 @@
 use std::borrow::Cow;
 
 use karat_core::document::TraceDocument;
+use karat_json::JsonText;
 use serde_json::Value;
 
 use crate::format::TraceFormat;
 use crate::piece::ImportedTrace;
 use crate::trace_ids::validate_id;
 
-/// Validates a document. A document on one line is kept byte for byte.
-pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> {
+/// Validates a document. A document on one line is kept byte for byte, except that `"tool_calls": null` becomes an empty
+/// list: eval functions loop over it.
+pub(crate) fn read(value: &Value, text: &[u8], requires_id: bool) -> Result<ImportedTrace, String> {
     TraceDocument::check(value).map_err(|error| error.to_string())?;
     let trace_id = match value.get("trace_id") {
+        None | Some(Value::Null | Value::Number(_)) if !requires_id => String::new(),
         None | Some(Value::Null) => return Err("missing 'trace_id'".to_owned()),
         Some(Value::String(id)) => validate_id(id)?,
         Some(_) => return Err("'trace_id' is not a string".to_owned()),
@@ -24,8 +27,24 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
         return Err(format!("steps[{at}].error is neither a string nor null"));
     }
     let document = std::str::from_utf8(text).map_err(|_| "not valid UTF-8".to_owned())?;
-    let document = one_line(document.trim()).into_owned();
+    let mut document = one_line(document.trim()).into_owned();
+    let steps = value.get("steps").and_then(Value::as_array).into_iter().flatten().enumerate();
+    let without_calls: Vec<usize> =
+        steps.filter(|(_, step)| step.get("tool_calls").is_some_and(Value::is_null)).map(|(at, _)| at).collect();
+    if !without_calls.is_empty() {
+        document = fill_tool_calls(&document, &without_calls)?;
+    }
     Ok(ImportedTrace { format: TraceFormat::Karat, trace_id, document, raw: text.to_vec(), feedback: Vec::new() })
+}
+
+/// Replaces `"tool_calls": null` of these steps by an empty list. All other bytes stay.
+fn fill_tool_calls(document: &str, steps: &[usize]) -> Result<String, String> {
+    let mut text = JsonText::read(document).map_err(|error| error.message)?;
+    for step in steps {
+        text.replace(&format!("/steps/{step}/tool_calls"), &Value::Array(Vec::new()))
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(text.into_text())
 }
 
 /// Removes whitespace from a document on several lines. Numbers keep their notation.
@@ -59,7 +78,21 @@ mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<ImportedTrace, String> {
-        read(&serde_json::from_str(text).expect("JSON"), text.as_bytes())
+        read(&serde_json::from_str(text).expect("JSON"), text.as_bytes(), true)
+    }
+
+    #[test]
+    fn replaces_tool_calls_that_are_null() {
+        let text = r#"{"trace_id": "t", "n": 1.50, "steps": [{"x": 1e2, "tool_calls": null}, {"tool_calls": [{"name": "a"}]}]}"#;
+        let imported = read_text(text).expect("a trace");
+        assert_eq!(imported.document, text.replace("null", "[]"));
+    }
+
+    #[test]
+    fn an_id_is_required_only_for_import() {
+        let text = r#"{"steps": []}"#;
+        let imported = read(&serde_json::from_str(text).expect("JSON"), text.as_bytes(), false).expect("a trace");
+        assert_eq!((imported.trace_id.as_str(), imported.document.as_str()), ("", text));
     }
 
     #[test]

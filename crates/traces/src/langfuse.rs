@@ -15,6 +15,7 @@ use crate::piece::{ImportedTrace, SourceFeedback};
 use crate::rating::{rating_from_label, rating_from_score};
 use crate::time::parse_any_unit;
 use crate::trace_ids::validate_id;
+use crate::vocabulary;
 
 /// How to get a full trace.
 const FULL_TRACE_HINT: &str =
@@ -99,6 +100,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
     let message = || first_text(observation, &["statusMessage"]).unwrap_or_default().to_owned();
     let mut role = role(observation, &attributes);
     let mut output = observation.get("output").filter(|value| !is_blank(value)).map(unpack_owned);
+    let mut tool_error = None;
     if role.is_none()
         && let Some(answer) = output.as_ref().and_then(tool_message)
     {
@@ -107,6 +109,8 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         for (attribute, key) in [("gen_ai.tool.call.id", "tool_call_id"), ("gen_ai.tool.name", "name")] {
             set_if_missing(&mut attributes, attribute, answer.get(key));
         }
+        let failed = first_text(answer, &["status"]) == Some("error");
+        tool_error = failed.then(|| answer.get("content").map(crate::json::text_of).unwrap_or_default());
         output = answer.get("content").map(unpack_owned);
     }
     if first_text(observation, &["type"]) == Some("GENERATION") {
@@ -120,7 +124,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
         start: observation.get("startTime").and_then(parse_any_unit),
         end: observation.get("endTime").and_then(parse_any_unit),
         attributes,
-        error: failed.then(message),
+        error: failed.then(message).or(tool_error),
         input: observation.get("input").filter(|value| !is_blank(value)).map(unpack_owned).map(without_definitions),
         output,
         resource: part("resourceAttributes").unwrap_or_default(),
@@ -134,6 +138,9 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
 fn role(observation: &Map<String, Value>, attributes: &Map<String, Value>) -> Option<Role> {
     match first_text(observation, &["type"])? {
         "GENERATION" if attributes.contains_key("ai.operationId") => None,
+        "GENERATION" if first_text(attributes, &["gen_ai.operation.name"]).is_some_and(is_embedding) => {
+            Some(Role::Other)
+        }
         "GENERATION" => Some(Role::Model),
         "TOOL" => Some(Role::Tool),
         "AGENT" => Some(Role::Agent),
@@ -142,10 +149,13 @@ fn role(observation: &Map<String, Value>, attributes: &Map<String, Value>) -> Op
     }
 }
 
+fn is_embedding(operation: &str) -> bool {
+    matches!(operation, "embeddings" | "embedding")
+}
+
+/// Returns the tool message that is an observation's whole output.
 fn tool_message(output: &Value) -> Option<&Map<String, Value>> {
-    let object = output.as_object()?;
-    let is_tool_message = first_text(object, &["type", "role"]) == Some("tool") && object.contains_key("tool_call_id");
-    is_tool_message.then_some(object)
+    vocabulary::tool_message(output).filter(|message| message.contains_key("tool_call_id"))
 }
 
 /// Removes tool definitions, which some integrations list as messages of role `tool`.

@@ -6,10 +6,13 @@
 
 mod assemble;
 mod chat;
+mod claude_code;
+mod codex;
 mod conversation;
 mod detect;
 mod format;
 mod gzip;
+mod inspect;
 pub mod jaeger;
 mod json;
 mod karat;
@@ -17,17 +20,21 @@ mod langfuse;
 mod langfuse_api;
 mod langsmith;
 mod messages;
+mod mlflow;
+mod openai_agents;
 mod otel_ids;
 pub mod otlp;
 mod parts;
 mod piece;
 mod rating;
 mod read;
+mod tau2_bench;
 mod tau_bench;
 mod time;
 mod trace_ids;
 mod values;
 mod vocabulary;
+mod zip;
 
 pub use assemble::{Assembled, assemble};
 pub use detect::EXPECTED_CONTENT;

@@ -162,7 +162,7 @@ fn error_text(entry: &Map<String, Value>, response: Option<Response<'_>>) -> Opt
 
 /// Reads the usage. Anthropic counts cache reads and writes separately; here `input_tokens` includes them, as in other
 /// APIs.
-fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
+pub(crate) fn usage(usage: &Map<String, Value>) -> Option<StepUsage> {
     let cached = usage
         .get("prompt_tokens_details")
         .or_else(|| usage.get("input_tokens_details"))

@@ -10,9 +10,13 @@ use crate::format::TraceFormat;
 use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
-use crate::piece::{Piece, RefusedItem};
+use crate::piece::{ImportedTrace, Piece, RefusedItem};
 use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueReader, ValueText};
-use crate::{jaeger, karat, langfuse, langsmith, messages, otlp, tau_bench};
+use crate::zip::{self, ZipReader};
+use crate::{
+    claude_code, codex, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp, tau_bench,
+    tau2_bench,
+};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 
@@ -41,8 +45,11 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         last_format: None,
         state: State::Unopened(Box::new(input)),
         ready: VecDeque::new(),
+        place: String::new(),
         line_messages: Vec::new(),
         first_message_place: None,
+        session: None,
+        requires_id: true,
     }
 }
 
@@ -52,28 +59,64 @@ pub struct TraceReader {
     /// The format of the last value.
     last_format: Option<TraceFormat>,
     state: State,
-    ready: VecDeque<Result<Piece, RefusedItem>>,
+    /// The next pieces, each with its place.
+    ready: VecDeque<(String, Result<Piece, RefusedItem>)>,
+    /// The place of the last piece.
+    place: String,
     /// The messages of a conversation with one message per line, and the place of the first one.
     line_messages: Vec<Value>,
     first_message_place: Option<Place>,
+    session: Option<Session>,
+    requires_id: bool,
+}
+
+/// The lines of a coding agent's session that were read so far.
+struct Session {
+    format: TraceFormat,
+    place: Place,
+    entries: Vec<Value>,
+    bytes: usize,
 }
 
 enum State {
     Unopened(Box<dyn Read + Send>),
     Open(Box<ValueReader>),
+    /// An Inspect log, and the `eval` object of its header.
+    Zip(Box<ZipReader>, Value),
     Ended,
 }
 
 impl TraceReader {
+    /// Also accepts trace documents without `trace_id`. Their [`ImportedTrace::trace_id`](crate::ImportedTrace) is empty.
+    #[must_use]
+    pub fn without_required_ids(mut self) -> Self {
+        self.requires_id = false;
+        self
+    }
+
     /// Returns the format that was given or detected. `None` before the first value unless it was given.
     pub fn format(&self) -> Option<TraceFormat> {
         self.given_format.or(self.last_format)
+    }
+
+    /// Returns the place of the last whole trace or spans: `line 3`, `item 12`.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Whether more of the input is in memory, so that the next piece may be available without blocking.
+    pub fn has_buffered(&self) -> bool {
+        !self.ready.is_empty() || matches!(&self.state, State::Open(values) if values.has_buffered())
     }
 
     fn open(&mut self, input: Box<dyn Read + Send>) -> Result<State, ReadError> {
         let peeked = PeekedInput::read(gzip::decompress(input)?)?;
         match peeked.first_byte() {
             None => Ok(State::Ended),
+            _ if peeked.head.starts_with(zip::MAGIC) => {
+                self.last_format = Some(TraceFormat::Inspect);
+                Ok(State::Zip(Box::new(ZipReader::new(peeked.into_reader())), Value::Null))
+            }
             // Checked first: an OpenTelemetry message starts with a line feed and may continue with a bracket.
             _ if peeked.is_binary() && self.given_format.is_none_or(|format| format == TraceFormat::Otlp) => {
                 self.read_protobuf(peeked.into_reader())
@@ -102,12 +145,12 @@ impl TraceReader {
                 Err(_) if self.given_format.is_none() && self.ready.is_empty() => {
                     return Err(unknown(UNKNOWN_ENCODING));
                 }
-                Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+                Err(error) => self.refuse(place, error.to_string()),
             }
         }
         if is_truncated {
             let message = "unexpected end of input: the file is truncated".to_owned();
-            self.ready.push_back(Err(RefusedItem { place: next, message }));
+            self.refuse(next, message);
         }
         self.last_format = Some(TraceFormat::Otlp);
         Ok(State::Ended)
@@ -141,6 +184,10 @@ impl TraceReader {
         }
         self.flush_conversation();
         let Some(format) = self.given_format.or_else(|| detect(&value, self.last_format)) else {
+            // Coding agents add kinds of lines with each version.
+            if self.session.is_some() && value.is_object() {
+                return Ok(());
+            }
             if self.last_format.is_none() {
                 return Err(unknown(&text.place.to_string()));
             }
@@ -149,6 +196,68 @@ impl TraceReader {
         self.last_format = Some(format);
         self.read_value(format, value, &bytes, text.place);
         Ok(())
+    }
+
+    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, place: Place) {
+        if self.session.as_ref().is_some_and(|session| session.format != format) {
+            self.flush_session();
+        }
+        let session = self.session.get_or_insert_with(|| Session { format, place, entries: Vec::new(), bytes: 0 });
+        if session.bytes + bytes > MAX_VALUE_BYTES {
+            self.refuse(place.to_string(), format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20));
+            return;
+        }
+        session.bytes += bytes;
+        session.entries.push(value);
+    }
+
+    /// Reads the collected session.
+    fn flush_session(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        let traces = match session.format {
+            TraceFormat::ClaudeCode => claude_code::read(&session.entries),
+            _ => vec![codex::read(&session.entries)],
+        };
+        for trace in traces {
+            self.push_whole(trace, session.place.to_string());
+        }
+    }
+
+    /// Reads the next sample of an Inspect log. Returns whether there may be more.
+    fn read_sample(&mut self, zip: &mut ZipReader, header: &mut Value) -> Result<bool, ReadError> {
+        let is_header = |name: &str| matches!(name, "_journal/start.json" | "header.json");
+        let is_sample = |name: &str| name.starts_with("samples/") && name.ends_with(".json");
+        let Some(entry) = zip.next(|name| is_header(name) || is_sample(name))? else {
+            if self.ready.is_empty() && header.is_null() {
+                return Err(unknown("a zip file that is not an Inspect log"));
+            }
+            return Ok(false);
+        };
+        let refused = |message: String| ReadError::Refused(RefusedItem { place: entry.name.clone(), message });
+        let bytes = entry.content.map_err(refused)?;
+        let value: Value = serde_json::from_slice(&bytes)
+            .or_else(|error| {
+                let repaired = replace_lone_surrogates(&bytes).ok_or(error)?;
+                serde_json::from_slice(&repaired)
+            })
+            .map_err(|error| refused(json_error(&bytes, &error).to_string()))?;
+        if is_header(&entry.name) {
+            *header = value.get("eval").cloned().unwrap_or_default();
+        } else {
+            self.push_whole(inspect::read_sample(&value, header), entry.name);
+        }
+        Ok(true)
+    }
+
+    fn push_whole(&mut self, trace: Result<ImportedTrace, String>, place: String) {
+        match trace {
+            Ok(imported) => self.ready.push_back((place, Ok(Piece::Whole(Box::new(imported))))),
+            Err(message) => self.refuse(place, message),
+        }
+    }
+
+    fn refuse(&mut self, place: String, message: String) {
+        self.ready.push_back((place.clone(), Err(RefusedItem { place, message })));
     }
 
     /// Reads the collected conversation with one message per line.
@@ -192,41 +301,61 @@ impl TraceReader {
     }
 
     fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
-        let place = place.to_string();
         let spans = match format {
             TraceFormat::Otlp => otlp::read_value(value),
             TraceFormat::Jaeger => jaeger::read_value(value),
             TraceFormat::LangSmith => Ok(langsmith::read(&value)),
+            TraceFormat::OpenAiAgents => Ok(openai_agents::read(&value)),
+            TraceFormat::Tau2Bench | TraceFormat::Inspect => {
+                let is_inspect = format == TraceFormat::Inspect;
+                let traces = if is_inspect { inspect::read(&value) } else { tau2_bench::read(&value) };
+                for (number, trace) in (1..).zip(traces) {
+                    self.push_whole(trace, place.item(number).to_string());
+                }
+                return;
+            }
+            TraceFormat::ClaudeCode | TraceFormat::Codex => {
+                self.add_to_session(format, value, text.len(), place);
+                return;
+            }
             TraceFormat::Karat
             | TraceFormat::OpenAi
             | TraceFormat::Anthropic
             | TraceFormat::TauBench
+            | TraceFormat::Mlflow
             | TraceFormat::Langfuse => {
                 let whole = match format {
-                    TraceFormat::Karat => karat::read(&value, text),
+                    TraceFormat::Karat => karat::read(&value, text, self.requires_id),
                     TraceFormat::TauBench => tau_bench::read(&value, text),
                     TraceFormat::Langfuse => langfuse::read(&value, text),
+                    TraceFormat::Mlflow => mlflow::read(&value, text),
                     _ => messages::read(format, &value, text),
                 };
-                self.ready.push_back(match whole {
-                    Ok(imported) => Ok(Piece::Whole(Box::new(imported))),
-                    Err(message) => Err(RefusedItem { place, message }),
-                });
+                self.push_whole(whole, place.to_string());
                 return;
             }
         };
+        let place = place.to_string();
         match spans {
             Ok(read) => self.push_spans(read, Some(&place)),
-            Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+            Err(error) => self.refuse(place, error.to_string()),
         }
     }
 
     fn push_spans(&mut self, read: ParsedSpans, place: Option<&String>) {
-        self.ready.extend(read.traces.into_iter().map(|parts| Ok(Piece::Parts(Box::new(parts)))));
-        self.ready.extend(read.refused.into_iter().map(|refused| {
+        for parts in read.traces {
+            self.ready.push_back((place.cloned().unwrap_or_default(), Ok(Piece::Parts(Box::new(parts)))));
+        }
+        for refused in read.refused {
             let place = place.map_or_else(|| refused.place.clone(), |place| format!("{place}, {}", refused.place));
-            Err(RefusedItem { place, message: refused.message })
-        }));
+            self.refuse(place, refused.message);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
+        let (place, piece) = self.ready.pop_front()?;
+        self.place = place;
+        Some(piece.map_err(ReadError::Refused))
     }
 }
 
@@ -235,8 +364,8 @@ impl Iterator for TraceReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(one) = self.ready.pop_front() {
-                return Some(one.map_err(ReadError::Refused));
+            if let Some(one) = self.next_ready() {
+                return Some(one);
             }
             let state = std::mem::replace(&mut self.state, State::Ended);
             let step = match state {
@@ -245,6 +374,7 @@ impl Iterator for TraceReader {
                 State::Open(mut values) => match values.next() {
                     Ok(None) => {
                         self.flush_conversation();
+                        self.flush_session();
                         return self.next_ready();
                     }
                     Ok(Some(text)) => {
@@ -256,17 +386,18 @@ impl Iterator for TraceReader {
                     }
                     Err(error) => Err(error.into()),
                 },
+                State::Zip(mut zip, mut header) => {
+                    let result = self.read_sample(&mut zip, &mut header);
+                    if matches!(result, Ok(true) | Err(ReadError::Refused(_))) {
+                        self.state = State::Zip(zip, header);
+                    }
+                    result.map(|_| ())
+                }
             };
             if let Err(error) = step {
                 return Some(Err(error));
             }
         }
-    }
-}
-
-impl TraceReader {
-    fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
-        self.ready.pop_front().map(|one| one.map_err(ReadError::Refused))
     }
 }
 
@@ -293,6 +424,11 @@ fn is_single_trace(format: TraceFormat, value: &Value) -> bool {
         TraceFormat::LangSmith => &["run_type"],
         TraceFormat::OpenAi | TraceFormat::Anthropic => &["messages", "request", "body"],
         TraceFormat::TauBench => &["traj"],
+        TraceFormat::Tau2Bench => &["simulations", "messages"],
+        TraceFormat::Inspect => &["eval"],
+        TraceFormat::Mlflow => &["info"],
+        TraceFormat::OpenAiAgents => &["object"],
+        TraceFormat::ClaudeCode | TraceFormat::Codex => &["type"],
         TraceFormat::Otlp | TraceFormat::Jaeger => &[],
     };
     names.iter().any(|name| value.get(*name).is_some())

@@ -61,22 +61,27 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
         trace_id,
         document: document.to_text(),
         raw: text.to_vec(),
-        feedback: value.get("reward").and_then(Value::as_f64).map(feedback).into_iter().collect(),
+        feedback: value
+            .get("reward")
+            .and_then(Value::as_f64)
+            .map(|reward| reward_feedback(TraceFormat::TauBench, reward))
+            .into_iter()
+            .collect(),
     })
 }
 
 /// Replaces the characters that are not allowed in an id.
-fn id_part(text: &str) -> String {
+pub(crate) fn id_part(text: &str) -> String {
     text.chars().take(64).map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect()
 }
 
 /// Converts a reward: 1 is positive, 0 is negative, values between are neutral.
-fn feedback(reward: f64) -> SourceFeedback {
+pub(crate) fn reward_feedback(format: TraceFormat, reward: f64) -> SourceFeedback {
     let rating = match reward {
         reward if reward >= 1.0 => Rating::Positive,
         reward if reward <= 0.0 => Rating::Negative,
         _ => Rating::Neutral,
     };
     let note = Some(format!("reward {reward}"));
-    SourceFeedback { author: TraceFormat::TauBench.name().to_owned(), rating, note, created_at: None }
+    SourceFeedback { author: format.name().to_owned(), rating, note, created_at: None }
 }

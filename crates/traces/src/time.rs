@@ -5,6 +5,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::json::truncate;
+
 /// The unit of a number, according to the name of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -86,15 +88,6 @@ fn parse_iso(text: &str) -> Option<Timestamp> {
 #[expect(clippy::cast_possible_truncation, reason = "float casts saturate, and values out of range are rejected later")]
 fn float_to_i128(number: f64) -> Option<i128> {
     number.is_finite().then_some(number as i128)
-}
-
-/// Truncates a text for use in a message.
-fn truncate(text: &str) -> String {
-    const MAX_CHARS: usize = 60;
-    match text.char_indices().nth(MAX_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

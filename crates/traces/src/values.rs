@@ -81,7 +81,8 @@ pub(crate) struct PeekedInput {
 }
 
 impl PeekedInput {
-    /// Reads ahead far enough to detect the layout: two lines or 1 MB.
+    /// Reads ahead far enough to detect the layout: one line that is an object, two lines, or 1 MB. A pipe may block
+    /// after the first line.
     pub(crate) fn read(mut rest: Box<dyn Read + Send>) -> io::Result<Self> {
         let mut head = Vec::new();
         let mut chunk = vec![0; 64 << 10];
@@ -99,6 +100,9 @@ impl PeekedInput {
                         }
                     }
                     head.extend_from_slice(&chunk[..count]);
+                    if lines == 1 && first_line_is_object(&head) {
+                        break;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -132,6 +136,12 @@ impl PeekedInput {
     }
 }
 
+fn first_line_is_object(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    first.starts_with(b"{") && is_value(first)
+}
+
 /// Detects whether each line is a value: the first line is one, or the second is one and the first is a broken line.
 fn detect_layout(head: &[u8], is_complete: bool) -> Layout {
     let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
@@ -157,6 +167,11 @@ fn is_value(text: &[u8]) -> bool {
 }
 
 impl ValueReader {
+    /// Whether more of the text is in memory, so that the next read may not block.
+    pub(crate) fn has_buffered(&self) -> bool {
+        !self.reader.buffer().is_empty()
+    }
+
     /// Reads the next value, or `None` at the end.
     pub(crate) fn next(&mut self) -> io::Result<Option<ValueText>> {
         match self.layout {

@@ -53,10 +53,12 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_AFTER_HELP)]
 pub(crate) struct TraceImportArgs {
-    /// Files, folders, or - for stdin; folders are searched for .json, .jsonl, .ndjson, .pb and .binpb, also with .gz
+    /// Files, folders, or - for stdin; folders are searched for .json, .jsonl, .ndjson, .pb, .binpb and .eval,
+    /// also with .gz
     #[arg(required_unless_present = "url", value_name = "FILE|FOLDER|-")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Trace format: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic or tau-bench [default: detected]
+    /// Trace format: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic, tau-bench, tau2-bench, inspect,
+    /// mlflow, openai-agents, claude-code or codex [default: detected]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
     #[arg(help = "Import from this Langfuse server (with --from langfuse), authenticated by LANGFUSE_PUBLIC_KEY and \

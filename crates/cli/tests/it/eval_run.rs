@@ -265,8 +265,10 @@ fn rejects_invalid_arguments_before_the_run(#[case] arguments: &[&str], #[case] 
 
 #[test]
 fn names_both_files_of_a_duplicate_function() {
-    let project =
-        project().file("evals/functions/a.py", HELLO).file("evals/functions/b.py", HELLO).file("t.jsonl", "{}\n");
+    let project = project()
+        .file("evals/functions/a.py", HELLO)
+        .file("evals/functions/b.py", HELLO)
+        .file("t.jsonl", "{\"steps\": []}\n");
     let output = project.run(["eval", "run", "hello", "--traces", "t.jsonl"]);
     assert_eq!(output.code, Some(2));
     for file in ["a.py", "b.py"] {
@@ -284,7 +286,7 @@ fn config_lowers_the_limits() {
     let project = project_with_python()
         .file("karat.json", json!({"evalLimits": {"timeMs": 50, "memoryMb": 20}}))
         .file("slow.py", slow)
-        .file("t.jsonl", "{}\n".repeat(4));
+        .file("t.jsonl", "{\"steps\": []}\n".repeat(4));
     let output = project.run(["eval", "run", "slow.py", "--traces", "t.jsonl"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert!(
@@ -301,7 +303,7 @@ fn config_lowers_the_limits() {
 #[cfg(unix)]
 fn an_interrupted_run_writes_finished_rows() {
     let function = "def eval_x(trace):\n    while trace.get('slow'):\n        pass\n    return True, ''\n";
-    let traces = format!("{}{}", "{}\n".repeat(20), "{\"slow\": true}\n".repeat(100));
+    let traces = format!("{}{}", "{\"steps\": []}\n".repeat(20), "{\"steps\": [], \"slow\": true}\n".repeat(100));
     let project = project_with_python().file("e.py", function).file("t.jsonl", traces);
     let running = project.command(["eval", "run", "e.py", "--traces", "t.jsonl", "--format", "jsonl"]).start();
     let started = Instant::now();
@@ -356,7 +358,7 @@ fn strict_isolation_gives_the_same_verdicts() {
 #[cfg(unix)]
 fn shows_progress_at_a_terminal_and_removes_it() {
     let function = "def eval_x(trace):\n    return sum(range(20000)) > 0, 'fine'\n";
-    let project = project().file("e.py", function).file("t.jsonl", "{}\n".repeat(2_000));
+    let project = project().file("e.py", function).file("t.jsonl", "{\"steps\": []}\n".repeat(2_000));
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
     command.args(["eval", "run", "e.py", "--traces", "t.jsonl"]).current_dir(project.path());
     command.env("TERM", "xterm").env_remove("CI");

@@ -15,7 +15,7 @@ pub(crate) fn project_with_python() -> TempProject {
     static READY: std::sync::Once = std::sync::Once::new();
     READY.call_once(|| {
         let project = project().file("e.py", "def eval_ready(trace):\n    return True, ''\n");
-        let command = project.command(["eval", "run", "e.py", "--traces", "-"]).stdin("{}\n");
+        let command = project.command(["eval", "run", "e.py", "--traces", "-"]).stdin("{\"steps\": []}\n");
         // Slow without optimisation.
         let output = command.timeout(Duration::from_mins(5)).run();
         assert_eq!(output.code, Some(0), "{}", output.both());

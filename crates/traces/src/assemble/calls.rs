@@ -103,7 +103,7 @@ pub(super) fn join_tool_spans(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
     if unjoined.is_empty() {
         return;
     }
-    let mut open_calls = OpenCalls::new(builders, |position| joined.contains(position));
+    let mut open_calls = OpenCalls::new(tree, builders, |position| joined.contains(position));
     let mut covered: HashSet<usize> = HashSet::new();
     for index in calls_by_span.keys() {
         mark_enclosing_tools(tree, &mut covered, *index);
@@ -121,7 +121,7 @@ pub(super) fn join_tool_spans(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
             }
             continue;
         }
-        match open_calls.take(builders, span, &execution, enclosing_step(tree, &step_of, index)) {
+        match open_calls.take(tree, builders, index, &execution, enclosing_step(tree, &step_of, index)) {
             Some(position) => {
                 calls_by_span.insert(index, position);
                 mark_enclosing_tools(tree, &mut covered, index);
@@ -236,6 +236,7 @@ fn fill(call: &mut StepCall, span: &Span, execution: &Execution) {
     }
     if call.error.is_none() {
         call.error = vocabulary::failure(span, Role::Tool, !call.result.is_null())
+            .or_else(|| execution.error.clone())
             .or_else(|| vocabulary::result_failure(&call.result));
     }
     if call.duration_ms.is_none() {

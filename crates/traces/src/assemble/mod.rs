@@ -8,6 +8,7 @@ mod calls;
 mod new_messages;
 mod open_calls;
 mod outer_spans;
+mod restored_spans;
 mod step;
 mod tool_results;
 mod tree;
@@ -51,6 +52,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     tool_results::join(&tree, &mut builders);
     let mut seen = SeenMessages::default();
     let error = outer_spans::error(&tree, &builders);
+    let unread_calls: Vec<Value> = builders.iter().flat_map(|builder| builder.unread_calls.iter().cloned()).collect();
     let steps: Vec<_> = builders.into_iter().map(|builder| builder.build(&mut seen)).collect();
 
     let mut usage = StepUsage::default();
@@ -58,6 +60,10 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
         usage.add(step_usage);
     }
     let root = tree.root();
+    let mut metadata = metadata(&tree, root);
+    if !unread_calls.is_empty() {
+        metadata.insert("unread_tool_calls".to_owned(), Value::Array(unread_calls));
+    }
     let attribute = |get: fn(&Map<String, Value>) -> Option<&str>| {
         tree.by_time.iter().find_map(|index| get(&tree.spans[*index].attributes)).map(str::to_owned)
     };
@@ -78,7 +84,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
             .map(|index| vocabulary::tags(&tree.spans[*index].attributes))
             .find(|tags| !tags.is_empty())
             .unwrap_or_default(),
-        metadata: metadata(&tree, root),
+        metadata,
         steps,
     };
     let feedback =

@@ -7,25 +7,41 @@ use karat_core::document::StepCall;
 use serde_json::Value;
 
 use super::step::StepBuilder;
-use crate::parts::Span;
+use super::tree::Tree;
+use crate::parts::Role;
 use crate::vocabulary::Execution;
 
 /// The index of a step and of a call in it.
 pub(super) type CallPosition = (usize, usize);
 
-/// The open calls by tool name, and by tool name and arguments. Steps are ordered by time, so the first position of a
-/// set is the earliest call.
+/// Where a model or a tool ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope {
+    /// Directly below this span.
+    Parent(usize),
+    /// In this agent.
+    Agent(usize),
+    /// Outside of any agent.
+    NoAgent,
+    Anywhere,
+}
+
+/// The open calls by tool name and scope, with and without their arguments. Steps are ordered by time, so the first
+/// position of a set is the earliest call.
 #[derive(Debug)]
 pub(super) struct OpenCalls {
     calls: HashMap<u64, BTreeSet<CallPosition>>,
+    /// The scopes of each step.
+    step_scopes: Vec<[Option<Scope>; 3]>,
 }
 
 impl OpenCalls {
-    pub(super) fn new(builders: &[StepBuilder], is_joined: impl Fn(&CallPosition) -> bool) -> Self {
-        let mut open_calls = Self { calls: HashMap::new() };
+    pub(super) fn new(tree: &Tree<'_>, builders: &[StepBuilder], is_joined: impl Fn(&CallPosition) -> bool) -> Self {
+        let step_scopes = builders.iter().map(|builder| scopes(tree, builder.spans.first().copied())).collect();
+        let mut open_calls = Self { calls: HashMap::new(), step_scopes };
         for (step, builder) in builders.iter().enumerate() {
             for (at, call) in builder.calls.iter().enumerate().filter(|(at, _)| !is_joined(&(step, *at))) {
-                for key in keys(call) {
+                for key in open_calls.keys(step, call) {
                     open_calls.calls.entry(key).or_default().insert((step, at));
                 }
             }
@@ -33,56 +49,84 @@ impl OpenCalls {
         open_calls
     }
 
-    /// Removes and returns the call that a tool span belongs to: a call of the same name, preferably with the same
-    /// arguments, in the step around the span, and made before it. Two different ids never match.
+    /// Removes and returns the call that a tool span belongs to: a call of the same name that was made before it, in
+    /// the step around the span, else below the same parent, else in the same agent, preferably with the same
+    /// arguments. A call of another agent must have the same arguments. Two different ids never match.
     pub(super) fn take(
         &mut self,
+        tree: &Tree<'_>,
         builders: &[StepBuilder],
-        span: &Span,
+        index: usize,
         execution: &Execution,
         enclosing_step: Option<usize>,
     ) -> Option<CallPosition> {
+        let span = &tree.spans[index];
         let without_id = execution.id.is_some();
-        let exact = execution.arguments.as_ref().map(|arguments| key(&execution.name, Some(arguments), without_id));
-        let sets: Vec<&BTreeSet<CallPosition>> = exact
-            .into_iter()
-            .chain([key(&execution.name, None, without_id)])
-            .filter_map(|key| self.calls.get(&key))
-            .collect();
-        let in_enclosing_step = |set: &&BTreeSet<CallPosition>| {
-            enclosing_step.and_then(|step| set.range((step, 0)..(step + 1, 0)).next().copied())
+        let arguments = execution.arguments.as_ref();
+        let set = |arguments: Option<&Value>, scope: Scope| {
+            self.calls.get(&key(&execution.name, arguments, without_id, scope))
         };
         let made_before = |position: &CallPosition| match (builders[position.0].start, span.start) {
             (Some(step_start), Some(start)) => step_start <= start,
             _ => true,
         };
-        let first = |set: &&BTreeSet<CallPosition>| set.first().copied();
-        let position = sets
-            .iter()
-            .find_map(|set| in_enclosing_step(set).or_else(|| first(set).filter(made_before)))
-            .or_else(|| sets.iter().find_map(first))?;
-        let call = &builders[position.0].calls[position.1];
-        for key in keys(call) {
+        let first = |set: &BTreeSet<CallPosition>| set.first().copied().filter(made_before);
+        let in_step = |arguments: Option<&Value>| {
+            let step = enclosing_step?;
+            set(arguments, Scope::Anywhere)?.range((step, 0)..(step + 1, 0)).next().copied()
+        };
+        let exact_or_named = |scope: Scope| {
+            let exact = arguments.and_then(|arguments| first(set(Some(arguments), scope)?));
+            exact.or_else(|| first(set(None, scope)?))
+        };
+        let [parent, agent, _] = scopes(tree, Some(index));
+        let position = arguments
+            .and_then(|arguments| in_step(Some(arguments)))
+            .or_else(|| in_step(None))
+            .or_else(|| exact_or_named(parent?))
+            .or_else(|| exact_or_named(agent?))
+            .or_else(|| arguments.and_then(|arguments| first(set(Some(arguments), Scope::Anywhere)?)))
+            // Some instrumentations record only the models or only the tools below an agent.
+            .or_else(|| match agent {
+                Some(Scope::NoAgent) => first(set(None, Scope::Anywhere)?),
+                _ => first(set(None, Scope::NoAgent)?),
+            })?;
+        for key in self.keys(position.0, &builders[position.0].calls[position.1]) {
             if let Some(set) = self.calls.get_mut(&key) {
                 set.remove(&position);
             }
         }
         Some(position)
     }
-}
 
-/// Returns the keys of a call.
-fn keys(call: &StepCall) -> Vec<u64> {
-    let mut keys = vec![key(&call.name, None, false), key(&call.name, Some(&call.arguments), false)];
-    if call.id.is_none() {
-        keys.extend([key(&call.name, None, true), key(&call.name, Some(&call.arguments), true)]);
+    /// Returns the keys of a call.
+    fn keys(&self, step: usize, call: &StepCall) -> Vec<u64> {
+        let mut keys = Vec::new();
+        for scope in self.step_scopes[step].into_iter().flatten() {
+            for arguments in [None, Some(&call.arguments)] {
+                keys.push(key(&call.name, arguments, false, scope));
+                if call.id.is_none() {
+                    keys.push(key(&call.name, arguments, true, scope));
+                }
+            }
+        }
+        keys
     }
-    keys
 }
 
-fn key(name: &str, arguments: Option<&Value>, without_id: bool) -> u64 {
+/// Returns the scopes of a span, the narrowest first.
+fn scopes(tree: &Tree<'_>, span: Option<usize>) -> [Option<Scope>; 3] {
+    let mut agent = span.and_then(|span| tree.enclosing[span]);
+    while let Some(above) = agent.filter(|above| tree.roles[*above] != Role::Agent) {
+        agent = tree.enclosing[above];
+    }
+    let parent = span.and_then(|span| tree.parents[span]);
+    [parent.map(Scope::Parent), Some(agent.map_or(Scope::NoAgent, Scope::Agent)), Some(Scope::Anywhere)]
+}
+
+fn key(name: &str, arguments: Option<&Value>, without_id: bool, scope: Scope) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (name, arguments.is_some(), without_id).hash(&mut hasher);
+    (name, arguments.is_some(), without_id, scope).hash(&mut hasher);
     if let Some(arguments) = arguments {
         hash(arguments, &mut hasher);
     }

@@ -65,7 +65,7 @@ pub(super) fn fill_content(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
     }
 }
 
-/// Fills in the system prompt if only the input field of a span around the first step has it.
+/// Fills in the system prompt if only a span around the first step has it.
 pub(super) fn fill_system_prompt(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
     let has_system_prompt = |builder: &StepBuilder| builder.input.iter().any(|message| message.role == "system");
     if builders.iter().any(has_system_prompt) {
@@ -78,6 +78,11 @@ pub(super) fn fill_system_prompt(tree: &Tree<'_>, builders: &mut [StepBuilder]) 
         let system = input.and_then(|input| input.get("system")?.as_str()).filter(|system| !system.trim().is_empty());
         if let Some(system) = system {
             first.input.insert(0, plain_message("system", system));
+            return;
+        }
+        let content = vocabulary::content(&tree.spans[above], tree.logs_of(above));
+        if let Some(system) = content.input.messages.into_iter().find(|message| message.role == "system") {
+            first.input.insert(0, system);
             return;
         }
         at = tree.parents[above];

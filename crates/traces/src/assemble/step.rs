@@ -36,6 +36,8 @@ pub(super) struct StepBuilder {
     pub(super) agent: Option<String>,
     pub(super) stop_reason: Option<String>,
     pub(super) usage: StepUsage,
+    /// Entries of the answer's `tool_calls` that name no tool.
+    pub(super) unread_calls: Vec<Value>,
 }
 
 /// Creates a step for each model call.
@@ -358,6 +360,7 @@ impl StepBuilder {
                 super::tool_results::apply_result(call, message);
             }
         }
+        self.unread_calls.extend(parsed.unread_calls.iter().cloned());
         self.reasoning = parsed.reasoning.clone().or(self.reasoning.take());
         self.stop_reason = parsed.stop_reason.clone().or(self.stop_reason.take());
     }

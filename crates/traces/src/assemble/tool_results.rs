@@ -1,6 +1,6 @@
 //! Joins calls with the tool results in the conversation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use karat_core::document::{Message, StepCall};
 use serde_json::Value;
@@ -22,15 +22,17 @@ pub(super) fn join(tree: &Tree<'_>, builders: &mut [StepBuilder]) {
     if !has_open_calls(builders) {
         return;
     }
+    let call_ids: HashSet<String> =
+        builders.iter().flat_map(|builder| &builder.calls).filter_map(|call| call.id.clone()).collect();
     for at in 0..builders.len().saturating_sub(1) {
         if !builders[at].calls.iter().any(is_open) {
             continue;
         }
         // The results that the next step has in addition to this one.
         let previous = if builders[at + 1].is_delta { &[] } else { builders[at].input.as_slice() };
-        let known = previous.iter().filter(|message| lacks_call_id(message)).count();
-        let next: Vec<Message> =
-            builders[at + 1].input.iter().filter(|message| lacks_call_id(message)).skip(known).cloned().collect();
+        let known = previous.iter().filter(|message| lacks_call_id(message, &call_ids)).count();
+        let next = builders[at + 1].input.iter().filter(|message| lacks_call_id(message, &call_ids));
+        let next: Vec<Message> = next.skip(known).cloned().collect();
         let calls = &mut builders[at].calls;
         let fits = |(call, message): (&StepCall, &Message)| message.name.as_ref().is_none_or(|name| *name == call.name);
         if next.len() == calls.len() && calls.iter().zip(&next).all(fits) {
@@ -129,9 +131,10 @@ fn question(builder: &StepBuilder) -> Option<&str> {
     builder.input.iter().find(|message| message.role == "user").map(|message| message.content.as_str())
 }
 
-/// Whether a tool message has no call id.
-fn lacks_call_id(message: &Message) -> bool {
-    message.role == "tool" && message.tool_call_id.is_none()
+/// Whether a tool message has no call id, or one that no call has: some instrumentations record the id of an item with
+/// the call and the id of the call with its result.
+fn lacks_call_id(message: &Message, call_ids: &HashSet<String>) -> bool {
+    message.role == "tool" && message.tool_call_id.as_ref().is_none_or(|id| !call_ids.contains(id))
 }
 
 /// Applies a tool message to a call, without overwriting known values.

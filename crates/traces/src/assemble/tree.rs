@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use super::restored_spans;
 use crate::parts::{LogEvent, Role, Span, TraceParts};
 use crate::vocabulary;
 
@@ -23,8 +24,15 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     pub(super) fn new(parts: &'a TraceParts) -> Self {
         let mut spans: Vec<Cow<'a, Span>> = parts.spans.values().map(Cow::Borrowed).collect();
-        let mut indices: HashMap<&str, usize> =
-            parts.spans.keys().enumerate().map(|(index, id)| (id.as_str(), index)).collect();
+        let merged_ids = restored_spans::merge_events(&mut spans);
+        restored_spans::remove_numbers(&mut spans);
+        let mut indices: HashMap<String, usize> =
+            spans.iter().enumerate().map(|(index, span)| (span.id.clone(), index)).collect();
+        for (id, whole) in merged_ids {
+            if let Some(index) = indices.get(&whole).copied() {
+                indices.insert(id, index);
+            }
+        }
         let mut logs: HashMap<usize, Vec<&'a LogEvent>> = HashMap::new();
         let mut without_span: BTreeMap<&str, Vec<&'a LogEvent>> = BTreeMap::new();
         for log in &parts.logs {
@@ -37,7 +45,7 @@ impl<'a> Tree<'a> {
         // Log records may arrive without their span, or before it.
         for (id, records) in without_span {
             if records.iter().any(|record| is_model_event(record)) {
-                indices.insert(id, spans.len());
+                indices.insert(id.to_owned(), spans.len());
                 logs.insert(spans.len(), records.clone());
                 spans.push(Cow::Owned(span_from_logs(id, &records)));
             }

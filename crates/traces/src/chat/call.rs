@@ -22,7 +22,9 @@ pub(crate) fn parse_call(map: &Map<String, Value>) -> Option<StepCall> {
         }
     }
     let function = map.get("function").and_then(Value::as_object).unwrap_or(map);
-    let name = first_text(function, &["name", "tool_name", "toolName"]).or_else(|| first_text(map, &["name"]))?;
+    // Inspect writes the tool's name as `function`.
+    let name =
+        first_text(function, &["name", "tool_name", "toolName"]).or_else(|| first_text(map, &["name", "function"]))?;
     // In the Responses API, `id` is the id of the item and `call_id` that of the call.
     let id = first_text(map, &["call_id", "tool_call_id", "toolCallId", "toolUseId", "id"]);
     let arguments = first(function, &["arguments", "args", "input", "parameters"])

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::call::{parse_arguments, parse_call, parse_calls_text};
 use super::part::{self, Part};
 use super::{ParsedMessages, result_text, set_stop_reason};
-use crate::json::{first, first_text, parse_nested};
+use crate::json::{first, first_text, is_blank, parse_nested, unpack};
 
 /// Whether an object is a message. Content without a role is a message if an answer is expected.
 pub(super) fn is_message(map: &Map<String, Value>, role: &str) -> bool {
@@ -98,12 +98,19 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
             || map.get("status").and_then(Value::as_str) == Some("error"),
         ..Message::default()
     };
+    let tool_error = map.get("error").filter(|_| message.role == "tool");
+    message.is_error |= tool_error.is_some_and(|error| !is_blank(error) && *error != Value::Bool(false));
     if message.role == "tool" && message.tool_call_id.is_none() {
         message.tool_call_id = first_text(map, &["id"]).map(str::to_owned);
     }
     let mut results = Vec::new();
     read_content(map, &mut message, &mut results, parsed);
-    read_calls(map, &mut message);
+    read_calls(map, &mut message, parsed);
+    if message.content.is_empty()
+        && let Some(text) = tool_error.and_then(error_text)
+    {
+        message.content = text;
+    }
     if message.content.is_empty()
         && let Some(refusal) = first_text(map, &["refusal"])
     {
@@ -133,6 +140,12 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
         parsed.messages.push(message);
     }
     parsed.messages.append(&mut results);
+}
+
+/// Returns the text of a tool message's error: a text, or an object with a message.
+fn error_text(error: &Value) -> Option<String> {
+    let text = error.as_str().or_else(|| error.get("message")?.as_str())?;
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Adds a call to the preceding assistant message, or as a new message.
@@ -240,13 +253,17 @@ fn add_part(part: &Value, message: &mut Message, results: &mut Vec<Message>, par
     }
 }
 
-fn read_calls(map: &Map<String, Value>, message: &mut Message) {
+fn read_calls(map: &Map<String, Value>, message: &mut Message, parsed: &mut ParsedMessages) {
     let nested = map.get("additional_kwargs").and_then(|inner| inner.get("tool_calls"));
-    let tool_calls = map.get("tool_calls").filter(|calls| !crate::json::is_blank(calls)).or(nested);
+    let tool_calls = map.get("tool_calls").filter(|calls| !is_blank(calls)).or(nested);
     if let Some(tool_calls) = tool_calls.or_else(|| map.get("toolCalls"))
-        && let Value::Array(items) = crate::json::unpack(tool_calls).as_ref()
+        && let Value::Array(items) = unpack(tool_calls).as_ref()
     {
-        for call in items.iter().filter_map(|item| parse_call(item.as_object()?)) {
+        for item in items {
+            let Some(call) = item.as_object().and_then(parse_call) else {
+                parsed.unread_calls.push(item.clone());
+                continue;
+            };
             let known = call.id.is_some() && message.tool_calls.iter().any(|other| other.id == call.id);
             if !known {
                 message.tool_calls.push(call);

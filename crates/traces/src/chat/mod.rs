@@ -30,6 +30,8 @@ pub(crate) struct ParsedMessages {
     pub(crate) structured: bool,
     /// Texts are not parsed, even if they are the JSON of calls or parts.
     pub(crate) literal: bool,
+    /// Entries of `tool_calls` that name no tool.
+    pub(crate) unread_calls: Vec<Value>,
 }
 
 impl ParsedMessages {
@@ -239,11 +241,13 @@ fn parse_request(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mu
             return true;
         }
     }
-    if let Some(prompt) = first_text(map, &["prompt", "query", "question"]).filter(|_| role == "user") {
+    if let Some(prompt) = first_text(map, &["prompt", "query", "question", "input"]).filter(|_| role == "user") {
         parsed.messages.push(plain_message("user", prompt));
         return true;
     }
-    if let Some(text) = first_text(map, &["text", "response", "completion", "answer"]).filter(|_| role == "assistant") {
+    if let Some(text) =
+        first_text(map, &["text", "response", "completion", "answer", "output"]).filter(|_| role == "assistant")
+    {
         parsed.messages.push(plain_message("assistant", text));
         set_stop_reason(map, parsed);
         return true;

@@ -1,6 +1,7 @@
 //! OTLP JSON. The reader accepts what differs between exporters: names in camel or snake case, the older
 //! `instrumentationLibrarySpans`, Tempo's `batches`, ids in hexadecimal or base64, numbers as numbers or strings.
 
+use jiff::SignedDuration;
 use serde_json::{Map, Value};
 
 use super::collector::SpanCollector;
@@ -13,6 +14,9 @@ use crate::time::{self, Unit};
 
 /// How many levels of wrappers around the data are followed.
 const MAX_WRAPPER_DEPTH: usize = 8;
+
+/// How many levels of spans within spans are followed.
+const MAX_SPAN_DEPTH: usize = 64;
 
 /// Reads one JSON document.
 pub fn read_json(bytes: &[u8]) -> Result<ParsedSpans, ParseError> {
@@ -111,7 +115,7 @@ fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector
         add_span(Value::Object(map), &place, &resource, None, collector);
         return true;
     }
-    for wrapper in ["trace", "traces", "data", "body"] {
+    for wrapper in ["trace", "traces", "data", "body", "spans"] {
         if let Some(inner) = take(&mut map, &[wrapper])
             && walk(inner, join_path(&place, wrapper), depth - 1, collector)
         {
@@ -124,6 +128,43 @@ fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector
 
 const SCOPE_SPANS: [&str; 4] =
     ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "instrumentation_library_spans"];
+
+/// Reads the children of a span that contains them, as some tools write trees of spans. Children inherit the trace and
+/// the parent.
+fn add_children(
+    children: Vec<Value>,
+    place: &str,
+    parent: &Inherited<'_>,
+    depth: usize,
+    collector: &mut SpanCollector,
+) {
+    for (at, child) in children.into_iter().enumerate() {
+        let place = format!("{place}.child_spans[{at}]");
+        let Value::Object(mut map) = child else {
+            collector.refuse(place, format!("expected an object, found {}", kind_of(&child)));
+            continue;
+        };
+        if depth == 0 {
+            collector.refuse(place, "spans are nested too deeply");
+            return;
+        }
+        for (names, value) in
+            [(["traceId", "trace_id"], parent.trace_id), (["parentSpanId", "parent_span_id"], parent.span_id)]
+        {
+            if names.iter().all(|name| map.get(*name).is_none_or(Value::is_null)) {
+                map.insert(names[1].to_owned(), value.into());
+            }
+        }
+        add_tree(map, &place, parent.resource, None, depth - 1, collector);
+    }
+}
+
+/// The values that child spans take from their parent.
+struct Inherited<'p> {
+    trace_id: &'p str,
+    span_id: &'p str,
+    resource: &'p Map<String, Value>,
+}
 
 /// Whether an object is a single span, as console and line exporters write it.
 pub(crate) fn is_span(map: &Map<String, Value>) -> bool {
@@ -186,10 +227,33 @@ fn add_span(
         collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
+    add_tree(map, place, resource, scope, MAX_SPAN_DEPTH, collector);
+}
+
+/// Adds a span and the children that it contains.
+fn add_tree(
+    mut map: Map<String, Value>,
+    place: &str,
+    resource: &Map<String, Value>,
+    scope: Option<&str>,
+    depth: usize,
+    collector: &mut SpanCollector,
+) {
+    let children = list(&mut map, &["child_spans"], place, collector);
+    let own = match take(&mut map, &["resource_attributes"]) {
+        Some(Value::Object(own)) => own,
+        _ => resource.clone(),
+    };
+    let own_scope = match take(&mut map, &["scope_name"]) {
+        Some(Value::String(name)) => Some(name),
+        _ => scope.map(str::to_owned),
+    };
     match read_span(map) {
         Ok((trace_id, mut span)) => {
-            span.resource.clone_from(resource);
-            span.scope = scope.map(str::to_owned);
+            let inherited = Inherited { trace_id: &trace_id, span_id: &span.id, resource: &own };
+            add_children(children, place, &inherited, depth, collector);
+            span.resource.clone_from(&own);
+            span.scope = own_scope;
             collector.add_span(trace_id, span);
         }
         Err(message) => collector.refuse(place, message),
@@ -204,7 +268,7 @@ fn id(map: &mut Map<String, Value>, names: &[&str]) -> Result<Option<String>, St
     }
 }
 
-fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
+pub(crate) fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
     if let Some(Value::Object(context)) = take(&mut map, &["context"]) {
         for (name, value) in context {
             map.entry(name).or_insert(value);
@@ -219,9 +283,10 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
             time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("`{}`: {error}", names[0]))
         }
     };
-    let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"])?;
+    let start = time(&mut map, &["startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "timestamp"])?;
     let end = time(&mut map, &["endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"])?;
-    let attributes = match take(&mut map, &["attributes"]) {
+    let end = end.or_else(|| start?.checked_add(duration(&take(&mut map, &["duration"])?)?).ok());
+    let attributes = match take(&mut map, &["attributes", "span_attributes"]) {
         None => Map::new(),
         Some(value) => attributes(value)?,
     };
@@ -235,15 +300,20 @@ fn read_span(mut map: Map<String, Value>) -> Result<(String, Span), String> {
         }
         Some(other) => return Err(format!("'events': expected a list, found {}", kind_of(&other))),
     }
-    let name = match take(&mut map, &["name"]) {
+    let name = match take(&mut map, &["name", "span_name"]) {
         Some(Value::String(name)) => name,
         _ => String::new(),
     };
     let error = match take(&mut map, &["status"]) {
         Some(Value::Object(mut status)) => status_error(&mut status),
-        _ => None,
+        _ => status_error(&mut map),
     };
     Ok((trace_id, Span { id: span_id, parent, name, start, end, attributes, events, error, ..Span::default() }))
+}
+
+/// Parses a duration in ISO 8601: `PT2.5S`.
+fn duration(value: &Value) -> Option<SignedDuration> {
+    value.as_str()?.parse().ok()
 }
 
 /// Returns the message of an error status, which may be empty.
@@ -255,7 +325,7 @@ fn status_error(status: &mut Map<String, Value>) -> Option<String> {
         }
         _ => false,
     };
-    failed.then(|| match take(status, &["message", "description"]) {
+    failed.then(|| match take(status, &["message", "description", "status_message"]) {
         Some(Value::String(message)) => message,
         _ => String::new(),
     })
@@ -263,15 +333,15 @@ fn status_error(status: &mut Map<String, Value>) -> Option<String> {
 
 fn read_event(value: Value) -> Result<Option<SpanEvent>, String> {
     let Value::Object(mut map) = value else { return Ok(None) };
-    let time = match take(&mut map, &["timeUnixNano", "time_unix_nano", "timestamp"]) {
+    let time = match take(&mut map, &["timeUnixNano", "time_unix_nano", "timestamp", "Timestamp"]) {
         None => None,
         Some(value) => time::parse_with_unit(&value, Unit::Nanoseconds).map_err(|error| format!("event: {error}"))?,
     };
-    let name = match take(&mut map, &["name"]) {
+    let name = match take(&mut map, &["name", "Name"]) {
         Some(Value::String(name)) => name,
         _ => String::new(),
     };
-    let attributes = match take(&mut map, &["attributes"]) {
+    let attributes = match take(&mut map, &["attributes", "Attributes"]) {
         None => Map::new(),
         Some(value) => attributes(value)?,
     };

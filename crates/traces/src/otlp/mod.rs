@@ -8,7 +8,7 @@ use crate::parts::TraceParts;
 use crate::piece::RefusedItem;
 
 pub(crate) use collector::SpanCollector;
-pub(crate) use json::is_span;
+pub(crate) use json::{is_span, read_span};
 pub use json::{read_json, read_value};
 pub use protobuf::{convert_logs, convert_traces, read_logs_protobuf, read_protobuf, read_traces_protobuf};
 

@@ -77,6 +77,7 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
     let parsed = parsed
         .or_else(|| indexed_messages(attributes, "gen_ai.prompt", "user"))
         .or_else(|| indexed_messages(attributes, "llm.input_messages", "user"))
+        .or_else(|| prompts(attributes))
         .or_else(|| get("ai.prompt.messages").and_then(|value| chat::read(value, "user")))
         .or_else(|| get("ai.prompt").and_then(|value| chat::read_or_text(value, "user")))
         .or_else(|| get("gcp.vertex.agent.llm_request").and_then(|value| chat::read(value, "user")))
@@ -89,6 +90,7 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
     // An attribute length limit may have truncated the JSON: fall back to its text.
     let truncated = || get("gen_ai.input.messages").and_then(|value| chat::read_or_text(value, "user"));
     let mut parsed = parsed.or_else(truncated).unwrap_or_default();
+    mark_failed_results(span, &mut parsed);
     if let Some(instructions) = get("gen_ai.system_instructions") {
         let text = collect_text(&unpack(instructions));
         if !text.is_empty()
@@ -98,6 +100,45 @@ fn input(span: &Span, events: ParsedMessages) -> ParsedMessages {
         }
     }
     parsed
+}
+
+/// Reads the prompts of a completion: texts, in a list or in indexed attributes.
+fn prompts(attributes: &Map<String, Value>) -> Option<ParsedMessages> {
+    let items = match attributes.get("llm.prompts").map(unpack).as_deref() {
+        Some(Value::Array(items)) => items.clone(),
+        Some(text @ Value::String(_)) => vec![text.clone()],
+        _ => indexed::list(attributes, "llm.prompts"),
+    };
+    let text = |item: &Value| match item.get("prompt.text").or_else(|| item.get("prompt")?.get("text")) {
+        Some(text) => collect_text(text),
+        None => collect_text(item),
+    };
+    let mut parsed = ParsedMessages { structured: true, ..ParsedMessages::default() };
+    for text in items.iter().map(text).filter(|text| !text.is_empty()) {
+        if let Some(mut prompt) = chat::read_or_text(&Value::String(text), "user") {
+            parsed.messages.append(&mut prompt.messages);
+        }
+    }
+    (!parsed.messages.is_empty()).then_some(parsed)
+}
+
+/// Marks the tool results that only the raw request marks as errors.
+fn mark_failed_results(span: &Span, parsed: &mut ParsedMessages) {
+    let Some(raw) = span.attributes.get("input.value").and_then(Value::as_str) else { return };
+    let has_results = parsed.messages.iter().any(|message| message.role == "tool");
+    if !has_results || !raw.contains("\"is_error\"") {
+        return;
+    }
+    let Some(request) = chat::read(&Value::String(raw.to_owned()), "user") else { return };
+    let failed: Vec<_> = request
+        .messages
+        .iter()
+        .filter(|message| message.is_error)
+        .filter_map(|message| message.tool_call_id.as_ref())
+        .collect();
+    for message in parsed.messages.iter_mut().filter(|message| message.role == "tool") {
+        message.is_error |= message.tool_call_id.as_ref().is_some_and(|id| failed.contains(&id));
+    }
 }
 
 fn output(span: &Span, events: ParsedMessages) -> ParsedMessages {

@@ -132,6 +132,7 @@ fn add(message: Option<Map<String, Value>>, role: &str, to: &mut ParsedMessages)
 
 fn append(to: &mut ParsedMessages, mut parsed: ParsedMessages) {
     to.messages.append(&mut parsed.messages);
+    to.unread_calls.append(&mut parsed.unread_calls);
     if let Some(reasoning) = parsed.reasoning {
         to.push_reasoning(&reasoning);
     }

@@ -17,4 +17,4 @@ pub(crate) use content::{Content, content, conversation};
 pub(crate) use failure::{failure, result_failure};
 pub(crate) use role::role;
 pub(crate) use span::{agent_name, model, response_id, session, stop_reason, tags, trace_name, usage, user};
-pub(crate) use tool::{Execution, execution};
+pub(crate) use tool::{Execution, execution, tool_message};

@@ -102,6 +102,10 @@ fn inferred_role(span: &Span) -> Option<Role> {
         "llm.output_messages.0.message.role",
         "llm.model_name",
     ];
+    let is_embedding = has("embedding.model_name") || span.name.to_ascii_lowercase().contains("embedding");
+    if is_embedding && !content_attributes.iter().any(|name| has(name)) {
+        return Some(Role::Other);
+    }
     let is_request = has("gen_ai.request.model")
         && (has("gen_ai.system") || has("gen_ai.provider.name") || has_response(attributes));
     if is_request || content_attributes.iter().any(|name| has(name)) {

@@ -21,12 +21,25 @@ pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {
             "langfuse.observation.model.name",
             "model_name",
             "langsmith.metadata.ls_model_name",
+            "mlflow.llm.model",
         ],
     )
+    // MLflow writes attributes as JSON text.
+    .map(|model| model.trim_matches('"'))
 }
 
 /// Returns the usage of a span. The caller must ignore totals of a whole agent run.
 pub(crate) fn usage(attributes: &Map<String, Value>) -> StepUsage {
+    if let Some(usage) = attributes.get("mlflow.chat.tokenUsage").map(unpack)
+        && let Value::Object(usage) = usage.as_ref()
+    {
+        return StepUsage {
+            input_tokens: first_count(usage, &["input_tokens"]),
+            output_tokens: first_count(usage, &["output_tokens"]),
+            cached_input_tokens: first_count(usage, &["cache_read_input_tokens"]),
+            cost_usd: None,
+        };
+    }
     StepUsage {
         input_tokens: first_count(
             attributes,

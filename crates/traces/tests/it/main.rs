@@ -3,6 +3,7 @@
 mod exports;
 mod fixture;
 mod formats;
+mod frameworks;
 mod hostile;
 mod joining;
 mod langfuse;
@@ -10,6 +11,7 @@ mod langfuse_api;
 mod langsmith;
 mod messages;
 mod peculiarities;
+mod programs;
 mod properties;
 mod reading;
 mod spans;

@@ -155,7 +155,7 @@ impl Source {
                 match files.skipped.as_slice() {
                     [] => error.hint("expected JSON, JSON Lines or OpenTelemetry protobuf files"),
                     [first, ..] => error.hint(format!(
-                        "in folders only .json, .jsonl, .ndjson, .pb and .binpb files are read; {first} was skipped: \
+                        "in folders only .json, .jsonl, .ndjson, .pb, .binpb and .eval files are read; {first} was skipped: \
                          pass a file's path to read it whatever its extension"
                     )),
                 }

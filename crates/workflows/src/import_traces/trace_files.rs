@@ -11,7 +11,7 @@ use crate::error::Error;
 const STDIN: &str = "-";
 
 /// Extensions of trace files, optionally followed by `.gz`.
-const EXTENSIONS: [&str; 5] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb"];
+const EXTENSIONS: [&str; 6] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".eval"];
 
 /// The files to read, each once.
 #[derive(Debug, Default)]
@@ -144,6 +144,7 @@ mod tests {
     #[case("a.JSONL.gz", true)]
     #[case("a.trace.ndjson", true)]
     #[case("a.binpb", true)]
+    #[case("2026_task.eval", true)]
     #[case("a.pb.GZ", true)]
     #[case(".json", false)]
     #[case("a.gz", false)]

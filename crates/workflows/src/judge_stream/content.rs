@@ -20,26 +20,39 @@ pub struct UnsupportedFormat {
     pub description: &'static str,
     /// The command that converts it to JSON lines, without the file name.
     pub converter: Option<&'static str>,
+    /// Whether files of traces may have it. A stream of a data engine may not.
+    pub is_importable: bool,
 }
 
 const fn unsupported(description: &'static str, converter: &'static str) -> Content {
-    Content::Unsupported(UnsupportedFormat { description, converter: Some(converter) })
+    Content::Unsupported(UnsupportedFormat { description, converter: Some(converter), is_importable: false })
+}
+
+const fn importable(description: &'static str, converter: &'static str) -> Content {
+    Content::Unsupported(UnsupportedFormat { description, converter: Some(converter), is_importable: true })
 }
 
 const UTF_16: Content = unsupported("UTF-16 text", "iconv -f UTF-16 -t UTF-8");
-const ARRAY: Content = unsupported("a JSON array", "jq -c '.[]'");
-const MULTILINE_OBJECT: Content = unsupported("a JSON object over several lines", "jq -c .");
+const ARRAY: Content = importable("a JSON array", "jq -c '.[]'");
+const MULTILINE_OBJECT: Content = importable("a JSON object over several lines", "jq -c .");
 
 /// Magic bytes and their content.
 const MAGIC_BYTES: [(&[u8], Content); 12] = [
     (&STREAM_MAGIC, Content::Arrow),
     (&FILE_MAGIC, Content::Arrow),
-    (b"PAR1", Content::Unsupported(UnsupportedFormat { description: "a Parquet file", converter: None })),
-    (b"\x1F\x8B", unsupported("compressed", "zcat")),
+    (
+        b"PAR1",
+        Content::Unsupported(UnsupportedFormat {
+            description: "a Parquet file",
+            converter: None,
+            is_importable: false,
+        }),
+    ),
+    (b"\x1F\x8B", importable("compressed", "zcat")),
     (b"\x28\xB5\x2F\xFD", unsupported("compressed", "zstdcat")),
     (b"BZh", unsupported("compressed", "bzcat")),
     (b"\xFD7zXZ\0", unsupported("compressed", "xzcat")),
-    (b"PK\x03\x04", unsupported("compressed", "unzip -p")),
+    (b"PK\x03\x04", importable("compressed", "unzip -p")),
     (b"\xFF\xFE", UTF_16),
     (b"\xFE\xFF", UTF_16),
     // Without a byte order mark.

@@ -1,12 +1,14 @@
 //! Reads several trace files as one stream.
 
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use karat_sandbox::{Input, Lines, Position, read_lines};
+use karat_sandbox::{Input, InputError, MAX_BATCH_BYTES, MAX_BATCH_TRACES, MAX_TRACE_BYTES};
+use karat_traces::{EXPECTED_CONTENT, Piece, ReadError, TraceParts, TraceReader, assemble, read};
 
 use super::content::{Content, PeekedReader, UnsupportedFormat, detect_content};
 use crate::error::Error;
@@ -35,12 +37,13 @@ impl Source {
     }
 }
 
-/// A line of one of the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileLine {
+/// The place of a trace in one of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FilePlace {
     /// The index of the file.
     pub(super) file: usize,
-    pub(super) position: Position,
+    /// `line 3`, `item 12`, `trace 4bf9…`.
+    pub(super) place: String,
 }
 
 /// The number of bytes read so far.
@@ -71,7 +74,7 @@ impl TraceFiles {
                 bytes = bytes.zip(length).map(|(bytes, length)| bytes + length);
                 let is_pipe = length.is_none();
                 let reader: Box<dyn Read + Send> =
-                    if is_pipe { Box::new(file) } else { Box::new(lines_of(file, &name)?) };
+                    if is_pipe { Box::new(file) } else { Box::new(checked(file, &name)?) };
                 sources.push(Source { name, reader, is_pipe });
             }
         }
@@ -86,58 +89,145 @@ impl TraceFiles {
         self.sources.iter().map(|source| source.name.as_str())
     }
 
-    /// Returns the lines of all files in batches, and the counter of bytes read.
+    /// Returns the traces of all files in batches, and the counter of bytes read.
     pub(super) fn into_batches(self) -> (Batches, BytesRead) {
         let bytes_read = BytesRead::default();
         let waiting = self.sources.into_iter().enumerate();
-        (Batches { waiting, current: None, bytes_read: bytes_read.clone() }, bytes_read)
+        let batches = Batches {
+            waiting,
+            current: None,
+            bytes_read: bytes_read.clone(),
+            spans: SpanTraces::default(),
+            error: None,
+        };
+        (batches, bytes_read)
     }
 }
 
-/// The lines of several files, in batches. Line numbers start at 1 in each file.
+/// The traces of several files, in batches: whole traces in the order of the files, then those that consist of spans,
+/// which may be spread over files.
 pub(super) struct Batches {
     waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
     current: Option<Current>,
     bytes_read: BytesRead,
+    spans: SpanTraces,
+    /// An error, returned after the traces before it.
+    error: Option<Error>,
 }
 
 struct Current {
     file: usize,
     name: String,
-    lines: Lines<Counted>,
+    traces: TraceReader,
 }
 
+type TraceInput = Input<FilePlace>;
+
 impl Iterator for Batches {
-    type Item = Result<Vec<Input<FileLine>>, Error>;
+    type Item = Result<Vec<TraceInput>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(Current { file, name, lines }) = &mut self.current {
-                let file = *file;
-                match lines.next() {
-                    Some(Ok(batch)) => {
-                        let of_file = |input: Input<Position>| Input {
-                            key: FileLine { file, position: input.key },
-                            text: input.text,
-                        };
-                        return Some(Ok(batch.into_iter().map(of_file).collect()));
-                    }
-                    Some(Err(error)) => {
-                        return Some(Err(Error::no_verdict(format!("cannot read the traces: {name}: {error}"))));
-                    }
-                    None => {}
-                }
-            }
-            let (file, Source { name, mut reader, is_pipe }) = self.waiting.next()?;
-            if is_pipe {
-                match lines_of(reader, &name) {
-                    Ok(lines) => reader = Box::new(lines),
-                    Err(error) => return Some(Err(error)),
-                }
-            }
-            let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
-            self.current = Some(Current { file, name, lines: read_lines(counted) });
+        if let Some(error) = self.error.take() {
+            return Some(Err(error));
         }
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < MAX_BATCH_TRACES && bytes < MAX_BATCH_BYTES {
+            match self.next_trace() {
+                Ok(Some(input)) => {
+                    bytes += input.text.as_ref().map_or(0, Vec::len);
+                    batch.push(input);
+                }
+                Ok(None) => break,
+                Err(error) if batch.is_empty() => return Some(Err(error)),
+                Err(error) => {
+                    self.error = Some(error);
+                    break;
+                }
+            }
+            // The next read may block.
+            if !self.current.as_ref().is_some_and(|current| current.traces.has_buffered()) {
+                break;
+            }
+        }
+        (!batch.is_empty()).then_some(Ok(batch))
+    }
+}
+
+impl Batches {
+    fn next_trace(&mut self) -> Result<Option<TraceInput>, Error> {
+        loop {
+            let Some(current) = &mut self.current else {
+                match self.waiting.next() {
+                    Some((file, source)) => self.current = Some(self.open(file, source)?),
+                    None => return Ok(self.spans.next()),
+                }
+                continue;
+            };
+            let Some(piece) = current.traces.next() else {
+                self.current = None;
+                continue;
+            };
+            match piece {
+                Ok(Piece::Whole(whole)) => {
+                    let key = FilePlace { file: current.file, place: current.traces.place().to_owned() };
+                    return Ok(Some(input(key, whole.document)));
+                }
+                Ok(Piece::Parts(parts)) => self.spans.add(current.file, *parts),
+                Err(ReadError::Refused(refused)) => {
+                    let key = FilePlace { file: current.file, place: refused.place };
+                    return Ok(Some(Input { key, text: Err(InputError::Invalid(refused.message)) }));
+                }
+                Err(error @ ReadError::UnknownFormat(_)) => {
+                    let message = format!("cannot read the traces: {}: {error}", current.name);
+                    return Err(Error::invalid(message).hint(format!("expected {EXPECTED_CONTENT}")));
+                }
+                Err(ReadError::Io(error)) => {
+                    return Err(Error::no_verdict(format!("cannot read the traces: {}: {error}", current.name)));
+                }
+            }
+        }
+    }
+
+    fn open(&self, file: usize, source: Source) -> Result<Current, Error> {
+        let Source { name, mut reader, is_pipe } = source;
+        if is_pipe {
+            reader = Box::new(checked(reader, &name)?);
+        }
+        let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
+        Ok(Current { file, name, traces: read(None, counted).without_required_ids() })
+    }
+}
+
+fn input(key: FilePlace, document: String) -> TraceInput {
+    let text = if document.len() > MAX_TRACE_BYTES { Err(InputError::TooLong) } else { Ok(document.into_bytes()) };
+    Input { key, text }
+}
+
+/// The traces that arrive as spans, in the order of their first span.
+#[derive(Default)]
+struct SpanTraces {
+    traces: VecDeque<(usize, TraceParts)>,
+    /// Indices into `traces`, by trace id.
+    indices: HashMap<String, usize>,
+}
+
+impl SpanTraces {
+    fn add(&mut self, file: usize, parts: TraceParts) {
+        match self.indices.get(&parts.trace_id).and_then(|index| self.traces.get_mut(*index)) {
+            Some((_, known)) => known.merge(parts),
+            None => {
+                self.indices.insert(parts.trace_id.clone(), self.traces.len());
+                self.traces.push_back((file, parts));
+            }
+        }
+    }
+
+    /// Assembles and removes the first trace. No spans are added afterwards.
+    fn next(&mut self) -> Option<TraceInput> {
+        let (file, parts) = self.traces.pop_front()?;
+        let key = FilePlace { file, place: format!("trace {}", parts.trace_id) };
+        Some(input(key, assemble(&parts).document.to_text()))
     }
 }
 
@@ -155,22 +245,22 @@ impl Read for Counted {
     }
 }
 
-/// Rejects known formats other than JSON Lines, which would otherwise give an error for every line.
-fn lines_of<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
+/// Rejects known formats that hold no traces.
+fn checked<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
     let (content, whole) = detect_content(input).map_err(|error| unreadable(name, &error))?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
     let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
     let (description, hint) = match content {
-        Content::JsonLines => return Ok(whole),
+        Content::JsonLines | Content::Unsupported(UnsupportedFormat { is_importable: true, .. }) => return Ok(whole),
         Content::Arrow => ("Arrow", Hint::JudgeArrow { file }),
-        Content::Unsupported(UnsupportedFormat { description, converter: Some(program) }) => {
+        Content::Unsupported(UnsupportedFormat { description, converter: Some(program), .. }) => {
             (description, Hint::ConvertTraces { program, file })
         }
-        Content::Unsupported(UnsupportedFormat { description, converter: None }) => {
+        Content::Unsupported(UnsupportedFormat { description, converter: None, .. }) => {
             (description, Hint::from("export the data as JSON Lines from the program that wrote it"))
         }
     };
-    Err(Error::invalid(format!("{name} is {description}, not JSON Lines")).hint(hint))
+    Err(Error::invalid(format!("{name} is {description}, not JSON")).hint(hint))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Error {
@@ -196,23 +286,71 @@ mod tests {
         Source { name: name.to_owned(), reader: Box::new(text.as_bytes()), is_pipe: true }
     }
 
+    fn read_all(texts: &[(&str, &'static str)]) -> Vec<(usize, String, Result<String, InputError>)> {
+        let sources = texts.iter().map(|(name, text)| source(name, text)).collect();
+        let (batches, _) = TraceFiles { sources, bytes: None }.into_batches();
+        let text = |text: Vec<u8>| String::from_utf8_lossy(&text).into_owned();
+        let inputs = batches.flat_map(|batch| batch.expect("readable"));
+        inputs.map(|input| (input.key.file, input.key.place, input.text.map(text))).collect()
+    }
+
     #[test]
     fn returns_the_file_and_line_of_each_trace() {
-        let texts = [("a", "{}\n{}\n"), ("none", "\n"), ("b", "{}"), ("c", "{}\n\n{}")];
-        let sources = texts.into_iter().map(|(name, text)| source(name, text)).collect();
-        let (batches, bytes_read) = TraceFiles { sources, bytes: None }.into_batches();
-        let keys = batches.flat_map(|batch| batch.expect("readable")).map(|input| input.key);
-        let keys: Vec<(usize, u64)> = keys.map(|key| (key.file, key.position.number)).collect();
-        assert_eq!(keys, [(0, 1), (0, 2), (2, 1), (3, 1), (3, 3)]);
-        assert_eq!(bytes_read.get(), 15);
+        let trace = "{\"steps\":[]}";
+        let texts = [
+            ("a", "{\"steps\":[]}\n{\"steps\":[]}\n"),
+            ("none", "\n"),
+            ("b", "{\"steps\":[]}"),
+            ("c", "{\"steps\":[]}\n\n{\"steps\":[]}"),
+        ];
+        let places: Vec<_> = read_all(&texts)
+            .into_iter()
+            .map(|(file, place, text)| {
+                assert_eq!(text.as_deref(), Ok(trace));
+                format!("{file} {place}")
+            })
+            .collect();
+        assert_eq!(places, ["0 line 1", "0 line 2", "2 line 1", "3 line 1", "3 line 3"]);
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_trace() {
+        let read = read_all(&[(
+            "a",
+            "{\"trace_id\":\"a\",\"steps\":[]}\n{\"trace_id\":\"d\",\"steps\":\"x\"}\n{\"foo\":1}\n",
+        )]);
+        let messages: Vec<_> = read.into_iter().skip(1).map(|(_, place, text)| (place, text)).collect();
+        let invalid = |message: &str| Err(InputError::Invalid(message.to_owned()));
+        let expected = [
+            ("line 2".to_owned(), invalid("the trace has no 'steps' list")),
+            ("line 3".to_owned(), invalid("unrecognised trace format")),
+        ];
+        assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn an_unknown_format_ends_the_run() {
+        let (mut batches, _) = TraceFiles { sources: vec![source("a", "{\"foo\":1}")], bytes: None }.into_batches();
+        let error = batches.next().expect("a batch").expect_err("unknown");
+        assert_eq!(error.message, "cannot read the traces: a: unrecognised trace format (line 1)");
+    }
+
+    #[test]
+    fn converts_other_formats() {
+        let log = r#"[{"messages": [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No"}]}]"#;
+        let spans = r#"{"traceId": "ab", "spanId": "1", "startTimeUnixNano": "1771237534567093000", "name": "a"}"#;
+        let more = r#"{"traceId": "ab", "spanId": "2", "startTimeUnixNano": "1771237534567093001", "name": "b"}"#;
+        let read = read_all(&[("spans", spans), ("log", log), ("more", more)]);
+        let places: Vec<_> = read.iter().map(|(file, place, text)| (*file, place.as_str(), text.is_ok())).collect();
+        assert_eq!(places, [(1, "item 1", true), (0, "trace ab", true)]);
     }
 
     #[test]
     fn detects_the_content_of_a_pipe_when_it_is_read() {
-        let sources = vec![source("a", "{}\n"), source("stdin", "[{}]")];
+        let sources = vec![source("a", "{\"steps\":[]}\n"), source("stdin", "PAR1")];
         let (mut batches, _) = TraceFiles { sources, bytes: None }.into_batches();
         assert!(batches.next().is_some_and(|batch| batch.is_ok()));
-        let refused = batches.next().expect("a second file").expect_err("an array");
-        assert_eq!(refused.message, "stdin is a JSON array, not JSON Lines");
+        let refused = batches.next().expect("a second file").expect_err("Parquet");
+        assert_eq!(refused.message, "stdin is a Parquet file, not JSON");
     }
 }

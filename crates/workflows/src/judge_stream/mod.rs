@@ -1,4 +1,4 @@
-//! Judges a stream of traces: JSON lines from files or stdin, or rows from a data engine.
+//! Judges a stream of traces: files or stdin in any format that can be imported, or rows from a data engine.
 
 mod content;
 mod files;
@@ -16,7 +16,7 @@ use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamEr
 use tokio_util::sync::CancellationToken;
 
 pub use self::content::{Content, PeekedReader, UnsupportedFormat, detect_content};
-use self::files::{FileLine, TraceFiles};
+use self::files::{FilePlace, TraceFiles};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
 use crate::error::Error;
@@ -101,15 +101,15 @@ pub async fn judge_files(
     let mut stream = sandbox.judge_stream(&task, batches)?;
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilesEvent::Idle) };
-        let FileLine { file, position } = judged.key;
+        let FilePlace { file, place } = judged.key.clone();
         // The file name is redundant if there is only one file.
         let origin = (names.len() > 1).then(|| names[file].as_str());
-        add_location(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |why| format!("{place}: {why}"));
         let trace_id = &judged.trace_id;
         tally.add(&judged.judgements, || match (trace_id, origin) {
             (Some(id), _) => id.clone(),
-            (None, None) => position.to_string(),
-            (None, Some(origin)) => format!("{origin} {position}"),
+            (None, None) => place.clone(),
+            (None, Some(origin)) => format!("{origin} {place}"),
         });
         if let Some(origin) = origin {
             add_location(&mut judged, |why| format!("{origin} {why}"));

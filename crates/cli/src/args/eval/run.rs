@@ -32,7 +32,7 @@ pub(crate) struct EvalRunArgs {
     /// [default with --stored: all]
     #[arg(value_name = "FILE|NAME")]
     pub(crate) functions: Vec<String>,
-    /// JSON Lines files with traces, or - for stdin (repeatable)
+    /// Files with traces in any format that can be imported, or - for stdin (repeatable)
     #[arg(long, required_unless_present = "stored", num_args = 1.., value_name = "FILE|-")]
     traces: Vec<PathBuf>,
     /// Judge new and changed traces in the store with stored evals

@@ -1,0 +1,88 @@
+//! Restores spans that instrumentations split or rename.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::json::is_blank;
+use crate::parts::Span;
+
+/// The events of one operation that `BeeAI` exports as spans of their own, in the order in which their attributes count.
+const EVENTS: [&str; 8] = ["start", "success", "error", "finish", "retry", "update", "partialUpdate", "newToken"];
+
+/// Merges the spans `NAME.start-3`, `NAME.success-3` and `NAME.finish-3`, which `BeeAI` writes for one operation, into
+/// one span `NAME`. Returns the ids of the other spans, with the id of the span that they are now part of.
+pub(super) fn merge_events(spans: &mut Vec<Cow<'_, Span>>) -> Vec<(String, String)> {
+    let mut operations: BTreeMap<(String, String), Vec<(usize, usize)>> = BTreeMap::new();
+    for (index, span) in spans.iter().enumerate() {
+        if let Some((name, event, number)) = event_of(&span.name) {
+            operations.entry((name.to_owned(), number.to_owned())).or_default().push((event, index));
+        }
+    }
+    let mut merged_ids = Vec::new();
+    let mut is_merged = vec![false; spans.len()];
+    for ((name, _), mut events) in operations.into_iter().filter(|(_, events)| events.len() > 1) {
+        events.sort_unstable();
+        let mut whole = spans[events[0].1].clone().into_owned();
+        whole.name = name;
+        for (_, index) in &events[1..] {
+            is_merged[*index] = true;
+            add_event(&mut whole, &spans[*index]);
+            merged_ids.push((spans[*index].id.clone(), whole.id.clone()));
+        }
+        spans[events[0].1] = Cow::Owned(whole);
+    }
+    let mut index = 0;
+    spans.retain(|_| {
+        index += 1;
+        !is_merged[index - 1]
+    });
+    merged_ids
+}
+
+/// Splits `NAME.EVENT-NUMBER`. The event is an index into [`EVENTS`].
+fn event_of(name: &str) -> Option<(&str, usize, &str)> {
+    let (path, number) = name.rsplit_once('-').filter(|(_, number)| is_number(number))?;
+    let (name, event) = path.rsplit_once('.')?;
+    Some((name, EVENTS.iter().position(|known| *known == event)?, number))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn add_event(whole: &mut Span, event: &Span) {
+    whole.start = whole.start.into_iter().chain(event.start).min();
+    whole.end = whole.end.max(event.end);
+    whole.error = whole.error.take().or_else(|| event.error.clone());
+    whole.input = whole.input.take().or_else(|| event.input.clone());
+    whole.output = whole.output.take().or_else(|| event.output.clone());
+    whole.events.extend(event.events.iter().cloned());
+    for (name, value) in &event.attributes {
+        let known = whole.attributes.entry(name.clone()).or_default();
+        if is_blank(known) {
+            known.clone_from(value);
+        }
+    }
+}
+
+/// Removes the numbers that `MLflow` appends to the names of spans if several have the same: `NAME_1`, `NAME_2`.
+pub(super) fn remove_numbers(spans: &mut [Cow<'_, Span>]) {
+    let mut numbered: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
+    for (index, span) in spans.iter().enumerate() {
+        if span.attributes.keys().any(|name| name.starts_with("mlflow."))
+            && let Some((name, number)) = span.name.rsplit_once('_')
+            && let Ok(number) = number.parse()
+        {
+            numbered.entry(name.to_owned()).or_default().push((number, index));
+        }
+    }
+    for (name, mut indices) in numbered {
+        indices.sort_unstable();
+        let is_sequence = indices.iter().zip(1..).all(|((number, _), expected)| *number == expected);
+        if indices.len() > 1 && is_sequence {
+            for (_, index) in indices {
+                spans[index].to_mut().name.clone_from(&name);
+            }
+        }
+    }
+}

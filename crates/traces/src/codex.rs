@@ -1,0 +1,144 @@
+//! Session files of Codex: one entry per line, most of them items of the OpenAI Responses API.
+
+use karat_core::document::TraceContent;
+use serde_json::{Map, Value, json};
+
+use crate::conversation::Conversation;
+use crate::format::TraceFormat;
+use crate::json::{first, first_text, parse_nested};
+use crate::messages::usage;
+use crate::piece::ImportedTrace;
+use crate::time::parse_any_unit;
+use crate::trace_ids::{content_id, validate_id};
+
+const ENTRY_TYPES: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+
+/// Whether an object is a line of a session file.
+pub(crate) fn is_entry(object: &Map<String, Value>) -> bool {
+    let kind = first_text(object, &["type"]).unwrap_or_default();
+    ENTRY_TYPES.contains(&kind) && object.get("payload").is_some_and(Value::is_object)
+}
+
+/// Reads a session.
+pub(crate) fn read(entries: &[Value]) -> Result<ImportedTrace, String> {
+    let empty = Map::new();
+    // A session that continues another one repeats its lines, including its description: the first one counts.
+    let session = payloads(entries, "session_meta").next().unwrap_or(&empty);
+    let mut conversation = Conversation::default();
+    if let Some(instructions) = first(session, &["base_instructions", "instructions"]) {
+        conversation.push_system(instructions);
+    }
+    let items: Vec<Value> = payloads(entries, "response_item").map(normalise).collect();
+    // One answer is several items: they end where the next input starts.
+    for answer in items.chunk_by(|one, other| is_output(one) && is_output(other)) {
+        conversation.push_items(answer, if is_output(&answer[0]) { "assistant" } else { "user" });
+    }
+    let split = conversation.into_steps();
+    if split.steps.is_empty() {
+        return Err("the session has no messages".to_owned());
+    }
+    let model = payloads(entries, "turn_context").filter_map(|turn| first_text(turn, &["model"])).last();
+    let mut metadata = Map::new();
+    for name in ["cwd", "originator", "cli_version", "git"] {
+        if let Some(value) = first(session, &[name]) {
+            metadata.insert(name.to_owned(), value.clone());
+        }
+    }
+    if !split.unanswered.is_empty() {
+        metadata.insert("unanswered".to_owned(), serde_json::to_value(&split.unanswered).unwrap_or_default());
+    }
+    let times = || entries.iter().filter_map(|entry| entry.get("timestamp").and_then(parse_any_unit));
+    let id = first_text(session, &["id"]);
+    let trace_id = match id {
+        Some(id) => validate_id(id)?,
+        None => content_id(TraceFormat::Codex, &Value::Array(entries.to_vec())),
+    };
+    let mut steps = split.steps;
+    for step in &mut steps {
+        step.model = model.map(str::to_owned);
+    }
+    let document = TraceContent {
+        trace_id: trace_id.clone(),
+        steps,
+        session_id: id.map(str::to_owned),
+        started_at: times().min(),
+        ended_at: times().max(),
+        model: model.map(str::to_owned),
+        // The counts of the last event include all earlier ones.
+        usage: payloads(entries, "event_msg")
+            .filter(|event| first_text(event, &["type"]) == Some("token_count"))
+            .filter_map(|event| event.get("info")?.get("total_token_usage")?.as_object())
+            .last()
+            .and_then(total_usage),
+        metadata,
+        ..TraceContent::default()
+    };
+    let raw: Vec<String> = entries.iter().map(Value::to_string).collect();
+    Ok(ImportedTrace {
+        format: TraceFormat::Codex,
+        trace_id,
+        document: document.to_text(),
+        raw: raw.join("\n").into_bytes(),
+        feedback: Vec::new(),
+    })
+}
+
+fn payloads<'e>(entries: &'e [Value], kind: &'static str) -> impl Iterator<Item = &'e Map<String, Value>> {
+    entries
+        .iter()
+        .filter(move |entry| entry.get("type").and_then(Value::as_str) == Some(kind))
+        .filter_map(|entry| entry.get("payload")?.as_object())
+}
+
+fn total_usage(total: &Map<String, Value>) -> Option<karat_core::document::StepUsage> {
+    let mut usage = usage(total)?;
+    usage.cached_input_tokens = usage.cached_input_tokens.or_else(|| total.get("cached_input_tokens")?.as_u64());
+    Some(usage)
+}
+
+/// Whether an item comes from the model.
+fn is_output(item: &Value) -> bool {
+    match item.get("type").and_then(Value::as_str).unwrap_or_default() {
+        "message" => item.get("role").is_some_and(|role| role == "assistant"),
+        kind => !kind.ends_with("_output"),
+    }
+}
+
+/// Converts items that only Codex writes, and the wrapper that it puts around results.
+fn normalise(item: &Map<String, Value>) -> Value {
+    match first_text(item, &["type"]) {
+        Some("local_shell_call") => json!({
+            "type": "function_call",
+            "name": "local_shell",
+            "arguments": item.get("action").cloned().unwrap_or_default(),
+            "call_id": first(item, &["call_id", "id"]).cloned().unwrap_or_default(),
+        }),
+        Some("web_search_call") => json!({
+            "type": "function_call",
+            "name": "web_search",
+            "arguments": item.get("action").cloned().unwrap_or_default(),
+            "call_id": first(item, &["call_id", "id"]).cloned().unwrap_or_default(),
+        }),
+        Some("function_call_output" | "custom_tool_call_output") => {
+            let mut item = item.clone();
+            let output = item.get("output").cloned().unwrap_or_default();
+            let unpacked = output.as_str().and_then(parse_nested).unwrap_or(output);
+            // `{"output": TEXT, "metadata": {"exit_code": 0, …}}`.
+            if let Some(metadata) = unpacked.get("metadata")
+                && let Some(text @ Value::String(_)) = unpacked.get("output")
+            {
+                if metadata.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0) {
+                    item.insert("is_error".to_owned(), Value::Bool(true));
+                }
+                item.insert("output".to_owned(), text.clone());
+            } else if let Some(content) = unpacked.get("content") {
+                if unpacked.get("success") == Some(&Value::Bool(false)) {
+                    item.insert("is_error".to_owned(), Value::Bool(true));
+                }
+                item.insert("output".to_owned(), content.clone());
+            }
+            Value::Object(item)
+        }
+        _ => Value::Object(item.clone()),
+    }
+}
