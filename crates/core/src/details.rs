@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::assertion::AssertionVerdict;
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
@@ -25,6 +26,10 @@ pub struct CaseDetails {
     pub stderr: Option<String>,
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
+    /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub assertions: Vec<AssertionVerdict>,
     /// Results of the Python eval functions that ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]

@@ -84,7 +84,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
             let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
-            result.details = CaseDetails { evals: verdict.evals, ..details };
+            result.details = CaseDetails { assertions: verdict.assertions, evals: verdict.evals, ..details };
         }
     }
     if !redactor.is_empty() {
@@ -108,6 +108,7 @@ pub(crate) fn case_details(trace: Trace, skipped_tokens: Vec<String>, warnings: 
         stop_reason: trace.stop_reason,
         stderr: trace.stderr,
         warnings: [trace.warnings, warnings].concat(),
+        assertions: Vec::new(),
         evals: Vec::new(),
     }
 }

@@ -130,11 +130,18 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Resu
             }
             return Ok(results);
         }
-        Baseline::Named { name, path } => find_run_or_file(name, path, layout),
-        Baseline::Run(name) => find_run(name, layout),
+        _ => find_baseline(baseline, layout),
     };
     let run = run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
     Ok(Results { suites: run.results()? })
+}
+
+/// Finds the run of a baseline that is not a folder.
+pub(crate) fn find_baseline(baseline: &Baseline, layout: &Layout) -> Result<NamedRun, Error> {
+    match baseline {
+        Baseline::Named { name, path } => find_run_or_file(name, path, layout),
+        Baseline::Run(name) => find_run(name, layout),
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 pub use evals::PendingVerdict;
 pub use field::Field;
-pub use tally::{Failure, Verdict};
+pub use tally::{AssertionOutcome, AssertionVerdict, Failure, Verdict};
 pub use vacuity::can_fail;
 
 use crate::case::Case;
