@@ -46,7 +46,7 @@ use karat_workflows::settings::Flags;
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
-pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
+pub(crate) use self::trace_filter::{OriginName, RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
