@@ -58,7 +58,7 @@ fn lists_regressions_first() {
     ----- stdout -----
     ----- stderr -----
     error: 'nothing' is neither a run in evals/results nor a result file
-      hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
     ");
 }
 

@@ -57,7 +57,7 @@ fn no_runs_is_nothing_selected() {
     ----- stdout -----
     ----- stderr -----
     error: no runs in evals/results
-      hint: run 'karat run' first
+    hint: run 'karat run' first
     ");
 }
 
@@ -85,6 +85,6 @@ fn shows_a_case_in_full() {
     assert!(failed.contains("gs-x-001") && failed.contains("gs-x-002") && failed.contains("HTTP 500"), "{failed}");
     insta::assert_snapshot!(project.run(["show", "latest", "gs-x-003"]).filtered_stderr(), @"
     error: run [RUN_ID] has no case 'gs-x-003'
-      hint: did you mean 'gs-x-001'?
+    hint: did you mean 'gs-x-001'?
     ");
 }
