@@ -1,6 +1,7 @@
 //! Runs that are read back from their result files in full, to be listed and shown.
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -173,9 +174,18 @@ pub struct RawCase {
     message: Option<String>,
     passed: bool,
     #[serde(default)]
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    duration_ms: f64,
+    #[serde(default)]
+    error: Option<String>,
+    // Other runners may use these for something else.
+    #[serde(default)]
+    failures: Value,
+    #[serde(default)]
+    details: Value,
+    #[serde(default)]
     trials: Value,
-    #[serde(flatten)]
-    trial: RawTrial,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -184,8 +194,7 @@ struct RawTrial {
     outcome: Option<Outcome>,
     duration_ms: f64,
     error: Option<String>,
-    failures: Vec<RawFailure>,
-    /// Other runners may use these for something else.
+    failures: Value,
     details: Value,
 }
 
@@ -209,39 +218,46 @@ struct RawDetails {
 impl RawCase {
     pub fn outcome(&self) -> Outcome {
         // Only karat distinguishes errors from failures.
-        self.trial.outcome.unwrap_or(if self.passed { Outcome::Passed } else { Outcome::Failed })
+        self.outcome.unwrap_or(if self.passed { Outcome::Passed } else { Outcome::Failed })
     }
 
     /// Returns the case as it is shown. `current` is its message in the eval file, and the keys of its `expect`, if
     /// they are the ones of the run.
     pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> KeptCase {
-        let outcome = self.outcome();
+        let verdict = self.outcome();
         let (message, keys) = current.map_or((None, &[][..]), |(message, keys)| (Some(message), keys));
-        let tries: Vec<RawTrial> = match self.trials.get("tries") {
-            Some(tries) => serde_json::from_value(tries.clone()).unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let tries = if tries.is_empty() { vec![self.trial] } else { tries };
+        let Self { id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, .. } =
+            self;
+        let mut tries: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
+        if tries.is_empty() {
+            tries.push(RawTrial { outcome, duration_ms, error, failures, details });
+        }
         KeptCase {
-            id: self.id,
-            description: self.description,
-            outcome,
+            id,
+            description,
+            outcome: verdict,
             regression,
-            message: self.message.or(message),
+            message: own_message.or(message),
             trials: tries.into_iter().map(|trial| trial.keep(keys)).collect(),
         }
     }
 }
 
+/// Reads a value of karat; the default if it is another runner's.
+fn lenient<T: DeserializeOwned + Default>(value: Value) -> T {
+    serde_json::from_value(value).unwrap_or_default()
+}
+
 impl RawTrial {
     fn keep(self, keys: &[String]) -> KeptTrial {
-        let details: RawDetails = serde_json::from_value(self.details).unwrap_or_default();
+        let details: RawDetails = lenient(self.details);
+        let failures: Vec<RawFailure> = lenient(self.failures);
         let mut assertions: Vec<AssertionLine> = Vec::new();
         for AssertionVerdict { assertion, verdict } in details.assertions {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
             assertions.push(AssertionLine { assertion, verdict, messages: Vec::new() });
         }
-        for RawFailure { assertion, message } in self.failures {
+        for RawFailure { assertion, message } in failures {
             match assertions.iter_mut().find(|line| line.assertion == assertion) {
                 Some(line) => line.messages.push(message),
                 None => {

@@ -60,7 +60,7 @@ impl Page {
         if !case.description.is_empty() {
             self.canvas.text(&case.description, "  ", 2, ALL_LINES);
         }
-        self.title("message", "  ");
+        self.title("message");
         match &case.message {
             Some(message) => self.canvas.text(message, "    ", 4, ALL_LINES),
             None => self.note("not known: the result does not have it, and the eval file changed"),
@@ -78,7 +78,7 @@ impl Page {
     fn trial(&mut self, trial: &KeptTrial) {
         #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
         let elapsed = duration(trial.duration_ms as f64);
-        self.title(&format!("answer after {elapsed}"), "  ");
+        self.title(&format!("answer after {elapsed}"));
         match trial.response.as_deref() {
             Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, ALL_LINES),
             Some(_) if trial.outcome != Some(Outcome::Errored) => self.note("empty"),
@@ -92,15 +92,15 @@ impl Page {
             trial.assertions.iter().flat_map(|line| &line.messages).any(|message| error.contains(message.as_str()))
         };
         if let Some(error) = trial.error.as_ref().filter(|error| !is_shown(error)) {
-            self.title(if trial.outcome == Some(Outcome::Errored) { "error" } else { "why it failed" }, "  ");
+            self.title(if trial.outcome == Some(Outcome::Errored) { "error" } else { "why it failed" });
             self.canvas.text(error, "    ", 4, ALL_LINES);
         }
         if !trial.assertions.is_empty() {
-            self.title("assertions", "  ");
+            self.title("assertions");
             trial.assertions.iter().for_each(|line| self.assertion(line));
         }
         if !trial.skipped_tokens.is_empty() {
-            self.title("tokens without a value", "  ");
+            self.title("tokens without a value");
             self.canvas.text(&trial.skipped_tokens.join(", "), "    ", 4, ALL_LINES);
         }
         for warning in &trial.warnings {
@@ -161,9 +161,9 @@ impl Page {
         }
     }
 
-    fn title(&mut self, title: &str, indent: &str) {
+    fn title(&mut self, title: &str) {
         let title = self.canvas.settings.palette.dim(title);
-        self.canvas.line(&format!("{indent}{title}"));
+        self.canvas.line(&format!("  {title}"));
     }
 
     fn note(&mut self, note: &str) {
