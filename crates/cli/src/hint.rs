@@ -40,7 +40,9 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         }
         Hint::CheckFiles => "run 'karat check' for details".to_owned(),
         Hint::CheckOrNameRegressionFile => "run 'karat check' for details, or pass another --file".to_owned(),
-        Hint::ListRuns => "run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too".to_owned(),
+        Hint::ListRuns => {
+            "run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too".to_owned()
+        }
         Hint::RunEvals => "run 'karat run' first".to_owned(),
         Hint::SelectRunTraces => "pass --source runs or --source all to include the traces of test runs".to_owned(),
         Hint::ReplaceExpectation { key } => {

@@ -80,9 +80,8 @@ fn counts_of_runs(eval_id: &str, version: u64) -> Statement {
 
 fn days(counts: BTreeMap<String, AgreementCounts>) -> Vec<AgreementDay> {
     // Skip days that cannot be parsed.
-    let day = |(text, counts): (String, AgreementCounts)| {
-        text.parse::<Date>().ok().map(|day| AgreementDay { day, counts })
-    };
+    let day =
+        |(text, counts): (String, AgreementCounts)| text.parse::<Date>().ok().map(|day| AgreementDay { day, counts });
     counts.into_iter().filter_map(day).collect()
 }
 

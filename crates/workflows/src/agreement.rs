@@ -1,7 +1,8 @@
 //! Measures the agreement of verdicts with ratings, and compares two versions of an eval.
 
 use karat_evals::agreement::{
-    AgreementCounts, AgreementDay, AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement, VersionComparison,
+    AgreementCounts, AgreementDay, AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement,
+    VersionComparison,
 };
 use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_evals::version::{EvalSummary, EvalVersion};

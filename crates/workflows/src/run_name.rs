@@ -69,8 +69,7 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
             0 => Err(Error::not_found(format!("no runs in {folder}")).hint(Hint::RunEvals)),
             count if age >= count => {
                 let runs = if count == 1 { "run" } else { "runs" };
-                Err(Error::not_found(format!("there is no '{name}': {folder} has {count} {runs}"))
-                    .hint(Hint::ListRuns))
+                Err(Error::not_found(format!("there is no '{name}': {folder} has {count} {runs}")).hint(Hint::ListRuns))
             }
             _ => Ok(runs.swap_remove(age).into()),
         };
@@ -81,8 +80,10 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
     };
     match place {
         Some(place) => Ok(runs.swap_remove(place).into()),
-        None => Err(Error::not_found(format!("'{name}' is neither a run in {folder} nor a result file"))
-            .hint(Hint::ListRuns)),
+        None => {
+            Err(Error::not_found(format!("'{name}' is neither a run in {folder} nor a result file"))
+                .hint(Hint::ListRuns))
+        }
     }
 }
 
@@ -132,7 +133,8 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Resu
         }
         _ => find_baseline(baseline, layout),
     };
-    let run = run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
+    let run =
+        run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
     Ok(Results { suites: run.results()? })
 }
 

@@ -84,12 +84,8 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
 }
 
 fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
-    let mut shown = KeptRun {
-        run_id: run.run_id.clone(),
-        timestamp: String::new(),
-        suites: Vec::new(),
-        rubric_files: Vec::new(),
-    };
+    let mut shown =
+        KeptRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
     for path in &run.paths {
         if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
             shown.rubric_files.push(settings.layout.shown(path));
@@ -143,7 +139,8 @@ impl CurrentFile {
         }
         let tree = parse(&String::from_utf8_lossy(without_bom(&bytes))).unwrap_or_default();
         let raw = tree.get("cases").unwrap_or(&tree).as_array().map_or(&[][..], Vec::as_slice);
-        let raw: HashMap<&str, &Value> = raw.iter().filter_map(|case| Some((case.get("id")?.as_str()?, case))).collect();
+        let raw: HashMap<&str, &Value> =
+            raw.iter().filter_map(|case| Some((case.get("id")?.as_str()?, case))).collect();
         let cases = file.cases.iter().map(|case| {
             let expect = raw.get(case.id.as_str()).and_then(|raw| raw.get("expect"));
             let keys = Field::ALL.into_iter().map(Field::name);

@@ -121,7 +121,8 @@ pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Re
 /// Returns the sources to include, or the one to exclude.
 fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), Error> {
     let formats = TraceFormat::ALL.iter().map(|kind| kind.name());
-    let known: Vec<&str> = TraceOrigin::ALL.map(TraceOrigin::name).into_iter().chain(formats).chain([RUN_SOURCE]).collect();
+    let known: Vec<&str> =
+        TraceOrigin::ALL.map(TraceOrigin::name).into_iter().chain(formats).chain([RUN_SOURCE]).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(unknown_source(unknown, &known));
     }
@@ -255,6 +256,9 @@ mod tests {
     ) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         let (found, found_excluded) = select_sources(names).expect("known sources");
-        assert_eq!((found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found_excluded.as_deref()), (sources, excluded));
+        assert_eq!(
+            (found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found_excluded.as_deref()),
+            (sources, excluded)
+        );
     }
 }

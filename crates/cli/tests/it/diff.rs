@@ -116,13 +116,12 @@ fn a_baseline_can_be_a_folder() {
 #[test]
 fn shows_messages_in_full_and_agrees_with_its_statistics() {
     let expect = json!({"toolsCalled": ["get_shipping_status"]});
-    let cases: Vec<Value> =
-        (1..=2).map(|index| case(&format!("gs-get_shipping_status-00{index}"), &index.to_string(), expect.clone())).collect();
+    let cases: Vec<Value> = (1..=2)
+        .map(|index| case(&format!("gs-get_shipping_status-00{index}"), &index.to_string(), expect.clone()))
+        .collect();
     let reply = |tool: &str| json!({"response": "ok", "toolCalls": [{"name": tool, "params": {}}]});
     let agent = |tool: &str| json!({"replies": {"1": reply(tool), "2": reply(tool)}});
-    let project = project()
-        .file("agent.json", agent("get_shipping_status"))
-        .file("evals/x.golden.json", json!(cases));
+    let project = project().file("agent.json", agent("get_shipping_status")).file("evals/x.golden.json", json!(cases));
     let run = || project.run(["run", "--agent-endpoint", "scripted:agent.json"]).code;
     assert_eq!(run(), Some(0));
     project.write("agent.json", agent("cancel_the_order_that_was_not_meant"));
@@ -170,5 +169,9 @@ fn runs_have_names_wherever_one_is_asked_for() {
     }
     let unknown = project.run(["run", "--baseline", "nothing"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("'nothing' is neither a run in evals/results nor a result file"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("'nothing' is neither a run in evals/results nor a result file"),
+        "{}",
+        unknown.stderr
+    );
 }

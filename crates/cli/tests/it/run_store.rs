@@ -233,7 +233,8 @@ fn traces_of_runs_are_listed_only_on_request() {
     error: only traces of test runs match
     hint: pass --source runs or --source all to include the traces of test runs
     ");
-    let trace = r#"{"trace_id": "production", "steps": [{"input": {"message": "hi"}, "output": {"response": "hello"}}]}"#;
+    let trace =
+        r#"{"trace_id": "production", "steps": [{"input": {"message": "hi"}, "output": {"response": "hello"}}]}"#;
     project.write("traces.jsonl", format!("{trace}\n"));
     assert_eq!(project.run(["trace", "import", "traces.jsonl"]).code, Some(0));
     let count = |source: &[&str]| {

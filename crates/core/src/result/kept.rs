@@ -226,8 +226,9 @@ impl RawCase {
     pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> KeptCase {
         let verdict = self.outcome();
         let (message, keys) = current.map_or((None, &[][..]), |(message, keys)| (Some(message), keys));
-        let Self { id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, .. } =
-            self;
+        let Self {
+            id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, ..
+        } = self;
         let mut tries: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
         if tries.is_empty() {
             tries.push(RawTrial { outcome, duration_ms, error, failures, details });
@@ -320,11 +321,14 @@ mod tests {
         let trial = &case.trials[0];
         assert_eq!((trial.response.as_deref(), trial.duration_ms, trial.tool_calls.len()), (Some("no"), 12, 1));
         let verdicts: Vec<_> = trial.assertions.iter().map(|line| (line.assertion.as_str(), line.verdict)).collect();
-        assert_eq!(verdicts, [
-            ("toolsCalled", Some(AssertionOutcome::Passed)),
-            ("responseContains", Some(AssertionOutcome::Failed)),
-            ("maxTokens", None),
-        ]);
+        assert_eq!(
+            verdicts,
+            [
+                ("toolsCalled", Some(AssertionOutcome::Passed)),
+                ("responseContains", Some(AssertionOutcome::Failed)),
+                ("maxTokens", None),
+            ]
+        );
         assert_eq!(trial.assertions[1].messages, ["responseContains: expected 'ok'"]);
     }
 

@@ -15,7 +15,8 @@ const TEXT_COLUMNS: usize = 2;
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<[String; 8]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
     // Leave out empty columns.
-    let shown: Vec<usize> = (0..TITLES.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
+    let shown: Vec<usize> =
+        (0..TITLES.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
     let column_width = |column: usize| {
         let cells = rows.iter().map(|row| width(&row[column]));
         cells.max().unwrap_or(0).max(TITLES[column].len())

@@ -188,7 +188,8 @@ mod tests {
             verdict,
             messages: message.iter().map(|text| (*text).to_owned()).collect(),
         };
-        let call = json!({"name": "get_weather", "params": {"city": "Rome"}, "result": {"celsius": 21}, "success": true});
+        let call =
+            json!({"name": "get_weather", "params": {"city": "Rome"}, "result": {"celsius": 21}, "success": true});
         let trial = KeptTrial {
             outcome: Some(Outcome::Failed),
             duration_ms: 1250,
