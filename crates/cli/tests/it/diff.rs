@@ -133,10 +133,10 @@ fn shows_messages_in_full_and_agrees_with_its_statistics() {
 
     x — golden evals
       2 regressions
-        gs-get_shipping_status-001  toolsCalled: expected ['get_shipping_status'] but
-                                    got ['cancel_the_order_that_was_not_meant']
-        gs-get_shipping_status-002  toolsCalled: expected ['get_shipping_status'] but
-                                    got ['cancel_the_order_that_was_not_meant']
+        gs-get_shipping_status-001  toolsCalled: expected ['get_shipping_status']
+                                    but got ['cancel_the_order_that_was_not_meant']
+        gs-get_shipping_status-002  toolsCalled: expected ['get_shipping_status']
+                                    but got ['cancel_the_order_that_was_not_meant']
       0 still passing
       overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
 

@@ -125,7 +125,7 @@ mod tests {
             resolution: None,
         };
         let hostile = Contradiction {
-            trace_id: "\u{1b}[31m".repeat(30),
+            trace_id: "\u{1b}[31m".repeat(6),
             result: true,
             reason: Some("word\u{202e} ".repeat(100)),
             rating: Rating::Negative,
@@ -154,7 +154,7 @@ mod tests {
           book_reservation was never called,    │ right: the policy forbids this
           though the user said yes to the offer │ booking
 
-        \u{1b}[31m\u{1b}[31m\u{1b}[31m…u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
+        \u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
           passed: eval_books_a_flight version 2 │ negative
           word\u{202e} word\u{202e}             │
           word\u{202e} word\u{202e}             │
