@@ -230,7 +230,7 @@ impl Page {
         // The frame is at least as wide as the line of totals.
         let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
         let description = suite.description_columns.max(min_width).min(available.saturating_sub(id));
-        Layout { id, description, trials, line: fixed + id + description }
+        Layout { id, description, trials, line: (fixed + id + description).min(self.settings.columns) }
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {
