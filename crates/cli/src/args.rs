@@ -10,6 +10,7 @@ mod limits;
 mod overlap;
 mod regress;
 mod review;
+mod runs;
 mod tools;
 mod trace;
 mod trace_filter;
@@ -39,12 +40,13 @@ pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 pub(crate) use self::review::ReviewArgs;
+pub(crate) use self::runs::{DiffArgs, RunsAction, RunsArgs, RunsListArgs, RunsPruneArgs, ShowArgs};
 use karat_workflows::settings::Flags;
 
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
-pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
+pub(crate) use self::trace_filter::{OriginName, RatingName, TraceFilterArgs};
 pub(crate) use coverage::{CoverageArgs, RequireName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
@@ -104,6 +106,10 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     /// Compare the results of two runs
     Diff(DiffArgs),
+    /// List runs, and delete old ones
+    Runs(RunsArgs),
+    /// Show a run or a case: message, answer, tool calls and verdicts
+    Show(ShowArgs),
     /// List, lock and compare the agent's tools
     Tools(Box<ToolsArgs>),
     /// Show which tools the eval files test and which tools the agent confuses
@@ -163,11 +169,11 @@ pub(crate) struct ConfigArgs {
     /// Write results to this folder [default: evals/results/]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Compare with this earlier run in the output folder
-    #[arg(long, value_name = "RUN_ID")]
+    /// Compare with this earlier run in the output folder, as --baseline RUN does
+    #[arg(long, value_name = "RUN")]
     pub(crate) baseline_run_id: Option<String>,
-    /// Compare with this result file or folder of results
-    #[arg(long, value_name = "PATH", conflicts_with = "baseline_run_id")]
+    /// Compare with this run (latest, latest~1, an id or a unique prefix), result file or folder of results
+    #[arg(long, value_name = "RUN|PATH", conflicts_with = "baseline_run_id")]
     pub(crate) baseline: Option<PathBuf>,
     /// Number of cases to run in parallel [default: 1]
     #[arg(long, short = 'j', value_name = "N")]
@@ -466,29 +472,6 @@ pub(crate) struct CheckArgs {
     pub(crate) config: ConfigArgs,
 }
 
-const DIFF_AFTER_HELP: &str = "\
-Examples:
-  karat diff before.json now.json  # Compare two result files
-  karat diff RUN_ID RUN_ID         # Compare two runs in the output folder";
-
-#[derive(Debug, Args)]
-#[command(after_help = DIFF_AFTER_HELP)]
-pub(crate) struct DiffArgs {
-    /// Earlier result: a result file, or a run id in the output folder
-    pub(crate) before: String,
-    /// Later result: a result file, or a run id in the output folder
-    pub(crate) now: String,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) format: OutputFormat,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Folder to look up run ids in [default: evals/results/]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) output_dir: Option<PathBuf>,
-}
-
 const INIT_AFTER_HELP: &str = "\
 Examples:
   karat init                                # Set up the current folder
@@ -538,6 +521,12 @@ pub(crate) enum SchemaName {
     Result,
     /// Result files of rubric suites
     RubricResult,
+    /// Output of 'karat runs --format json'
+    Runs,
+    /// Output of 'karat runs prune --format json'
+    RunsPrune,
+    /// Output of 'karat show --format json'
+    Show,
     /// Output of 'karat coverage --format json'
     Coverage,
     /// Output of 'karat check --format json'

@@ -40,9 +40,11 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         }
         Hint::CheckFiles => "run 'karat check' for details".to_owned(),
         Hint::CheckOrNameRegressionFile => "run 'karat check' for details, or pass another --file".to_owned(),
-        Hint::RunEvalsOrDescribeCase => {
-            "run 'karat run' first, or pass --message and the expectation instead of --from-run".to_owned()
+        Hint::ListRuns => {
+            "run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too".to_owned()
         }
+        Hint::RunEvals => "run 'karat run' first".to_owned(),
+        Hint::SelectRunTraces => "pass --source runs or --source all to include the traces of test runs".to_owned(),
         Hint::ReplaceExpectation { key } => {
             format!("pass the original value, for example --{} VALUE", kebab_case(&key))
         }

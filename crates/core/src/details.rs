@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::assertion::NearMiss;
+use crate::assertion::{AssertionVerdict, NearMiss};
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
@@ -30,6 +30,10 @@ pub struct CaseDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub near_misses: Vec<NearMiss>,
+    /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub assertions: Vec<AssertionVerdict>,
     /// Results of the Python eval functions that ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]

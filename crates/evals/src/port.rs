@@ -92,6 +92,9 @@ pub trait ComparisonStore: Send + Sync {
     /// Returns the agreement per day on which the traces began, oldest first.
     fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>>;
 
+    /// Returns the part of `agreement_by_day` that is about traces of test runs.
+    fn agreement_of_runs_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>>;
+
     /// Returns contradictions of the newest versions, newest first.
     fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, Vec<Contradiction>>;
 

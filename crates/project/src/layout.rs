@@ -32,6 +32,8 @@ pub struct PathSetting {
 /// The results that a run is compared with.
 #[derive(Debug, Clone)]
 pub enum Baseline {
-    RunId(String),
-    File(PathBuf),
+    /// The id or name of a run in the output folder.
+    Run(String),
+    /// A result file, a folder of results, or else the name of a run.
+    Named { name: String, path: PathBuf },
 }

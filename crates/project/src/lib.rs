@@ -14,6 +14,7 @@ mod overlap;
 mod regression;
 mod result_file;
 mod results;
+mod runs;
 
 pub use atomic::{create_file, replace_file, write_atomically};
 pub use discover::{EvalPath, discover, discover_archives, discover_or_empty, looks_like_eval_file};
@@ -28,4 +29,5 @@ pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
-pub use results::{Results, read_result, result_paths, run_results};
+pub use results::{Results, read_result, result_paths, results_of};
+pub use runs::{ListedResult, Run, list_results, list_runs, read_head};

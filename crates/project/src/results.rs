@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::discover::EvalPath;
 use crate::error::Error;
-use crate::layout::{Baseline, Layout};
+use crate::layout::Layout;
 use crate::load::LoadedSuite;
 
 /// The results that a run is compared with.
@@ -19,32 +19,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads the configured baseline.
-    pub fn load_baseline(baseline: Option<&Baseline>, layout: &Layout) -> Result<Option<Self>, Error> {
-        match baseline {
-            None => Ok(None),
-            Some(Baseline::File(path)) if path.is_dir() => {
-                let paths = result_paths(path);
-                let mut suites = read_results(paths.iter())?;
-                newest_first(&mut suites);
-                if suites.is_empty() {
-                    return Err(Error::invalid(format!("the baseline folder {} contains no results", path.display())));
-                }
-                Ok(Some(Self { suites }))
-            }
-            Some(Baseline::File(path)) => Ok(Some(Self { suites: vec![read_result(path, "the baseline")?] })),
-            Some(Baseline::RunId(id)) => {
-                let suites = run_results(&layout.output_dir, id)?;
-                if suites.is_empty() {
-                    return Err(Error::invalid(format!(
-                        "baseline run '{id}' not found in {}",
-                        layout.output_dir.display()
-                    ))
-                    .hint("result file names contain the run id; --baseline PATH reads results from any path"));
-                }
-                Ok(Some(Self { suites }))
-            }
-        }
+    /// Reads all results of a folder, newest first.
+    pub fn load_folder(folder: &Path) -> Result<Self, Error> {
+        let mut suites = results_of(&result_paths(folder))?;
+        newest_first(&mut suites);
+        Ok(Self { suites })
     }
 
     /// Reads all earlier results, newest first.
@@ -116,25 +95,9 @@ fn newest_first(results: &mut [EarlierResult]) {
     results.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
 }
 
-/// Reads the results of one run, found by file name or else by the run id inside.
-pub fn run_results(folder: &Path, run_id: &str) -> Result<Vec<EarlierResult>, Error> {
-    let paths = result_paths(folder);
-    let named: Vec<&PathBuf> = paths
-        .iter()
-        .filter(|path| {
-            path.file_name().is_some_and(|name| !run_id.is_empty() && name.to_string_lossy().contains(run_id))
-        })
-        .collect();
-    if !named.is_empty() {
-        let read = read_results(named.into_iter())?;
-        return Ok(read.into_iter().filter(|result| result.run_id == run_id).collect());
-    }
-    let all = paths.iter().filter_map(|path| read_unless_rubric(path, "").ok()?);
-    Ok(all.filter(|result| result.run_id == run_id).collect())
-}
-
-fn read_results<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<EarlierResult>, Error> {
-    paths.filter_map(|path| read_unless_rubric(path, "the baseline").transpose()).collect()
+/// Reads these result files, without those of rubrics.
+pub fn results_of(paths: &[PathBuf]) -> Result<Vec<EarlierResult>, Error> {
+    paths.iter().filter_map(|path| read_unless_rubric(path, "the result").transpose()).collect()
 }
 
 /// Reads a result found in a folder. Returns `None` for rubric results, which have another format.

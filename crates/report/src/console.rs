@@ -201,7 +201,7 @@ impl Page {
         };
         let duration = format!("{}ms", case.duration_ms);
         let Layout { id: id_width, description: text_width, trials: trials_width, .. } = self.layout(suite);
-        let id = truncate(&self.clean(&case.id), id_width, symbols.ellipsis).into_owned();
+        let id = self.clean(&case.id);
         let text = truncate(&self.clean(&case.description), text_width, symbols.ellipsis).into_owned();
         let mut trials = String::new();
         if trials_width > 0 {
@@ -227,11 +227,12 @@ impl Page {
         // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
         let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
         let available = self.settings.columns.saturating_sub(fixed);
-        let id = suite.id_columns.min(available.saturating_sub(12).max(12));
+        // Never shorter than an id, which people copy.
+        let id = suite.id_columns;
         // The frame is at least as wide as the line of totals.
         let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
         let description = suite.description_columns.max(min_width).min(available.saturating_sub(id));
-        Layout { id, description, trials, line: fixed + id + description }
+        Layout { id, description, trials, line: (fixed + id + description).min(self.settings.columns) }
     }
 
     fn reasons(&self, case: &CaseResult, out: &mut String) {

@@ -17,6 +17,7 @@ pub mod markdown;
 mod matrix;
 mod record;
 mod review;
+mod runs;
 mod source_problem;
 mod style;
 mod terminal_text;
@@ -39,6 +40,7 @@ pub use record::{CaseRecord, RunRecord, SuiteRecord};
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
+pub use runs::{kept_run_text, run_list_text};
 pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{mask_control_chars, pad, printable, truncate, truncate_middle, width, wrap};

@@ -84,7 +84,12 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
             let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
-            result.details = CaseDetails { near_misses: verdict.near_misses, evals: verdict.evals, ..details };
+            result.details = CaseDetails {
+                near_misses: verdict.near_misses,
+                assertions: verdict.assertions,
+                evals: verdict.evals,
+                ..details
+            };
         }
     }
     if !redactor.is_empty() {
@@ -109,6 +114,7 @@ pub(crate) fn case_details(trace: Trace, skipped_tokens: Vec<String>, warnings: 
         stderr: trace.stderr,
         warnings: [trace.warnings, warnings].concat(),
         near_misses: Vec::new(),
+        assertions: Vec::new(),
         evals: Vec::new(),
     }
 }

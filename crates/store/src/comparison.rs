@@ -23,7 +23,7 @@ impl ComparisonStore for Store {
     fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, AgreementCounts> {
         Box::pin(async move {
             let mut all = AgreementCounts::default();
-            for counts in by_day(&self.database, eval_id, version).await?.values() {
+            for counts in by_day(&self.database, all_counts(eval_id, version)).await?.values() {
                 all.add(counts);
             }
             Ok(all)
@@ -31,14 +31,11 @@ impl ComparisonStore for Store {
     }
 
     fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>> {
-        Box::pin(async move {
-            let days = by_day(&self.database, eval_id, version).await?;
-            // Skip days that cannot be parsed.
-            let day = |(text, counts): (String, AgreementCounts)| {
-                text.parse::<Date>().ok().map(|day| AgreementDay { day, counts })
-            };
-            Ok(days.into_iter().filter_map(day).collect())
-        })
+        Box::pin(async move { Ok(days(by_day(&self.database, all_counts(eval_id, version)).await?)) })
+    }
+
+    fn agreement_of_runs_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>> {
+        Box::pin(async move { Ok(days(by_day(&self.database, counts_of_runs(eval_id, version)).await?)) })
     }
 
     fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, Vec<Contradiction>> {
@@ -62,18 +59,36 @@ impl ComparisonStore for Store {
     }
 }
 
-/// Returns the counts of each day.
-async fn by_day(
-    database: &Database,
-    eval_id: &str,
-    version: u64,
-) -> Result<BTreeMap<String, AgreementCounts>, StoreError> {
+fn all_counts(eval_id: &str, version: u64) -> Statement {
     let statement = Statement::new(
         "select day, verdict, rating, executions from eval_counts \
          where eval_id = ? and eval_version = ? and executions > 0",
     );
+    statement.bind(eval_id).bind(version)
+}
+
+/// Counts the executions on traces of test runs, which are few compared with production traces.
+fn counts_of_runs(eval_id: &str, version: u64) -> Statement {
+    let statement = Statement::new(
+        "select e.day, case when e.is_stale = 1 then 'stale' when e.result = 1 then 'passed' \
+         when e.result = 0 then 'failed' else 'errored' end, coalesce(e.rating, 'none'), count(*) \
+         from eval_executions e where e.eval_id = ? and e.eval_version = ? \
+         and e.trace_id in (select c.trace_id from run_cases c where c.trace_id is not null) group by 1, 2, 3",
+    );
+    statement.bind(eval_id).bind(version)
+}
+
+fn days(counts: BTreeMap<String, AgreementCounts>) -> Vec<AgreementDay> {
+    // Skip days that cannot be parsed.
+    let day =
+        |(text, counts): (String, AgreementCounts)| text.parse::<Date>().ok().map(|day| AgreementDay { day, counts });
+    counts.into_iter().filter_map(day).collect()
+}
+
+/// Returns the counts of each day from rows of day, verdict, rating and number.
+async fn by_day(database: &Database, statement: Statement) -> Result<BTreeMap<String, AgreementCounts>, StoreError> {
     let mut days: BTreeMap<String, AgreementCounts> = BTreeMap::new();
-    for mut row in database.rows(statement.bind(eval_id).bind(version)).await? {
+    for mut row in database.rows(statement).await? {
         let day = row.text()?;
         let (verdict, rating, executions) = (row.text()?, row.text()?, row.number()?);
         // Stale executions are not compared.

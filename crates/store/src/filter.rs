@@ -27,6 +27,10 @@ pub(crate) fn filter_condition(filter: &TraceFilter) -> Statement {
         clause.push(" and t.source among ?");
         clause.add(filter.sources.clone());
     }
+    if let Some(source) = &filter.excluded_source {
+        clause.push(" and t.source <> ?");
+        clause.add(source);
+    }
     if let Some(since) = filter.since {
         clause.push(" and t.began_at >= ?");
         clause.add(time(since));

@@ -1,7 +1,8 @@
 //! Measures the agreement of verdicts with ratings, and compares two versions of an eval.
 
 use karat_evals::agreement::{
-    AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement, VersionComparison,
+    AgreementCounts, AgreementDay, AgreementReport, EvalAgreement, RaterAgreement, Thresholds, Trend, VersionAgreement,
+    VersionComparison,
 };
 use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_evals::version::{EvalSummary, EvalVersion};
@@ -11,6 +12,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::stored_eval::{find_eval, select_version, versions_of};
+use crate::trace_filter::TraceOrigin;
 
 #[derive(Debug, Clone)]
 pub struct MeasureRequest {
@@ -18,6 +20,8 @@ pub struct MeasureRequest {
     pub eval: Option<String>,
     /// Default: the newest.
     pub version: Option<u64>,
+    /// The traces whose verdicts and ratings are compared.
+    pub origin: TraceOrigin,
 }
 
 /// Measures agreement and applies the thresholds of the settings.
@@ -35,7 +39,7 @@ pub async fn measure(request: MeasureRequest, context: &Context<'_>) -> Result<A
             }
             let mut measured = Vec::with_capacity(evals.len());
             for eval in evals {
-                measured.extend(measure_eval(store, &eval, request.version, &thresholds).await?);
+                measured.extend(measure_eval(store, &eval, &request, &thresholds).await?);
             }
             let patterns = store.rating_patterns().await?;
             Ok(AgreementReport::new(measured, RaterAgreement::of(&patterns), thresholds))
@@ -46,18 +50,47 @@ pub async fn measure(request: MeasureRequest, context: &Context<'_>) -> Result<A
 async fn measure_eval(
     store: &Store,
     eval: &EvalSummary,
-    version: Option<u64>,
+    request: &MeasureRequest,
     thresholds: &Thresholds,
 ) -> Result<Option<EvalAgreement>, Error> {
     let versions = versions_of(store, eval).await?;
-    let shown = select_version(&versions, version)?.version;
+    let shown = select_version(&versions, request.version)?.version;
     let mut lines = Vec::with_capacity(versions.len());
+    let mut shown_days = Vec::new();
     for version in &versions {
-        let counts = store.agreement(&eval.eval_id, version.version).await?;
+        let (counts, days) = agreement_of(store, &eval.eval_id, version.version, request.origin).await?;
         lines.push(VersionAgreement::new(version.version, version.created_at, counts));
+        if version.version == shown {
+            shown_days = days;
+        }
     }
-    let days = store.agreement_by_day(&eval.eval_id, shown).await?;
-    Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&days), thresholds))
+    Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&shown_days), thresholds))
+}
+
+/// Returns the counts of a version, in total and by day.
+async fn agreement_of(
+    store: &Store,
+    eval_id: &str,
+    version: u64,
+    origin: TraceOrigin,
+) -> Result<(AgreementCounts, Vec<AgreementDay>), Error> {
+    let all = store.agreement(eval_id, version).await?;
+    let mut days = store.agreement_by_day(eval_id, version).await?;
+    if origin == TraceOrigin::All {
+        return Ok((all, days));
+    }
+    let runs = store.agreement_of_runs_by_day(eval_id, version).await?;
+    let mut of_runs = AgreementCounts::default();
+    runs.iter().for_each(|day| of_runs.add(&day.counts));
+    if origin == TraceOrigin::Runs {
+        return Ok((of_runs, runs));
+    }
+    for day in &mut days {
+        if let Some(part) = runs.iter().find(|part| part.day == day.day) {
+            day.counts = day.counts.without(&part.counts);
+        }
+    }
+    Ok((all.without(&of_runs), days))
 }
 
 #[derive(Debug, Clone)]

@@ -1,46 +1,54 @@
 //! Compares two results or runs.
 
-use std::path::Path;
-
 use karat_core::case::Tier;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::EarlierResult;
-use karat_project::{read_result, run_results};
+use karat_project::{Layout, ListedResult, Run, list_runs};
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::hint::Hint;
+use crate::run_name::{NamedRun, find_run};
 
+/// The runs to compare, by name.
 pub struct Request {
-    /// A result file, or the id of a run.
-    pub before: String,
-    /// A result file, or the id of a run.
-    pub now: String,
+    /// Default: the newest run before `now` of the same eval files and agent.
+    pub before: Option<String>,
+    /// Default: the newest run.
+    pub now: Option<String>,
 }
 
 pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunComparison, Error> {
     let layout = &context.settings.layout;
-    let before = results(&request.before, &layout.output_dir, &layout.current_dir)?;
-    let now = results(&request.now, &layout.output_dir, &layout.current_dir)?;
+    let now = find_run(request.now.as_deref().unwrap_or("latest"), layout)?;
+    let before = match &request.before {
+        Some(name) => find_run(name, layout)?,
+        None => comparable_run(&now, layout)?,
+    };
     // Two explicitly named files are compared even if their suites differ.
-    let are_files =
-        layout.current_dir.join(&request.before).is_file() && layout.current_dir.join(&request.now).is_file();
-    Ok(RunComparison::of(&before, &now, are_files))
+    let are_files = before.is_file && now.is_file;
+    Ok(RunComparison::of(&before.results()?, &now.results()?, are_files))
 }
 
-/// Reads a result file, or all results of a run.
-fn results(name: &str, folder: &Path, current_dir: &Path) -> Result<Vec<EarlierResult>, Error> {
-    let path = current_dir.join(name);
-    if path.is_file() {
-        return Ok(vec![read_result(&path, "the result")?]);
-    }
-    let found = run_results(folder, name)?;
-    if found.is_empty() {
-        let folder = folder.display();
-        return Err(Error::not_found(format!("'{name}' is neither a result file nor a run in {folder}")));
-    }
-    Ok(found)
+/// Finds the newest earlier run that shares an eval file and its agent with a run.
+fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
+    let mut runs = list_runs(&layout.output_dir).into_iter().skip_while(|run| run.run_id != now.run_id);
+    let shared: Vec<ListedResult> = runs.next().map(|run| run.results).unwrap_or_default();
+    let is_shared = |old: &ListedResult| {
+        let is_same = |new: &ListedResult| {
+            new.head.metadata.eval_file == old.head.metadata.eval_file
+                && new.head.tier == old.head.tier
+                && new.head.agent == old.head.agent
+        };
+        old.head.tier != Some(Tier::Rubric) && shared.iter().any(is_same)
+    };
+    let found = runs.find(|run: &Run| run.results.iter().any(is_shared));
+    found.map(NamedRun::from).ok_or_else(|| {
+        let message = format!("no run before {} has the same eval files and agent", now.run_id);
+        Error::not_found(message).hint(Hint::ListRuns)
+    })
 }
 
 #[derive(Debug, Serialize)]

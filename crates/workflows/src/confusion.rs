@@ -1,30 +1,24 @@
 //! Measures confusion from the results of earlier runs.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
-use karat_project::{LoadedSuite, result_paths};
+use karat_project::{ListedResult, LoadedSuite, list_results, read_head};
 use karat_tools::confusion::MeasuredConfusion;
 
 use crate::context::Context;
 use crate::error::Error;
-
-/// Number of bytes that include everything before the cases in almost every result.
-const HEAD_BYTES: u64 = 16 * 1024;
-
-/// The name of the newest run.
-const LATEST: &str = "latest";
+use crate::hint::Hint;
+use crate::run_name::find_run;
 
 /// The results to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunChoice {
     /// The newest answer of each agent to each case.
     Newest,
-    /// The answers of one run, by id; `latest` is the newest.
+    /// The answers of one run, by its name.
     Run(String),
     /// All answers.
     All,
@@ -40,7 +34,9 @@ pub(crate) fn read_confusion(
 ) -> Result<MeasuredConfusion, Error> {
     let settings = &context.settings;
     let mut measured = MeasuredConfusion::default();
-    let mut results = list_results(&settings.layout.output_dir, &mut measured);
+    let (mut results, unreadable) = list_results(&settings.layout.output_dir);
+    measured.left_out.unreadable_results += unreadable;
+    results.retain(|result| result.head.tier != Some(Tier::Rubric));
     let newest_only = choice == RunChoice::Newest;
     if let Err(error) = std::fs::read_dir(&settings.layout.output_dir)
         && error.kind() != std::io::ErrorKind::NotFound
@@ -48,15 +44,13 @@ pub(crate) fn read_confusion(
         let folder = settings.display_path(&settings.layout.output_dir);
         context.notices.warn(&format!("cannot read the results in {folder}: {error}"));
     }
-    if let RunChoice::Run(id) = choice {
-        // Results are sorted newest first.
-        let newest = results.first().filter(|_| id == LATEST).map(|result| result.head.run_id.clone());
-        let id = newest.unwrap_or(id);
-        results.retain(|result| result.head.run_id == id);
+    if let RunChoice::Run(name) = choice {
+        let run = find_run(&name, &settings.layout)?;
+        // A path can be outside of the output folder.
+        let listed = |path: &PathBuf| read_head(path).map(|head| ListedResult { path: path.clone(), head });
+        results = run.paths.iter().filter_map(listed).filter(|result| result.head.tier != Some(Tier::Rubric)).collect();
         if results.is_empty() {
-            let folder = settings.layout.output_dir.display();
-            return Err(Error::not_found(format!("run '{id}' not found in {folder}"))
-                .hint("result file names contain the run id"));
+            return Err(Error::invalid(format!("'{name}' has no results of eval files")).hint(Hint::ListRuns));
         }
     }
     let suites = Suites::new(suites);
@@ -121,38 +115,6 @@ fn count(case: &Case, tries: Vec<Option<Vec<String>>>, measured: &mut MeasuredCo
             }
         }
     }
-}
-
-/// A result on disk.
-struct ListedResult {
-    path: PathBuf,
-    head: ResultHead,
-}
-
-/// Lists the results of a folder, newest first. Skips results of rubrics.
-fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<ListedResult> {
-    let mut results = Vec::new();
-    for path in result_paths(folder) {
-        match read_head(&path) {
-            Some(head) if head.tier == Some(Tier::Rubric) => {}
-            Some(head) => results.push(ListedResult { path, head }),
-            None => measured.left_out.unreadable_results += 1,
-        }
-    }
-    // Run ids are ordered by time, so they break ties of timestamps.
-    results.sort_by(|left, right| {
-        let key =
-            |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone(), result.path.clone());
-        key(right).cmp(&key(left))
-    });
-    results
-}
-
-/// Reads the head of a result without parsing its cases, which can be large.
-fn read_head(path: &Path) -> Option<ResultHead> {
-    let mut start = Vec::new();
-    File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut start).ok()?;
-    ResultHead::read_start(&start).or_else(|| ResultHead::read(&std::fs::read(path).ok()?))
 }
 
 /// The current eval files, indexed.

@@ -72,8 +72,12 @@ pub enum Hint {
     CheckFiles,
     /// Check the existing file at the path of a new regression file, or specify another path.
     CheckOrNameRegressionFile,
-    /// Run the eval files, or describe the regression case.
-    RunEvalsOrDescribeCase,
+    /// List the runs.
+    ListRuns,
+    /// Run the eval files.
+    RunEvals,
+    /// Select traces of test runs.
+    SelectRunTraces,
     /// Replace the value of a key of `expect` with a stable one.
     ReplaceExpectation {
         key: String,

@@ -12,9 +12,33 @@ use karat_json::nearest;
 use karat_traces::TraceFormat;
 
 use crate::error::Error;
+use crate::hint::Hint;
 
 /// The source of traces that `karat run` stores.
 pub const RUN_SOURCE: &str = "run";
+
+/// Whether traces come from test runs or from elsewhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TraceOrigin {
+    /// Imported or received.
+    #[default]
+    Production,
+    /// Stored by `karat run`.
+    Runs,
+    All,
+}
+
+impl TraceOrigin {
+    pub const ALL: [Self; 3] = [Self::Production, Self::Runs, Self::All];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Production => "production",
+            Self::Runs => "runs",
+            Self::All => "all",
+        }
+    }
+}
 
 /// Number of traces to sample for tool names.
 const MAX_SAMPLED_TRACES: u64 = 1000;
@@ -28,7 +52,7 @@ pub struct TraceFilterRequest {
     /// A date, a time or an age: `2026-11-16`, `2026-11-16T12:00Z`, `7d`.
     pub since: Option<String>,
     pub until: Option<String>,
-    /// Names of source formats, or [`RUN_SOURCE`].
+    /// Names of source formats, [`RUN_SOURCE`], or names of a [`TraceOrigin`]; production traces if empty.
     pub sources: Vec<String>,
     pub tools: Vec<String>,
     pub model: Option<String>,
@@ -45,12 +69,11 @@ impl TraceFilterRequest {
         let time = |name: &str, text: Option<String>| {
             text.map(|text| parse_time(&format!("--{name}"), &text, now)).transpose()
         };
-        for source in &self.sources {
-            check_source(source)?;
-        }
+        let (sources, excluded_source) = select_sources(self.sources)?;
         Ok(TraceFilter {
             ids: Vec::new(),
-            sources: self.sources,
+            sources,
+            excluded_source,
             since: time("since", self.since)?,
             until: time("until", self.until)?,
             tools: self.tools,
@@ -65,8 +88,15 @@ impl TraceFilterRequest {
     }
 }
 
-/// Returns the error for a filter without matches. Suggests a tool if no trace calls one of the filter's tools.
+/// Returns the error for a filter without matches. Suggests traces of test runs if they match, or a tool if no trace
+/// calls one of the filter's tools.
 pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Result<Error, Error> {
+    if filter.excluded_source.is_some() {
+        let with_runs = TraceFilter { excluded_source: None, ..filter.clone() };
+        if store.count_traces(&with_runs).await? > 0 {
+            return Ok(Error::nothing_selected("only traces of test runs match").hint(Hint::SelectRunTraces));
+        }
+    }
     let error = Error::nothing_selected("no trace matches the filters");
     if filter.tools.is_empty() {
         return Ok(error);
@@ -88,10 +118,28 @@ pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Re
     })
 }
 
-fn check_source(name: &str) -> Result<(), Error> {
-    let mut names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
-    names.push(RUN_SOURCE);
-    if names.contains(&name) { Ok(()) } else { Err(unknown_source(name, &names)) }
+/// Returns the sources to include, or the one to exclude.
+fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), Error> {
+    let formats = TraceFormat::ALL.iter().map(|kind| kind.name());
+    let known: Vec<&str> =
+        TraceOrigin::ALL.map(TraceOrigin::name).into_iter().chain(formats).chain([RUN_SOURCE]).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(unknown_source(unknown, &known));
+    }
+    let contains = |name: &str| names.iter().any(|given| given == name);
+    let has_production = names.is_empty() || contains(TraceOrigin::Production.name());
+    let has_runs = contains(TraceOrigin::Runs.name()) || contains(RUN_SOURCE);
+    if contains(TraceOrigin::All.name()) || has_production && has_runs {
+        return Ok((Vec::new(), None));
+    }
+    if has_production {
+        return Ok((Vec::new(), Some(RUN_SOURCE.to_owned())));
+    }
+    let mut sources: Vec<String> = names.into_iter().filter(|name| *name != TraceOrigin::Runs.name()).collect();
+    if has_runs && !sources.iter().any(|source| source == RUN_SOURCE) {
+        sources.push(RUN_SOURCE.to_owned());
+    }
+    Ok((sources, None))
 }
 
 /// Returns the source format with this name.
@@ -184,12 +232,33 @@ mod tests {
     #[test]
     fn resolves_sources_and_empty_text() {
         let request = TraceFilterRequest { text: Some(String::new()), ..TraceFilterRequest::default() };
-        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("valid filter"), TraceFilter::default());
+        let production = TraceFilter { excluded_source: Some(RUN_SOURCE.to_owned()), ..TraceFilter::default() };
+        assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("valid filter"), production);
         let sources = vec![RUN_SOURCE.to_owned(), "otlp".to_owned()];
         let request = TraceFilterRequest { sources: sources.clone(), ..TraceFilterRequest::default() };
         assert_eq!(request.resolve(Timestamp::UNIX_EPOCH).expect("valid filter").sources, sources);
         let request = TraceFilterRequest { sources: vec!["langfuze".to_owned()], ..TraceFilterRequest::default() };
         let error = request.resolve(Timestamp::UNIX_EPOCH).expect_err("unknown source");
         assert_eq!(error.hints, ["did you mean 'langfuse'?".into()]);
+    }
+
+    #[rstest]
+    #[case(&[], &[], Some("run"))]
+    #[case(&["production", "otlp"], &[], Some("run"))]
+    #[case(&["all"], &[], None)]
+    #[case(&["runs", "production"], &[], None)]
+    #[case(&["runs"], &["run"], None)]
+    #[case(&["run", "otlp"], &["run", "otlp"], None)]
+    fn selects_production_traces_unless_told_otherwise(
+        #[case] names: &[&str],
+        #[case] sources: &[&str],
+        #[case] excluded: Option<&str>,
+    ) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let (found, found_excluded) = select_sources(names).expect("known sources");
+        assert_eq!(
+            (found.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), found_excluded.as_deref()),
+            (sources, excluded)
+        );
     }
 }

@@ -35,7 +35,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedT
         .read_store(async |store| {
             let total = store.count_traces(&filter).await?;
             let empty_error = match total {
-                0 if filter == TraceFilter::default() => {
+                0 if store.count_traces(&TraceFilter::default()).await? == 0 => {
                     Some(Error::nothing_selected("no traces in the store").hint(Hint::ImportOrReceiveTraces))
                 }
                 0 => Some(no_match_error(&filter, store).await?),

@@ -37,8 +37,8 @@ pub(crate) struct CoverageArgs {
         hide_possible_values = true
     )]
     pub(crate) require: Vec<RequireName>,
-    /// Measure confusion in this run only; 'latest' is the newest
-    #[arg(long, value_name = "RUN_ID", conflicts_with = "all_runs")]
+    /// Measure confusion in this run only: latest, latest~1, an id, a unique prefix or a result file
+    #[arg(long, value_name = "RUN", conflicts_with = "all_runs")]
     pub(crate) run: Option<String>,
     /// Measure confusion in all stored runs, not only in the newest answer to each case
     #[arg(long)]

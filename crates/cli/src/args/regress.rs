@@ -79,8 +79,9 @@ pub(crate) struct RegressAddArgs {
     /// Description of the bug [default: from the failed case or the trace, or else the value of --bug-ref]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Copy message, stubs and expectation from a failed case of this run; 'latest' is the newest
-    #[arg(long, value_name = "RUN_ID", requires = "case")]
+    /// Copy message, stubs and expectation from a failed case of this run: latest, latest~1, an id, a unique prefix or a
+    /// result file
+    #[arg(long, value_name = "RUN", requires = "case")]
     pub(crate) from_run: Option<String>,
     /// Id of the failed case
     #[arg(long, value_name = "ID", requires = "from_run")]

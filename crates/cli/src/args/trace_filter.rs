@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
-use karat_workflows::trace_filter::TraceFilterRequest;
+use karat_workflows::trace_filter::{TraceFilterRequest, TraceOrigin};
 
 use crate::failure::Failure;
 
@@ -28,7 +28,8 @@ pub(crate) struct TraceFilterArgs {
     /// Traces of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Traces from this source (repeatable, any may match): karat, otlp, langfuse, run, …
+    /// Traces from this source (repeatable, any may match): production (all but test runs), runs, all, or a format such
+    /// as otlp or langfuse [default: production]
     #[arg(long, value_name = "KIND")]
     pub(crate) source: Vec<String>,
     /// Traces with an error
@@ -72,7 +73,25 @@ impl TraceFilterArgs {
 
     /// Whether any flag restricts the traces.
     pub(crate) fn is_narrow(&self) -> bool {
-        self.filter(Timestamp::UNIX_EPOCH).map_or(true, |filter| filter != TraceFilter::default())
+        let filter = |args: &Self| args.filter(Timestamp::UNIX_EPOCH).ok();
+        filter(self).is_none_or(|given| Some(given) != filter(&Self::default()))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OriginName {
+    Production,
+    Runs,
+    All,
+}
+
+impl From<OriginName> for TraceOrigin {
+    fn from(name: OriginName) -> Self {
+        match name {
+            OriginName::Production => TraceOrigin::Production,
+            OriginName::Runs => TraceOrigin::Runs,
+            OriginName::All => TraceOrigin::All,
+        }
     }
 }
 

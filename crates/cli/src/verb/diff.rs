@@ -7,18 +7,16 @@ use karat_core::diff::{CaseDiff, Change, SuiteChange, Verdict};
 use karat_core::exit::ExitStatus;
 use karat_core::result::Outcome;
 use karat_core::trials::TrialCounts;
-use karat_report::{pad, printable, truncate, width};
+use karat_report::{pad, printable, width, wrap};
 use karat_workflows::compare_runs::{Request, RunComparison, SuiteDiff, compare_runs};
 
-use crate::args::{ConfigArgs, DiffArgs, OutputFormat};
+use crate::args::{DiffArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &DiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let config =
-        ConfigArgs { config: args.config.clone(), output_dir: args.output_dir.clone(), ..ConfigArgs::default() };
-    let context = surface.context(&config, &[])?;
+    let context = surface.context(&args.results.config_args(), &[])?;
     let request = Request { before: args.before.clone(), now: args.now.clone() };
     let comparison = compare_runs(&request, &context)?;
     let printer = surface.printer;
@@ -44,6 +42,9 @@ fn status(comparison: &RunComparison) -> ExitStatus {
 fn text(comparison: &RunComparison, printer: &Printer) -> String {
     let mut out = String::new();
     let palette = printer.stdout_palette;
+    let [before, now] = [&comparison.before_run_id, &comparison.now_run_id].map(|id| printable(id));
+    let runs = format!("{before} {} {now}", printer.symbols.arrow);
+    let _ = writeln!(out, "{}\n", palette.dim(runs));
     let agents: BTreeSet<&String> = comparison.suites.iter().filter_map(SuiteDiff::agent).collect();
     for suite in &comparison.suites {
         let dash = printer.symbols.dash;
@@ -79,18 +80,18 @@ fn text(comparison: &RunComparison, printer: &Printer) -> String {
     out
 }
 
-/// Describes the change of the whole suite.
+/// Describes the change of the whole suite: how many cases changed, and whether that is more than chance.
 fn overall_text(change: &SuiteChange, printer: &Printer) -> String {
     let palette = printer.stdout_palette;
     let verdict = match change.verdict {
         Verdict::Unchanged => return "overall: unchanged".to_owned(),
-        Verdict::Regression => palette.alert("regression"),
-        Verdict::Improvement => palette.success("improvement"),
-        Verdict::Flaky => palette.warning("flaky"),
-        Verdict::NotEnoughData => palette.warning("not enough data"),
+        Verdict::Regression => palette.alert("significantly worse"),
+        Verdict::Improvement => palette.success("significantly better"),
+        Verdict::Flaky => palette.warning("no significant trend"),
+        Verdict::NotEnoughData => palette.warning("too few changes to show a trend"),
     };
     let SuiteChange { worse, better, p_value, .. } = change;
-    format!("overall: {verdict} ({worse} worse, {better} better, {})", p_value_text(*p_value))
+    format!("overall: {worse} worse, {better} better: {verdict} ({})", p_value_text(*p_value))
 }
 
 fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, out: &mut String) {
@@ -112,11 +113,15 @@ fn section(change: Change, title: &str, cases: &[&CaseDiff], printer: &Printer, 
         let id = pad(&printable(&case.id), id_width);
         let id = if change == Change::Regression { palette.bold(id) } else { id };
         let trials = if trials_width > 0 { pad(trials, trials_width) } else { String::new() };
-        let text = case.error.as_deref().unwrap_or(&case.description);
-        let available = printer.columns.saturating_sub(id_width + trials_width + 6).max(20);
-        let text = printable(text);
-        let line = format!("    {id}  {trials}{}", truncate(&text, available, printer.symbols.ellipsis));
-        let _ = writeln!(out, "{}", line.trim_end());
+        let text = printable(case.error.as_deref().unwrap_or(&case.description));
+        // Long ids leave no room beside them.
+        let indent = (id_width + trials_width + 6).min(printer.columns / 2);
+        let mut lines = wrap(&text, printer.columns.saturating_sub(indent).max(20)).into_iter();
+        let first = if indent < id_width + trials_width + 6 { String::new() } else { lines.next().unwrap_or_default() };
+        let _ = writeln!(out, "{}", format!("    {id}  {trials}{first}").trim_end());
+        for line in lines {
+            let _ = writeln!(out, "{}{line}", " ".repeat(indent));
+        }
     }
 }
 

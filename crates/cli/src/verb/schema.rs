@@ -3,7 +3,7 @@
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::exit::ExitStatus;
 use karat_core::regression::ArchiveSchema;
-use karat_core::result::SuiteResult;
+use karat_core::result::{KeptRun, RunList, SuiteResult};
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{ImportReport, ReceiveEvent};
 use karat_evals::agreement::{
@@ -32,6 +32,7 @@ use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackLi
 use karat_workflows::forge::ForgeReport;
 use karat_workflows::overlaps::OverlapList;
 use karat_workflows::regress::RegressReport;
+use karat_workflows::runs::PrunedRuns;
 use karat_workflows::schema::{agent_script, forge_brief, model_script};
 use karat_workflows::settings::Config;
 
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Config => schema_for!(Config),
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
+        SchemaName::Runs => schema_for!(RunList),
+        SchemaName::RunsPrune => schema_for!(PrunedRuns),
+        SchemaName::Show => schema_for!(KeptRun),
         SchemaName::Coverage => schema_for!(Coverage),
         SchemaName::Check => schema_for!(CheckReport),
         SchemaName::Script => agent_script(),

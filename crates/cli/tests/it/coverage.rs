@@ -153,8 +153,8 @@ fn lists_the_worst_confusion_first() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: run 'nothing' not found in [DIR]/evals/results
-    hint: result file names contain the run id
+    error: 'nothing' is neither a run in evals/results nor a result file
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
     ");
 }
 

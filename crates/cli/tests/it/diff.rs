@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{newest_result, ok_case, project, script};
+use crate::support::{case, newest_result, ok_case, project, script};
 
 #[test]
 fn lists_regressions_first() {
@@ -35,6 +35,8 @@ fn lists_regressions_first() {
     insta::assert_snapshot!(project.run(["diff", &before, &now]).filtered(), @"
     exit: 3
     ----- stdout -----
+    [RUN_ID] → [RUN_ID]
+
     x — golden evals
       1 regression
         gs-x-001  responseContains: expected 'ok' in response but not found
@@ -43,7 +45,7 @@ fn lists_regressions_first() {
       1 without a verdict
         gs-x-003  HTTP 500
       1 still passing
-      overall: not enough data (1 worse, 1 better, p = 1.000)
+      overall: 1 worse, 1 better: too few changes to show a trend (p = 1.000)
 
     ----- stderr -----
     ");
@@ -55,7 +57,8 @@ fn lists_regressions_first() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'nothing' is neither a result file nor a run in [DIR]/evals/results
+    error: 'nothing' is neither a run in evals/results nor a result file
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
     ");
 }
 
@@ -107,4 +110,68 @@ fn a_baseline_can_be_a_folder() {
     assert_eq!(output.code, Some(1));
     assert!(output.stdout.contains("1 regression since"), "{}", output.stdout);
     assert!(output.stdout.find("1 regression since").unwrap() < output.stdout.find("✗ gs-y-001  says b").unwrap());
+}
+
+/// The end of a message says what happened, so it must not be cut.
+#[test]
+fn shows_messages_in_full_and_agrees_with_its_statistics() {
+    let expect = json!({"toolsCalled": ["get_shipping_status"]});
+    let cases: Vec<Value> = (1..=2)
+        .map(|index| case(&format!("gs-get_shipping_status-00{index}"), &index.to_string(), expect.clone()))
+        .collect();
+    let reply = |tool: &str| json!({"response": "ok", "toolCalls": [{"name": tool, "params": {}}]});
+    let agent = |tool: &str| json!({"replies": {"1": reply(tool), "2": reply(tool)}});
+    let project = project().file("agent.json", agent("get_shipping_status")).file("evals/x.golden.json", json!(cases));
+    let run = || project.run(["run", "--agent-endpoint", "scripted:agent.json"]).code;
+    assert_eq!(run(), Some(0));
+    project.write("agent.json", agent("cancel_the_order_that_was_not_meant"));
+    assert_eq!(run(), Some(1));
+    insta::assert_snapshot!(project.run(["diff"]).filtered(), @r"
+    exit: 1
+    ----- stdout -----
+    [RUN_ID] → [RUN_ID]
+
+    x — golden evals
+      2 regressions
+        gs-get_shipping_status-001  toolsCalled: expected ['get_shipping_status']
+                                    but got ['cancel_the_order_that_was_not_meant']
+        gs-get_shipping_status-002  toolsCalled: expected ['get_shipping_status']
+                                    but got ['cancel_the_order_that_was_not_meant']
+      0 still passing
+      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
+
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn runs_have_names_wherever_one_is_asked_for() {
+    let project = project()
+        .file("agent.json", script(&[("a", "ok")]))
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a")]));
+    assert_eq!(project.run(["run"]).code, Some(0));
+    project.write("agent.json", script(&[("a", "no")]));
+    let output = project.run(["run", "--baseline", "latest"]);
+    assert!(output.stdout.contains("1 regression since"), "{}", output.both());
+    let id = newest_result(&project, "evals/results")["runId"].as_str().unwrap().to_owned();
+    for name in ["latest", &id, &id[..35]] {
+        for arguments in [
+            vec!["run", "--baseline", name, "--no-store"],
+            vec!["run", "--baseline-run-id", name, "--no-store"],
+            vec!["diff", name, name],
+            vec!["show", name],
+            vec!["regress", "add", "--from-run", name, "--case", "gs-x-001", "--bug-ref", "1", "--dry-run"],
+        ] {
+            let output = project.run(arguments.clone());
+            assert!(matches!(output.code, Some(0 | 1)), "{arguments:?}: {}", output.both());
+        }
+    }
+    let unknown = project.run(["run", "--baseline", "nothing"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(
+        unknown.stderr.contains("'nothing' is neither a run in evals/results nor a result file"),
+        "{}",
+        unknown.stderr
+    );
 }

@@ -12,7 +12,7 @@ use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
 use crate::project_store;
-use crate::support::{project, project_with_python};
+use crate::support::{ok_case, project, project_with_python, script};
 
 const HELLO: &str = "def eval_hello(trace):\n    said = trace['steps'][-1]['output']['response']\n    return 'hello' in said, f'said {said!r}'\n";
 const SHORT: &str = "def eval_short(trace):\n    said = trace['steps'][-1]['output']['response']\n    return len(said) < 20, f'{len(said)} characters'\n";
@@ -417,4 +417,34 @@ fn rejects_a_file_that_is_not_a_store() {
     assert!(output.stderr.contains("broken.db"), "{}", output.stderr);
     assert_eq!(std::fs::read(project.path().join("broken.db")).unwrap()[..11], *b"no database");
     assert!(!Path::new(&project.path().join(".karat")).exists());
+}
+
+/// Traces of test runs are not production data.
+#[test]
+fn judges_and_compares_production_traces_unless_told_otherwise() {
+    let trace = json!({"trace_id": "p", "steps": [{"input": {"message": "hi"}, "output": {"response": "hello"}}]});
+    let project = project_with_python()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("agent.json", script(&[("a", "ok"), ("b", "ok")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]))
+        .file("evals/functions/any.py", "def eval_any(trace):\n    return True, ''\n")
+        .file("traces.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["run"]).code, Some(0));
+    assert_eq!(project.run(["eval", "add", "any"]).code, Some(0));
+    let judge = |source: &[&str]| {
+        let arguments = ["eval", "run", "any", "--stored", "--force", "--format", "jsonl"].iter().chain(source);
+        let output = project.run(arguments.copied());
+        (output.code, output.stdout.lines().count())
+    };
+    assert_eq!(judge(&[]), (Some(4), 0), "only test runs are stored");
+    assert_eq!(project.run(["trace", "import", "traces.jsonl"]).code, Some(0));
+    assert_eq!(judge(&[]), (Some(0), 1));
+    assert_eq!(judge(&["--source", "runs"]), (Some(0), 2));
+    assert_eq!(judge(&["--source", "all"]), (Some(0), 3));
+    let unrated = |source: &str| {
+        let output = project.run(["eval", "agreement", "any", "--source", source, "--format", "json"]);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        report["evals"][0]["counts"]["unrated"].as_u64()
+    };
+    assert_eq!(["production", "runs", "all"].map(unrated), [1, 2, 3].map(Some));
 }

@@ -59,6 +59,7 @@ mod review;
 mod rubrics;
 mod run;
 mod run_store;
+mod runs;
 mod secrets;
 mod selection;
 mod store_project;

@@ -401,8 +401,8 @@ fn rejects_cases_that_do_not_show_a_bug() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: run 'nothing' not found in [DIR]/evals/results
-    hint: result file names contain the run id; 'latest' is the newest run
+    error: 'nothing' is neither a run in evals/results nor a result file
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
     ");
 }
 

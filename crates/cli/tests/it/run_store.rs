@@ -220,3 +220,31 @@ fn summarises_rejected_traces_in_one_warning() {
     let stored = cases(&store, &run.run_id);
     assert_eq!((run.passed, stored.len()), (7, 7));
 }
+
+/// Traces of test runs are not production data.
+#[test]
+fn traces_of_runs_are_listed_only_on_request() {
+    let project = weather_project();
+    project.run(["run", "--id", "gs-x-001"]);
+    insta::assert_snapshot!(project.run(["trace", "list"]).filtered(), @"
+    exit: 4
+    ----- stdout -----
+    ----- stderr -----
+    error: only traces of test runs match
+    hint: pass --source runs or --source all to include the traces of test runs
+    ");
+    let trace =
+        r#"{"trace_id": "production", "steps": [{"input": {"message": "hi"}, "output": {"response": "hello"}}]}"#;
+    project.write("traces.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["trace", "import", "traces.jsonl"]).code, Some(0));
+    let count = |source: &[&str]| {
+        let arguments = ["trace", "list", "--format", "jsonl"].iter().chain(source);
+        project.run(arguments.copied()).stdout.lines().count()
+    };
+    assert_eq!(count(&[]), 1);
+    assert_eq!(count(&["--source", "runs"]), 1);
+    assert_eq!(count(&["--source", "all"]), 2);
+    let listed = project.run(["trace", "list", "--source", "runs"]).stdout;
+    let id = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert_eq!(project.run(["trace", "show", &id]).code, Some(0), "{listed}");
+}

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 
 pub use evals::PendingVerdict;
 pub use field::Field;
-pub use tally::{Failure, NearMiss, Verdict};
+pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, Verdict};
 pub use vacuity::can_fail;
 
 use crate::case::Case;

@@ -1,9 +1,10 @@
 //! Counts checks and collects failures.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Field, Strictness};
 use crate::judgement::EvalResult;
@@ -21,7 +22,7 @@ pub struct Failure {
 }
 
 /// A text that the response contains only in another case or typography, so that it was not found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NearMiss {
     /// Location of the expected text or group in its case, as a JSON pointer.
@@ -39,6 +40,27 @@ impl NearMiss {
     }
 }
 
+/// The verdict of one assertion of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssertionVerdict {
+    /// The key in `expect`.
+    pub assertion: Cow<'static, str>,
+    pub verdict: AssertionOutcome,
+}
+
+/// The outcome of an assertion; of several checks, the one that matters most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AssertionOutcome {
+    /// There was nothing to check.
+    Skipped,
+    Passed,
+    /// An eval function or a tool's schema gave no verdict.
+    Errored,
+    Failed,
+}
+
 /// The result of judging a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
@@ -46,6 +68,8 @@ pub struct Verdict {
     pub failures: Vec<Failure>,
     /// Why there is no verdict: an eval function or a tool's schema errored before any failure.
     pub error: Option<String>,
+    /// The verdict of each assertion that was reached, in order.
+    pub assertions: Vec<AssertionVerdict>,
     pub assertions_run: usize,
     pub assertions_skipped: usize,
     /// Tokens without a value, without duplicates.
@@ -103,6 +127,14 @@ impl Tally {
     }
 
     fn record_at(&mut self, field: Field, index: Option<usize>, check: Check) -> ControlFlow<()> {
+        self.note(
+            field,
+            match check {
+                Check::Held => AssertionOutcome::Passed,
+                Check::Failed(_) => AssertionOutcome::Failed,
+                Check::Skipped => AssertionOutcome::Skipped,
+            },
+        );
         match check {
             Check::Held => self.verdict.assertions_run += 1,
             Check::Skipped => self.verdict.assertions_skipped += 1,
@@ -122,6 +154,7 @@ impl Tally {
 
     /// Records a check that errored. Earlier failures remain the verdict; without any, the case has none.
     pub(super) fn record_error(&mut self, field: Field, error: &str) -> ControlFlow<()> {
+        self.note(field, AssertionOutcome::Errored);
         let message = format!("{field}: {error}");
         if self.verdict.failures.is_empty() {
             self.verdict.error = Some(message);
@@ -129,6 +162,17 @@ impl Tally {
         }
         self.warn(message);
         ControlFlow::Continue(())
+    }
+
+    /// Notes the verdict of a field; the checks of a field follow each other.
+    fn note(&mut self, field: Field, verdict: AssertionOutcome) {
+        match self.verdict.assertions.last_mut().filter(|last| last.assertion == field.name()) {
+            Some(last) => last.verdict = last.verdict.max(verdict),
+            None => {
+                let assertion = Cow::Borrowed(field.name());
+                self.verdict.assertions.push(AssertionVerdict { assertion, verdict });
+            }
+        }
     }
 
     pub(super) fn push_eval(&mut self, result: EvalResult) {

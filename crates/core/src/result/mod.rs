@@ -1,5 +1,6 @@
 //! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
+mod kept;
 mod trials;
 
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
+pub use self::kept::{
+    AssertionLine, KeptCase, KeptResult, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary,
+};
 pub use self::trials::combine;
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;

@@ -112,6 +112,8 @@ pub struct TraceFilter {
     /// Only these ids, if any are given.
     pub ids: Vec<String>,
     pub sources: Vec<String>,
+    /// Not of this source.
+    pub excluded_source: Option<String>,
     /// Started at or after this time; a trace without a start time counts by its import time.
     pub since: Option<Timestamp>,
     /// Started before this time.

@@ -30,6 +30,20 @@ impl AgreementCounts {
         self.errored += other.errored;
     }
 
+    /// Returns these counts without those of a part of the traces.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Self {
+        Self {
+            passed_positive: self.passed_positive.saturating_sub(part.passed_positive),
+            passed_negative: self.passed_negative.saturating_sub(part.passed_negative),
+            failed_positive: self.failed_positive.saturating_sub(part.failed_positive),
+            failed_negative: self.failed_negative.saturating_sub(part.failed_negative),
+            neutral: self.neutral.saturating_sub(part.neutral),
+            unrated: self.unrated.saturating_sub(part.unrated),
+            errored: self.errored.saturating_sub(part.errored),
+        }
+    }
+
     /// Returns the number of verdicts with a rating to compare with.
     pub fn compared(&self) -> u64 {
         self.passed_positive + self.passed_negative + self.failed_positive + self.failed_negative

@@ -7,11 +7,8 @@ use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionCompariso
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate, truncate_middle};
+use crate::terminal_text::{printable, truncate};
 use crate::tools::counted;
-
-/// Maximum width of an id, in columns.
-const MAX_ID_WIDTH: usize = 40;
 
 /// Renders the accuracy of both versions, the changed verdicts, worst first, and whether the change is significant.
 /// Shows up to `limit` verdicts of each kind of change.
@@ -102,7 +99,6 @@ fn title(change: Change) -> &'static str {
 fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut String) {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let id = printable(&changed.trace_id);
-    let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
     let rating = changed.rating.map_or("unrated", |rating| rating.name());
     let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
     let _ = writeln!(out, "  {}  {transition}, {rating}", palette.bold(id));
@@ -176,7 +172,7 @@ mod tests {
             (0..8).map(|id| pair(&format!("t-{id}"), yes, no, bad, "no refund was made")).collect();
         pairs.push(pair("t-8", yes, no, good, &format!("\u{1b}[31m{}", "a long reason ".repeat(20))));
         pairs.push(pair("t-9", yes, None, good, ""));
-        pairs.push(pair(&"long".repeat(40), no, yes, None, "fine"));
+        pairs.push(pair(&"long".repeat(11), no, yes, None, "fine"));
         pairs.extend((10..20).map(|id| pair(&format!("t-{id}"), yes, yes, good, "fine")));
         VersionComparison::of("eval_refund", 1, 2, pairs)
     }
@@ -217,7 +213,7 @@ mod tests {
           and 6 more (see --limit)
 
         1 changed on neutral or unrated traces
-          longlonglonglonglong…onglonglonglonglong  failed → passed, unrated
+          longlonglonglonglonglonglonglonglonglonglong  failed → passed, unrated
             before  as it was
             now     fine
 

@@ -7,11 +7,8 @@ use karat_evals::contradiction::Contradiction;
 
 use super::verdict;
 use crate::console::ConsoleSettings;
-use crate::terminal_text::{pad, printable, truncate, truncate_middle, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, width, wrap};
 use crate::tools::counted;
-
-/// Maximum width of an id, in columns.
-const MAX_ID_WIDTH: usize = 60;
 
 /// Maximum number of lines of a reason or a note.
 const MAX_LINES: usize = 6;
@@ -32,7 +29,6 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     let id = printable(&contradiction.trace_id);
     let name = printable(&contradiction.eval_id);
     let when = contradiction.executed_at.strftime("%Y-%m-%d %H:%M").to_string();
-    let id = truncate_middle(&id, MAX_ID_WIDTH.min(settings.columns.saturating_sub(width(&when) + 2)), ellipsis);
     let gap = settings.columns.saturating_sub(width(&id) + width(&when)).max(2);
     let _ = writeln!(out, "{}{}{}", palette.bold(&id), " ".repeat(gap), palette.dim(&when));
     if !contradiction.input_preview.is_empty() {
@@ -129,7 +125,7 @@ mod tests {
             resolution: None,
         };
         let hostile = Contradiction {
-            trace_id: "\u{1b}[31m".repeat(30),
+            trace_id: "\u{1b}[31m".repeat(6),
             result: true,
             reason: Some("word\u{202e} ".repeat(100)),
             rating: Rating::Negative,
@@ -158,7 +154,7 @@ mod tests {
           book_reservation was never called,    │ right: the policy forbids this
           though the user said yes to the offer │ booking
 
-        \u{1b}[31m\u{1b}[31m\u{1b}[31m…u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
+        \u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
           passed: eval_books_a_flight version 2 │ negative
           word\u{202e} word\u{202e}             │
           word\u{202e} word\u{202e}             │

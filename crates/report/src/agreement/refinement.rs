@@ -7,14 +7,11 @@ use karat_evals::agreement::{Candidate, Change, Direction, RatingCounts, Refinem
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate, truncate_middle};
+use crate::terminal_text::{printable, truncate};
 use crate::tools::counted;
 
 /// Maximum number of changed verdicts of a candidate.
 const MAX_CHANGES: usize = 5;
-
-/// Maximum width of an id, in columns.
-const MAX_ID_WIDTH: usize = 40;
 
 /// Renders the agreement of today's version and of the candidates on both parts, and what each candidate changes.
 pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> String {
@@ -109,7 +106,6 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
         let id = printable(&changed.trace_id);
         let rating = changed.rating.map_or("unrated", |rating| rating.name());
         let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
-        let id = truncate_middle(&id, MAX_ID_WIDTH, symbols.ellipsis);
         let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }
     if shown.len() > MAX_CHANGES {

@@ -13,9 +13,6 @@ use crate::tools::counted;
 /// Width of counts.
 const COUNT_WIDTH: usize = 6;
 
-/// Maximum width of an id.
-const MAX_ID_WIDTH: usize = 40;
-
 /// Renders the counts of each function, the most frequent reasons of failures, errors by kind, and times.
 pub fn eval_run_text(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
     let mut out = String::new();
@@ -83,7 +80,6 @@ fn trace_list(group: &ReasonGroup, available: usize, ellipsis: &str) -> String {
     let mut named = 0;
     for trace in &group.traces {
         let trace = printable(trace);
-        let trace = truncate(&trace, MAX_ID_WIDTH.min(available / 2), ellipsis);
         let more = format!(", {ellipsis}");
         if named > 0 && width(&line) + 2 + width(&trace) + width(&more) > available {
             break;

@@ -12,33 +12,33 @@ pub enum Length {
 }
 
 /// Rendered lines, and whether something was left out.
-pub(super) struct Canvas {
-    pub(super) settings: ConsoleSettings,
-    pub(super) length: Length,
-    pub(super) out: String,
+pub(crate) struct Canvas {
+    pub(crate) settings: ConsoleSettings,
+    pub(crate) length: Length,
+    pub(crate) out: String,
     /// Something was left out that `--full` shows.
-    pub(super) is_shortened: bool,
+    pub(crate) is_shortened: bool,
 }
 
 impl Canvas {
-    pub(super) fn new(settings: ConsoleSettings, length: Length) -> Self {
+    pub(crate) fn new(settings: ConsoleSettings, length: Length) -> Self {
         Self { settings, length, out: String::new(), is_shortened: false }
     }
 
     /// Adds a rendered line.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(crate) fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());
         self.out.push('\n');
     }
 
     /// Adds a text of up to `max_lines` lines. `first` precedes the first line and is as wide as the indentation of the
     /// others.
-    pub(super) fn text(&mut self, text: &str, first: &str, indent: usize, max_lines: usize) {
+    pub(crate) fn text(&mut self, text: &str, first: &str, indent: usize, max_lines: usize) {
         self.painted_text(text, (first, indent), max_lines, &|line| line.to_owned());
     }
 
     /// Adds a text whose lines are painted.
-    pub(super) fn painted_text(
+    pub(crate) fn painted_text(
         &mut self,
         text: &str,
         (first, indent): (&str, usize),
@@ -79,7 +79,7 @@ impl Canvas {
     }
 
     /// Adds a rule with a title, as wide as the screen.
-    pub(super) fn rule(&mut self, title: &str) {
+    pub(crate) fn rule(&mut self, title: &str) {
         let settings = self.settings;
         let rule = |count: usize| settings.symbols.rule.to_string().repeat(count);
         let title =

@@ -8,7 +8,7 @@ use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value};
 
 /// Returns a string as is, and other values as JSON.
-pub(super) fn json_text(value: &Value) -> Cow<'_, str> {
+pub(crate) fn json_text(value: &Value) -> Cow<'_, str> {
     if let Value::String(text) = value {
         return Cow::Borrowed(text);
     }

@@ -6,18 +6,14 @@ use karat_evals::traces::TraceList;
 
 use super::minute;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{pad, printable, truncate, truncate_middle, width};
-
-/// Maximum width of an id.
-const MAX_ID_WIDTH: usize = 36;
+use crate::terminal_text::{pad, printable, truncate, width};
 
 /// Minimum width of the message.
 const MIN_MESSAGE_WIDTH: usize = 16;
 
 /// Renders a list of traces. `ids` are the shortened ids, in list order.
 pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettings) -> String {
-    let rows: Vec<Vec<String>> =
-        list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id, settings.symbols.ellipsis)).collect();
+    let rows: Vec<Vec<String>> = list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id)).collect();
     let titles = ["trace", "started", "steps", "calls", "errors", "rating"];
     let is_number = |column: usize| (2..=5).contains(&column);
     // Leave out empty columns.
@@ -60,7 +56,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
     out
 }
 
-fn row(listed: &TraceListItem, id: &str, ellipsis: &str) -> Vec<String> {
+fn row(listed: &TraceListItem, id: &str) -> Vec<String> {
     let head = &listed.head;
     let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
     let rating = match listed.rating {
@@ -70,7 +66,7 @@ fn row(listed: &TraceListItem, id: &str, ellipsis: &str) -> Vec<String> {
         None => "",
     };
     vec![
-        truncate_middle(&printable(id), MAX_ID_WIDTH, ellipsis).into_owned(),
+        printable(id).into_owned(),
         head.started_at.map(minute).unwrap_or_default(),
         head.steps.to_string(),
         non_zero(head.tool_calls),

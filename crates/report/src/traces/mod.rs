@@ -10,19 +10,21 @@ mod trace;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+pub(crate) use block::Canvas;
 pub use block::Length;
 pub use conversation::conversation_text;
 pub use import::import_text;
+pub(crate) use json_text::json_text;
 pub use list::trace_list_text;
 pub use trace::trace_text;
 
 /// Formats a time in UTC, to the minute.
-fn minute(time: Timestamp) -> String {
+pub(crate) fn minute(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Formats a duration with a suitable unit.
-fn duration(milliseconds: f64) -> String {
+pub(crate) fn duration(milliseconds: f64) -> String {
     match milliseconds {
         ..1000.0 => format!("{milliseconds:.0} ms"),
         1000.0..60_000.0 => format!("{:.1} s", milliseconds / 1000.0),

@@ -9,12 +9,12 @@ use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_forge::{Drafter, TraceDrafter, TraceReader};
 use karat_store::Store;
-use karat_traces::TraceFormat;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
 use crate::hint::Hint;
 use crate::notice::Notices;
+use crate::trace_filter::RUN_SOURCE;
 
 /// Maximum number of unused traces to report.
 const MAX_REPORTED: usize = 5;
@@ -62,8 +62,8 @@ impl TraceSource {
         rating: Option<Rating>,
         context: &Context<'_>,
     ) -> Result<Self, Error> {
-        let sources = TraceFormat::ALL.iter().map(|kind| kind.name().to_owned()).collect();
-        let filter = TraceFilter { sources, since, rating, ..TraceFilter::default() };
+        let excluded_source = Some(RUN_SOURCE.to_owned());
+        let filter = TraceFilter { excluded_source, since, rating, ..TraceFilter::default() };
         let read = context.read_store(async |store| Self::read_pages(tool, store, &filter).await).await;
         let read = read.map_err(|error| match error.kind {
             ErrorKind::NothingSelected => error.hint(TRACES_FILE_HINT),

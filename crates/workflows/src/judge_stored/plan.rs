@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::settings::Settings;
 use crate::stored_eval::{select_eval, select_version, versions_of};
+use crate::trace_filter::no_match_error;
 
 /// A version of an eval and the number of traces to judge.
 pub(super) struct PlannedEval {
@@ -41,7 +42,7 @@ pub(super) async fn plan(
     }
     let traces = store.count_traces(&request.filter).await?;
     if traces == 0 {
-        return Err(no_traces(store, &request.filter).await);
+        return Err(no_traces(store, &request.filter).await?);
     }
     let mut planned = Vec::with_capacity(chosen.len());
     for (version, function) in chosen {
@@ -86,10 +87,10 @@ fn is_in_project(name: &str, settings: &Settings) -> bool {
     crate::functions::find_functions(settings).is_ok_and(|functions| functions.get(&wanted).is_some())
 }
 
-async fn no_traces(store: &Store, filter: &TraceFilter) -> Error {
-    let is_narrow = *filter != TraceFilter::default();
-    if is_narrow && store.count_traces(&TraceFilter::default()).await.is_ok_and(|all| all > 0) {
-        return Error::nothing_selected("no trace matches the filters").hint(Hint::FilterTraces);
+async fn no_traces(store: &Store, filter: &TraceFilter) -> Result<Error, Error> {
+    if store.count_traces(&TraceFilter::default()).await? == 0 {
+        return Ok(Error::nothing_selected("no traces in the store").hint(Hint::ImportTraces));
     }
-    Error::nothing_selected("no traces in the store").hint(Hint::ImportTraces)
+    let error = no_match_error(filter, store).await?;
+    Ok(if error.hints.is_empty() { error.hint(Hint::FilterTraces) } else { error })
 }

@@ -4,7 +4,7 @@ use karat_core::case::SuiteFile;
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierCase, EarlierResult, Outcome};
 use karat_json::nearest;
-use karat_project::{EvalPath, Results, discover, parse_suite_file, read_bytes, run_results};
+use karat_project::{EvalPath, discover, parse_suite_file, read_bytes};
 use serde_json::Value;
 
 use super::template::Template;
@@ -12,20 +12,14 @@ use super::{project_file, raw_case};
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
+use crate::run_name::find_run;
 use crate::settings::Settings;
-
-/// The name of the newest run.
-const LATEST: &str = "latest";
 
 /// Finds a case of a run and reads it from its eval file.
 pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Context<'_>) -> Result<Template, Error> {
     let (settings, notices) = (&context.settings, context.notices);
-    let output_dir = &settings.layout.output_dir;
-    let results = if run == LATEST { newest_run(settings)? } else { run_results(output_dir, run)? };
-    let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
-        return Err(Error::not_found(format!("run '{run}' not found in {}", output_dir.display()))
-            .hint("result file names contain the run id; 'latest' is the newest run"));
-    };
+    let run = find_run(run, &settings.layout)?;
+    let (results, run_id) = (run.results()?, run.run_id);
     let (result, case) = find_result(&results, id, &run_id)?;
     match case.outcome {
         Outcome::Failed => {}
@@ -60,16 +54,6 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
         description: case.error.clone().or_else(|| Some(case.description.clone())).filter(|text| !text.is_empty()),
         trace_ref: None,
     })
-}
-
-fn newest_run(settings: &Settings) -> Result<Vec<EarlierResult>, Error> {
-    // Replace the hint of `load_newest`, which is about baselines.
-    let results = Results::load_newest(&settings.layout)
-        .map_err(|error| Error { hints: vec![Hint::RunEvalsOrDescribeCase], ..Error::from(error) })?;
-    let mut suites = results.suites;
-    let newest = suites.first().map(|result| result.run_id.clone());
-    suites.retain(|result| Some(&result.run_id) == newest.as_ref());
-    Ok(suites)
 }
 
 /// Finds the result of a case. With several agents, prefers a failed result.

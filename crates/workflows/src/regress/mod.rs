@@ -77,7 +77,7 @@ fn user_file(file: &Path, settings: &Settings) -> EvalPath {
 }
 
 /// Returns the path of a file of the project.
-fn project_file(path: PathBuf, settings: &Settings) -> EvalPath {
+pub(crate) fn project_file(path: PathBuf, settings: &Settings) -> EvalPath {
     let shown = settings.display_path(&path);
     eval_path(path, shown, settings)
 }

@@ -22,6 +22,7 @@ use crate::context::snapshot::capture;
 use crate::context::tools::read_tools;
 use crate::error::Error;
 use crate::functions::start_functions;
+use crate::run_name::load_baseline;
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
@@ -47,7 +48,7 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
     selection.drop_other_tiers(&mut paths)?;
     let (mut suites, mut rubrics) = load_all(paths)?;
     selection.apply(&mut suites, &mut rubrics)?;
-    let baseline = Results::load_baseline(settings.baseline.as_ref(), &settings.layout)?;
+    let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, &settings.layout)).transpose()?;
     if request.selection.only_failed {
         if !rubrics.is_empty() {
             context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");

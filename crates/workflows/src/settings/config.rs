@@ -76,9 +76,9 @@ config_keys! {
     snapshot: SnapshotSource = "snapshot" as Json, SnapshotSource::read;
     /// The folder for result files.
     output_dir: String = "outputDir" as Text, read_string;
-    /// The id of the baseline run in the output folder.
+    /// The baseline run in the output folder: an id, a unique prefix of one, `latest`, or `latest~1` for the one before.
     baseline_run_id: String = "baselineRunId" as Text, read_string;
-    /// The baseline: a result file or a folder of result files.
+    /// The baseline: a result file, a folder of result files, or a run as in `baselineRunId`.
     baseline: String = "baseline" as Text, read_string;
     /// Number of cases to run in parallel.
     #[schemars(range(min = 1))]

@@ -401,16 +401,17 @@ fn mask_provider_keys(variables: &Variables, redactor: &Redactor) {
 }
 
 fn baseline_setting(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Option<Baseline>, Error> {
-    if let Some(path) = &given.baseline {
-        return Ok(Some(Baseline::File(resolver.current_dir.join(path))));
+    let named = |name: &String, base: &Path| Some(Baseline::Named { name: name.clone(), path: base.join(name) });
+    if let Some(name) = &given.baseline {
+        return Ok(named(name, resolver.current_dir));
     }
     if let Some(id) = &given.baseline_run_id {
-        return Ok(Some(Baseline::RunId(id.clone())));
+        return Ok(Some(Baseline::Run(id.clone())));
     }
     match (&file.baseline, &file.baseline_run_id) {
         (Some(_), Some(_)) => Err(Error::invalid("karat.json has both 'baseline' and 'baselineRunId': keep one")),
-        (Some(path), None) => Ok(Some(Baseline::File(resolver.root.join(path)))),
-        (None, Some(id)) => Ok(Some(Baseline::RunId(id.clone()))),
+        (Some(name), None) => Ok(named(name, resolver.root)),
+        (None, Some(id)) => Ok(Some(Baseline::Run(id.clone()))),
         (None, None) => Ok(None),
     }
 }

@@ -3,6 +3,7 @@
 use karat_core::rating::Rating;
 use karat_evals::agreement::Direction;
 use karat_workflows::agreement::{CompareRequest, MeasureRequest, compare, measure};
+use karat_workflows::trace_filter::TraceOrigin;
 use karat_workflows::{ErrorKind, Hint};
 
 use crate::project::TestProject;
@@ -27,7 +28,7 @@ async fn measures_the_newest_or_a_given_version() {
     let project = TestProject::new();
     store_judged_traces(&project).await;
     for (version, contradictions) in [(None, 1), (Some(1), 8)] {
-        let request = MeasureRequest { eval: Some("tone".to_owned()), version };
+        let request = MeasureRequest { eval: Some("tone".to_owned()), version, origin: TraceOrigin::All };
         let report = measure(request, &project.context()).await.unwrap();
         let [eval] = report.evals.as_slice() else { panic!("{:?}", report.evals) };
         assert_eq!((eval.compared, eval.counts.contradictions()), (10, contradictions), "{version:?}");
@@ -52,7 +53,7 @@ async fn compares_two_versions() {
 #[tokio::test]
 async fn hints_at_a_missing_store_or_eval() {
     let project = TestProject::new();
-    let all = || MeasureRequest { eval: None, version: None };
+    let all = || MeasureRequest { eval: None, version: None, origin: TraceOrigin::default() };
     let error = measure(all(), &project.context()).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::CreateStore]));
     StoreContent::open(&project.context()).await.close().await;

@@ -12,7 +12,7 @@ fn result(run_id: &str, tool: &str, cases: &[(&str, bool)]) -> Value {
 }
 
 fn request(before: &str, now: &str) -> Request {
-    Request { before: before.to_owned(), now: now.to_owned() }
+    Request { before: Some(before.to_owned()), now: Some(now.to_owned()) }
 }
 
 #[test]
@@ -37,4 +37,37 @@ fn compares_two_files_of_different_suites() {
         .file("now.json", result("2", "y", &[("a", false)]));
     let compared = compare_runs(&request("before.json", "now.json"), &project.context()).unwrap();
     assert_eq!((compared.suites.len(), compared.regressions), (1, 1));
+}
+
+/// A result of `evals/x.golden.json` with a start time and an agent.
+fn timed(run_id: &str, second: u8, agent: &str, passed: bool) -> Value {
+    let mut result = result(run_id, "x", &[("a", passed)]);
+    result["timestamp"] = json!(format!("2026-01-01T00:00:0{second}Z"));
+    result["agentEndpoint"] = json!(agent);
+    result["metadata"] = json!({"evalFile": "evals/x.golden.json", "evalFileHash": "h"});
+    result
+}
+
+#[test]
+fn compares_the_last_two_comparable_runs() {
+    let project = TestProject::new()
+        .file("evals/results/1.json", timed("aaa-1", 1, "one", true))
+        .file("evals/results/2.json", timed("aab-2", 2, "two", true))
+        .file("evals/results/3.json", timed("aac-3", 3, "one", false));
+    let compare = |before: Option<&str>, now: Option<&str>| {
+        let request = Request { before: before.map(str::to_owned), now: now.map(str::to_owned) };
+        let compared = compare_runs(&request, &project.context());
+        compared.map(|compared| (compared.before_run_id, compared.now_run_id))
+    };
+    let ids = |before: &str, now: &str| (before.to_owned(), now.to_owned());
+    assert_eq!(compare(None, None).unwrap(), ids("aaa-1", "aac-3"));
+    assert_eq!(compare(Some("latest~1"), None).unwrap(), ids("aab-2", "aac-3"));
+    assert_eq!(compare(Some("aaa"), Some("aab")).unwrap(), ids("aaa-1", "aab-2"));
+    assert_eq!(compare(Some("evals/results/1.json"), Some("latest")).unwrap(), ids("aaa-1", "aac-3"));
+    let error = compare(None, Some("aab-2")).unwrap_err();
+    assert_eq!(error.message, "no run before aab-2 has the same eval files and agent");
+    let error = compare(Some("aa"), None).unwrap_err();
+    assert_eq!(error.message, "ambiguous run id: several runs begin with 'aa'");
+    let error = compare(Some("latest~3"), None).unwrap_err();
+    assert_eq!(error.message, "there is no 'latest~3': evals/results has 3 runs");
 }

@@ -56,7 +56,7 @@ async fn rejects_unknown_tools_runs_and_cases_that_always_pass() {
     assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::from("did you mean 'get_weather'?")]));
     let source = Source::Run { run: "latest".to_owned(), case: "x".to_owned(), even_if_passed: false };
     let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
-    assert_eq!((error.kind, error.hints), (ErrorKind::Invalid, vec![Hint::RunEvalsOrDescribeCase]));
+    assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::RunEvals]));
     let error = add(AddRequest { expect: Map::new(), ..request() }, &context).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
 }

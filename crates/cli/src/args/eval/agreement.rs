@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::args::{ConfigArgs, OutputFormat, StoreArgs};
+use crate::args::{ConfigArgs, OriginName, OutputFormat, StoreArgs};
 
 const AGREEMENT_AFTER_HELP: &str = "\
 Exit codes:
@@ -29,6 +29,9 @@ pub(crate) struct EvalAgreementArgs {
     /// Version of the eval [default: the newest]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
+    /// Traces to compare: production (all but test runs), runs or all
+    #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
+    pub(crate) source: OriginName,
     /// Alert thresholds, as JSON: accuracy, contradictionRate, errorRate, atLeast
     /// [default: 0.8, 0.15, 0.1 and 20]
     #[arg(long, value_name = "JSON")]

@@ -12,7 +12,7 @@ use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalAgreementArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.config_args(), &[])?;
-    let request = MeasureRequest { eval: args.name.clone(), version: args.version };
+    let request = MeasureRequest { eval: args.name.clone(), version: args.version, origin: args.source.into() };
     let report = surface.run(measure(request, &context))?;
     let printer = surface.printer;
     match args.format {

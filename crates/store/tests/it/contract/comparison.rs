@@ -1,18 +1,21 @@
 //! Comparison of verdicts with ratings.
 
-use karat_core::port::TraceStore;
+use karat_core::port::{RunStore, TraceStore};
 use karat_core::rating::Rating;
+use karat_core::result::Outcome;
 use karat_evals::agreement::AgreementCounts;
 use karat_evals::contradiction::{ContradictionFilter, Resolution, ResolutionKind};
 use karat_evals::port::{ComparisonStore, EvalStore, FeedbackStore};
 use karat_store::Store;
 
+use super::runs::{case, run};
 use super::{Case, contract};
 use crate::support::{at, document, execution, feedback_by, trace, trace_of, version};
 
 contract! {
     counts_verdicts_by_rating
     counts_each_day_separately
+    counts_traces_of_test_runs_apart
     skips_invalid_days
     finds_contradictions
     only_the_newest_version_contradicts
@@ -94,6 +97,24 @@ async fn counts_each_day_separately(Case { store, .. }: Case<'_>) {
     let seen: Vec<_> = days.iter().map(|day| (day.counts.unrated, day.counts.passed_positive)).collect();
     assert_eq!(seen, [(1, 0), (1, 1), (1, 0)]);
     assert!(days.is_sorted_by_key(|day| day.day));
+}
+
+async fn counts_traces_of_test_runs_apart(Case { store, .. }: Case<'_>) {
+    store.add_version(&version("eval_x", "one")).await.expect("added");
+    let traces = [trace("production", "x"), trace("tested", "x")];
+    store.put_traces(&traces, at(0)).await.expect("stored");
+    store.put_run(&run("r-1", 1)).await.expect("stored");
+    let cases = [case("r-1", 1, "gs-a", Outcome::Passed, Some("tested"))];
+    store.put_cases(&cases, &[], at(1)).await.expect("stored");
+    let executions = traces.each_ref().map(|trace| execution("eval_x", 1, trace, Some(false)));
+    store.put_executions(&executions).await.expect("stored");
+    rate(store, "tested", Rating::Positive, 1).await;
+    let days = store.agreement_of_runs_by_day("eval_x", 1).await.expect("days");
+    let seen: Vec<_> = days.iter().map(|day| (day.counts.unrated, day.counts.failed_positive)).collect();
+    assert_eq!(seen, [(0, 1)]);
+    let all = store.agreement("eval_x", 1).await.expect("counts");
+    let production = all.without(&days[0].counts);
+    assert_eq!((production.executions(), production.unrated), (1, 1));
 }
 
 async fn skips_invalid_days(Case { store, .. }: Case<'_>) {

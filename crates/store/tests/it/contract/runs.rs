@@ -13,7 +13,7 @@ contract! {
     accepts_long_names_and_equal_agents
 }
 
-fn run(id: &str, seconds: i64) -> StoredRun {
+pub(super) fn run(id: &str, seconds: i64) -> StoredRun {
     StoredRun {
         run_id: id.to_owned(),
         started_at: at(seconds),
@@ -28,7 +28,7 @@ fn run(id: &str, seconds: i64) -> StoredRun {
     }
 }
 
-fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
+pub(super) fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
     StoredCase {
         run_id: run_id.into(),
         suite: 1,

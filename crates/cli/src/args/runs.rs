@@ -1,0 +1,142 @@
+//! Arguments of `karat diff`, `karat runs` and `karat show`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ConfigArgs, OutputFormat};
+
+/// For verbs that need only the results of runs.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ResultsArgs {
+    /// Path to the config file [default: the nearest karat.json]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Folder of the results [default: evals/results/]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) output_dir: Option<PathBuf>,
+}
+
+impl ResultsArgs {
+    pub(crate) fn config_args(&self) -> ConfigArgs {
+        ConfigArgs { config: self.config.clone(), output_dir: self.output_dir.clone(), ..ConfigArgs::default() }
+    }
+}
+
+const DIFF_AFTER_HELP: &str = "\
+Runs:
+  latest, latest~1 for the one before, a run id, a unique prefix of one, or the
+  path of a result file
+
+Exit codes:
+  0    no case regressed
+  1    a case regressed
+  2    a run does not exist, or a file is invalid
+  3    a case of the later run errored
+
+Examples:
+  karat diff                       # Compare the last two comparable runs
+  karat diff latest~3              # Compare a run with the newest
+  karat diff before.json now.json  # Compare two result files";
+
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_AFTER_HELP)]
+pub(crate) struct DiffArgs {
+    /// Earlier run [default: the last one before NOW with the same eval files and agent]
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: Option<String>,
+    /// Later run [default: latest]
+    #[arg(value_name = "NOW")]
+    pub(crate) now: Option<String>,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) results: ResultsArgs,
+}
+
+const RUNS_AFTER_HELP: &str = "\
+Examples:
+  karat runs                  # List the newest runs
+  karat runs list --limit 0   # List all runs
+  karat runs prune --keep 50  # Delete the results of all but 50 runs";
+
+#[derive(Debug, Args)]
+#[command(after_help = RUNS_AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<RunsAction>,
+    #[command(flatten)]
+    pub(crate) list: RunsListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List runs, newest first
+    List(RunsListArgs),
+    /// Delete the result files of old runs; the store and the configured baseline stay
+    Prune(RunsPruneArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunsListArgs {
+    /// Maximum number to list; 0 for all [default: 20, or all with --format json]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) results: ResultsArgs,
+}
+
+const PRUNE_AFTER_HELP: &str = "\
+Examples:
+  karat runs prune --keep 50            # Keep the newest 50 runs
+  karat runs prune --keep 50 --dry-run  # Show what would be deleted";
+
+#[derive(Debug, Args)]
+#[command(after_help = PRUNE_AFTER_HELP)]
+pub(crate) struct RunsPruneArgs {
+    /// Number of runs to keep
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: usize,
+    /// Show what would be deleted
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) results: ResultsArgs,
+}
+
+const SHOW_AFTER_HELP: &str = "\
+Runs:
+  latest, latest~1 for the one before, a run id, a unique prefix of one, or the
+  path of a result file
+
+Examples:
+  karat show                          # Show the newest run
+  karat show --failed                 # Show its cases that did not pass
+  karat show gs-weather-001           # Show one case of the newest run
+  karat show latest~1 gs-weather-001  # Show the same case one run before";
+
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_AFTER_HELP)]
+pub(crate) struct ShowArgs {
+    /// Run to show, or a case of the newest run [default: latest]
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Id of the case to show [default: all cases]
+    #[arg(value_name = "CASE")]
+    pub(crate) case: Option<String>,
+    /// Show only cases that did not pass
+    #[arg(long)]
+    pub(crate) failed: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) results: ResultsArgs,
+}

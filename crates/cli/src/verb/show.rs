@@ -1,0 +1,21 @@
+//! `karat show`: shows a run or a case in full.
+
+use karat_core::exit::ExitStatus;
+use karat_report::kept_run_text;
+use karat_workflows::show_run::{Request, show_run};
+
+use crate::args::{OutputFormat, ShowArgs};
+use crate::failure::Failure;
+use crate::surface::Surface;
+
+pub(crate) fn run(args: &ShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let context = surface.context(&args.results.config_args(), &[])?;
+    let request = Request { run: args.run.clone(), case: args.case.clone(), only_failed: args.failed };
+    let shown = show_run(&request, &context)?;
+    let printer = surface.printer;
+    match args.format {
+        OutputFormat::Json => printer.print_json(&shown)?,
+        OutputFormat::Human => printer.print(&kept_run_text(&shown, printer.console()))?,
+    }
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,346 @@
+//! Runs that are read back from their result files in full, to be listed and shown.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::EarlierMetadata;
+use crate::assertion::{AssertionOutcome, AssertionVerdict, NearMiss};
+use crate::case::Tier;
+use crate::outcome::Outcome;
+use crate::trace::ToolCall;
+
+/// The runs in the output folder.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat runs")]
+pub struct RunList {
+    /// The number of all runs, listed or not.
+    pub total: usize,
+    /// The newest first.
+    pub runs: Vec<RunSummary>,
+}
+
+/// The totals of a run, over its result files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSummary {
+    pub run_id: String,
+    /// `latest`, `latest~1` for the one before, and so on.
+    pub name: String,
+    /// When the run started, ISO 8601; empty if unknown.
+    pub timestamp: String,
+    pub agents: Vec<String>,
+    pub suites: usize,
+    /// Result files of rubrics, which have scores in place of verdicts.
+    pub rubric_suites: usize,
+    pub cases: usize,
+    pub passed: usize,
+    /// Cases with a failed verdict, without errored ones.
+    pub failed: usize,
+    /// Cases without a verdict.
+    pub errored: usize,
+    /// Cases that passed in the baseline and fail now; null if no suite has a baseline.
+    pub regressions: Option<usize>,
+    /// Result files of this run that cannot be read; their cases are not counted.
+    pub unreadable: usize,
+}
+
+impl RunSummary {
+    /// Adds the totals of a result.
+    pub fn add(&mut self, result: &KeptResult) {
+        self.suites += 1;
+        self.cases += result.cases.len();
+        for case in &result.cases {
+            match case.outcome() {
+                Outcome::Passed => self.passed += 1,
+                Outcome::Failed => self.failed += 1,
+                Outcome::Errored => self.errored += 1,
+            }
+        }
+        if result.baseline_run_id.is_some() {
+            *self.regressions.get_or_insert_default() += result.regressions.len();
+        }
+        if let Some(agent) = result.agent_endpoint.as_ref().filter(|agent| !self.agents.contains(agent)) {
+            self.agents.push(agent.clone());
+        }
+    }
+}
+
+/// A run, or one case of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "karat show")]
+pub struct KeptRun {
+    pub run_id: String,
+    /// When the run started, ISO 8601; empty if unknown.
+    pub timestamp: String,
+    pub suites: Vec<KeptSuite>,
+    /// Result files of rubrics, which are not shown.
+    pub rubric_files: Vec<String>,
+}
+
+/// The result of one eval file.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptSuite {
+    pub tool_name: String,
+    pub tier: Tier,
+    /// The agent, if the result names it.
+    pub agent: Option<String>,
+    /// The eval file, relative to the project's folder.
+    pub eval_file: String,
+    /// Whether the eval file changed since the run, so that messages and assertions that the result lacks are unknown.
+    pub eval_file_changed: bool,
+    pub cases: Vec<KeptCase>,
+}
+
+/// The result of one case.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptCase {
+    pub id: String,
+    pub description: String,
+    pub outcome: Outcome,
+    /// Whether the case passed in the run's baseline and fails now.
+    pub regression: bool,
+    /// The message to the agent; null if it is not known any more.
+    pub message: Option<String>,
+    /// One, unless the run had several trials.
+    pub trials: Vec<KeptTrial>,
+}
+
+/// One answer of the agent and its verdict.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptTrial {
+    /// Null if the result does not say.
+    pub outcome: Option<Outcome>,
+    pub duration_ms: u64,
+    /// Why the trial did not pass.
+    pub error: Option<String>,
+    /// The agent's answer; null if there is none.
+    pub response: Option<String>,
+    pub tool_calls: Vec<ToolCall>,
+    /// The assertions of the case, in the order in which they are judged.
+    pub assertions: Vec<AssertionLine>,
+    /// Tokens without a value.
+    pub skipped_tokens: Vec<String>,
+    pub warnings: Vec<String>,
+    /// Texts that the response contains only in another case or typography.
+    pub near_misses: Vec<NearMiss>,
+}
+
+/// An assertion and its verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssertionLine {
+    /// The key in `expect`.
+    pub assertion: String,
+    /// Null if the assertion was not judged, because an earlier one failed.
+    pub verdict: Option<AssertionOutcome>,
+    /// What was expected and what was found, for each failed check.
+    pub messages: Vec<String>,
+}
+
+/// A result file, with everything that karat writes; results of other runners may lack parts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptResult {
+    pub run_id: String,
+    #[serde(default)]
+    pub timestamp: String,
+    pub tier: Tier,
+    pub tool_name: String,
+    #[serde(default)]
+    pub agent_endpoint: Option<String>,
+    #[serde(default)]
+    pub metadata: EarlierMetadata,
+    #[serde(default)]
+    pub baseline_run_id: Option<String>,
+    #[serde(default)]
+    pub regressions: Vec<String>,
+    pub cases: Vec<RawCase>,
+}
+
+/// A case of a result file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RawCase {
+    pub id: String,
+    #[serde(default)]
+    description: String,
+    /// In results of newer versions.
+    #[serde(default)]
+    message: Option<String>,
+    passed: bool,
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    duration_ms: f64,
+    #[serde(default)]
+    error: Option<String>,
+    // Other runners may use these for something else.
+    #[serde(default)]
+    failures: Value,
+    #[serde(default)]
+    details: Value,
+    #[serde(default)]
+    trials: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawTrial {
+    outcome: Option<Outcome>,
+    duration_ms: f64,
+    error: Option<String>,
+    failures: Value,
+    details: Value,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct RawFailure {
+    #[serde(default)]
+    assertion: String,
+    message: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawDetails {
+    response: Option<String>,
+    tool_calls: Vec<ToolCall>,
+    assertions: Vec<AssertionVerdict>,
+    skipped_tokens: Vec<String>,
+    warnings: Vec<String>,
+    near_misses: Vec<NearMiss>,
+}
+
+impl RawCase {
+    pub fn outcome(&self) -> Outcome {
+        // Only karat distinguishes errors from failures.
+        self.outcome.unwrap_or(if self.passed { Outcome::Passed } else { Outcome::Failed })
+    }
+
+    /// Returns the case as it is shown. `current` is its message in the eval file, and the keys of its `expect`, if
+    /// they are the ones of the run.
+    pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> KeptCase {
+        let verdict = self.outcome();
+        let (message, keys) = current.map_or((None, &[][..]), |(message, keys)| (Some(message), keys));
+        let Self {
+            id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, ..
+        } = self;
+        let mut tries: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
+        if tries.is_empty() {
+            tries.push(RawTrial { outcome, duration_ms, error, failures, details });
+        }
+        KeptCase {
+            id,
+            description,
+            outcome: verdict,
+            regression,
+            message: own_message.or(message),
+            trials: tries.into_iter().map(|trial| trial.keep(keys)).collect(),
+        }
+    }
+}
+
+/// Reads a value of karat; the default if it is another runner's.
+fn lenient<T: DeserializeOwned + Default>(value: Value) -> T {
+    serde_json::from_value(value).unwrap_or_default()
+}
+
+impl RawTrial {
+    fn keep(self, keys: &[String]) -> KeptTrial {
+        let details: RawDetails = lenient(self.details);
+        let failures: Vec<RawFailure> = lenient(self.failures);
+        let mut assertions: Vec<AssertionLine> = Vec::new();
+        for AssertionVerdict { assertion, verdict } in details.assertions {
+            let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
+            assertions.push(AssertionLine { assertion, verdict, messages: Vec::new() });
+        }
+        for RawFailure { assertion, message } in failures {
+            match assertions.iter_mut().find(|line| line.assertion == assertion) {
+                Some(line) => line.messages.push(message),
+                None => {
+                    let verdict = Some(AssertionOutcome::Failed);
+                    assertions.push(AssertionLine { assertion, verdict, messages: vec![message] });
+                }
+            }
+        }
+        // Without any verdict there was no answer to judge.
+        if !assertions.is_empty() {
+            for key in keys {
+                if assertions.iter().all(|line| line.assertion != *key) {
+                    assertions.push(AssertionLine { assertion: key.clone(), verdict: None, messages: Vec::new() });
+                }
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is not negative")]
+        let duration_ms = self.duration_ms.max(0.0).round() as u64;
+        KeptTrial {
+            outcome: self.outcome,
+            duration_ms,
+            error: self.error,
+            response: details.response,
+            tool_calls: details.tool_calls,
+            assertions,
+            skipped_tokens: details.skipped_tokens,
+            warnings: details.warnings,
+            near_misses: details.near_misses,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(cases: &Value) -> KeptResult {
+        let result = json!({"runId": "r", "tier": "golden", "toolName": "x", "cases": cases});
+        serde_json::from_value(result).expect("a result")
+    }
+
+    #[test]
+    fn reads_cases_with_the_verdict_of_each_assertion() {
+        let result = read(&json!([{
+            "id": "a", "description": "d", "passed": false, "outcome": "failed", "durationMs": 12,
+            "error": "responseContains: expected 'ok'",
+            "failures": [{"assertion": "responseContains", "message": "responseContains: expected 'ok'", "pointer": "/x"}],
+            "details": {
+                "response": "no", "toolCalls": [{"name": "f", "params": {"a": 1}}],
+                "assertions": [
+                    {"assertion": "toolsCalled", "verdict": "passed"},
+                    {"assertion": "responseContains", "verdict": "failed"}
+                ]
+            }
+        }]));
+        let keys = ["toolsCalled", "responseContains", "maxTokens"].map(str::to_owned);
+        let case = result.cases[0].clone().keep(true, Some(("hello".to_owned(), &keys)));
+        assert_eq!((case.outcome, case.message.as_deref(), case.regression), (Outcome::Failed, Some("hello"), true));
+        let trial = &case.trials[0];
+        assert_eq!((trial.response.as_deref(), trial.duration_ms, trial.tool_calls.len()), (Some("no"), 12, 1));
+        let verdicts: Vec<_> = trial.assertions.iter().map(|line| (line.assertion.as_str(), line.verdict)).collect();
+        assert_eq!(
+            verdicts,
+            [
+                ("toolsCalled", Some(AssertionOutcome::Passed)),
+                ("responseContains", Some(AssertionOutcome::Failed)),
+                ("maxTokens", None),
+            ]
+        );
+        assert_eq!(trial.assertions[1].messages, ["responseContains: expected 'ok'"]);
+    }
+
+    #[test]
+    fn reads_results_of_other_runners() {
+        let result = read(&json!([{"id": "a", "passed": true, "details": ["other"], "trials": 3}]));
+        let case = result.cases[0].clone().keep(false, None);
+        assert_eq!((case.outcome, case.message, case.trials.len()), (Outcome::Passed, None, 1));
+        assert_eq!(case.trials[0].response, None);
+    }
+}

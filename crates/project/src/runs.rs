@@ -1,0 +1,69 @@
+//! Runs in the output folder, by their result files.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use karat_core::answers::ResultHead;
+
+use crate::results::result_paths;
+
+/// Number of bytes that include everything before the cases in almost every result.
+const HEAD_BYTES: u64 = 16 * 1024;
+
+/// A result file and what precedes its cases.
+#[derive(Debug, Clone)]
+pub struct ListedResult {
+    pub path: PathBuf,
+    pub head: ResultHead,
+}
+
+/// A run: the result files with one run id.
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub run_id: String,
+    /// When the run started, ISO 8601; empty if unknown.
+    pub timestamp: String,
+    pub results: Vec<ListedResult>,
+}
+
+/// Lists the results of a folder, newest first, and counts the files that are not results.
+pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
+    let mut unreadable = 0;
+    let mut results = Vec::new();
+    for path in result_paths(folder) {
+        match read_head(&path) {
+            Some(head) => results.push(ListedResult { path, head }),
+            None => unreadable += 1,
+        }
+    }
+    // Run ids are ordered by time, so they break ties of timestamps.
+    results.sort_by(|left, right| {
+        let key = |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone());
+        key(right).cmp(&key(left)).then_with(|| left.path.cmp(&right.path))
+    });
+    (results, unreadable)
+}
+
+/// Lists the runs of a folder, newest first.
+pub fn list_runs(folder: &Path) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for result in list_results(folder).0 {
+        let ResultHead { run_id, timestamp, .. } = &result.head;
+        let place = *places.entry(run_id.clone()).or_insert_with(|| {
+            runs.push(Run { run_id: run_id.clone(), timestamp: timestamp.clone(), results: Vec::new() });
+            runs.len() - 1
+        });
+        runs[place].results.push(result);
+    }
+    runs
+}
+
+/// Reads the head of a result without parsing its cases, which can be large.
+pub fn read_head(path: &Path) -> Option<ResultHead> {
+    let mut start = Vec::new();
+    File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut start).ok()?;
+    ResultHead::read_start(&start).or_else(|| ResultHead::read(&std::fs::read(path).ok()?))
+}

@@ -1,0 +1,15 @@
+//! Runs of the output folder, as text.
+
+mod list;
+mod show;
+
+pub use list::run_list_text;
+pub use show::kept_run_text;
+
+use crate::terminal_text::printable;
+use crate::traces::minute;
+
+/// Formats the start of a run to the minute, in UTC.
+fn started(timestamp: &str) -> String {
+    timestamp.parse().map_or_else(|_| printable(timestamp).into_owned(), minute)
+}

@@ -1,0 +1,262 @@
+//! A run or a case in full: message, answer, tool calls and the verdict of each assertion.
+
+use karat_core::assertion::{AssertionOutcome, NearMiss};
+use karat_core::result::{AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, Outcome};
+use karat_core::trace::ToolCall;
+use serde_json::Value;
+
+use super::started;
+use crate::console::ConsoleSettings;
+use crate::terminal_text::{printable, width};
+use crate::traces::{Canvas, Length, duration, json_text};
+
+/// Renders a run, or what was selected of it.
+pub fn kept_run_text(run: &KeptRun, settings: ConsoleSettings) -> String {
+    let mut page = Page { canvas: Canvas::new(settings, Length::Full) };
+    let title = format!("run {}", settings.palette.bold(printable(&run.run_id)));
+    let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", started(&run.timestamp)) };
+    page.canvas.line(&format!("{title}{when}"));
+    for suite in &run.suites {
+        page.suite(suite);
+    }
+    for file in &run.rubric_files {
+        page.canvas.line("");
+        page.canvas.line(&format!("not shown: the rubric scores in {}", printable(file)));
+    }
+    page.canvas.out
+}
+
+/// The limit of lines, which does not apply to full texts.
+const ALL_LINES: usize = usize::MAX;
+
+struct Page {
+    canvas: Canvas,
+}
+
+impl Page {
+    fn suite(&mut self, suite: &KeptSuite) {
+        let settings = self.canvas.settings;
+        self.canvas.line("");
+        let tool = printable(&suite.tool_name);
+        self.canvas.rule(&format!("{tool} {} {} evals", settings.symbols.dash, suite.tier));
+        if let Some(agent) = &suite.agent {
+            self.canvas.text(agent, "agent  ", 7, ALL_LINES);
+        }
+        if !suite.eval_file.is_empty() {
+            let changed = if suite.eval_file_changed { " (changed since this run)" } else { "" };
+            self.canvas.text(&format!("{}{changed}", suite.eval_file), "file   ", 7, ALL_LINES);
+        }
+        for case in &suite.cases {
+            self.case(case);
+        }
+    }
+
+    fn case(&mut self, case: &KeptCase) {
+        let palette = self.canvas.settings.palette;
+        self.canvas.line("");
+        let mark = self.mark(Some(case.outcome));
+        let regression = if case.regression { palette.alert("  regression") } else { String::new() };
+        self.canvas.line(&format!("{mark} {}{regression}", palette.bold(printable(&case.id))));
+        if !case.description.is_empty() {
+            self.canvas.text(&case.description, "  ", 2, ALL_LINES);
+        }
+        self.title("message");
+        match &case.message {
+            Some(message) => self.canvas.text(message, "    ", 4, ALL_LINES),
+            None => self.note("not known: the result does not have it, and the eval file changed"),
+        }
+        let count = case.trials.len();
+        for (index, trial) in case.trials.iter().enumerate() {
+            if count > 1 {
+                let mark = self.mark(trial.outcome);
+                self.canvas.line(&format!("  {mark} trial {} of {count}", index + 1));
+            }
+            self.trial(trial);
+        }
+    }
+
+    fn trial(&mut self, trial: &KeptTrial) {
+        #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
+        let elapsed = duration(trial.duration_ms as f64);
+        self.title(&format!("answer after {elapsed}"));
+        match trial.response.as_deref() {
+            Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, ALL_LINES),
+            Some(_) if trial.outcome != Some(Outcome::Errored) => self.note("empty"),
+            _ => self.note("none"),
+        }
+        for call in &trial.tool_calls {
+            self.call(call);
+        }
+        // A failed assertion is shown below.
+        let is_shown = |error: &String| {
+            trial.assertions.iter().flat_map(|line| &line.messages).any(|message| error.contains(message.as_str()))
+        };
+        if let Some(error) = trial.error.as_ref().filter(|error| !is_shown(error)) {
+            self.title(if trial.outcome == Some(Outcome::Errored) { "error" } else { "why it failed" });
+            self.canvas.text(error, "    ", 4, ALL_LINES);
+        }
+        if !trial.assertions.is_empty() {
+            self.title("assertions");
+            trial.assertions.iter().for_each(|line| self.assertion(line));
+        }
+        if !trial.skipped_tokens.is_empty() {
+            self.title("tokens without a value");
+            self.canvas.text(&trial.skipped_tokens.join(", "), "    ", 4, ALL_LINES);
+        }
+        for warning in trial.warnings.iter().cloned().chain(trial.near_misses.iter().map(NearMiss::message)) {
+            let symbol = self.canvas.settings.symbols.warning;
+            let before = format!("  {} ", self.canvas.settings.palette.warning(symbol));
+            self.canvas.text(&warning, &before, 3 + width(symbol), ALL_LINES);
+        }
+    }
+
+    fn call(&mut self, call: &ToolCall) {
+        let settings = self.canvas.settings;
+        let arguments = match &call.raw_params {
+            Some(raw) => raw.clone(),
+            None => json_text(&Value::Object(call.params.clone())).into_owned(),
+        };
+        let line = format!("{}({arguments})", call.name);
+        let indent = 5 + width(settings.symbols.arrow);
+        self.canvas.text(&line, &format!("    {} ", settings.symbols.arrow), indent, ALL_LINES);
+        let before = " ".repeat(indent);
+        if let Some(result) = &call.result {
+            self.canvas.text(&json_text(result), &format!("{before}= "), indent + 2, ALL_LINES);
+        }
+        let error = call.error.as_deref().or((call.success == Some(false)).then_some("the call failed"));
+        if let Some(error) = error {
+            let sign = settings.symbols.failed;
+            let before = format!("{before}{} ", settings.palette.failure(sign));
+            self.canvas.text(error, &before, indent + width(sign) + 1, ALL_LINES);
+        }
+    }
+
+    fn assertion(&mut self, line: &AssertionLine) {
+        let settings = self.canvas.settings;
+        let (palette, symbols) = (settings.palette, settings.symbols);
+        let (symbol, mark, note) = match line.verdict {
+            Some(AssertionOutcome::Passed) => (symbols.passed, palette.success(symbols.passed), ""),
+            Some(AssertionOutcome::Failed) => (symbols.failed, palette.failure(symbols.failed), ""),
+            Some(AssertionOutcome::Errored) => (symbols.errored, palette.error(symbols.errored), ": no verdict"),
+            Some(AssertionOutcome::Skipped) => (symbols.warning, palette.warning(symbols.warning), ": skipped"),
+            None => (symbols.dash, palette.dim(symbols.dash), ": not judged, since an earlier assertion failed"),
+        };
+        let before = format!("    {mark} ");
+        let indent = 5 + width(symbol);
+        if line.messages.is_empty() {
+            self.canvas.text(&format!("{}{note}", line.assertion), &before, indent, ALL_LINES);
+        }
+        for message in &line.messages {
+            self.canvas.text(message, &before, indent, ALL_LINES);
+        }
+    }
+
+    fn mark(&self, outcome: Option<Outcome>) -> String {
+        let ConsoleSettings { palette, symbols, .. } = self.canvas.settings;
+        match outcome {
+            Some(Outcome::Passed) => palette.success(symbols.passed),
+            Some(Outcome::Failed) => palette.failure(symbols.failed),
+            Some(Outcome::Errored) => palette.error(symbols.errored),
+            None => symbols.dash.to_owned(),
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        let title = self.canvas.settings.palette.dim(title);
+        self.canvas.line(&format!("  {title}"));
+    }
+
+    fn note(&mut self, note: &str) {
+        let note = self.canvas.settings.palette.dim(format_args!("({note})"));
+        self.canvas.line(&format!("    {note}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::console::Verbosity;
+    use crate::style::{Palette, Symbols};
+    use karat_core::case::Tier;
+
+    #[test]
+    fn shows_a_case_in_full_and_escapes_it() {
+        let line = |assertion: &str, verdict, message: &[&str]| AssertionLine {
+            assertion: assertion.to_owned(),
+            verdict,
+            messages: message.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        let call =
+            json!({"name": "get_weather", "params": {"city": "Rome"}, "result": {"celsius": 21}, "success": true});
+        let trial = KeptTrial {
+            outcome: Some(Outcome::Failed),
+            duration_ms: 1250,
+            error: Some("responseContains: expected 'ok' in response but not found".to_owned()),
+            response: Some("no\u{1b}[2J\nreally".to_owned()),
+            tool_calls: vec![serde_json::from_value(call).expect("a call")],
+            assertions: vec![
+                line("toolsCalled", Some(AssertionOutcome::Passed), &[]),
+                line(
+                    "responseContains",
+                    Some(AssertionOutcome::Failed),
+                    &["responseContains: expected 'ok' in response but not found"],
+                ),
+                line("maxTokens", None, &[]),
+            ],
+            ..KeptTrial::default()
+        };
+        let case = KeptCase {
+            id: "gs-x-001".to_owned(),
+            description: "says a".to_owned(),
+            outcome: Outcome::Failed,
+            regression: true,
+            message: Some("a".to_owned()),
+            trials: vec![trial],
+        };
+        let suite = KeptSuite {
+            tool_name: "x".to_owned(),
+            tier: Tier::Golden,
+            agent: Some("scripted:a.json".to_owned()),
+            eval_file: "evals/x.golden.json".to_owned(),
+            eval_file_changed: false,
+            cases: vec![case],
+        };
+        let run = KeptRun {
+            run_id: "r-1".to_owned(),
+            timestamp: "2026-11-18T10:00:00Z".to_owned(),
+            suites: vec![suite],
+            rubric_files: Vec::new(),
+        };
+        let settings = ConsoleSettings {
+            columns: 60,
+            symbols: Symbols::UNICODE,
+            palette: Palette { color: false },
+            verbosity: Verbosity::Normal,
+        };
+        insta::assert_snapshot!(kept_run_text(&run, settings), @r#"
+        run r-1, 2026-11-18 10:00
+
+        ── x — golden evals ────────────────────────────────────────
+        agent  scripted:a.json
+        file   evals/x.golden.json
+
+        ✗ gs-x-001  regression
+          says a
+          message
+            a
+          answer after 1.2 s
+            no\u{1b}[2J
+            really
+            → get_weather({"city": "Rome"})
+              = {"celsius": 21}
+          assertions
+            ✓ toolsCalled
+            ✗ responseContains: expected 'ok' in response but not
+              found
+            — maxTokens: not judged, since an earlier assertion
+              failed
+        "#);
+    }
+}

@@ -1,0 +1,188 @@
+//! Resolves names of runs, in one way for every use case.
+//!
+//! A name is `latest`, `latest~1` for the one before, the path of a result file, a run id, or a prefix of one.
+
+use std::path::{Path, PathBuf};
+
+use karat_core::result::EarlierResult;
+use karat_project::{Baseline, Layout, Results, Run, list_runs, read_head, read_result, results_of};
+
+use crate::error::Error;
+use crate::hint::Hint;
+
+/// The name of the newest run.
+const LATEST: &str = "latest";
+
+/// Maximum number of ids to list if a prefix is ambiguous.
+const MAX_LISTED_IDS: usize = 5;
+
+/// Minimum length of a shortened id, in characters.
+const MIN_PREFIX_LENGTH: usize = 8;
+
+/// A run that was found by its name.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedRun {
+    pub(crate) run_id: String,
+    pub(crate) paths: Vec<PathBuf>,
+    /// Named by the path of one of its results.
+    pub(crate) is_file: bool,
+}
+
+impl NamedRun {
+    /// Reads the results of the run; never empty.
+    pub(crate) fn results(&self) -> Result<Vec<EarlierResult>, Error> {
+        if let (true, [path]) = (self.is_file, self.paths.as_slice()) {
+            return Ok(vec![read_result(path, "the result")?]);
+        }
+        let results = results_of(&self.paths)?;
+        if results.is_empty() {
+            let error = Error::invalid(format!("run {} has only rubric results", self.run_id));
+            return Err(error.hint("scores neither pass nor fail"));
+        }
+        Ok(results)
+    }
+}
+
+impl From<Run> for NamedRun {
+    fn from(run: Run) -> Self {
+        let paths = run.results.into_iter().map(|result| result.path).collect();
+        Self { run_id: run.run_id, paths, is_file: false }
+    }
+}
+
+/// Finds a run by its name.
+pub(crate) fn find_run(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
+    find_run_or_file(name, &layout.current_dir.join(name), layout)
+}
+
+/// Finds a run by its name, which as a path means `path`. `latest` is never a path.
+fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun, Error> {
+    let age = age_of(name);
+    if age.is_none() && path.is_file() {
+        let run_id = read_head(path).map(|head| head.run_id).unwrap_or_default();
+        return Ok(NamedRun { run_id, paths: vec![path.to_owned()], is_file: true });
+    }
+    let mut runs = list_runs(&layout.output_dir);
+    let folder = layout.shown(&layout.output_dir);
+    if let Some(age) = age {
+        return match runs.len() {
+            0 => Err(Error::not_found(format!("no runs in {folder}")).hint(Hint::RunEvals)),
+            count if age >= count => {
+                let runs = if count == 1 { "run" } else { "runs" };
+                Err(Error::not_found(format!("there is no '{name}': {folder} has {count} {runs}")).hint(Hint::ListRuns))
+            }
+            _ => Ok(runs.swap_remove(age).into()),
+        };
+    }
+    let place = match runs.iter().position(|run| run.run_id == name) {
+        Some(exact) => Some(exact),
+        None => unique_prefix(name, &runs)?,
+    };
+    match place {
+        Some(place) => Ok(runs.swap_remove(place).into()),
+        None => {
+            Err(Error::not_found(format!("'{name}' is neither a run in {folder} nor a result file"))
+                .hint(Hint::ListRuns))
+        }
+    }
+}
+
+/// Returns how many runs ago a name such as `latest~2` means.
+fn age_of(name: &str) -> Option<usize> {
+    match name.strip_prefix(LATEST)? {
+        "" => Some(0),
+        "~" => Some(1),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+/// Returns the only run whose id begins with this prefix.
+fn unique_prefix(prefix: &str, runs: &[Run]) -> Result<Option<usize>, Error> {
+    if prefix.is_empty() {
+        return Err(Error::invalid("empty run id").hint(Hint::ListRuns));
+    }
+    let found: Vec<usize> = (0..runs.len()).filter(|index| runs[*index].run_id.starts_with(prefix)).collect();
+    if found.len() < 2 {
+        return Ok(found.first().copied());
+    }
+    let ids: Vec<&str> = found.iter().take(MAX_LISTED_IDS).map(|index| runs[*index].run_id.as_str()).collect();
+    let more = if found.len() > ids.len() { " and others" } else { "" };
+    let error = Error::invalid(format!("ambiguous run id: several runs begin with '{prefix}'"));
+    Err(error.hint(format!("use a longer prefix: {}{more}", ids.join(", "))))
+}
+
+/// Shortens the ids of runs to prefixes of one length that are unique among them.
+pub(crate) fn short_ids(runs: &[Run]) -> Vec<String> {
+    let mut sorted: Vec<&str> = runs.iter().map(|run| run.run_id.as_str()).collect();
+    sorted.sort_unstable();
+    let common = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(left, right)| left == right).count();
+    let length = sorted.windows(2).map(|pair| common(pair) + 1).max().unwrap_or(0).max(MIN_PREFIX_LENGTH);
+    runs.iter().map(|run| run.run_id.chars().take(length).collect()).collect()
+}
+
+/// Reads the results that a run is compared with.
+pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Results, Error> {
+    let run = match baseline {
+        Baseline::Named { path, .. } if path.is_dir() => {
+            let results = Results::load_folder(path)?;
+            if results.suites.is_empty() {
+                let folder = path.display();
+                return Err(Error::invalid(format!("the baseline folder {folder} contains no results")));
+            }
+            return Ok(results);
+        }
+        _ => find_baseline(baseline, layout),
+    };
+    let run =
+        run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
+    Ok(Results { suites: run.results()? })
+}
+
+/// Finds the run of a baseline that is not a folder.
+pub(crate) fn find_baseline(baseline: &Baseline, layout: &Layout) -> Result<NamedRun, Error> {
+    match baseline {
+        Baseline::Named { name, path } => find_run_or_file(name, path, layout),
+        Baseline::Run(name) => find_run(name, layout),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn runs(ids: &[&str]) -> Vec<Run> {
+        let run = |id: &&str| Run { run_id: (*id).to_owned(), timestamp: String::new(), results: Vec::new() };
+        ids.iter().map(run).collect()
+    }
+
+    #[rstest]
+    #[case("latest", Some(0))]
+    #[case("latest~", Some(1))]
+    #[case("latest~12", Some(12))]
+    #[case("latest~-1", None)]
+    #[case("latest~x", None)]
+    #[case("latest.json", None)]
+    #[case("019a", None)]
+    fn reads_names_of_recent_runs(#[case] name: &str, #[case] expected: Option<usize>) {
+        assert_eq!(age_of(name), expected);
+    }
+
+    #[test]
+    fn a_prefix_must_be_unique() {
+        let runs = runs(&["ab1", "ab2", "b"]);
+        assert_eq!(unique_prefix("b", &runs).expect("unique"), Some(2));
+        assert_eq!(unique_prefix("c", &runs).expect("no match"), None);
+        let error = unique_prefix("ab", &runs).expect_err("ambiguous");
+        assert_eq!(error.hints, ["use a longer prefix: ab1, ab2".into()]);
+        assert!(unique_prefix("", &runs).is_err());
+    }
+
+    #[test]
+    fn shortened_ids_are_unique() {
+        assert_eq!(short_ids(&runs(&["0123456789a", "0123456789b", "1"])), ["0123456789a", "0123456789b", "1"]);
+        assert_eq!(short_ids(&runs(&["0123456789a", "1123456789b"])), ["01234567", "11234567"]);
+        assert!(short_ids(&[]).is_empty());
+    }
+}

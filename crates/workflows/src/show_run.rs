@@ -1,0 +1,152 @@
+//! Shows a run, or one case of it, as its result files have it.
+
+use std::collections::HashMap;
+
+use karat_core::assertion::Field;
+use karat_core::case::{SuiteFile, Tier};
+use karat_core::result::{KeptCase, KeptResult, KeptRun, KeptSuite, Outcome};
+use karat_json::{nearest, parse, without_bom};
+use karat_project::{parse_suite_file, read_bytes, read_head};
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::{Error, ErrorKind};
+use crate::hint::Hint;
+use crate::regress::project_file;
+use crate::run_name::{NamedRun, find_run};
+use crate::runs::read_kept;
+use crate::settings::Settings;
+
+pub struct Request {
+    /// The name of a run; default: the newest. Without `case`, it can also be the id of a case of the newest run.
+    pub run: Option<String>,
+    /// Only the case with this id.
+    pub case: Option<String>,
+    /// Only cases that did not pass.
+    pub only_failed: bool,
+}
+
+/// Reads a run. Fails if nothing matches.
+pub fn show_run(request: &Request, context: &Context<'_>) -> Result<KeptRun, Error> {
+    let settings = &context.settings;
+    let (run, case) = find(request, settings)?;
+    let mut shown = read_run(&run, settings)?;
+    let ids: Vec<String> = shown.suites.iter().flat_map(|suite| &suite.cases).map(|case| case.id.clone()).collect();
+    retain(&mut shown, |found| case.as_ref().is_none_or(|id| found.id == *id));
+    if let Some(id) = case.filter(|_| shown.suites.is_empty()) {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let error = Error::not_found(format!("run {} has no case '{id}'", shown.run_id));
+        return Err(match nearest(&id, &ids) {
+            Some(near) => error.hint(format!("did you mean '{near}'?")),
+            None => error,
+        });
+    }
+    if request.only_failed {
+        retain(&mut shown, |case| case.outcome != Outcome::Passed);
+        if shown.suites.is_empty() {
+            return Err(Error::nothing_selected(format!("every case passed in run {}", shown.run_id)));
+        }
+    }
+    Ok(shown)
+}
+
+fn retain(run: &mut KeptRun, is_shown: impl Fn(&KeptCase) -> bool) {
+    for suite in &mut run.suites {
+        suite.cases.retain(&is_shown);
+    }
+    run.suites.retain(|suite| !suite.cases.is_empty());
+}
+
+/// Finds the run, and the id of the case if the only name is one.
+fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<String>), Error> {
+    let layout = &settings.layout;
+    let Some(name) = &request.run else {
+        return Ok((find_run("latest", layout)?, request.case.clone()));
+    };
+    match find_run(name, layout) {
+        Ok(run) => Ok((run, request.case.clone())),
+        Err(error) if request.case.is_some() => Err(error),
+        Err(error) => {
+            let newest = find_run("latest", layout)?;
+            let has_case = |result: KeptResult| result.cases.iter().any(|case| case.id == *name);
+            if newest.paths.iter().filter_map(|path| read_kept(path)).any(has_case) {
+                return Ok((newest, Some(name.clone())));
+            }
+            Err(match error.kind {
+                ErrorKind::NotFound => {
+                    Error::not_found(format!("'{name}' is neither a run nor a case of the newest run"))
+                        .hint(Hint::ListRuns)
+                }
+                _ => error,
+            })
+        }
+    }
+}
+
+fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
+    let mut shown =
+        KeptRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
+    for path in &run.paths {
+        if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
+            shown.rubric_files.push(settings.layout.shown(path));
+            continue;
+        }
+        let Some(result) = read_kept(path) else {
+            return Err(Error::invalid(format!("{} is not a result file", settings.layout.shown(path))));
+        };
+        shown.timestamp.clone_from(&result.timestamp);
+        shown.suites.push(keep_suite(result, settings));
+    }
+    Ok(shown)
+}
+
+fn keep_suite(result: KeptResult, settings: &Settings) -> KeptSuite {
+    let current = CurrentFile::read(&result, settings);
+    let KeptResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, .. } = result;
+    let cases = cases.into_iter().map(|case| {
+        let regression = regressions.contains(&case.id);
+        let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
+        case.keep(regression, known)
+    });
+    KeptSuite {
+        tool_name,
+        tier,
+        agent: agent_endpoint,
+        cases: cases.collect(),
+        eval_file: metadata.eval_file,
+        eval_file_changed: current.is_changed,
+    }
+}
+
+/// The eval file of a result: the message and the assertions of each case, if it is unchanged since the run.
+#[derive(Default)]
+struct CurrentFile {
+    is_changed: bool,
+    cases: HashMap<String, (String, Vec<String>)>,
+}
+
+impl CurrentFile {
+    fn read(result: &KeptResult, settings: &Settings) -> Self {
+        let changed = Self { is_changed: true, ..Self::default() };
+        if result.metadata.eval_file.is_empty() {
+            return Self::default();
+        }
+        let path = project_file(settings.layout.root.join(&result.metadata.eval_file), settings);
+        let Ok(bytes) = read_bytes(&path) else { return changed };
+        let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else { return changed };
+        if file.hash != result.metadata.eval_file_hash {
+            return changed;
+        }
+        let tree = parse(&String::from_utf8_lossy(without_bom(&bytes))).unwrap_or_default();
+        let raw = tree.get("cases").unwrap_or(&tree).as_array().map_or(&[][..], Vec::as_slice);
+        let raw: HashMap<&str, &Value> =
+            raw.iter().filter_map(|case| Some((case.get("id")?.as_str()?, case))).collect();
+        let cases = file.cases.iter().map(|case| {
+            let expect = raw.get(case.id.as_str()).and_then(|raw| raw.get("expect"));
+            let keys = Field::ALL.into_iter().map(Field::name);
+            let keys = keys.filter(|key| expect.is_some_and(|expect| expect.get(key).is_some()));
+            (case.id.clone(), (case.input.message.clone(), keys.map(str::to_owned).collect()))
+        });
+        Self { is_changed: false, cases: cases.collect() }
+    }
+}
