@@ -14,6 +14,7 @@ use karat_core::rubric::{
     RubricVerdict,
 };
 use karat_core::staleness::Staleness;
+use karat_core::trace::ToolCall;
 use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;
@@ -39,6 +40,7 @@ impl Suite {
             agent: None,
             selected: lines.len(),
             trials: 1,
+            timeout_ms: 60_000,
             lines: lines.to_vec(),
             staleness: Vec::new(),
             has_baseline: false,
@@ -75,6 +77,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
     CaseResult {
         id: id.to_owned(),
         description: description.to_owned(),
+        message: format!("message of {id}"),
         passed: outcome == Outcome::Passed,
         outcome,
         duration_ms: 250,
@@ -84,6 +87,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
         cause: None,
         error: None,
         failures: Vec::new(),
+        marks: Vec::new(),
         details: CaseDetails::default(),
         trials: None,
     }
@@ -229,7 +233,11 @@ pub(crate) fn events_with_text(text: &str) -> Vec<RunEvent> {
     suite.header.staleness = vec![Staleness::ToolMissing { tool: text.to_owned() }];
     suite.warnings = vec![text.to_owned()];
     let mut failing = failed(text, text, &[(text, text)]);
+    failing.message.push_str(text);
+    failing.marks.push(text.to_owned());
     failing.details.response.push_str(text);
+    let call = ToolCall { name: text.to_owned(), error: Some(text.to_owned()), ..ToolCall::default() };
+    failing.details.tool_calls.push(call);
     let vacuous = CaseResult { vacuous: true, ..case(&format!("{text}3"), text, Outcome::Passed) };
     suite.cases = vec![
         (0, failing),
