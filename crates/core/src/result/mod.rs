@@ -111,6 +111,11 @@ impl CaseResult {
         self.vacuous && self.outcome == Outcome::Passed
     }
 
+    /// Whether the case passed and an assertion ran.
+    pub fn is_plain_pass(&self) -> bool {
+        self.outcome == Outcome::Passed && !self.vacuous
+    }
+
     /// Returns the verdict and duration of every trial.
     pub fn all_outcomes(&self) -> impl Iterator<Item = (TrialVerdict, u64)> {
         let trials = self.trials.iter().flat_map(|trials| &trials.tries);
