@@ -40,7 +40,7 @@ pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
-pub use record::{CaseRecord, RunRecord, SuiteRecord};
+pub use record::{CaseRecord, RunRecord, SuiteRecord, escape_invisible};
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
