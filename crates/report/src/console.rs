@@ -249,8 +249,7 @@ impl Layout {
         let id = widest(|suite| suite.id_columns).min(available.saturating_sub(12).max(12));
         // The frame is at least as wide as the line of totals.
         let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
-        let description =
-            widest(|suite| suite.description_columns).max(min_width).min(available.saturating_sub(id));
+        let description = widest(|suite| suite.description_columns).max(min_width).min(available.saturating_sub(id));
         Self { id, description, trials, line: fixed + id + description }
     }
 }
@@ -385,7 +384,10 @@ impl Page {
         let palette = self.settings.palette;
         let mut parts = count_parts(totals, palette);
         if totals.regressions > 0 {
-            parts.insert(0, palette.alert(format_args!("{} regression{}", totals.regressions, plural(totals.regressions))));
+            parts.insert(
+                0,
+                palette.alert(format_args!("{} regression{}", totals.regressions, plural(totals.regressions))),
+            );
         }
         let title = palette.bold(format_args!("{} suite{}:", totals.suites, plural(totals.suites)));
         self.numbers(&format!("{title} "), &parts, out);

@@ -65,7 +65,11 @@ fn wrap_line(line: &str, offset: usize, ranges: &[Range<usize>], columns: usize)
         let position = offset + index;
         let next = ranges.partition_point(|range| range.end <= position);
         let is_marked = ranges.get(next).is_some_and(|range| range.start <= position);
-        let shown = if character == '\t' { "    ".to_owned() } else { printable(character.encode_utf8(&mut [0; 4])).into_owned() };
+        let shown = if character == '\t' {
+            "    ".to_owned()
+        } else {
+            printable(character.encode_utf8(&mut [0; 4])).into_owned()
+        };
         let columns = width(&shown);
         cells.push((shown, columns, is_marked));
     }
@@ -139,9 +143,8 @@ impl Folded {
 
     fn find(&self, mark: &str) -> Vec<Range<usize>> {
         let mark: String = mark.chars().flat_map(char::to_lowercase).collect();
-        let found = self.text.match_indices(&mark).map(|(start, found)| {
-            self.offsets[start]..self.offsets[start + found.len()]
-        });
+        let found =
+            self.text.match_indices(&mark).map(|(start, found)| self.offsets[start]..self.offsets[start + found.len()]);
         found.filter(|range| !range.is_empty()).collect()
     }
 }

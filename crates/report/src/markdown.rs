@@ -16,8 +16,8 @@ use karat_json::text::shorten;
 use crate::console::case_details::call_text;
 use crate::console::rubric::percent;
 use crate::destination::Destination;
-use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
 use crate::duration::duration_text;
+use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
 use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
@@ -302,8 +302,13 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     let answer = if result.details.response.trim().is_empty() { "(empty)" } else { result.details.response.trim() };
     let _ = write!(text, "\n\nmessage: {}", shorten(&result.message, MESSAGE_LIMIT));
     let _ = write!(text, "\nanswer: {}", shorten(answer, ANSWER_LIMIT));
-    let calls: Vec<String> =
-        result.details.tool_calls.iter().take(MAX_NAMED).map(|call| shorten(&call_text(call, false), 200).into_owned()).collect();
+    let calls: Vec<String> = result
+        .details
+        .tool_calls
+        .iter()
+        .take(MAX_NAMED)
+        .map(|call| shorten(&call_text(call, false), 200).into_owned())
+        .collect();
     let more = result.details.tool_calls.len().saturating_sub(MAX_NAMED);
     let calls = if calls.is_empty() { "none".to_owned() } else { calls.join("; ") };
     let _ = write!(text, "\ncalls: {calls}");

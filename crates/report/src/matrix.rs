@@ -114,7 +114,9 @@ impl MatrixCell {
         let reason = match result.outcome {
             Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
             Outcome::Passed => None,
-            Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| message.clone().into_owned()),
+            Outcome::Failed | Outcome::Errored => {
+                case.reasons().first().map(|(message, _)| message.clone().into_owned())
+            }
         };
         Self {
             outcome: result.outcome,
@@ -311,7 +313,11 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
     let best = matrix.best_value.as_ref();
     let Some(agent) = matrix.agents.iter().find(|agent| Some(&agent.agent) == best) else {
         let is_known = matrix.agents.iter().any(|agent| agent.cost_per_pass_usd.is_some());
-        let what = if is_known { "the cost of the agents that pass most often is unknown" } else { "no agent has a known cost per passed case" };
+        let what = if is_known {
+            "the cost of the agents that pass most often is unknown"
+        } else {
+            "no agent has a known cost per passed case"
+        };
         return format!("best value: unknown, since {what}");
     };
     let cost = agent.cost_per_pass_usd.map(dollars).unwrap_or_default();
@@ -322,11 +328,12 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
         all => format!("; known for {known} of {all} agents"),
     };
     let is_cheaper = |other: &&AgentFigures| other.cost_per_pass_usd < agent.cost_per_pass_usd;
-    let cheaper = match matrix.agents.iter().filter(|other| other.cost_per_pass_usd.is_some()).filter(is_cheaper).count() {
-        0 => "",
-        1 => "; a cheaper agent passes less often",
-        _ => "; cheaper agents pass less often",
-    };
+    let cheaper =
+        match matrix.agents.iter().filter(|other| other.cost_per_pass_usd.is_some()).filter(is_cheaper).count() {
+            0 => "",
+            1 => "; a cheaper agent passes less often",
+            _ => "; cheaper agents pass less often",
+        };
     format!("best value: {}, {cost} per passed case at a pass rate of {rate}{cheaper}{of_all}", name(&agent.agent))
 }
 
@@ -391,6 +398,9 @@ mod tests {
         let agents = vec![agent(Some(2.0), 10), agent(Some(1.0), 6)];
         let matrix = Matrix { agents, best_value: Some(String::new()), rows: Vec::new() };
         let line = best_value_line(&matrix, |_| "a".to_owned());
-        assert_eq!(line, "best value: a, $2.00 per passed case at a pass rate of 100%; a cheaper agent passes less often");
+        assert_eq!(
+            line,
+            "best value: a, $2.00 per passed case at a pass rate of 100%; a cheaper agent passes less often"
+        );
     }
 }

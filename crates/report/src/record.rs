@@ -209,7 +209,8 @@ impl CaseRecord<'_> {
 
 /// Returns why a case did not pass, each reason with its pointer into the case if it has one. A timeout names its limit.
 pub(crate) fn case_reasons<'c>(case: &'c CaseResult, suite: &SuiteHeader) -> Vec<(Cow<'c, str>, Option<&'c str>)> {
-    let mut reasons: Vec<_> = case.reasons().into_iter().map(|(text, pointer)| (Cow::Borrowed(text), pointer)).collect();
+    let mut reasons: Vec<_> =
+        case.reasons().into_iter().map(|(text, pointer)| (Cow::Borrowed(text), pointer)).collect();
     if case.cause == Some(Cause::Timeout)
         && let Some((text, _)) = reasons.first_mut()
     {

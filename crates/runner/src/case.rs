@@ -55,12 +55,7 @@ impl CaseEnd {
 }
 
 /// Builds the result of a case. Secrets are redacted here, for all reporters.
-pub(crate) fn case_result(
-    case: &Case,
-    end: CaseEnd,
-    tokens: &TokenSources,
-    redactor: &Redactor,
-) -> CaseResult {
+pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, redactor: &Redactor) -> CaseResult {
     let mut result = CaseResult {
         id: case.id.clone(),
         description: case.description.clone(),

@@ -87,9 +87,8 @@ pub async fn run(
 
 fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     let name = |suite: &SuitePlan| plan.redactor.text(&agents[suite.agent].identity()).into_owned();
-    let header = |suite: &SuitePlan| {
-        suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1), plan.timeout)
-    };
+    let header =
+        |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1), plan.timeout);
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
 }
 

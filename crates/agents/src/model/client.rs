@@ -8,8 +8,8 @@ use karat_core::port::{AgentError, WaitGuard, WaitObserver};
 use karat_core::trace::Usage;
 use karat_http::header::CONTENT_TYPE;
 use karat_http::{
-    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, has_credentials,
-    header_map, parse_url, read_body, redact_url, send,
+    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, has_credentials, header_map,
+    parse_url, read_body, redact_url, send,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -59,8 +59,10 @@ fn a_timeout_names_its_limit() {
 
 #[test]
 fn quiet_hides_suites_that_passed() {
-    let project = always(json!({"response": "ok"}), json!([ok_case("gs-shop-001", "m")]))
-        .file("evals/other.golden.json", json!([ok_case("gs-other-001", "m"), case("gs-other-002", "m", json!({"responseContains": ["no"]}))]));
+    let project = always(json!({"response": "ok"}), json!([ok_case("gs-shop-001", "m")])).file(
+        "evals/other.golden.json",
+        json!([ok_case("gs-other-001", "m"), case("gs-other-002", "m", json!({"responseContains": ["no"]}))]),
+    );
     let output = project.run(["run", "--no-store", "-q"]);
     assert!(output.stdout.contains("═ other") && !output.stdout.contains("═ shop"), "{}", output.stdout);
     let output = project.run(["run", "--no-store", "-q", "evals/shop.golden.json"]);
@@ -82,10 +84,17 @@ fn names_the_command_that_reruns_failures() {
 
 #[test]
 fn vacuous_cases_are_no_verdicts() {
-    let project = always(json!({"response": "ok"}), json!([case("gs-shop-001", "m", json!({"responseContains": ["{{seed:x}}"]}))]));
+    let project = always(
+        json!({"response": "ok"}),
+        json!([case("gs-shop-001", "m", json!({"responseContains": ["{{seed:x}}"]}))]),
+    );
     let output = project.run(["run", "--no-store", "--gates", r#"{"passRate": 0.5}"#, "--report", "junit=junit.xml"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.stdout.contains("! passRate  not checked, at least 0.5: no trial has a verdict"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("! passRate  not checked, at least 0.5: no trial has a verdict"),
+        "{}",
+        output.stdout
+    );
     let junit = std::fs::read_to_string(project.path().join("junit.xml")).unwrap();
     assert!(junit.contains("<skipped") && junit.contains("skipped=\"1\""), "{junit}");
 }
@@ -134,10 +143,8 @@ fn text_cannot_issue_workflow_commands() {
 
 #[test]
 fn json_output_has_no_terminal_controls() {
-    let project = always(
-        json!({"response": "\u{7f}\u{9b}31m\u{202e}\u{61c}\u{2028}ok"}),
-        json!([ok_case("gs-shop-001", "m")]),
-    );
+    let project =
+        always(json!({"response": "\u{7f}\u{9b}31m\u{202e}\u{61c}\u{2028}ok"}), json!([ok_case("gs-shop-001", "m")]));
     for format in ["json", "jsonl"] {
         let output = project.run(["run", "--no-store", "--format", format]);
         let is_raw = |character: char| matches!(character, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{2028}'..='\u{202e}');
@@ -152,8 +159,12 @@ fn best_value_is_not_a_worse_agent() {
     for reply in cheap["replies"].as_object_mut().unwrap().values_mut() {
         reply["usage"] = json!({"costUsd": 0.001});
     }
-    let cases: Vec<Value> = (1..=5).map(|number| ok_case(&format!("gs-shop-00{number}"), &format!("m{number}"))).collect();
-    let project = project().file("good.json", replies("ok", 0.02)).file("cheap.json", cheap).file("evals/shop.golden.json", json!(cases));
+    let cases: Vec<Value> =
+        (1..=5).map(|number| ok_case(&format!("gs-shop-00{number}"), &format!("m{number}"))).collect();
+    let project = project()
+        .file("good.json", replies("ok", 0.02))
+        .file("cheap.json", cheap)
+        .file("evals/shop.golden.json", json!(cases));
     let output = project.run(["run", "--no-store", "--matrix", "scripted:good.json,scripted:cheap.json"]);
     assert!(output.stdout.contains("best value: scripted:good.json, $0.0200 per passed case"), "{}", output.stdout);
 }

@@ -61,9 +61,7 @@ impl NotPassed {
     /// Returns the cases in order, each with the number of further ones that errored for the same reason.
     fn groups(mut self) -> Vec<(Listed, usize)> {
         // Cases finish in any order.
-        self.cases.sort_by_key(|case| {
-            (!case.is_regression, case.outcome == Outcome::Errored, case.suite, case.index)
-        });
+        self.cases.sort_by_key(|case| (!case.is_regression, case.outcome == Outcome::Errored, case.suite, case.index));
         let mut groups: Vec<(Listed, usize)> = Vec::new();
         let mut errors: HashMap<String, usize> = HashMap::new();
         for case in self.cases {

@@ -24,11 +24,8 @@ async fn stops_after_five_connection_failures() {
     assert_eq!((asked.cause, asked.error.as_deref()), (Some(Cause::Agent), Some("connection refused")));
     let text = "not run: the agent cannot be reached";
     assert_eq!((not_asked.cause, not_asked.error.as_deref()), (Some(Cause::NotRun), Some(text)));
-    let unreachable = UnreachableAgent {
-        agent: "http://agent".to_owned(),
-        error: "connection refused".to_owned(),
-        not_run: 2,
-    };
+    let unreachable =
+        UnreachableAgent { agent: "http://agent".to_owned(), error: "connection refused".to_owned(), not_run: 2 };
     assert_eq!(run.totals.unreachable, [unreachable]);
     assert_eq!(run.totals.status(), ExitStatus::Errored);
 }
