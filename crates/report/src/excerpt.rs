@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(shown("1\n2\n3\n4\n5", &[], 8, 2), ["1", "2", "…"]);
         assert_eq!(shown("1\n2\n3\n4\n5", &["4"], 8, 2), ["…", "3", "4", "^", "…"]);
         assert_eq!(shown("abcdefgh", &["de"], 4, 4), ["abcd", "   ^", "efgh", "^"]);
-        assert_eq!(shown("", &["x"], 4, 4), [""]);
+        assert!(shown("", &["x"], 4, 4).is_empty());
         let long = format!("{}needle", "hay ".repeat(50_000));
         assert_eq!(shown(&long, &["NEEDLE"], 20, 2).last().map(String::as_str), Some("^^^^^^"));
     }

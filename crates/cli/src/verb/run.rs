@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         let create_reporters = |cases| {
             let mut all = reporters(args.format, reports, cases, surface)?;
             all.push(Box::new(failed_ids.clone()));
-            Ok(all)
+            Ok::<_, Error>(all)
         };
         tokio::select! {
             outcome = run_suites(request, &context, create_reporters, &cancel) => outcome,

@@ -78,7 +78,7 @@ fn quiet_hides_suites_that_passed() {
 fn names_the_command_that_reruns_failures() {
     let project = always(json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
     let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:agent.json"]);
-    let command = "karat run --no-store --agent-endpoint scripted:agent.json --id=gs-shop-001";
+    let command = "karat run --no-store --agent-endpoint scripted:agent.json --id gs-shop-001";
     assert!(output.stderr.contains(&format!("to rerun what did not pass: {command}\n")), "{}", output.stderr);
 }
 

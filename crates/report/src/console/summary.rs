@@ -116,7 +116,10 @@ impl Page {
     /// Shows which agents are down.
     pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
         for agent in &totals.unreachable {
-            let cases = if agent.not_run == 1 { "1 case was" } else { &format!("{} cases were", agent.not_run) };
+            let cases = match agent.not_run {
+                1 => "1 case was".to_owned(),
+                count => format!("{count} cases were"),
+            };
             let text = self.clean(&format!("the agent cannot be reached, so {cases} not run: {}", agent.error));
             let _ = writeln!(out, "{} {text}", self.settings.palette.error(self.settings.symbols.errored.trim_end()));
         }

@@ -69,7 +69,8 @@ fn csv_table(list: &[Feedback]) -> Result<String, Failure> {
     table.write_record(header).map_err(|error| failed(&error))?;
     for feedback in list {
         let (note, time) = (feedback.note.as_deref().unwrap_or_default(), feedback.created_at.to_string());
-        let row = [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
+        let row: [&str; 6] =
+            [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
         // Neither a spreadsheet nor a terminal must act on the text of a rating.
         let row = row.map(|text| guard_formula(&escape_invisible(text)).into_owned());
         table.write_record(row).map_err(|error| failed(&error))?;

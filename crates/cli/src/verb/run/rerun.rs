@@ -44,7 +44,14 @@ pub(super) fn rerun_command(
     let mut words = vec!["karat".to_owned()];
     words.extend(arguments.iter().cloned());
     if selection.id.is_empty() && !selection.only_failed && failed.len() <= MAX_IDS {
-        words.extend(failed.iter().map(|id| format!("--id={id}")));
+        for id in failed {
+            // A separate value needs no quotes, unless it looks like a flag.
+            if id.starts_with('-') {
+                words.push(format!("--id={id}"));
+            } else {
+                words.extend(["--id".to_owned(), id.clone()]);
+            }
+        }
     } else if !selection.only_failed && !has_baseline {
         // With a baseline, the flag would select what failed there.
         words.push("--only-failed".to_owned());
@@ -59,8 +66,8 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case(&["run"], &["a"], false, "karat run --id=a")]
-    #[case(&["-v", "run", "my evals"], &["a b"], true, "karat -v run 'my evals' '--id=a b'")]
+    #[case(&["run"], &["a"], false, "karat run --id a")]
+    #[case(&["-v", "run", "my evals"], &["a b"], true, "karat -v run 'my evals' --id 'a b'")]
     #[case(&["run"], &["1", "2", "3", "4", "5", "6"], false, "karat run --only-failed")]
     #[case(&["run"], &["1", "2", "3", "4", "5", "6"], true, "karat run")]
     fn selects_what_did_not_pass(
