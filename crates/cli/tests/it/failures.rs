@@ -19,7 +19,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
         "response": "Order A100 is shipped.\nIt arrives on Monday.",
         "toolCalls": [
             {"name": "get_order", "success": true, "params": {"id": "A100"}, "result": {"state": "shipped"}},
-            {"name": "get_carrier", "success": false, "params": {}, "error": "no such carrier"},
+            {"name": "get_carrier", "success": false, "params": {}},
         ],
     });
     let cases = json!([
@@ -28,9 +28,59 @@ fn shows_message_answer_and_calls_below_a_failure() {
         case("gs-shop-003", "Which day?", json!({"responseNotContains": ["Monday"]})),
     ]);
     let project = always(reply, cases);
-    insta::assert_snapshot!(project.run(["run", "--no-store"]).filtered(), @"");
+    insta::assert_snapshot!(project.run(["run", "--no-store"]).filtered(), @r#"
+    exit: 1
+    ----- stdout -----
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      ✓ gs-shop-001  says Where is A100?                            [TIME]
+      ✗ gs-shop-002  says Where is my order A100?                   [TIME]
+        → responseContainsAny: expected one of ['order', 'parcel'] in response but
+          none found
+          message  Where is my order A100?
+          answer   Order A100 is shipped.
+                   ^^^^^
+                   It arrives on Monday.
+          calls    get_order {"id":"A100"}
+                   get_carrier {} -> failed
+      ✗ gs-shop-003  says Which day?                                [TIME]
+        → responseNotContains: expected no 'Monday' in response but found it
+          message  Which day?
+          answer   Order A100 is shipped.
+                   It arrives on Monday.
+                                 ^^^^^^
+          calls    get_order {"id":"A100"}
+                   get_carrier {} -> failed
+    ───────────────────────────────────────────────────────────────────
+      1/3 passed | 2 failed | 0 skipped assertions | [TIME] total
+
+    not passed:
+      ✗ gs-shop-002 (evals/shop.golden.json:14): responseContainsAny: expected one
+        of ['order', 'parcel'] in response but none found
+      ✗ gs-shop-003 (evals/shop.golden.json:29): responseNotContains: expected no
+        'Monday' in response but found it
+
+    ----- stderr -----
+    run [RUN_ID]: 1 result file in results
+    to rerun what did not pass:
+      karat run --no-store --id gs-shop-002 --id gs-shop-003
+    "#);
     let full = project.run(["run", "--no-store", "-v", "--id", "gs-shop-001"]);
-    insta::assert_snapshot!(full.filtered(), @"");
+    insta::assert_snapshot!(full.filtered(), @r#"
+    exit: 0
+    ----- stdout -----
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      ✓ gs-shop-001  says Where is A100?                            [TIME]
+          message  Where is A100?
+          answer   Order A100 is shipped.
+                   It arrives on Monday.
+          calls    get_order {"id":"A100"} -> {"state":"shipped"}
+                   get_carrier {} -> failed
+    ───────────────────────────────────────────────────────────────────
+      1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
+
+    ----- stderr -----
+    run [RUN_ID]: 1 result file in results
+    "#);
 }
 
 #[test]
@@ -79,7 +129,7 @@ fn names_the_command_that_reruns_failures() {
     let project = always(json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
     let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:agent.json"]);
     let command = "karat run --no-store --agent-endpoint scripted:agent.json --id gs-shop-001";
-    assert!(output.stderr.contains(&format!("to rerun what did not pass: {command}\n")), "{}", output.stderr);
+    assert!(output.stderr.contains(&format!("to rerun what did not pass:\n  {command}\n")), "{}", output.stderr);
 }
 
 #[test]

@@ -43,15 +43,77 @@ fn shows_what_is_needed_to_act() {
     suite.cases = vec![(0, missing), (1, timed_out("gs-shop-002", "Too slow")), (2, passed)];
     suite.regressions = vec!["gs-shop-001".to_owned()];
     suite.header.has_baseline = true;
+    suite.baseline_run_id = Some("run-6".to_owned());
     let events = events_of(&[suite]);
-    insta::assert_snapshot!(console(&events, Verbosity::Normal), @"");
-    insta::assert_snapshot!(console(&events, Verbosity::Full), @"");
+    insta::assert_snapshot!(console(&events, Verbosity::Normal), @r#"
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      1 regression since run-6
+      ✗ gs-shop-001  Finds an order                               250ms
+        → regression: responseContains: expected 'order'
+          message  message of gs-shop-001
+          answer   …
+                   A line before.
+                   Order A1 is on its way.
+                   ^^^^^
+                   More.
+          calls    get_order {"id":"A1"}
+      ✗ gs-shop-002  Too slow                                     250ms
+        → timeout: no answer within 60000 ms ('timeoutMs')
+          message  message of gs-shop-002
+      ✓ gs-shop-003  Greets                                      16.0 s
+    ───────────────────────────────────────────────────────────────────
+      1/3 passed | 2 failed | 0 skipped assertions | 16.5 s total
+
+    not passed:
+      ✗ gs-shop-001 (evals/shop.golden.json:3): regression: responseContains:
+        expected 'order'
+      ✗ gs-shop-002 (evals/shop.golden.json:9): timeout: no answer within 60000 ms
+        ('timeoutMs')
+
+    "#);
+    insta::assert_snapshot!(console(&events, Verbosity::Full), @r#"
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      1 regression since run-6
+      ✗ gs-shop-001  Finds an order                               250ms
+        → regression: responseContains: expected 'order'
+          message  message of gs-shop-001
+          answer   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   A line before.
+                   Order A1 is on its way.
+                   ^^^^^
+                   More.
+          calls    get_order {"id":"A1"}
+      ✗ gs-shop-002  Too slow                                     250ms
+        → timeout: no answer within 60000 ms ('timeoutMs')
+          message  message of gs-shop-002
+      ✓ gs-shop-003  Greets                                      16.0 s
+          message  message of gs-shop-003
+          answer   Hello.
+          calls    none
+    ───────────────────────────────────────────────────────────────────
+      1/3 passed | 2 failed | 0 skipped assertions | 16.5 s total
+
+    not passed:
+      ✗ gs-shop-001 (evals/shop.golden.json:3): regression: responseContains:
+        expected 'order'
+      ✗ gs-shop-002 (evals/shop.golden.json:9): timeout: no answer within 60000 ms
+        ('timeoutMs')
+
+    "#);
 }
 
 #[test]
 fn groups_equal_errors() {
     let lines: Vec<usize> = (1..=9).collect();
     let mut suite = Suite::new("evals/shop.golden.json", "shop", Tier::Golden, &lines);
+    (suite.header.id_columns, suite.header.description_columns) = (11, 4);
     let id = |number: usize| format!("gs-shop-00{number}");
     suite.cases = (0..5).map(|index| (index, errored(&id(index), "Asks", "connection refused"))).collect();
     suite.cases.extend((5..9).map(|index| (index, errored(&id(index), "Asks", "not run"))));
@@ -60,7 +122,23 @@ fn groups_equal_errors() {
         let (agent, error) = ("http://agent".to_owned(), "connection refused".to_owned());
         totals.unreachable = vec![UnreachableAgent { agent, error, not_run: 4 }];
     }
-    insta::assert_snapshot!(console(&events, Verbosity::Normal), @"");
+    insta::assert_snapshot!(console(&events, Verbosity::Normal), @r#"
+    ═══ shop — golden evals ═══════════════════════════════════════════
+      ! gs-shop-000  Asks                                         250ms
+        → error: connection refused
+      ! 4 more cases with the same error
+      ! gs-shop-005  Asks                                         250ms
+        → error: not run
+      ! 3 more cases with the same error
+    ───────────────────────────────────────────────────────────────────
+      0/9 passed | 0 failed | 9 errored | 0 skipped assertions | 2250ms total
+
+    not passed:
+      ! gs-shop-000 (evals/shop.golden.json:1) and 4 more: connection refused
+      ! gs-shop-005 (evals/shop.golden.json:6) and 3 more: not run
+
+    ! the agent cannot be reached, so 4 cases were not run: connection refused
+    "#);
     let markdown = karat_report::markdown::render(&fixture::record(&events));
     assert_eq!(markdown.matches("<details>").count(), 2, "{markdown}");
     assert!(markdown.contains("The same error in 4 more"), "{markdown}");

@@ -29,6 +29,7 @@ pub(crate) struct Suite {
     pub(crate) cases: Vec<(usize, CaseResult)>,
     pub(crate) regressions: Vec<String>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) baseline_run_id: Option<String>,
 }
 
 impl Suite {
@@ -47,7 +48,7 @@ impl Suite {
             id_columns: 0,
             description_columns: 0,
         };
-        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
+        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new(), baseline_run_id: None }
     }
 
     fn result(&self) -> SuiteResult {
@@ -66,7 +67,7 @@ impl Suite {
             wall_clock_ms: summary.total_duration_ms,
             cases,
             summary,
-            baseline_run_id: None,
+            baseline_run_id: self.baseline_run_id.clone(),
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
         }
