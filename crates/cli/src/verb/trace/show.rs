@@ -15,7 +15,9 @@ pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitSta
         let raw = surface.run(raw(&args.id, &context))?;
         let written = match std::str::from_utf8(&raw) {
             // The same value, but it controls neither a terminal nor a workflow.
-            Ok(text) if printer.terminal_columns.is_some() || surface.environment.github_actions => printer.write_stdout(&escape_json(text)),
+            Ok(text) if printer.terminal_columns.is_some() || surface.environment.github_actions => {
+                printer.write_stdout(&escape_json(text))
+            }
             _ => printer.write_stdout_bytes(&raw),
         };
         written.map_err(|error| Failure::errored(error.to_string()))?;
