@@ -12,8 +12,8 @@ use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, WaitObserver}
 use karat_core::trace::Trace;
 use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use karat_http::{
-    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, StatusCode, Throttle, Url, client, error_chain,
-    has_credentials, header_map, parse_url, read_body, redact_url, send,
+    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, StatusCode, Throttle, Url, client, has_credentials,
+    header_map, parse_url, read_body, redact_url, send,
 };
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -86,13 +86,8 @@ impl HttpAgent {
         let start = Instant::now();
         let with_elapsed = |error: AttemptError| AttemptError { elapsed: start.elapsed(), ..error };
         let sent = send(self.request(message)).await;
-        let response = sent.map_err(|error| {
-            with_elapsed(AttemptError::unreachable(format!(
-                "cannot reach {}: {}",
-                redact_url(self.url.as_str()),
-                error_chain(error)
-            )))
-        })?;
+        let response =
+            sent.map_err(|error| with_elapsed(AttemptError::not_sent(&redact_url(self.url.as_str()), error)))?;
         let (status, class) = (response.status(), RetryClass::of(&response));
         let location =
             response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -180,7 +175,7 @@ impl Agent for HttpAgent {
                     self.exchange_with_retries(message, *policy, throttle, request.waiting).await
                 }
             };
-            let reply = exchanged.map_err(|error| AgentError::new(error.message, error.elapsed))?;
+            let reply = exchanged?;
             match self.parse_trace(&reply) {
                 Ok(trace) => Ok(Trace { latency_ms: reply.elapsed.as_secs_f64() * 1000.0, ..trace }),
                 Err(message) => Err(AgentError::new(message, reply.elapsed)),

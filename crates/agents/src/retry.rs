@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use karat_core::port::{WaitGuard, WaitObserver};
-use karat_http::{BodyError, GiveUp, Retry, RetryClass, RetryPolicy, Throttle};
+use karat_core::port::{AgentError, WaitGuard, WaitObserver};
+use karat_http::{BodyError, Error, GiveUp, Retry, RetryClass, RetryPolicy, Throttle, error_chain};
 use tokio::time::Instant;
 
 /// Why an attempt failed.
@@ -14,11 +14,13 @@ pub(crate) struct AttemptError {
     pub(crate) class: RetryClass,
     /// Total time of all attempts, without the delays between them.
     pub(crate) elapsed: Duration,
+    /// Number of attempts in a row, up to the last, that got no connection.
+    pub(crate) connection_failures: u32,
 }
 
 impl AttemptError {
     pub(crate) fn new(message: impl Into<String>, class: RetryClass) -> Self {
-        Self { message: message.into(), class, elapsed: Duration::ZERO }
+        Self { message: message.into(), class, elapsed: Duration::ZERO, connection_failures: 0 }
     }
 
     pub(crate) fn permanent(message: impl Into<String>) -> Self {
@@ -28,6 +30,12 @@ impl AttemptError {
     pub(crate) fn unreachable(message: impl Into<String>) -> Self {
         Self::new(message, RetryClass::UNREACHABLE)
     }
+
+    /// A request without a response from `place`.
+    pub(crate) fn not_sent(place: &str, error: Error) -> Self {
+        let connection_failures = u32::from(error.is_connect());
+        Self { connection_failures, ..Self::unreachable(format!("cannot reach {place}: {}", error_chain(error))) }
+    }
 }
 
 impl From<BodyError> for AttemptError {
@@ -35,6 +43,15 @@ impl From<BodyError> for AttemptError {
         match error {
             BodyError::TooLarge { .. } => Self::permanent(format!("{error} ('maxResponseBytes')")),
             BodyError::Interrupted(message) => Self::unreachable(message),
+        }
+    }
+}
+
+impl From<AttemptError> for AgentError {
+    fn from(error: AttemptError) -> Self {
+        match error.connection_failures {
+            0 => Self::new(error.message, error.elapsed),
+            attempts => Self::unreachable(error.message, error.elapsed, attempts),
         }
     }
 }
@@ -53,6 +70,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     let mut answered_before = None;
     let mut retry = Retry::new(policy);
     let mut elapsed = Duration::ZERO;
+    let mut connection_failures = 0;
     loop {
         let wait = WaitGuard::begin(waiting);
         let permit = call.permit().await;
@@ -67,7 +85,8 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
             Err(error) => error,
         };
         elapsed += start.elapsed();
-        let error = AttemptError { elapsed, ..error };
+        connection_failures = if error.connection_failures == 0 { 0 } else { connection_failures + 1 };
+        let error = AttemptError { elapsed, connection_failures, ..error };
         let counts_as_attempt = match error.class {
             RetryClass::RateLimited { retry_after } => {
                 let shared = retry_after.filter(|wait| Retry::accepts(*wait));
@@ -103,7 +122,7 @@ fn add_give_up_reason(error: AttemptError, reason: GiveUp) -> AttemptError {
 mod tests {
     use std::cell::Cell;
 
-    use karat_core::port::IgnoreWaits;
+    use karat_core::port::{AgentErrorCause, IgnoreWaits};
 
     use super::*;
 
@@ -129,6 +148,24 @@ mod tests {
         assert!(waited >= Duration::from_millis(1_500), "{waited:?}");
         assert_eq!(run_attempts(0, &[transient]).await.0, Err("no".to_owned()));
         assert_eq!(run_attempts(5, &[RetryClass::Permanent]).await.1, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_connection_failures_in_a_row() {
+        let throttle = Arc::new(Throttle::new(1, None));
+        for (failures, expected) in [([1, 1, 1], 3), ([1, 0, 1], 1), ([1, 1, 0], 0)] {
+            let attempts = Cell::new(0);
+            let attempt = || {
+                let connection_failures = failures[attempts.get()];
+                attempts.set(attempts.get() + 1);
+                let error = AttemptError { connection_failures, ..AttemptError::unreachable("no") };
+                std::future::ready(Err::<(), _>(error))
+            };
+            let error = retry(RetryPolicy::new(2), &throttle, &IgnoreWaits, attempt).await.unwrap_err();
+            assert_eq!(error.connection_failures, expected);
+            let cause = AgentError::from(error).cause;
+            assert_eq!(matches!(cause, AgentErrorCause::Unreachable { .. }), expected > 0);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -86,7 +86,7 @@ pub(crate) struct GlobalArgs {
     /// Show only failures and totals
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    #[arg(help = "Log to stderr; -vv logs more (KARAT_LOG sets a filter)")]
+    #[arg(help = "Show cases in full; -vv also logs to stderr, -vvv logs more (KARAT_LOG sets a filter)")]
     #[arg(long, short, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 }

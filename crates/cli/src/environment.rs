@@ -10,6 +10,8 @@ use karat_workflows::settings::ProcessEnv;
 pub(crate) struct Environment {
     /// The part that workflows need.
     pub(crate) process: ProcessEnv,
+    /// The arguments without the name of the program.
+    pub(crate) arguments: Vec<String>,
     /// The value of `KARAT_LOG`.
     pub(crate) log_filter: Option<String>,
     /// The value of `VISUAL` or `EDITOR`.
@@ -44,6 +46,7 @@ impl Environment {
                 user_name: first_non_empty(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"]),
                 ci: is_enabled("CI"),
             },
+            arguments: std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect(),
             log_filter: first_non_empty(&["KARAT_LOG"]),
             editor: first_non_empty(&["VISUAL", "EDITOR"]),
             stdin_is_terminal: std::io::stdin().is_terminal(),

@@ -1,4 +1,4 @@
-//! Logging to stderr with `-v` and `KARAT_LOG`.
+//! Logging to stderr with `-vv` and `KARAT_LOG`.
 
 use std::io;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::printer::Printer;
 pub(crate) fn start(verbose: u8, variable: Option<&str>, printer: &Arc<Printer>) -> Result<(), Failure> {
     // Matches every crate whose name starts with karat.
     let flags = match verbose {
-        0 => None,
-        1 => Some("karat=debug"),
+        // A single -v shows more of the results.
+        0 | 1 => None,
+        2 => Some("karat=debug"),
         _ => Some("karat=trace"),
     };
     let directives: Vec<&str> = flags.into_iter().chain(variable).collect();

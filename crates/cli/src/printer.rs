@@ -1,5 +1,6 @@
 //! Output: results on stdout, messages on stderr.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +9,9 @@ use karat_core::lint::Severity;
 use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
 use karat_json::Finding;
-use karat_report::{ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, printable};
+use karat_report::{
+    ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, break_commands, escape_json, printable,
+};
 use karat_workflows::Notices;
 use serde::Serialize;
 use textwrap::core::Word;
@@ -31,6 +34,10 @@ pub(crate) struct Printer {
     /// Width of stdout, if it is a terminal.
     pub(crate) terminal_columns: Option<usize>,
     pub(crate) quiet: bool,
+    /// Whether cases are shown in full.
+    verbose: bool,
+    /// Whether the output is the log of a GitHub workflow, which must not contain commands from other text.
+    is_github_log: bool,
     /// Masks secrets in everything that is printed.
     pub(crate) redactor: Redactor,
     bar: Mutex<Option<ProgressBar>>,
@@ -61,6 +68,8 @@ impl Printer {
             stderr_columns: environment.stderr_columns.map(clamp),
             terminal_columns: environment.stdout_is_terminal.then_some(columns),
             quiet: args.quiet,
+            verbose: args.verbose > 0,
+            is_github_log: environment.github_actions,
             redactor: Redactor::default(),
             bar: Mutex::default(),
         }
@@ -72,7 +81,11 @@ impl Printer {
             columns: self.columns,
             symbols: self.symbols,
             palette: self.stdout_palette,
-            verbosity: if self.quiet { Verbosity::Quiet } else { Verbosity::Normal },
+            verbosity: match (self.quiet, self.verbose) {
+                (true, _) => Verbosity::Quiet,
+                (false, true) => Verbosity::Full,
+                (false, false) => Verbosity::Normal,
+            },
         }
     }
 
@@ -81,7 +94,13 @@ impl Printer {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }
 
+    /// Breaks GitHub workflow commands in a text, if the output is a workflow's log.
+    fn without_commands<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.is_github_log { break_commands(text) } else { Cow::Borrowed(text) }
+    }
+
     pub(crate) fn write_stdout(&self, text: &str) -> io::Result<()> {
+        let text = &self.without_commands(text);
         match self.with_bar_hidden(|| write_all(&mut io::stdout().lock(), text)) {
             // A closed pipe is not an error: the reader has stopped reading.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -97,7 +116,7 @@ impl Printer {
     /// Prints a JSON document to stdout.
     pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|error| Failure::errored(error.to_string()))?;
-        self.print(&format!("{text}\n"))
+        self.print(&format!("{}\n", escape_json(&text)))
     }
 
     /// Writes bytes to stdout unchanged.
@@ -189,7 +208,8 @@ impl Printer {
     pub(crate) fn print_stderr(&self, text: &str) {
         let redacted = self.redactor.text(text).into_owned();
         // There is no way to report that stderr is closed.
-        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{redacted}\n"))).ok();
+        let shown = self.without_commands(&redacted);
+        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{shown}\n"))).ok();
     }
 
     /// Prints a log line to stderr.

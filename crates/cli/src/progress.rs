@@ -1,8 +1,8 @@
 //! Progress bar of a run, on stderr.
 
-use std::fmt::Write as _;
+use std::fmt::Write;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::result::Outcome;
@@ -26,12 +26,12 @@ impl ProgressReporter {
         }
         let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
         let (chars, template) = if printer.symbols.ascii {
-            ("=> ", "[{bar:30}] {pos}/{len} {msg} {eta} left")
+            ("=> ", "[{bar:30}] {pos}/{len} {msg}{left}")
         } else {
-            ("━╸─", "{bar:30} {pos}/{len} {msg} {eta} left")
+            ("━╸─", "{bar:30} {pos}/{len} {msg}{left}")
         };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars(chars));
+        bar.set_style(style.with_key("left", time_left).progress_chars(chars));
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
         printer.set_progress_bar(Some(bar.clone()));
         let progress = Self { bar, passed: 0, failed: 0, errored: 0 };
@@ -45,6 +45,13 @@ impl ProgressReporter {
             let _ = write!(message, ", {} errored", self.errored);
         }
         self.bar.set_message(message);
+    }
+}
+
+/// Writes the estimated time left, which is unknown before the first case has finished.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
+    if state.pos() > 0 {
+        let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
     }
 }
 

@@ -209,6 +209,12 @@ pub fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
     diffs.iter().filter(|diff| diff.change == Change::NotEnoughData && is_worse(diff)).count()
 }
 
+/// Returns the number of cases that have a verdict in both runs.
+pub fn count_compared(diffs: &[CaseDiff]) -> usize {
+    let is_compared = |change: Change| !matches!(change, Change::Added | Change::Removed | Change::NoVerdict);
+    diffs.iter().filter(|diff| is_compared(diff.change)).count()
+}
+
 /// Returns the ids of the cases with this change.
 pub fn ids_with_change(diffs: &[CaseDiff], change: Change) -> Vec<String> {
     diffs.iter().filter(|diff| diff.change == change).map(|diff| diff.id.clone()).collect()

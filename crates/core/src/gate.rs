@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::result::{Outcome, SuiteResult};
+use crate::result::{SuiteResult, TrialVerdict};
 use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
 use crate::statistics::{percentile, rate};
 use karat_json::{ObjectReader, Path, Problems, Subject, read_count, read_positive_number, type_name};
@@ -68,15 +68,17 @@ pub struct GateResult {
 /// The measurements that gates are checked against.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GateMetrics {
-    /// Trials that passed and that failed, without errored ones.
+    /// Trials that passed and that failed, without errored and vacuous ones.
     pub passed: usize,
     pub failed: usize,
     /// Unknown unless the cost of every answer is known.
     pub cost_usd: Option<f64>,
-    /// Latencies of all judged trials.
+    /// Latencies of all trials that passed or failed.
     pub latencies_ms: Vec<u64>,
     /// Unknown without a baseline.
     pub regressions: Option<usize>,
+    /// Cases with a verdict both in the baseline and now.
+    pub compared: usize,
     /// Cases that pass less often than in the baseline, but with too few trials to be significant.
     pub inconclusive: usize,
     pub rubric: RubricTotals,
@@ -87,11 +89,11 @@ pub struct GateMetrics {
 impl GateMetrics {
     /// Adds the trials of a suite.
     pub fn add(&mut self, result: &SuiteResult) {
-        for (outcome, latency) in result.cases.iter().flat_map(|case| case.all_outcomes()) {
-            match outcome {
-                Outcome::Passed => self.passed += 1,
-                Outcome::Failed => self.failed += 1,
-                Outcome::Errored => continue,
+        for (verdict, latency) in result.cases.iter().flat_map(|case| case.all_outcomes()) {
+            match verdict {
+                TrialVerdict::Passed => self.passed += 1,
+                TrialVerdict::Failed => self.failed += 1,
+                TrialVerdict::Vacuous | TrialVerdict::Errored => continue,
             }
             self.latencies_ms.push(latency);
         }
@@ -128,9 +130,17 @@ impl GateMetrics {
         self.rubric.skipped + self.rubric.not_run + self.rubric.errored
     }
 
+    /// Returns the number of regressions, unless there was nothing to compare.
+    fn regressions(&self) -> Option<usize> {
+        self.regressions.filter(|_| self.compared > 0)
+    }
+
     /// Returns a caveat about the measured value of a gate.
     fn note(&self, gate: Gate) -> Option<String> {
         match (gate, self.inconclusive, self.unscored()) {
+            (Gate::MaxRegressions, ..) if self.regressions.is_some() && self.compared == 0 => {
+                Some("no case has a verdict both in the baseline and in this run".to_owned())
+            }
             (Gate::MaxRegressions, 1, _) => {
                 Some("1 case passes less often, with too few trials to be significant".to_owned())
             }
@@ -213,7 +223,7 @@ pub fn check(gates: &Gates, agent: Option<&str>, metrics: &GateMetrics) -> Vec<G
     #[expect(clippy::cast_precision_loss, reason = "counts and milliseconds are far below 2^52")]
     let number = |count: u64| count as f64;
     let latency = || percentile(&metrics.latencies_ms, 95).map(number);
-    let regressions = metrics.regressions.map(|count| number(count as u64));
+    let regressions = metrics.regressions().map(|count| number(count as u64));
     let all = [
         (Gate::PassRate, gates.pass_rate, rate(metrics.passed, metrics.passed + metrics.failed)),
         (Gate::MaxCostUsd, gates.max_cost_usd, metrics.cost_usd),
@@ -302,6 +312,7 @@ mod tests {
             cost_usd: Some(0.1 + 0.2),
             latencies_ms: (1..=20).map(|number| number * 100).collect(),
             regressions: Some(2),
+            compared: 20,
             inconclusive: 0,
             rubric: RubricTotals { judged: 4, score_share: Some(0.8), ..RubricTotals::default() },
             suites: 1,
@@ -351,6 +362,13 @@ mod tests {
     fn rubric_score_needs_all_cases(#[case] rubric: RubricTotals, #[case] reason: &str) {
         let found = check_gates(&all(0.0), &GateMetrics { rubric, ..metrics() });
         assert_eq!(found[4], (format!("rubricScore not checked, at least 0.8: {reason}"), None));
+    }
+
+    #[test]
+    fn regressions_need_cases_in_common_with_the_baseline() {
+        let found = check_gates(&all(0.0), &GateMetrics { regressions: Some(0), compared: 0, ..metrics() });
+        let text = "maxRegressions not checked, at most 2: no case has a verdict both in the baseline and in this run";
+        assert_eq!(found[3], (text.to_owned(), None));
     }
 
     #[test]

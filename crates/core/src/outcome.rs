@@ -14,6 +14,27 @@ pub enum Outcome {
     Errored,
 }
 
+/// The outcome of a trial, with passes that prove nothing apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialVerdict {
+    Passed,
+    Failed,
+    /// Passed without any assertion, which proves nothing.
+    Vacuous,
+    Errored,
+}
+
+impl TrialVerdict {
+    pub fn new(outcome: Outcome, vacuous: bool) -> Self {
+        match outcome {
+            Outcome::Passed if vacuous => Self::Vacuous,
+            Outcome::Passed => Self::Passed,
+            Outcome::Failed => Self::Failed,
+            Outcome::Errored => Self::Errored,
+        }
+    }
+}
+
 /// Why a case did not pass. Result files hold only the outcome and a text; see [`Cause::read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
@@ -23,6 +44,8 @@ pub enum Cause {
     Timeout,
     /// The agent did not answer.
     Agent,
+    /// The agent was not asked, since earlier cases could not reach it.
+    NotRun,
     /// A check gave no verdict: an eval function errored, or a tool's schema is invalid.
     Check,
     /// A bug in karat.
@@ -36,7 +59,7 @@ impl Cause {
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Assertion | Self::Timeout => Outcome::Failed,
-            Self::Agent | Self::Check | Self::Internal => Outcome::Errored,
+            Self::Agent | Self::NotRun | Self::Check | Self::Internal => Outcome::Errored,
         }
     }
 

@@ -5,6 +5,7 @@ mod file;
 
 use std::collections::BTreeMap;
 
+pub use self::csv::guard_formula;
 pub use self::file::{FeedbackEntry, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem};
 
 use jiff::{SignedDuration, Timestamp};

@@ -99,6 +99,7 @@ mod tests {
         CaseResult {
             id: "x".to_owned(),
             description: String::new(),
+            message: "m".to_owned(),
             passed: outcome == Outcome::Passed,
             outcome,
             duration_ms: 1,
@@ -108,6 +109,7 @@ mod tests {
             cause: None,
             error: None,
             failures: Vec::new(),
+            marks: Vec::new(),
             details: CaseDetails {
                 tools_called: called.iter().map(|&name| name.to_owned()).collect(),
                 ..CaseDetails::default()

@@ -1,9 +1,11 @@
 //! The console summary of a run, in the form that the spec prescribes.
 
+pub(crate) mod case_details;
 mod matrix;
 pub(crate) mod rubric;
+mod summary;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
@@ -14,17 +16,21 @@ use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::GateResult;
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
+use self::summary::NotPassed;
+use crate::duration::duration_text;
 use crate::matrix::dollars;
-use crate::record::RunRecord;
+use crate::record::{RunRecord, case_reasons};
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
-    /// Every case.
+    /// Every case, with its message, answer and calls.
+    Full,
+    /// Every case; those that did not pass with their message, answer and calls.
     Normal,
-    /// Only totals, and cases that did not pass or are vacuous.
+    /// Only totals, and cases that did not pass, are vacuous or have a near miss.
     Quiet,
 }
 
@@ -49,6 +55,11 @@ pub struct ConsoleReporter {
     suite: usize,
     next: usize,
     is_header_printed: bool,
+    /// The error of the last printed case, and the cases after it that errored for the same reason.
+    same_error: Option<SameError>,
+    /// Whether a suite was left out, so that the totals are needed.
+    is_suite_hidden: bool,
+    not_passed: NotPassed,
     /// Cases that finished before their turn.
     waiting: BTreeMap<(usize, usize), Arc<CaseResult>>,
     /// The run so far, if it has several agents, which are shown side by side at the end.
@@ -60,12 +71,15 @@ pub struct ConsoleReporter {
 impl ConsoleReporter {
     pub fn new(settings: ConsoleSettings, output: Output) -> Self {
         Self {
-            page: Page { settings },
+            page: Page { settings, layout: Layout::default() },
             output,
             suites: Vec::new(),
             suite: 0,
             next: 0,
             is_header_printed: false,
+            same_error: None,
+            is_suite_hidden: false,
+            not_passed: NotPassed::default(),
             waiting: BTreeMap::new(),
             matrix: None,
             buffer: String::new(),
@@ -78,9 +92,33 @@ impl ConsoleReporter {
             return;
         }
         while let Some(case) = self.waiting.remove(&(self.suite, self.next)) {
-            self.print_header(out);
-            self.page.case(&case, &self.suites[self.suite], out);
+            self.print_case(&case, false, out);
             self.next += 1;
+        }
+    }
+
+    /// Prints a case, unless it is hidden or repeats the error of the case before.
+    fn print_case(&mut self, case: &CaseResult, is_regression: bool, out: &mut String) {
+        if self.page.settings.verbosity == Verbosity::Quiet && case.is_plain_pass() && !case.has_near_miss() {
+            return;
+        }
+        let error = case.error.as_ref().filter(|_| case.outcome == Outcome::Errored);
+        if let Some(same) = &mut self.same_error
+            && Some(&same.error) == error
+        {
+            same.others += 1;
+            return;
+        }
+        self.end_same_error(out);
+        self.print_header(out);
+        self.page.case(case, &self.suites[self.suite], is_regression, out);
+        self.same_error = error.map(|error| SameError { error: error.clone(), others: 0 });
+    }
+
+    /// Prints how many cases repeated the last error.
+    fn end_same_error(&mut self, out: &mut String) {
+        if let Some(same) = self.same_error.take() {
+            self.page.same_error(same.others, out);
         }
     }
 
@@ -92,16 +130,30 @@ impl ConsoleReporter {
     }
 
     fn finish_suite(&mut self, result: &SuiteResult, out: &mut String) {
-        self.print_header(out);
-        self.page.baseline_changes(result, out);
+        self.not_passed.mark_regressions(self.suite, result);
+        let regressions: HashSet<&str> = result.regressions.iter().map(String::as_str).collect();
+        if !regressions.is_empty() || !result.new_passes.is_empty() {
+            self.print_header(out);
+            self.page.baseline_changes(result, out);
+        }
         // An interrupted suite has gaps: show the cases after them as well.
         let rest: Vec<_> = self.waiting.range((self.suite, 0)..(self.suite + 1, 0)).map(|(key, _)| *key).collect();
         for key in rest {
             if let Some(case) = self.waiting.remove(&key) {
-                self.page.case(&case, &self.suites[self.suite], out);
+                self.print_case(&case, regressions.contains(case.id.as_str()), out);
             }
         }
-        self.page.footer(result, &self.suites[self.suite], out);
+        self.end_same_error(out);
+        let has_warnings = !self.suites[self.suite].staleness.is_empty() || !result.warnings.is_empty();
+        let is_quiet = self.page.settings.verbosity == Verbosity::Quiet;
+        // The totals are enough for a suite in which nothing ran, or of which nothing is shown.
+        let is_hidden = !self.is_header_printed && (result.cases.is_empty() || is_quiet) && !has_warnings;
+        if is_hidden {
+            self.is_suite_hidden = true;
+        } else {
+            self.print_header(out);
+            self.page.footer(result, &self.suites[self.suite], out);
+        }
         self.suite += 1;
         self.next = 0;
         self.is_header_printed = false;
@@ -118,9 +170,13 @@ impl Reporter for ConsoleReporter {
             run.observe(event);
         }
         match event {
-            RunEvent::RunStarted { suites, .. } => self.suites.clone_from(suites),
+            RunEvent::RunStarted { suites, .. } => {
+                self.suites.clone_from(suites);
+                self.page.layout = Layout::new(self.page.settings, suites);
+            }
             RunEvent::CaseFinished { .. } | RunEvent::SuiteFinished { .. } if self.matrix.is_some() => {}
             RunEvent::CaseFinished { suite, index, result } => {
+                self.not_passed.add(*suite, *index, result, &self.suites[*suite]);
                 self.waiting.insert((*suite, *index), Arc::clone(result));
                 self.print_ready(&mut out);
             }
@@ -133,7 +189,9 @@ impl Reporter for ConsoleReporter {
                 if let Some(run) = self.matrix.take() {
                     self.page.matrix(&run, &mut out);
                 }
-                if self.suites.len() > 1 {
+                self.page.not_passed(std::mem::take(&mut self.not_passed), &mut out);
+                self.page.unreachable(totals, &mut out);
+                if self.suites.len() > 1 || self.is_suite_hidden {
                     self.page.totals(totals, &mut out);
                 }
                 if let Some(rubric) = totals.rubric.as_ref().filter(|rubric| rubric.suites + rubric.skipped_suites > 1)
@@ -157,12 +215,20 @@ impl Reporter for ConsoleReporter {
     }
 }
 
+/// An error that cases share.
+struct SameError {
+    error: String,
+    /// The number of cases after the first.
+    others: usize,
+}
+
 /// Width of durations.
 const DURATION_WIDTH: usize = 7;
 /// Minimum width of a frame.
 const MIN_LINE_WIDTH: usize = 67;
 
-/// The column widths of a suite.
+/// The column widths, equal for all suites of a run.
+#[derive(Default)]
 struct Layout {
     id: usize,
     description: usize,
@@ -171,9 +237,28 @@ struct Layout {
     line: usize,
 }
 
+impl Layout {
+    /// Fits the columns to their content, so that lines stay short on a wide terminal.
+    fn new(settings: ConsoleSettings, suites: &[Arc<SuiteHeader>]) -> Self {
+        let widest = |columns: fn(&SuiteHeader) -> usize| suites.iter().map(|suite| columns(suite)).max().unwrap_or(0);
+        let planned = widest(|suite| suite.trials);
+        let trials = if planned > 1 { " / flaky".len() + 2 * planned.to_string().len() } else { 0 };
+        // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
+        let fixed = 2 + width(settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
+        let available = settings.columns.saturating_sub(fixed);
+        // Never shorter than an id, which people copy.
+        let id = widest(|suite| suite.id_columns);
+        // The frame is at least as wide as the line of totals.
+        let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
+        let description = widest(|suite| suite.description_columns).max(min_width).min(available.saturating_sub(id));
+        Self { id, description, trials, line: (fixed + id + description).min(settings.columns) }
+    }
+}
+
 /// Renders lines.
 struct Page {
     settings: ConsoleSettings,
+    layout: Layout,
 }
 
 impl Page {
@@ -182,25 +267,21 @@ impl Page {
         let name = self.clean(&suite.tool_name);
         let start = double_rule.to_string().repeat(3);
         let title = format!("{start} {name} {dash} {} evals ", suite.tier);
-        let fill = double_rule.to_string().repeat(self.layout(suite).line.saturating_sub(width(&title)));
+        let fill = double_rule.to_string().repeat(self.layout.line.saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.settings.palette.bold(format_args!("{title}{fill}")));
     }
 
-    fn case(&self, case: &CaseResult, suite: &SuiteHeader, out: &mut String) {
-        let ConsoleSettings { symbols, palette, verbosity, .. } = self.settings;
-        let has_near_misses = case.all_details().any(|details| !details.near_misses.is_empty());
-        let plain_pass = case.outcome == Outcome::Passed && !case.vacuous && !has_near_misses;
-        if verbosity == Verbosity::Quiet && plain_pass {
-            return;
-        }
+    fn case(&self, case: &CaseResult, suite: &SuiteHeader, is_regression: bool, out: &mut String) {
+        let ConsoleSettings { symbols, palette, .. } = self.settings;
         let mark = match case.outcome {
             Outcome::Passed if case.vacuous => palette.warning(symbols.warning),
             Outcome::Passed => palette.success(symbols.passed),
+            Outcome::Failed if is_regression => palette.alert(symbols.failed),
             Outcome::Failed => palette.failure(symbols.failed),
             Outcome::Errored => palette.error(symbols.errored),
         };
-        let duration = format!("{}ms", case.duration_ms);
-        let Layout { id: id_width, description: text_width, trials: trials_width, .. } = self.layout(suite);
+        let duration = duration_text(case.duration_ms);
+        let Layout { id: id_width, description: text_width, trials: trials_width, .. } = self.layout;
         let id = self.clean(&case.id);
         let text = truncate(&self.clean(&case.description), text_width, symbols.ellipsis).into_owned();
         let mut trials = String::new();
@@ -217,30 +298,28 @@ impl Page {
             pad(&text, text_width),
             palette.dim(format_args!("{duration:>DURATION_WIDTH$}")),
         );
-        self.reasons(case, out);
+        self.reasons(case, suite, is_regression, out);
+        self.case_details(case, out);
     }
 
-    /// Fits the columns to their content, so that lines stay short on a wide terminal.
-    fn layout(&self, suite: &SuiteHeader) -> Layout {
-        let digits = suite.trials.to_string().len();
-        let trials = if suite.trials > 1 { " / flaky".len() + 2 * digits } else { 0 };
-        // Two spaces, mark, space, id, two spaces, description, trials, space, duration.
-        let fixed = 2 + width(self.settings.symbols.passed) + 1 + 2 + trials + 1 + DURATION_WIDTH;
-        let available = self.settings.columns.saturating_sub(fixed);
-        // Never shorter than an id, which people copy.
-        let id = suite.id_columns;
-        // The frame is at least as wide as the line of totals.
-        let min_width = MIN_LINE_WIDTH.saturating_sub(fixed + id);
-        let description = suite.description_columns.max(min_width).min(available.saturating_sub(id));
-        Layout { id, description, trials, line: (fixed + id + description).min(self.settings.columns) }
+    fn same_error(&self, others: usize, out: &mut String) {
+        if others > 0 {
+            let mark = self.settings.palette.error(self.settings.symbols.errored);
+            let cases = if others == 1 { "1 more case".to_owned() } else { format!("{others} more cases") };
+            let _ = writeln!(out, "  {mark} {cases} with the same error");
+        }
     }
 
-    fn reasons(&self, case: &CaseResult, out: &mut String) {
+    fn reasons(&self, case: &CaseResult, suite: &SuiteHeader, is_regression: bool, out: &mut String) {
         if case.vacuous && case.outcome == Outcome::Passed {
             self.reason("no assertion ran, so this proves nothing", out);
         }
-        let prefix = if case.outcome == Outcome::Errored { "error: " } else { "" };
-        for (message, _) in case.reasons() {
+        for (index, (message, _)) in case_reasons(case, suite).iter().enumerate() {
+            let prefix = match case.outcome {
+                Outcome::Errored => "error: ",
+                _ if is_regression && index == 0 => "regression: ",
+                _ => "",
+            };
             self.reason(&format!("{prefix}{message}"), out);
         }
         let near_misses: BTreeSet<String> =
@@ -269,12 +348,12 @@ impl Page {
 
     fn footer(&self, result: &SuiteResult, suite: &SuiteHeader, out: &mut String) {
         let ConsoleSettings { columns, symbols, palette, .. } = self.settings;
-        let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(self.layout(suite).line));
+        let _ = writeln!(out, "{}", symbols.rule.to_string().repeat(self.layout.line));
         let summary = &result.summary;
         let mut totals = RunTotals::default();
         totals.add(result);
         let mut parts = count_parts(&totals, palette);
-        parts.push(format!("{}ms total", summary.total_duration_ms));
+        parts.push(format!("{} total", duration_text(summary.total_duration_ms)));
         parts.extend(summary.estimated_cost_usd.map(dollars));
         self.numbers("  ", &parts, out);
         self.trials(&totals, "  ", out);
@@ -301,14 +380,6 @@ impl Page {
             let count = result.regressions.len();
             let title = format!("{count} regression{} since {}", plural(count), self.clean(baseline));
             let _ = writeln!(out, "  {}", palette.alert(title));
-            for id in &result.regressions {
-                let _ = writeln!(
-                    out,
-                    "    {} {}",
-                    palette.alert(self.settings.symbols.failed),
-                    palette.bold(self.clean(id))
-                );
-            }
         }
         if !result.new_passes.is_empty() {
             let ids = self.clean(&result.new_passes.join(", "));
@@ -321,12 +392,15 @@ impl Page {
 
     fn totals(&self, totals: &RunTotals, out: &mut String) {
         let palette = self.settings.palette;
+        let mut parts = count_parts(totals, palette);
         if totals.regressions > 0 {
-            let title = format!("{} regression{}", totals.regressions, plural(totals.regressions));
-            let _ = writeln!(out, "{}", palette.alert(title));
+            parts.insert(
+                0,
+                palette.alert(format_args!("{} regression{}", totals.regressions, plural(totals.regressions))),
+            );
         }
-        let title = palette.bold(format_args!("{} suites:", totals.suites));
-        self.numbers(&format!("{title} "), &count_parts(totals, palette), out);
+        let title = palette.bold(format_args!("{} suite{}:", totals.suites, plural(totals.suites)));
+        self.numbers(&format!("{title} "), &parts, out);
         self.trials(totals, "  ", out);
     }
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use karat_project::write_atomically;
 
+use crate::workflow_commands::break_commands;
+
 /// The destination of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
@@ -24,8 +26,17 @@ impl Destination {
         }
     }
 
-    /// Writes the text; an existing file is replaced atomically.
+    /// Writes the text; an existing file is replaced atomically. On standard output, which may be the log of a GitHub
+    /// workflow, no line is a workflow command.
     pub fn write(&self, text: &str) -> io::Result<()> {
+        match self {
+            Destination::Stdout => self.write_commands(&break_commands(text)),
+            Destination::File(_) => self.write_commands(text),
+        }
+    }
+
+    /// Writes text that may contain workflow commands.
+    pub(crate) fn write_commands(&self, text: &str) -> io::Result<()> {
         match self {
             Destination::Stdout => {
                 let mut out = io::stdout().lock();

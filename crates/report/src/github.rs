@@ -12,8 +12,8 @@ use karat_core::rubric::{RubricOutcome, RubricSuite};
 use karat_json::text::shorten;
 
 use crate::destination::Destination;
-use crate::markdown::{self, totals_line};
-use crate::record::{CaseRecord, Kind, RunRecord, escape_invisible};
+use crate::markdown::{self, reason_and_answer, totals_line};
+use crate::record::{CaseRecord, Kind, RunRecord, escape_invisible, group_by_reason};
 
 /// GitHub truncates longer titles.
 const TITLE_LIMIT: usize = 200;
@@ -49,7 +49,7 @@ impl Reporter for GithubReporter {
         if !self.run.observe(event) {
             return Ok(());
         }
-        self.destination.write(&render(&self.run, &self.folder)).map_err(|source| ReportError {
+        self.destination.write_commands(&render(&self.run, &self.folder)).map_err(|source| ReportError {
             what: format!("GitHub's workflow commands to {}", self.destination),
             source,
         })
@@ -94,10 +94,14 @@ pub fn render(run: &RunRecord, folder: &str) -> String {
     let mut out = String::new();
     // GitHub shows only ten errors per step, so the most important come first.
     let regressions = run.cases().filter(|case| case.kind() == Kind::Regressed);
-    let others = run.cases().filter(|case| matches!(case.kind(), Kind::Failed | Kind::Errored));
+    let failures = run.cases().filter(|case| case.kind() == Kind::Failed);
+    let errors = group_by_reason(run.cases().filter(|case| case.kind() == Kind::Errored));
     push_gates(&mut out, run);
-    for case in regressions.chain(others) {
-        push_error(&mut out, &case, folder);
+    for case in regressions.chain(failures) {
+        push_error(&mut out, &case, 0, folder);
+    }
+    for (case, others) in &errors {
+        push_error(&mut out, case, others.len(), folder);
     }
     run.rubrics.iter().for_each(|suite| push_rubric(&mut out, suite, folder));
     push_warnings(&mut out, run, folder);
@@ -116,15 +120,17 @@ fn push_gates(out: &mut String, run: &RunRecord) {
     }
 }
 
-fn push_error(out: &mut String, case: &CaseRecord<'_>, folder: &str) {
+/// Adds an error; `others` is the number of further cases with the same one.
+fn push_error(out: &mut String, case: &CaseRecord<'_>, others: usize, folder: &str) {
     let (id, description) = (&case.result.id, &case.result.description);
     let title = match case.kind() {
+        Kind::Errored if others > 0 => format!("{id} and {others} more errored"),
         Kind::Errored => format!("{id} errored"),
         _ if description.is_empty() => id.clone(),
         _ => format!("{id}: {description}"),
     };
     let title = case.suite.with_agent(&title);
-    let reason = case.reason();
+    let reason = reason_and_answer(case);
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
     let file = path_from_root(&case.suite.header.path, folder);
     Command { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
@@ -186,7 +192,7 @@ impl Command<'_> {
     fn push_to(&self, out: &mut String) {
         let _ = write!(out, "::{} ", self.level);
         if let Some(file) = self.file {
-            let _ = write!(out, "file={},", property(file));
+            let _ = write!(out, "file={},", property(&escape_invisible(file)));
         }
         if let Some(line) = self.line {
             let _ = write!(out, "line={line},");

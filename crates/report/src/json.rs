@@ -9,6 +9,7 @@ use karat_core::result::SuiteResult;
 use karat_core::rubric::RubricSuite;
 use serde::Serialize;
 
+use crate::json_escapes::escape_json;
 use crate::matrix::Matrix;
 use crate::record::RunRecord;
 
@@ -73,10 +74,9 @@ impl Reporter for JsonLinesReporter {
 }
 
 fn write_line(out: &mut dyn Write, value: &impl Serialize, pretty: bool) -> Result<(), ReportError> {
-    let written =
-        if pretty { serde_json::to_writer_pretty(&mut *out, value) } else { serde_json::to_writer(&mut *out, value) };
-    written
-        .map_err(io::Error::from)
+    let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+    text.map_err(io::Error::from)
+        .and_then(|text| out.write_all(escape_json(&text).as_bytes()))
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush())
         .map_err(|source| ReportError { what: "the JSON output".to_owned(), source })

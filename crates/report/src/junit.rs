@@ -19,6 +19,8 @@ const RESPONSE_LIMIT: usize = 2_000;
 /// Maximum length of a failure's message, in characters.
 const MESSAGE_LIMIT: usize = 300;
 
+const VACUOUS: &str = "no assertion ran, so this pass proves nothing";
+
 /// Writes the file at the end of the run.
 #[derive(Debug)]
 pub struct JunitReporter {
@@ -100,7 +102,7 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
         out.add_property(("flaky", "true"));
     }
     if case.is_vacuous_pass() {
-        out.add_property(("vacuous", "no assertion ran, so this pass proves nothing"));
+        out.add_property(("vacuous", VACUOUS));
     }
     let response = &result.details.response;
     if !response.is_empty() {
@@ -111,6 +113,11 @@ fn test_case(case: &CaseRecord<'_>) -> TestCase {
 
 fn status(case: &CaseRecord<'_>) -> TestCaseStatus {
     let (kind, type_name) = match case.kind() {
+        Kind::Passed if case.is_vacuous_pass() => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(VACUOUS);
+            return status;
+        }
         Kind::Passed => return TestCaseStatus::success(),
         Kind::Regressed | Kind::Failed => (NonSuccessKind::Failure, failure_type(case.result)),
         Kind::Errored => (NonSuccessKind::Error, "errored"),
@@ -140,7 +147,7 @@ fn full_reason(case: &CaseRecord<'_>) -> String {
         .into_iter()
         .map(|(message, pointer)| match pointer {
             Some(pointer) => format!("{message}\n    at {pointer}"),
-            None => message.to_owned(),
+            None => message.into_owned(),
         })
         .collect();
     texts.join("\n")

@@ -7,11 +7,14 @@ mod code_diff;
 mod console;
 mod coverage;
 pub mod destination;
+mod duration;
 mod evals;
+mod excerpt;
 mod feedback;
 pub mod forge;
 pub mod github;
 mod json;
+mod json_escapes;
 pub mod junit;
 pub mod markdown;
 mod matrix;
@@ -24,6 +27,7 @@ mod terminal_text;
 mod tools;
 mod traces;
 mod trials;
+mod workflow_commands;
 
 pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
 pub use code_diff::code_diff_text;
@@ -35,8 +39,9 @@ pub use evals::{
 };
 pub use feedback::feedback_list_text;
 pub use json::{JsonLinesReporter, JsonReporter};
+pub use json_escapes::escape_json;
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
-pub use record::{CaseRecord, RunRecord, SuiteRecord};
+pub use record::{CaseRecord, RunRecord, SuiteRecord, escape_invisible};
 pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
 };
@@ -46,3 +51,4 @@ pub use style::{Palette, Symbols};
 pub use terminal_text::{mask_control_chars, pad, printable, truncate, truncate_middle, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
 pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};
+pub use workflow_commands::break_commands;

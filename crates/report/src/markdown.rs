@@ -13,10 +13,12 @@ use karat_core::result::Outcome;
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
+use crate::console::case_details::call_text;
 use crate::console::rubric::percent;
 use crate::destination::Destination;
+use crate::duration::duration_text;
 use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
-use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible};
+use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 /// Maximum size of a summary in bytes. GitHub does not show more than 1 MiB.
@@ -25,8 +27,16 @@ pub const LIMIT: usize = 900_000;
 /// Space for titles and notes about omissions after the last item that fits.
 const RESERVE: usize = 2_000;
 
-/// Maximum length of the failures of a case, in characters.
-const CASE_LIMIT: usize = 2_000;
+/// Maximum length of the text of a case, in characters.
+const CASE_LIMIT: usize = 4_000;
+
+/// Maximum lengths of the parts of that text, in characters.
+const REASON_LIMIT: usize = 2_000;
+const MESSAGE_LIMIT: usize = 300;
+const ANSWER_LIMIT: usize = 600;
+
+/// Maximum number of cases or calls that are listed in one line.
+const MAX_NAMED: usize = 10;
 
 /// Maximum length of a name, a description or a warning, in characters.
 const INLINE_LIMIT: usize = 500;
@@ -79,7 +89,8 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     page.section("Warnings", "", warnings(run).into_iter());
     let failures = if run.totals.regressions > 0 { "Other failures" } else { "Failures" };
     page.section(failures, "", of_kind(Kind::Failed).map(|case| details("❌", case)));
-    page.section("Errors: no verdict", "", of_kind(Kind::Errored).map(|case| details("❗", case)));
+    let errors = group_by_reason(of_kind(Kind::Errored).copied());
+    page.section("Errors: no verdict", "", errors.iter().map(|(first, others)| error_group(first, others)));
     page.section("Rubrics", RUBRIC_HEAD, run.rubrics.iter().map(|suite| rubric_row(suite)));
     page.section("Rubrics: errors and lost points", "", run.rubrics.iter().flat_map(|suite| rubric_cases(suite)));
     page.text
@@ -166,12 +177,12 @@ fn matrix_cell(cell: Option<&MatrixCell>) -> String {
 }
 
 const TABLE_HEAD: &str = "\
-| Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
+| Tool | Tier | Passed | Failed | Errored | Skipped assertions | Total time |
 | --- | --- | ---: | ---: | ---: | ---: | ---: |
 ";
 
 const TRIALS_TABLE_HEAD: &str = "\
-| Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Duration |
+| Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Total time |
 | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |
 ";
 
@@ -203,7 +214,7 @@ fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
         summary.failed.saturating_sub(summary.errored),
         summary.errored,
         summary.skipped_assertions,
-        duration(result.wall_clock_ms),
+        duration_text(summary.total_duration_ms),
     )
 }
 
@@ -258,7 +269,7 @@ fn rubric_case(suite: &RubricSuite, case: &RubricCaseResult) -> String {
 }
 
 fn regression(case: &CaseRecord<'_>) -> String {
-    format!("**❌ {}** {}\n\n{}\n", code(&case.result.id), place(case), fenced(&case.reason()))
+    format!("**❌ {}** {}\n\n{}\n", code(&case.result.id), place(case), fenced(&reason_and_answer(case)))
 }
 
 fn details(mark: &str, case: &CaseRecord<'_>) -> String {
@@ -266,8 +277,45 @@ fn details(mark: &str, case: &CaseRecord<'_>) -> String {
     let trials = passed_trials(case.result).map(|passed| format!(" {passed}")).unwrap_or_default();
     let flaky = if is_flaky(case.result) { " flaky" } else { "" };
     let summary = format!("{mark} {id}{trials}{flaky} {description}");
-    let (place, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&case.reason()));
+    let (place, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&reason_and_answer(case)));
     format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
+}
+
+/// Renders a case that errored, with the ids of those that errored for the same reason.
+fn error_group(first: &CaseRecord<'_>, others: &[CaseRecord<'_>]) -> String {
+    let text = details("❗", first);
+    if others.is_empty() {
+        return text;
+    }
+    let listed: Vec<String> = others.iter().take(MAX_NAMED).map(|case| code(&case.result.id)).collect();
+    let more = if others.len() > MAX_NAMED { format!(" and {} more", others.len() - MAX_NAMED) } else { String::new() };
+    format!("{text}The same error in {} more: {}{more}\n\n", others.len(), listed.join(", "))
+}
+
+/// Returns the reasons of a case, followed by its message, answer and calls.
+pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
+    let result = case.result;
+    let mut text = shorten(&case.reason(), REASON_LIMIT).into_owned();
+    if !case.has_answer() {
+        return text;
+    }
+    let answer = if result.details.response.trim().is_empty() { "(empty)" } else { result.details.response.trim() };
+    let _ = write!(text, "\n\nmessage: {}", shorten(&result.message, MESSAGE_LIMIT));
+    let _ = write!(text, "\nanswer: {}", shorten(answer, ANSWER_LIMIT));
+    let calls: Vec<String> = result
+        .details
+        .tool_calls
+        .iter()
+        .take(MAX_NAMED)
+        .map(|call| shorten(&call_text(call, false), 200).into_owned())
+        .collect();
+    let more = result.details.tool_calls.len().saturating_sub(MAX_NAMED);
+    let calls = if calls.is_empty() { "none".to_owned() } else { calls.join("; ") };
+    let _ = write!(text, "\ncalls: {calls}");
+    if more > 0 {
+        let _ = write!(text, "; and {more} more");
+    }
+    text
 }
 
 fn place(case: &CaseRecord<'_>) -> String {
@@ -280,6 +328,10 @@ fn warnings(run: &RunRecord) -> Vec<String> {
     let mut found = Vec::new();
     if run.totals.interrupted {
         found.push("- ⚠️ The run was interrupted.\n".to_owned());
+    }
+    for agent in &run.totals.unreachable {
+        let text = format!("the agent cannot be reached, so {} cases were not run: {}", agent.not_run, agent.error);
+        found.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {
         let path = code(&suite.with_agent(&suite.header.path));
@@ -357,15 +409,6 @@ fn rubric_totals_line(totals: &RubricTotals) -> String {
     let rest = [(totals.errored, "errored"), (totals.not_run, "not run"), (totals.skipped, "skipped")];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
     parts.join(", ")
-}
-
-fn duration(milliseconds: u64) -> String {
-    let (seconds, tenths) = (milliseconds / 1_000, milliseconds % 1_000 / 100);
-    match seconds {
-        0 => format!("{milliseconds} ms"),
-        1..60 => format!("{seconds}.{tenths} s"),
-        _ => format!("{} min {:02} s", seconds / 60, seconds % 60),
-    }
 }
 
 /// Escapes a text as one line of plain text for use in a paragraph, a table or a tag.

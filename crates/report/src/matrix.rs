@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use karat_core::case::Tier;
-use karat_core::result::Outcome;
-use karat_core::statistics::{percentile, rate};
+use karat_core::result::{Outcome, TrialVerdict};
+use karat_core::statistics::{percentile, rate, wilson};
 use karat_core::trials::TrialCounts;
 use serde::Serialize;
 
+use crate::duration::duration_text;
 use crate::record::{CaseRecord, RunRecord, SuiteRecord};
 
 /// The comparison of the agents of a run.
@@ -16,7 +17,7 @@ use crate::record::{CaseRecord, RunRecord, SuiteRecord};
 pub struct Matrix {
     /// In the order in which they were specified.
     pub agents: Vec<AgentFigures>,
-    /// The agent with the lowest cost per passed case.
+    /// The agent with the lowest cost per passed case, of those that do not pass clearly less often than another.
     pub best_value: Option<String>,
     /// By file, in file order.
     pub rows: Vec<MatrixRow>,
@@ -31,6 +32,9 @@ pub struct AgentFigures {
     pub failed: usize,
     /// Without a verdict, so not in the pass rate.
     pub errored: usize,
+    /// Passed without any assertion, so not in the pass rate.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub vacuous: usize,
     pub not_run: usize,
     /// The share of verdicts that are passes.
     pub pass_rate: Option<f64>,
@@ -110,7 +114,9 @@ impl MatrixCell {
         let reason = match result.outcome {
             Outcome::Passed if result.vacuous => Some("no assertion ran, so this proves nothing".to_owned()),
             Outcome::Passed => None,
-            Outcome::Failed | Outcome::Errored => case.reasons().first().map(|(message, _)| (*message).to_owned()),
+            Outcome::Failed | Outcome::Errored => {
+                case.reasons().first().map(|(message, _)| message.clone().into_owned())
+            }
         };
         Self {
             outcome: result.outcome,
@@ -197,13 +203,14 @@ fn figures(suites: &[&SuiteRecord]) -> AgentFigures {
     for suite in suites {
         figures.not_run += suite.not_run();
         for case in suite.cases() {
-            for (outcome, duration) in case.result.all_outcomes() {
-                match outcome {
-                    Outcome::Passed => figures.passed += 1,
-                    Outcome::Failed => figures.failed += 1,
-                    Outcome::Errored => figures.errored += 1,
+            for (verdict, duration) in case.result.all_outcomes() {
+                match verdict {
+                    TrialVerdict::Passed => figures.passed += 1,
+                    TrialVerdict::Failed => figures.failed += 1,
+                    TrialVerdict::Vacuous => figures.vacuous += 1,
+                    TrialVerdict::Errored => figures.errored += 1,
                 }
-                if outcome != Outcome::Errored {
+                if verdict != TrialVerdict::Errored {
                     latencies.push(duration);
                 }
             }
@@ -228,11 +235,25 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Returns the agent with the lowest cost per pass; ties go to the higher pass rate.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Whether the highest pass rate of all agents is above the 95 % interval of this agent's.
+fn is_clearly_worse(agent: &AgentFigures, agents: &[AgentFigures]) -> bool {
+    let best = agents.iter().filter_map(|agent| agent.pass_rate).max_by(f64::total_cmp);
+    let interval = wilson(agent.passed, agent.passed + agent.failed);
+    best.zip(interval).is_none_or(|(best, interval)| interval.high < best)
+}
+
+/// Returns the agent with the lowest cost per pass; ties go to the higher pass rate. An agent that is clearly worse than
+/// another is never the best value, however cheap.
 fn best_value(agents: &[AgentFigures]) -> Option<usize> {
     let known = agents
         .iter()
         .enumerate()
+        .filter(|(_, agent)| !is_clearly_worse(agent, agents))
         .filter_map(|(index, agent)| Some((index, agent.cost_per_pass_usd?, agent.pass_rate.unwrap_or_default())));
     // Of equal agents, the first.
     known.min_by(|left, right| left.1.total_cmp(&right.1).then(right.2.total_cmp(&left.2))).map(|(index, ..)| index)
@@ -265,13 +286,17 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
         let is_choice = known.iter().any(|text| !is_best(text));
         FigureRow { name, best: texts.iter().map(|text| is_choice && is_best(text)).collect(), values: texts }
     };
-    let millis = |value: f64| format!("{value:.0}ms");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is small and not negative")]
+    let millis = |value: f64| duration_text(value.round() as u64);
     #[expect(clippy::cast_precision_loss, reason = "a duration is small")]
     let latency = |value: Option<u64>| value.map(|value| value as f64);
     // Negated, so that the minimum is always the best.
     let mut rows = vec![compared("pass rate", &|agent| agent.pass_rate.map(|rate| -rate), &|rate| percent(-rate))];
     if agents.iter().any(|agent| agent.errored > 0) {
         rows.push(counted("errored", |agent| agent.errored));
+    }
+    if agents.iter().any(|agent| agent.vacuous > 0) {
+        rows.push(counted("vacuous", |agent| agent.vacuous));
     }
     if agents.iter().any(|agent| agent.not_run > 0) {
         rows.push(counted("not run", |agent| agent.not_run));
@@ -287,7 +312,13 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
 pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) -> String {
     let best = matrix.best_value.as_ref();
     let Some(agent) = matrix.agents.iter().find(|agent| Some(&agent.agent) == best) else {
-        return "best value: unknown, since no agent has a known cost per passed case".to_owned();
+        let is_known = matrix.agents.iter().any(|agent| agent.cost_per_pass_usd.is_some());
+        let what = if is_known {
+            "the cost of the agents that pass most often is unknown"
+        } else {
+            "no agent has a known cost per passed case"
+        };
+        return format!("best value: unknown, since {what}");
     };
     let cost = agent.cost_per_pass_usd.map(dollars).unwrap_or_default();
     let rate = agent.pass_rate.map(percent).unwrap_or_default();
@@ -296,7 +327,14 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
         all if all == known => String::new(),
         all => format!("; known for {known} of {all} agents"),
     };
-    format!("best value: {}, {cost} per passed case at a pass rate of {rate}{of_all}", name(&agent.agent))
+    let is_cheaper = |other: &&AgentFigures| other.cost_per_pass_usd < agent.cost_per_pass_usd;
+    let cheaper =
+        match matrix.agents.iter().filter(|other| other.cost_per_pass_usd.is_some()).filter(is_cheaper).count() {
+            0 => "",
+            1 => "; a cheaper agent passes less often",
+            _ => "; cheaper agents pass less often",
+        };
+    format!("best value: {}, {cost} per passed case at a pass rate of {rate}{cheaper}{of_all}", name(&agent.agent))
 }
 
 /// Formats a share in percent; only exact values are shown as 0% or 100%.
@@ -339,15 +377,30 @@ mod tests {
         assert_eq!((noisy < 0.1, dollars(noisy).as_str()), (true, "$0.100"));
     }
 
+    /// An agent with this cost per pass, and this many passes of ten.
+    fn agent(cost: Option<f64>, passed: usize) -> AgentFigures {
+        let pass_rate = rate(passed, 10);
+        AgentFigures { cost_per_pass_usd: cost, passed, failed: 10 - passed, pass_rate, ..AgentFigures::default() }
+    }
+
     #[test]
     fn best_value_is_the_lowest_cost_per_pass() {
-        let agent = |cost: Option<f64>, rate: f64| AgentFigures {
-            cost_per_pass_usd: cost,
-            pass_rate: Some(rate),
-            ..AgentFigures::default()
-        };
-        assert_eq!(best_value(&[agent(None, 1.0), agent(Some(2.0), 1.0), agent(Some(1.0), 0.1)]), Some(2));
-        assert_eq!(best_value(&[agent(Some(1.0), 0.5), agent(Some(1.0), 0.75), agent(Some(1.0), 0.75)]), Some(1));
-        assert_eq!(best_value(&[agent(None, 1.0), agent(None, 0.5)]), None);
+        assert_eq!(best_value(&[agent(None, 7), agent(Some(2.0), 7), agent(Some(1.0), 6)]), Some(2));
+        assert_eq!(best_value(&[agent(Some(1.0), 5), agent(Some(1.0), 7), agent(Some(1.0), 7)]), Some(1));
+        assert_eq!(best_value(&[agent(None, 10), agent(None, 5)]), None);
+    }
+
+    #[test]
+    fn a_clearly_worse_agent_is_not_the_best_value() {
+        assert_eq!(best_value(&[agent(Some(2.0), 10), agent(Some(1.0), 6)]), Some(0));
+        assert_eq!(best_value(&[agent(None, 10), agent(Some(1.0), 6)]), None);
+        assert_eq!(best_value(&[agent(Some(0.1), 0), agent(Some(2.0), 8)]), Some(1));
+        let agents = vec![agent(Some(2.0), 10), agent(Some(1.0), 6)];
+        let matrix = Matrix { agents, best_value: Some(String::new()), rows: Vec::new() };
+        let line = best_value_line(&matrix, |_| "a".to_owned());
+        assert_eq!(
+            line,
+            "best value: a, $2.00 per passed case at a pass rate of 100%; a cheaper agent passes less often"
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! Collects the events of a run for reports that are written at its end.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
-use karat_core::result::{CaseResult, Outcome, SuiteResult};
+use karat_core::result::{CaseResult, Cause, Outcome, SuiteResult};
 use karat_core::rubric::RubricSuite;
 use karat_core::staleness::Staleness;
 
@@ -76,9 +78,8 @@ impl SuiteRecord {
         if self.header.agent.is_some() {
             self.indexes.insert(case.id.clone(), index);
         }
-        let is_plain_pass = case.outcome == Outcome::Passed && !case.vacuous;
         if let Some(line) = self.header.lines.get(index)
-            && !is_plain_pass
+            && !case.is_plain_pass()
         {
             self.lines.insert(case.id.clone(), *line);
         }
@@ -160,9 +161,18 @@ impl CaseRecord<'_> {
         }
     }
 
+    /// Whether there is an answer to show.
+    pub(crate) fn has_answer(&self) -> bool {
+        match self.result.cause {
+            Some(Cause::Assertion | Cause::Check) => true,
+            None => !self.result.details.response.is_empty(),
+            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
+        }
+    }
+
     /// Whether the case passed without any assertion.
     pub(crate) fn is_vacuous_pass(&self) -> bool {
-        self.result.vacuous && self.kind() == Kind::Passed
+        self.result.is_vacuous_pass()
     }
 
     /// Returns the line in the eval file; only known for cases that did not pass or are vacuous.
@@ -183,30 +193,60 @@ impl CaseRecord<'_> {
 
     /// Returns the reasons why the case did not pass, one per line.
     pub(crate) fn reason(&self) -> String {
-        let messages: Vec<&str> = self.reasons().into_iter().map(|(message, _)| message).collect();
+        let messages: Vec<Cow<'_, str>> = self.reasons().into_iter().map(|(message, _)| message).collect();
         messages.join("\n")
     }
 
     /// Returns every failure with its location in the case, or the reason for the missing verdict.
-    pub(crate) fn reasons(&self) -> Vec<(&str, Option<&str>)> {
+    pub(crate) fn reasons(&self) -> Vec<(Cow<'_, str>, Option<&str>)> {
         if self.kind() == Kind::Errored {
-            return vec![(self.result.error.as_deref().unwrap_or("no verdict could be reached"), None)];
+            return vec![(self.result.error.as_deref().unwrap_or("no verdict could be reached").into(), None)];
         }
-        let reasons = self.result.reasons();
-        if reasons.is_empty() { vec![("failed without a reason", None)] } else { reasons }
+        let reasons = case_reasons(self.result, &self.suite.header);
+        if reasons.is_empty() { vec![("failed without a reason".into(), None)] } else { reasons }
     }
 }
 
-/// Escapes control characters, bidirectional overrides, invisible line separators and characters that XML forbids,
+/// Returns why a case did not pass, each reason with its pointer into the case if it has one. A timeout names its limit.
+pub(crate) fn case_reasons<'c>(case: &'c CaseResult, suite: &SuiteHeader) -> Vec<(Cow<'c, str>, Option<&'c str>)> {
+    let mut reasons: Vec<_> =
+        case.reasons().into_iter().map(|(text, pointer)| (Cow::Borrowed(text), pointer)).collect();
+    if case.cause == Some(Cause::Timeout)
+        && let Some((text, _)) = reasons.first_mut()
+    {
+        let _ = write!(text.to_mut(), ": no answer within {} ms ('timeoutMs')", suite.timeout_ms);
+    }
+    reasons
+}
+
+/// Groups cases with the same reason, in order of their first case.
+pub(crate) fn group_by_reason<'r>(
+    cases: impl Iterator<Item = CaseRecord<'r>>,
+) -> Vec<(CaseRecord<'r>, Vec<CaseRecord<'r>>)> {
+    let mut groups: Vec<(CaseRecord<'r>, Vec<CaseRecord<'r>>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for case in cases {
+        match known.entry(case.reason()) {
+            Entry::Occupied(group) => groups[*group.get()].1.push(case),
+            Entry::Vacant(group) => {
+                group.insert(groups.len());
+                groups.push((case, Vec::new()));
+            }
+        }
+    }
+    groups
+}
+
+/// Escapes control characters, bidirectional marks, invisible line separators and characters that XML forbids,
 /// except line breaks and tabs.
-pub(crate) fn escape_invisible(text: &str) -> String {
+pub fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
             '\n' | '\t' => out.push(character),
             '\r' if characters.peek() == Some(&'\n') => {}
-            '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => {
+            '\u{fffe}' | '\u{ffff}' => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
             }
             _ => out.push_str(&printable(character.encode_utf8(&mut [0; 4]))),

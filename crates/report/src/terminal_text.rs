@@ -45,10 +45,13 @@ pub fn mask_control_chars(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(replacement).collect())
 }
 
-/// Whether a character controls the terminal or reorders the text around it.
-fn is_hostile(character: char) -> bool {
+/// Whether a character controls the terminal, reorders the text around it or breaks a line.
+pub(crate) fn is_hostile(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
 }
 
 /// Truncates the end of a text to `columns`, ellipsis included.
@@ -147,6 +150,7 @@ mod tests {
     #[test]
     fn escapes_control_characters() {
         assert_eq!(printable("a\u{1b}[31mb\n\u{202e}c\u{7}"), "a\\u{1b}[31mb\\n\\u{202e}c\\u{7}");
+        assert_eq!(printable("a\u{61c}b\u{2028}c\u{2029}"), "a\\u{61c}b\\u{2028}c\\u{2029}");
         assert_eq!(printable("plain — 日本"), "plain — 日本");
     }
 

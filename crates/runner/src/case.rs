@@ -3,16 +3,20 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use karat_core::assertion::Verdict;
+use karat_core::assertion::{Verdict, response_marks};
 use karat_core::case::Case;
 use karat_core::port::{AgentError, AgentErrorCause};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome};
+use karat_core::token::TokenSources;
 use karat_core::trace::Trace;
 use karat_json::text::shorten;
 
 /// Maximum length of an error message, in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
+
+/// The error of cases that were not started.
+pub(crate) const NOT_RUN: &str = "not run: the agent cannot be reached";
 
 /// How a case ended.
 pub(crate) enum CaseEnd {
@@ -32,11 +36,17 @@ impl CaseEnd {
         let (cause, message) = match cause {
             // The same text for every agent.
             AgentErrorCause::Timeout => (Cause::Timeout, Cause::TIMEOUT_TEXT.to_owned()),
-            AgentErrorCause::NoAnswer | AgentErrorCause::Unusable(_) | AgentErrorCause::Budget => {
-                (Cause::Agent, message)
-            }
+            AgentErrorCause::NoAnswer
+            | AgentErrorCause::Unreachable { .. }
+            | AgentErrorCause::Unusable(_)
+            | AgentErrorCause::Budget => (Cause::Agent, message),
         };
         Self::Unjudged { cause, message, elapsed }
+    }
+
+    /// Ends a case that was not started, since the agent cannot be reached.
+    pub(crate) fn not_run() -> Self {
+        Self::Unjudged { cause: Cause::NotRun, message: NOT_RUN.to_owned(), elapsed: Duration::ZERO }
     }
 
     pub(crate) fn internal(message: String, elapsed: Duration) -> Self {
@@ -45,10 +55,11 @@ impl CaseEnd {
 }
 
 /// Builds the result of a case. Secrets are redacted here, for all reporters.
-pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> CaseResult {
+pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, redactor: &Redactor) -> CaseResult {
     let mut result = CaseResult {
         id: case.id.clone(),
         description: case.description.clone(),
+        message: case.input.message.clone(),
         passed: false,
         outcome: Outcome::Failed,
         duration_ms: 0,
@@ -58,6 +69,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
         cause: None,
         error: None,
         failures: Vec::new(),
+        marks: Vec::new(),
         details: CaseDetails::default(),
         trials: None,
     };
@@ -81,6 +93,7 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, redactor: &Redactor) -> Cas
             result.assertions_run = verdict.assertions_run;
             result.assertions_skipped = verdict.assertions_skipped;
             result.vacuous = verdict.vacuous;
+            result.marks = response_marks(&case.expect, tokens, &verdict);
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
             let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
@@ -127,7 +140,8 @@ pub(crate) fn truncate_message(message: &mut String) {
 }
 
 fn redact(result: &mut CaseResult, redactor: &Redactor) {
-    let texts = [&mut result.id, &mut result.description].into_iter().chain(&mut result.error);
+    let texts = [&mut result.id, &mut result.description, &mut result.message].into_iter();
+    let texts = texts.chain(&mut result.error).chain(&mut result.marks);
     let failures = result.failures.iter_mut().map(|failure| &mut failure.message);
     texts.chain(failures).for_each(|text| redactor.string(text));
     redact_details(&mut result.details, redactor);

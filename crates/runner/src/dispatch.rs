@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use karat_core::diff::{CaseDiff, Change, count_inconclusive, diff_cases, ids_with_change};
-use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::diff::{CaseDiff, Change, count_compared, count_inconclusive, diff_cases, ids_with_change};
+use karat_core::event::{RunEvent, RunTotals, SuiteHeader, UnreachableAgent};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary, combine};
@@ -18,7 +18,9 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, debug, instrument};
 
+use crate::case::truncate_message;
 use crate::plan::{Plan, SuitePlan};
+use crate::reachability::Reachability;
 use crate::rubric::run_rubrics;
 use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
@@ -49,7 +51,9 @@ pub async fn run(
     debug!(cases, trials = units.len(), workers, "run started");
     sink.emit(RunEvent::RunStarted { run_id: plan.run_id.clone(), suites: headers.clone(), total_cases: cases });
     let (out, mut finished) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared { plan, agents, units, next: AtomicUsize::new(0), stop: AtomicBool::new(false) });
+    let reachability = agents.iter().map(|_| Reachability::default()).collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let shared = Arc::new(Shared { plan, agents, units, reachability, next, stop });
     // Dropping the set aborts the workers.
     let mut tasks = JoinSet::new();
     for _ in 0..workers {
@@ -74,6 +78,7 @@ pub async fn run(
     totals.gates = check_gates(&shared, &metrics);
     totals.wall_clock_ms = millis_between(start, Instant::now());
     totals.interrupted = cancel.is_cancelled();
+    totals.unreachable = unreachable_agents(&shared);
     debug!(elapsed_ms = totals.wall_clock_ms, interrupted = totals.interrupted, "run finished");
     sink.emit(RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
     sink.flush();
@@ -82,8 +87,20 @@ pub async fn run(
 
 fn headers(plan: &Plan, agents: &[Arc<dyn Agent>]) -> Vec<Arc<SuiteHeader>> {
     let name = |suite: &SuitePlan| plan.redactor.text(&agents[suite.agent].identity()).into_owned();
-    let header = |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1));
+    let header =
+        |suite: &SuitePlan| suite.header((agents.len() > 1).then(|| name(suite)), plan.trials.max(1), plan.timeout);
     plan.suites.iter().map(|suite| Arc::new(header(suite))).collect()
+}
+
+fn unreachable_agents(shared: &Shared) -> Vec<UnreachableAgent> {
+    let text = |text: &str| shared.plan.redactor.text(text).into_owned();
+    let agents = shared.agents.iter().zip(&shared.reachability);
+    let unreachable = agents.filter_map(|(agent, reachability)| {
+        let mut error = text(&reachability.error()?);
+        truncate_message(&mut error);
+        Some(UnreachableAgent { agent: text(&agent.identity()), error, not_run: reachability.not_run() })
+    });
+    unreachable.collect()
 }
 
 /// Checks the gates for each agent.
@@ -227,6 +244,7 @@ impl<'a> RunProgress<'a> {
             let metrics = &mut self.metrics[self.shared.plan.suites[suite].agent];
             metrics.add(&result);
             metrics.inconclusive += count_inconclusive(&diffs);
+            metrics.compared += count_compared(&diffs);
         }
         self.passed.push(result.summary.passed == self.suites[suite].header.selected);
         sink.emit(RunEvent::SuiteFinished { suite, result });

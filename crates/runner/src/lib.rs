@@ -5,6 +5,7 @@
 mod case;
 mod dispatch;
 mod plan;
+mod reachability;
 mod reporters;
 mod rubric;
 mod sample;

@@ -70,7 +70,7 @@ impl SuitePlan {
         self.current.name.as_deref().unwrap_or(&self.file.tool_name)
     }
 
-    pub(crate) fn header(&self, agent: Option<String>, trials: usize) -> SuiteHeader {
+    pub(crate) fn header(&self, agent: Option<String>, trials: usize, timeout: Duration) -> SuiteHeader {
         let cases = &self.file.cases;
         let widest = |text: fn(&Case) -> &str| cases.iter().map(|case| display_width(text(case))).max().unwrap_or(0);
         SuiteHeader {
@@ -80,6 +80,7 @@ impl SuitePlan {
             agent,
             selected: cases.len(),
             trials,
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             lines: cases.iter().map(|case| case.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
             has_baseline: self.baseline.is_some(),

@@ -23,7 +23,7 @@ use karat_core::trace::{Trace, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::case::{case_details, redact_details, truncate_message, whole_millis};
+use crate::case::{NOT_RUN, case_details, redact_details, truncate_message, whole_millis};
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
@@ -274,10 +274,15 @@ impl SuiteRun<'_> {
     }
 
     async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
+        let reachability = &self.shared.reachability[self.suite.agent];
+        if reachability.skips_call() {
+            return Err(NOT_RUN.to_owned());
+        }
         let (watch, agent) = (Stopwatch::start(), self.agent());
         let request = AgentRequest { case: &case.case, sample, waiting: &watch };
         let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
         let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
+        reachability.record(&result);
         *duration = match &result {
             Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
             Err(error) => error.elapsed,

@@ -20,6 +20,7 @@ use tracing::{Instrument as _, Span, debug, debug_span, field};
 
 use crate::case::{CaseEnd, case_result};
 use crate::plan::Plan;
+use crate::reachability::Reachability;
 use crate::stopwatch::Stopwatch;
 
 /// The state that all workers share.
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) agents: Vec<Arc<dyn Agent>>,
     /// All trials of the run, in order.
     pub(crate) units: Vec<Unit>,
+    /// For each agent.
+    pub(crate) reachability: Vec<Reachability>,
     pub(crate) next: AtomicUsize,
     /// Set to prevent further cases from starting.
     pub(crate) stop: AtomicBool,
@@ -87,8 +90,14 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let watch = Stopwatch::start();
     let request = AgentRequest { case, sample: unit.sample, waiting: &watch };
     let agent = shared.agent(suite);
+    let reachability = &shared.reachability[shared.plan.suites[suite].agent];
+    if reachability.skips_call() {
+        return case_result(case, CaseEnd::not_run(), &shared.plan.tokens, &shared.plan.redactor);
+    }
     let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
-    let end = match with_timeout(shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await {
+    let answer = with_timeout(shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
+    reachability.record(&answer);
+    let end = match answer {
         Err(error) => {
             if error.ends_run() {
                 shared.stop.store(true, Ordering::Relaxed);
@@ -105,7 +114,7 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
         }
         Ok(trace) => shared.judge(suite, index, trace),
     };
-    let result = case_result(case, end, &shared.plan.redactor);
+    let result = case_result(case, end, &shared.plan.tokens, &shared.plan.redactor);
     debug!(
         outcome = ?result.outcome,
         cause = result.cause.map(field::debug),

@@ -8,8 +8,8 @@ use karat_core::port::{AgentError, WaitGuard, WaitObserver};
 use karat_core::trace::Usage;
 use karat_http::header::CONTENT_TYPE;
 use karat_http::{
-    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, error_chain, has_credentials,
-    header_map, parse_url, read_body, redact_url, send,
+    Client, ClientError, ClientOptions, RetryClass, RetryPolicy, Throttle, Url, client, has_credentials, header_map,
+    parse_url, read_body, redact_url, send,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -149,7 +149,7 @@ impl ModelClient {
         let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
         let outcome =
             retry(RetryPolicy::new(*max_retries), throttle, waiting, || self.attempt(&body, &reservation)).await;
-        let (turn, latency) = outcome.map_err(|error| AgentError::new(error.message, error.elapsed))?;
+        let (turn, latency) = outcome?;
         let usage = turn.usage.clone().map(|usage| {
             let cost_usd = price.as_ref().and_then(|price| price.cost(&usage));
             Usage { cost_usd, ..usage }
@@ -175,12 +175,7 @@ impl ModelClient {
         let sent = send(request.body(body.to_vec())).await;
         let response = sent.map_err(|error| {
             reservation.mark_unbilled();
-            AttemptError::unreachable(format!(
-                "cannot reach {} at {}: {}",
-                self.provider.name,
-                self.display_url,
-                error_chain(error)
-            ))
+            AttemptError::not_sent(&format!("{} at {}", self.provider.name, self.display_url), error)
         })?;
         let status = response.status();
         let class = RetryClass::of(&response);

@@ -155,8 +155,8 @@ impl RecordedError {
                 let UnusableReply { text, usage } = *reply;
                 (false, Some(RecordedUnusableReply { text: text.into(), usage }))
             }
-            // Budget errors are not recorded.
-            AgentErrorCause::NoAnswer | AgentErrorCause::Budget => (false, None),
+            // Budget errors are not recorded; a replayed error says nothing about the connection.
+            AgentErrorCause::NoAnswer | AgentErrorCause::Unreachable { .. } | AgentErrorCause::Budget => (false, None),
         };
         Self { message: message.into(), elapsed_ms, timed_out, unusable }
     }

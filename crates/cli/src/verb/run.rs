@@ -1,5 +1,7 @@
 //! `karat run`: runs eval files against an agent.
 
+mod rerun;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter};
 use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, run_suites};
 use karat_workflows::{CancellationToken, Error};
 
+use self::rerun::{FailedIds, rerun_command};
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -28,8 +31,13 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
     }
     let request = Request { paths: args.paths.clone(), selection: selection(&args.selection), store: !args.no_store };
+    let failed_ids = FailedIds::default();
     let outcome = surface.run_cancellable(async |cancel| {
-        let create_reporters = |cases| reporters(args.format, reports, cases, surface);
+        let create_reporters = |cases| {
+            let mut all = reporters(args.format, reports, cases, surface)?;
+            all.push(Box::new(failed_ids.clone()));
+            Ok::<_, Error>(all)
+        };
         tokio::select! {
             outcome = run_suites(request, &context, create_reporters, &cancel) => outcome,
             never = announce_interrupt(&cancel, surface.printer) => match never {},
@@ -45,6 +53,12 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     if status == outcome.totals.status() {
         let folder = context.settings.display_path(&context.settings.layout.output_dir);
         surface.printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
+    }
+    let failed_ids = failed_ids.into_ids();
+    if !failed_ids.is_empty() && !outcome.totals.interrupted {
+        let has_baseline = context.settings.baseline.is_some();
+        let command = rerun_command(&surface.environment.arguments, &args.selection, &failed_ids, has_baseline);
+        surface.printer.note(&format!("to rerun what did not pass: {command}"));
     }
     Ok(report_recordings(&outcome, status, surface.printer))
 }

@@ -1,4 +1,4 @@
-//! `-v`, `-vv` and `KARAT_LOG`: logs on stderr, without secrets.
+//! `-vv`, `-vvv` and `KARAT_LOG`: logs on stderr, without secrets.
 
 use karat_testkit::project::TempProject;
 use karat_testkit::server::ScriptedServer;
@@ -28,13 +28,14 @@ fn logs_nothing_by_default() {
 }
 
 #[rstest]
-#[case::before_the_subcommand(&["-v", "run"])]
-#[case::after_the_subcommand(&["run", "--verbose"])]
+#[case::before_the_subcommand(&["-vv", "run"])]
+#[case::after_the_subcommand(&["run", "--verbose", "--verbose"])]
 fn verbose_logs_runs_and_cases_to_stderr(#[case] arguments: &[&str]) {
     let project = two_cases();
-    let (quiet, verbose) = (project.run(["run"]), project.run(arguments));
-    assert_eq!(verbose.code, quiet.code);
-    assert_eq!(verbose.filtered_stdout(), quiet.filtered_stdout());
+    let (full, verbose) = (project.run(["run", "-v"]), project.run(arguments));
+    assert_eq!(verbose.code, full.code);
+    assert_eq!(verbose.filtered_stdout(), full.filtered_stdout());
+    assert!(!full.stderr.contains("DEBUG"), "{}", full.stderr);
     let log = &verbose.stderr;
     assert_eq!(lines_with(log, &["DEBUG run{id=", "run started cases=2 trials=2"]).len(), 1, "{log}");
     let passed = ["run{id=", ":case{id=gs-x-001 trial=1}: karat_runner", "case finished outcome=Passed"];
@@ -66,7 +67,7 @@ fn karat_log_shows_calls_and_retries() {
 
 #[test]
 fn karat_log_overrides_the_flag() {
-    let output = two_cases().command(["run", "-vv"]).env("KARAT_LOG", "karat=off").run();
+    let output = two_cases().command(["run", "-vvv"]).env("KARAT_LOG", "karat=off").run();
     assert!(!output.stderr.contains("case{"), "{}", output.stderr);
 }
 
@@ -102,7 +103,7 @@ fn masks_secrets() {
             }),
         )
         .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), ok_case("gs-x-002", "b")]));
-    for (arguments, filter) in [(&["run", "-vv"][..], ""), (&["run"], "trace")] {
+    for (arguments, filter) in [(&["run", "-vvv"][..], ""), (&["run"], "trace")] {
         let output = project.command(arguments).env("AGENT_TOKEN", header).env("KARAT_LOG", filter).run();
         assert_eq!(output.code, Some(3), "{}", output.both());
         assert!(output.stderr.contains("response received status=500"), "{}", output.stderr);
@@ -116,13 +117,13 @@ fn masks_secrets() {
 fn logs_batches_and_eval_functions() {
     let project = project_with_python().file("eval_short.py", "def eval_short(trace):\n    return True, ''\n");
     let traces = "{\"trace_id\": \"t1\", \"steps\": []}\n";
-    let command = project.command(["-vv", "eval", "run", "eval_short.py", "--traces", "-"]).stdin(traces);
+    let command = project.command(["-vvv", "eval", "run", "eval_short.py", "--traces", "-"]).stdin(traces);
     let output = command.run();
     assert_eq!(output.code, Some(0), "{}", output.both());
     let judged = ["TRACE judge{eval=eval_short}: karat_sandbox", "judged passed=true"];
     assert_eq!(lines_with(&output.stderr, &judged).len(), 1, "{}", output.stderr);
     project.write("traces.jsonl", traces);
-    let output = project.run(["-v", "trace", "import", "traces.jsonl"]);
+    let output = project.run(["-vv", "trace", "import", "traces.jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let written = ["DEBUG batch{rows=1}: karat_workflows::batch_writer: batch written committed=1 failed=0"];
     assert_eq!(lines_with(&output.stderr, &written).len(), 1, "{}", output.stderr);

@@ -26,6 +26,7 @@ mod eval_stored_kill;
 mod eval_test;
 mod eval_traces;
 mod evals_in_cases;
+mod failures;
 mod feedback;
 mod feedback_import;
 mod forge;

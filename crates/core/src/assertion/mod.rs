@@ -7,6 +7,7 @@ mod calls;
 mod evals;
 mod field;
 mod grounding;
+mod marks;
 mod params;
 mod predicate;
 mod response;
@@ -20,6 +21,7 @@ use std::ops::ControlFlow;
 
 pub use evals::PendingVerdict;
 pub use field::Field;
+pub use marks::response_marks;
 pub use tally::{AssertionOutcome, AssertionVerdict, Failure, NearMiss, Verdict};
 pub use vacuity::can_fail;
 

@@ -61,6 +61,9 @@ pub struct SuiteHeader {
     /// Number of trials per case.
     #[serde(skip)]
     pub trials: usize,
+    /// Maximum time of a case, in milliseconds.
+    #[serde(skip)]
+    pub timeout_ms: u64,
     /// The line of each selected case, in order.
     #[serde(skip)]
     pub lines: Vec<usize>,
@@ -93,6 +96,9 @@ pub struct RunTotals {
     pub new_passes: usize,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
+    /// Agents that could not be reached, so that their remaining cases were not run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreachable: Vec<UnreachableAgent>,
     /// Present if cases had several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
@@ -101,6 +107,17 @@ pub struct RunTotals {
     /// Present if the run has rubric suites.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rubric: Option<RubricTotals>,
+}
+
+/// An agent that did not reply before several connection failures in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnreachableAgent {
+    pub agent: String,
+    /// The last connection failure.
+    pub error: String,
+    /// Trials that were not run, and are reported as errored.
+    pub not_run: usize,
 }
 
 impl RunTotals {

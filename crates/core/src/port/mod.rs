@@ -103,8 +103,13 @@ pub struct AgentError {
 /// The cause of an error, which decides about retries and the rest of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentErrorCause {
-    /// The agent could not be reached, failed, panicked, or returned an unreadable answer.
+    /// The agent failed, panicked, or returned an unreadable answer.
     NoAnswer,
+    /// No connection to the agent: refused, not resolved, no TLS, or a connect timeout.
+    Unreachable {
+        /// Number of failed attempts, retries included.
+        attempts: u32,
+    },
     /// The time limit expired. This is a verdict, unlike the other causes.
     Timeout,
     /// A model replied with something unusable; a retry may help.
@@ -124,6 +129,10 @@ pub struct UnusableReply {
 impl AgentError {
     pub fn new(message: impl Into<String>, elapsed: Duration) -> Self {
         Self { message: message.into(), elapsed, cause: AgentErrorCause::NoAnswer }
+    }
+
+    pub fn unreachable(message: impl Into<String>, elapsed: Duration, attempts: u32) -> Self {
+        Self { cause: AgentErrorCause::Unreachable { attempts }, ..Self::new(message, elapsed) }
     }
 
     pub fn unusable(message: impl Into<String>, elapsed: Duration, reply: UnusableReply) -> Self {

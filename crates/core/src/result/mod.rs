@@ -20,7 +20,7 @@ pub use self::kept::{
 pub use self::trials::combine;
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
-pub use crate::outcome::{Cause, Outcome};
+pub use crate::outcome::{Cause, Outcome, TrialVerdict};
 
 /// The result of one eval file in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -76,6 +76,9 @@ pub struct ResultMetadata {
 pub struct CaseResult {
     pub id: String,
     pub description: String,
+    /// The message to the agent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
     pub passed: bool,
     pub outcome: Outcome,
     pub duration_ms: u64,
@@ -91,6 +94,9 @@ pub struct CaseResult {
     pub error: Option<String>,
     /// All failures, or only the first, depending on the settings.
     pub failures: Vec<Failure>,
+    /// Texts that failed assertions looked for in the response, to mark there; not serialised.
+    #[serde(skip)]
+    pub marks: Vec<String>,
     pub details: CaseDetails,
     /// All trials, if there are several; the other members then describe the first trial with the worst outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,11 +110,27 @@ impl CaseResult {
         self.trials.is_none().then_some(&self.details).into_iter().chain(trials)
     }
 
-    /// Returns the outcome and duration of every trial.
-    pub fn all_outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
-        let trials =
-            self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| (trial.outcome, trial.duration_ms));
-        self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(trials)
+    /// Whether the case passed although no assertion ran.
+    pub fn is_vacuous_pass(&self) -> bool {
+        self.vacuous && self.outcome == Outcome::Passed
+    }
+
+    /// Whether the case passed and an assertion ran.
+    pub fn is_plain_pass(&self) -> bool {
+        self.outcome == Outcome::Passed && !self.vacuous
+    }
+
+    /// Whether a response contains a text only in another case or typography.
+    pub fn has_near_miss(&self) -> bool {
+        self.all_details().any(|details| !details.near_misses.is_empty())
+    }
+
+    /// Returns the verdict and duration of every trial.
+    pub fn all_outcomes(&self) -> impl Iterator<Item = (TrialVerdict, u64)> {
+        let trials = self.trials.iter().flat_map(|trials| &trials.tries);
+        let trials = trials.map(|trial| (TrialVerdict::new(trial.outcome, trial.vacuous), trial.duration_ms));
+        let single = (TrialVerdict::new(self.outcome, self.vacuous), self.duration_ms);
+        self.trials.is_none().then_some(single).into_iter().chain(trials)
     }
 
     /// Returns why the case did not pass, each reason with its pointer into the case if it has one. With several
@@ -142,7 +164,7 @@ pub struct Summary {
     pub failed: usize,
     pub errored: usize,
     pub vacuous: usize,
-    /// Selected cases that did not run because of an interruption or `--fail-fast`.
+    /// Selected cases without a result because of an interruption or `--fail-fast`.
     pub not_run: usize,
     pub skipped_assertions: usize,
     /// The sum over the cases.

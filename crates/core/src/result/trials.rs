@@ -89,6 +89,7 @@ mod tests {
         CaseResult {
             id: "c".to_owned(),
             description: "d".to_owned(),
+            message: "m".to_owned(),
             passed: outcome == Outcome::Passed,
             outcome,
             duration_ms: 10,
@@ -98,6 +99,7 @@ mod tests {
             cause,
             error,
             failures,
+            marks: Vec::new(),
             details: CaseDetails { response: letter.to_string(), usage, ..CaseDetails::default() },
             trials: None,
         }

@@ -136,6 +136,25 @@ impl<'t> Iterator for Records<'t> {
     }
 }
 
+/// Whether a spreadsheet would evaluate a field, apart from quotes that guard it.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+}
+
+/// Returns a field for a CSV file that a spreadsheet does not evaluate: a formula gets a quote before it. Reading a file
+/// of ratings removes the quote.
+pub fn guard_formula(text: &str) -> Cow<'_, str> {
+    if is_formula(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+}
+
+/// Removes the quote of [`guard_formula`].
+pub(super) fn without_guard(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.strip_prefix('\'').filter(|rest| is_formula(rest)) {
+        Some(rest) => Cow::Owned(rest.to_owned()),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -193,6 +212,15 @@ mod tests {
         #[test]
         fn never_panics(text in "[ab\",;\t\r\né]{0,40}") {
             let _ = read(&text);
+        }
+    }
+
+    #[test]
+    fn a_guarded_formula_can_be_read_back() {
+        for text in ["=1+1", "@SUM(A1)", "\t=1", "-5", "'=1", "it's", "'quoted'", "", "a=b"] {
+            let guarded = guard_formula(text);
+            assert!(!guarded.starts_with(['=', '+', '-', '@', '\t', '\r']), "{guarded}");
+            assert_eq!(without_guard(guarded), text);
         }
     }
 }

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, civil};
 use serde_json::Value;
 
-use super::csv::Records;
+use super::csv::{Records, without_guard};
 use super::{Feedback, RETRACTED, Rating};
 use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
@@ -182,7 +182,7 @@ impl Reader<'_> {
                 continue;
             }
             let fields = cells.into_iter().zip(&columns).filter_map(|(cell, column)| {
-                Some(Field { column: (*column)?, text: Some(cell.text), range: cell.range })
+                Some(Field { column: (*column)?, text: Some(without_guard(cell.text)), range: cell.range })
             });
             self.row(fields.collect());
         }

@@ -1,9 +1,10 @@
 //! A table of the agents of a run, shown instead of suites.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use karat_core::result::Outcome;
+use karat_core::result::{CaseResult, Outcome};
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
@@ -39,7 +40,8 @@ impl Page {
         let line = best_value_line(&matrix, |agent| self.clean(agent));
         let lines = wrap(&line, self.settings.columns.saturating_sub(2).max(20));
         let _ = writeln!(out, "  {}", lines.join("\n    "));
-        table.reasons(out);
+        let is_full = self.settings.verbosity == Verbosity::Full;
+        table.reasons(&if is_full { results_by_agent(run) } else { Vec::new() }, out);
         self.remarks(run, &table, out);
         out.push('\n');
     }
@@ -264,8 +266,8 @@ impl<'t> Table<'t> {
         let _ = writeln!(out, "{}", line.trim_end());
     }
 
-    /// Shows why cases did not pass, by case and agent.
-    fn reasons(&self, out: &mut String) {
+    /// Shows why cases did not pass, by case and agent; with the results of the agents, also what they answered.
+    fn reasons(&self, results: &[ResultsByCase<'_>], out: &mut String) {
         let page = self.page;
         let Symbols { ellipsis, .. } = page.settings.symbols;
         let mut is_first = true;
@@ -292,9 +294,34 @@ impl<'t> Table<'t> {
                 let lines = wrap(&truncate(&text, 2 * available, ellipsis), available);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
+                for (agent, head) in agents.iter().zip(&heads) {
+                    let case = results.get(*agent).and_then(|cases| cases.get(&(row.path.as_str(), row.id.as_str())));
+                    let Some(case) = case else { continue };
+                    if heads.len() > 1 {
+                        let _ = writeln!(out, "      {}:", page.clean(head));
+                    }
+                    page.case_details(case, out);
+                }
             }
         }
     }
+}
+
+/// The results of one agent, by path and id.
+type ResultsByCase<'r> = HashMap<(&'r str, &'r str), &'r CaseResult>;
+
+fn results_by_agent(run: &RunRecord) -> Vec<ResultsByCase<'_>> {
+    let mut agents = Vec::new();
+    for column in columns(run) {
+        let mut results = ResultsByCase::new();
+        for suite in column.suites {
+            for case in suite.cases() {
+                results.insert((suite.header.path.as_str(), case.result.id.as_str()), case.result);
+            }
+        }
+        agents.push(results);
+    }
+    agents
 }
 
 /// Returns the reasons why a case did not pass, each with its agents.

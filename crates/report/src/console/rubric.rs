@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricTotals};
 
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
+use crate::duration::duration_text;
 use crate::style::Symbols;
 use crate::terminal_text::{pad, truncate, width, wrap};
 
@@ -14,7 +15,7 @@ impl Page {
         let Symbols { double_rule, dash, rule, .. } = self.settings.symbols;
         let start = double_rule.to_string().repeat(3);
         let title = format!("{start} {} {dash} rubric ", self.clean(&suite.tool_name));
-        let line = MIN_LINE_WIDTH.max(width(&title)).min(self.settings.columns.max(20));
+        let line = self.layout.line.max(MIN_LINE_WIDTH).max(width(&title)).min(self.settings.columns.max(20));
         let fill = double_rule.to_string().repeat(line.saturating_sub(width(&title)));
         let _ = writeln!(out, "{}", self.settings.palette.bold(format!("{title}{fill}").trim_end()));
         match &suite.outcome {
@@ -45,12 +46,13 @@ impl Page {
             None => palette.error(&plain),
         };
         let gap = " ".repeat(5_usize.saturating_sub(width(&plain)));
-        let duration = format!("{}ms", case.duration_ms);
+        let duration = duration_text(case.duration_ms);
         let available =
             self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
         let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
         let text = truncate(text.trim_end(), available, ellipsis).into_owned();
-        let text = pad(&text, MIN_LINE_WIDTH.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available));
+        let line = self.layout.line.max(MIN_LINE_WIDTH);
+        let text = pad(&text, line.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available));
         let _ = writeln!(out, "  {mark}{gap} {text} {}", palette.dim(duration));
         if case.dimensions.len() > 1 {
             let scores: Vec<String> = case.dimensions.iter().map(score_text).collect();

@@ -14,6 +14,7 @@ use karat_core::rubric::{
     RubricVerdict,
 };
 use karat_core::staleness::Staleness;
+use karat_core::trace::ToolCall;
 use karat_report::RunRecord;
 use karat_report::destination::Destination;
 use proptest::prelude::*;
@@ -28,6 +29,7 @@ pub(crate) struct Suite {
     pub(crate) cases: Vec<(usize, CaseResult)>,
     pub(crate) regressions: Vec<String>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) baseline_run_id: Option<String>,
 }
 
 impl Suite {
@@ -39,13 +41,14 @@ impl Suite {
             agent: None,
             selected: lines.len(),
             trials: 1,
+            timeout_ms: 60_000,
             lines: lines.to_vec(),
             staleness: Vec::new(),
             has_baseline: false,
             id_columns: 0,
             description_columns: 0,
         };
-        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
+        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new(), baseline_run_id: None }
     }
 
     fn result(&self) -> SuiteResult {
@@ -64,7 +67,7 @@ impl Suite {
             wall_clock_ms: summary.total_duration_ms,
             cases,
             summary,
-            baseline_run_id: None,
+            baseline_run_id: self.baseline_run_id.clone(),
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
         }
@@ -75,6 +78,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
     CaseResult {
         id: id.to_owned(),
         description: description.to_owned(),
+        message: format!("message of {id}"),
         passed: outcome == Outcome::Passed,
         outcome,
         duration_ms: 250,
@@ -84,6 +88,7 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
         cause: None,
         error: None,
         failures: Vec::new(),
+        marks: Vec::new(),
         details: CaseDetails::default(),
         trials: None,
     }
@@ -229,7 +234,11 @@ pub(crate) fn events_with_text(text: &str) -> Vec<RunEvent> {
     suite.header.staleness = vec![Staleness::ToolMissing { tool: text.to_owned() }];
     suite.warnings = vec![text.to_owned()];
     let mut failing = failed(text, text, &[(text, text)]);
+    failing.message.push_str(text);
+    failing.marks.push(text.to_owned());
     failing.details.response.push_str(text);
+    let call = ToolCall { name: text.to_owned(), error: Some(text.to_owned()), ..ToolCall::default() };
+    failing.details.tool_calls.push(call);
     let vacuous = CaseResult { vacuous: true, ..case(&format!("{text}3"), text, Outcome::Passed) };
     suite.cases = vec![
         (0, failing),

@@ -36,6 +36,14 @@ fn escapes_commands_in_messages() {
 }
 
 #[test]
+fn escapes_controls_in_file_names() {
+    let mut suite = Suite::new("a\u{1b}]0;b\u{202e}.json", "a", Tier::Golden, &[1]);
+    suite.cases = vec![(0, fixture::failed("x", "", &[("a", "b")]))];
+    let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
+    assert!(commands.starts_with("::error file=a\\u{1b}]0;b\\u{202e}.json,line=1,"), "{commands}");
+}
+
+#[test]
 fn appends_to_an_existing_summary() {
     let folder = tempfile::tempdir().unwrap();
     let summary = folder.path().join("summary.md");

@@ -1,5 +1,6 @@
 //! Tests of reports of whole runs.
 
+mod console;
 mod coverage;
 mod fixture;
 mod github;

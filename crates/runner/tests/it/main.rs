@@ -12,3 +12,4 @@ mod rubrics;
 mod suite_results;
 mod support;
 mod trials;
+mod unreachable;

@@ -27,6 +27,8 @@ pub(crate) enum Act {
     Answer(Box<Trace>),
     /// Fails with this message and elapsed time.
     Fail(String, Duration),
+    /// Gets no connection.
+    Refuse,
     /// Panics while answering.
     Panic(String),
     /// Panics before it returns a future.
@@ -126,6 +128,7 @@ impl Agent for FakeAgent {
             match act {
                 Act::Answer(trace) => Ok(Trace { latency_ms, ..*trace }),
                 Act::Fail(message, elapsed) => Err(AgentError::new(message, elapsed)),
+                Act::Refuse => Err(AgentError::unreachable("connection refused", Duration::ZERO, 1)),
                 Act::Panic(message) | Act::PanicImmediately(message) => panic!("{message}"),
                 Act::PanicInMode => Ok(Trace { latency_ms, ..Trace::default() }),
                 Act::JudgeAfterSignal(_) => Ok(Trace { latency_ms, response: "ok".to_owned(), ..Trace::default() }),
@@ -376,6 +379,7 @@ impl FinishedRun {
         sums.wall_clock_ms = totals.wall_clock_ms;
         sums.interrupted = totals.interrupted;
         sums.gates.clone_from(&totals.gates);
+        sums.unreachable.clone_from(&totals.unreachable);
         assert_eq!(totals, &sums);
         assert_eq!(totals.passed + totals.failed, totals.cases);
         assert_eq!(self.log.in_flight, 0, "no call is in flight");

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Stdout, Write};
 
 use karat_evals::execution::Execution;
+use karat_report::escape_json;
 use serde::Serialize;
 
 use crate::args::RowFormat;
@@ -29,7 +30,7 @@ impl Rows {
             self.out.write_all(if self.is_started { b",\n" } else { b"{\"executions\":[\n" })?;
         }
         self.is_started = true;
-        serde_json::to_writer(&mut self.out, row)?;
+        self.out.write_all(escape_json(&serde_json::to_string(row)?).as_bytes())?;
         if self.format == RowFormat::Jsonl {
             self.out.write_all(b"\n")?;
         }
@@ -48,7 +49,7 @@ impl Rows {
             } else {
                 b"{\"executions\":[],\n\"summary\":"
             })?;
-            serde_json::to_writer(&mut self.out, summary)?;
+            self.out.write_all(escape_json(&serde_json::to_string(summary)?).as_bytes())?;
             self.out.write_all(b"}\n")?;
         }
         self.out.flush()

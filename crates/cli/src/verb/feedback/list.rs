@@ -1,8 +1,8 @@
 //! `karat feedback list`: lists ratings.
 
 use karat_core::exit::ExitStatus;
-use karat_evals::feedback::Feedback;
-use karat_report::feedback_list_text;
+use karat_evals::feedback::{Feedback, guard_formula};
+use karat_report::{escape_invisible, escape_json, feedback_list_text};
 use karat_workflows::feedback::{FeedbackList, ListRequest, list};
 
 use crate::args::{FeedbackListArgs, FeedbackListFormat};
@@ -55,7 +55,8 @@ fn print_text(list: &FeedbackList, history: bool, printer: &Printer) -> Result<(
 fn json_lines(list: &[Feedback]) -> Result<String, Failure> {
     let mut text = String::new();
     for feedback in list {
-        text.push_str(&serde_json::to_string(feedback).map_err(|error| Failure::errored(error.to_string()))?);
+        let line = serde_json::to_string(feedback).map_err(|error| Failure::errored(error.to_string()))?;
+        text.push_str(&escape_json(&line));
         text.push('\n');
     }
     Ok(text)
@@ -68,7 +69,10 @@ fn csv_table(list: &[Feedback]) -> Result<String, Failure> {
     table.write_record(header).map_err(|error| failed(&error))?;
     for feedback in list {
         let (note, time) = (feedback.note.as_deref().unwrap_or_default(), feedback.created_at.to_string());
-        let row = [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
+        let row: [&str; 6] =
+            [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
+        // Neither a spreadsheet nor a terminal must act on the text of a rating.
+        let row = row.map(|text| guard_formula(&escape_invisible(text)).into_owned());
         table.write_record(row).map_err(|error| failed(&error))?;
     }
     let bytes = table.into_inner().map_err(|error| failed(&error))?;

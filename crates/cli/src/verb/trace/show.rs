@@ -1,7 +1,7 @@
 //! `karat trace show`: shows a trace with its verdicts and ratings.
 
 use karat_core::exit::ExitStatus;
-use karat_report::{Length, trace_text};
+use karat_report::{Length, escape_json, trace_text};
 use karat_workflows::traces::{raw, show};
 
 use crate::args::{OutputFormat, TraceShowArgs};
@@ -13,7 +13,14 @@ pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitSta
     let printer = surface.printer;
     if args.raw {
         let raw = surface.run(raw(&args.id, &context))?;
-        printer.write_stdout_bytes(&raw).map_err(|error| Failure::errored(error.to_string()))?;
+        let written = match std::str::from_utf8(&raw) {
+            // The same value, but it controls neither a terminal nor a workflow.
+            Ok(text) if printer.terminal_columns.is_some() || surface.environment.github_actions => {
+                printer.write_stdout(&escape_json(text))
+            }
+            _ => printer.write_stdout_bytes(&raw),
+        };
+        written.map_err(|error| Failure::errored(error.to_string()))?;
         return Ok(ExitStatus::Success);
     }
     let shown = surface.run(show(&args.id, &context))?;

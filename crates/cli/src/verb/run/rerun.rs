@@ -1,0 +1,95 @@
+//! The command that runs again what did not pass.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use karat_core::event::{ReportError, Reporter, RunEvent};
+use karat_core::result::Outcome;
+
+use crate::args::SelectionArgs;
+
+/// With more cases, `--only-failed` is shorter than their ids.
+const MAX_IDS: usize = 5;
+
+/// Collects the ids of cases that did not pass, up to one more than a command names.
+#[derive(Clone, Default)]
+pub(super) struct FailedIds(Arc<Mutex<Vec<String>>>);
+
+impl FailedIds {
+    pub(super) fn into_ids(self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Reporter for FailedIds {
+    fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
+        if let RunEvent::CaseFinished { result, .. } = event
+            && result.outcome != Outcome::Passed
+        {
+            let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if ids.len() <= MAX_IDS && !ids.contains(&result.id) {
+                ids.push(result.id.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the command for the cases that did not pass, from the arguments of this run.
+pub(super) fn rerun_command(
+    arguments: &[String],
+    selection: &SelectionArgs,
+    failed: &[String],
+    has_baseline: bool,
+) -> String {
+    let mut words = vec!["karat".to_owned()];
+    words.extend(arguments.iter().cloned());
+    if selection.id.is_empty() && !selection.only_failed && failed.len() <= MAX_IDS {
+        for id in failed {
+            // A separate value needs no quotes, unless it looks like a flag.
+            if id.starts_with('-') {
+                words.push(format!("--id={id}"));
+            } else {
+                words.extend(["--id".to_owned(), id.clone()]);
+            }
+        }
+    } else if !selection.only_failed && !has_baseline {
+        // With a baseline, the flag would select what failed there.
+        words.push("--only-failed".to_owned());
+    }
+    shell_words::join(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(&["run"], &["a"], false, "karat run --id a")]
+    #[case(&["-v", "run", "my evals"], &["a b"], true, "karat -v run 'my evals' --id 'a b'")]
+    #[case(&["run"], &["1", "2", "3", "4", "5", "6"], false, "karat run --only-failed")]
+    #[case(&["run"], &["1", "2", "3", "4", "5", "6"], true, "karat run")]
+    fn selects_what_did_not_pass(
+        #[case] arguments: &[&str],
+        #[case] failed: &[&str],
+        #[case] has_baseline: bool,
+        #[case] expected: &str,
+    ) {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let command = rerun_command(&owned(arguments), &SelectionArgs::default(), &owned(failed), has_baseline);
+        assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn keeps_a_selection() {
+        let failed = ["a".to_owned()];
+        let by_id = SelectionArgs { id: vec!["a".to_owned(), "b".to_owned()], ..SelectionArgs::default() };
+        let arguments = ["run", "--id", "a", "--id", "b"].map(str::to_owned);
+        let command = rerun_command(&arguments, &by_id, &failed, false);
+        assert_eq!(command, "karat run --id a --id b --only-failed");
+        let only_failed = SelectionArgs { only_failed: true, ..SelectionArgs::default() };
+        let arguments = ["run", "--only-failed"].map(str::to_owned);
+        assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");
+    }
+}

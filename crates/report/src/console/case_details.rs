@@ -1,0 +1,110 @@
+//! What was asked, answered and called in a case, shown below it.
+
+use std::fmt::Write as _;
+
+use karat_core::result::{CaseResult, Cause, Outcome};
+use karat_core::trace::ToolCall;
+
+use super::{Page, Verbosity};
+use crate::excerpt::{Excerpt, Row, excerpt};
+use crate::terminal_text::width;
+
+/// Width of the labels, with the space after them.
+const LABEL_WIDTH: usize = 9;
+
+/// Maximum number of lines, unless cases are shown in full.
+const MAX_MESSAGE_ROWS: usize = 2;
+const MAX_ANSWER_ROWS: usize = 4;
+const MAX_CALL_ROWS: usize = 2;
+
+/// Maximum number of calls, unless cases are shown in full.
+const MAX_CALLS: usize = 5;
+
+impl Page {
+    /// Shows the message, the answer and the calls of a case that did not pass, or of every case if shown in full.
+    pub(super) fn case_details(&self, case: &CaseResult, out: &mut String) {
+        let is_full = self.settings.verbosity == Verbosity::Full;
+        let has_answer = match case.cause {
+            None | Some(Cause::Assertion | Cause::Check) => true,
+            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
+        };
+        // An error without an answer has nothing to compare the message with.
+        let is_shown = is_full || case.outcome == Outcome::Failed || case.outcome == Outcome::Errored && has_answer;
+        if !is_shown || case.cause == Some(Cause::NotRun) {
+            return;
+        }
+        let rows = |max_rows| if is_full { usize::MAX } else { max_rows };
+        self.labelled("message", &case.message, &[], rows(MAX_MESSAGE_ROWS), out);
+        if !has_answer {
+            return;
+        }
+        self.labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
+        let calls = &case.details.tool_calls;
+        let shown = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
+        if calls.is_empty() {
+            self.labelled_rows("calls", vec![Row { text: "none".to_owned(), carets: String::new() }], out);
+        }
+        for (index, call) in calls[..shown].iter().enumerate() {
+            let label = if index == 0 { "calls" } else { "" };
+            self.labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
+        }
+        if shown < calls.len() {
+            let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - shown);
+            self.labelled_rows("", vec![Row { text, carets: String::new() }], out);
+        }
+    }
+
+    fn labelled(&self, label: &str, text: &str, marks: &[String], max_rows: usize, out: &mut String) {
+        let ellipsis = self.settings.symbols.ellipsis;
+        let columns = self.settings.columns.saturating_sub(6 + LABEL_WIDTH).max(20);
+        let Excerpt { mut rows, cut_before, cut_after } = excerpt(text, marks, columns, max_rows);
+        let cut = || Row { text: ellipsis.to_owned(), carets: String::new() };
+        if text.trim().is_empty() {
+            rows = vec![Row { text: "(empty)".to_owned(), carets: String::new() }];
+        }
+        if cut_before {
+            rows.insert(0, cut());
+        }
+        if cut_after {
+            let last = rows.last_mut().filter(|row| row.carets.is_empty() && width(&row.text) + 1 < columns);
+            match last {
+                Some(row) => {
+                    let _ = write!(row.text, " {ellipsis}");
+                }
+                None => rows.push(cut()),
+            }
+        }
+        self.labelled_rows(label, rows, out);
+    }
+
+    /// Writes rows of printable text behind a label.
+    fn labelled_rows(&self, label: &str, rows: Vec<Row>, out: &mut String) {
+        let palette = self.settings.palette;
+        for (index, row) in rows.into_iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let line = format!("      {}{}", palette.dim(format_args!("{label:<LABEL_WIDTH$}")), self.clean(&row.text));
+            let _ = writeln!(out, "{}", line.trim_end());
+            if !row.carets.is_empty() {
+                let indent = " ".repeat(6 + LABEL_WIDTH);
+                let _ = writeln!(out, "{indent}{}", palette.failure(row.carets));
+            }
+        }
+    }
+}
+
+/// Returns a call as `name {arguments}`, with its error; in full with its result.
+pub(crate) fn call_text(call: &ToolCall, is_full: bool) -> String {
+    let arguments = match &call.raw_params {
+        Some(raw) => raw.clone(),
+        None => serde_json::to_string(&call.params).unwrap_or_default(),
+    };
+    let mut text = format!("{} {arguments}", call.name);
+    if let Some(error) = &call.error {
+        let _ = write!(text, " -> error: {error}");
+    } else if call.success == Some(false) {
+        text.push_str(" -> failed");
+    } else if let Some(result) = call.result.as_ref().filter(|_| is_full) {
+        let _ = write!(text, " -> {result}");
+    }
+    text
+}

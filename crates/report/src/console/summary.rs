@@ -1,0 +1,127 @@
+//! The end of a run: what did not pass, with regressions first.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+
+use karat_core::event::{RunTotals, SuiteHeader};
+use karat_core::result::{CaseResult, Outcome, SuiteResult};
+use karat_json::text::shorten;
+
+use super::Page;
+use crate::record::case_reasons;
+use crate::terminal_text::{width, wrap};
+
+/// Maximum number of cases or groups of cases that are listed.
+const MAX_LISTED: usize = 50;
+
+/// Maximum length of a reason, in characters; it stands in full below its case.
+const MAX_REASON_CHARS: usize = 300;
+
+/// The cases that did not pass so far.
+#[derive(Default)]
+pub(super) struct NotPassed {
+    cases: Vec<Listed>,
+}
+
+struct Listed {
+    suite: usize,
+    index: usize,
+    id: String,
+    place: String,
+    outcome: Outcome,
+    reason: String,
+    is_regression: bool,
+}
+
+impl NotPassed {
+    pub(super) fn add(&mut self, suite: usize, index: usize, case: &CaseResult, header: &SuiteHeader) {
+        if case.outcome == Outcome::Passed {
+            return;
+        }
+        let reason = case_reasons(case, header).into_iter().next().map(|(reason, _)| reason).unwrap_or_default();
+        let line = header.lines.get(index).map(|line| format!(":{line}")).unwrap_or_default();
+        self.cases.push(Listed {
+            suite,
+            index,
+            id: case.id.clone(),
+            place: format!("{}{line}", header.path),
+            outcome: case.outcome,
+            reason: shorten(&reason, MAX_REASON_CHARS).into_owned(),
+            is_regression: false,
+        });
+    }
+
+    pub(super) fn mark_regressions(&mut self, suite: usize, result: &SuiteResult) {
+        let regressions: HashSet<&str> = result.regressions.iter().map(String::as_str).collect();
+        for case in self.cases.iter_mut().filter(|case| case.suite == suite) {
+            case.is_regression = regressions.contains(case.id.as_str());
+        }
+    }
+
+    /// Returns the cases in order, each with the number of further ones that errored for the same reason.
+    fn groups(mut self) -> Vec<(Listed, usize)> {
+        // Cases finish in any order.
+        self.cases.sort_by_key(|case| (!case.is_regression, case.outcome == Outcome::Errored, case.suite, case.index));
+        let mut groups: Vec<(Listed, usize)> = Vec::new();
+        let mut errors: HashMap<String, usize> = HashMap::new();
+        for case in self.cases {
+            if case.outcome == Outcome::Errored {
+                if let Some(known) = errors.get(&case.reason) {
+                    groups[*known].1 += 1;
+                    continue;
+                }
+                errors.insert(case.reason.clone(), groups.len());
+            }
+            groups.push((case, 0));
+        }
+        groups
+    }
+}
+
+impl Page {
+    /// Lists what did not pass.
+    pub(super) fn not_passed(&self, cases: NotPassed, out: &mut String) {
+        let (symbols, palette) = (self.settings.symbols, self.settings.palette);
+        let groups = cases.groups();
+        if groups.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "{}", palette.bold("not passed:"));
+        for (case, others) in groups.iter().take(MAX_LISTED) {
+            let mark = if case.outcome == Outcome::Errored { symbols.errored } else { symbols.failed };
+            let subject = match others {
+                0 => format!("{} ({})", case.id, case.place),
+                count => format!("{} ({}) and {count} more", case.id, case.place),
+            };
+            let regression = if case.is_regression { "regression: " } else { "" };
+            let text = self.clean(&format!("{subject}: {regression}{}", case.reason));
+            let indent = 3 + width(mark);
+            let lines = wrap(&text, self.settings.columns.saturating_sub(indent).max(20));
+            let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
+            let painted = match case.outcome {
+                Outcome::Errored => palette.error(mark),
+                _ if case.is_regression => palette.alert(mark),
+                _ => palette.failure(mark),
+            };
+            let _ = writeln!(out, "  {painted} {lines}");
+        }
+        let rest = &groups[groups.len().min(MAX_LISTED)..];
+        if !rest.is_empty() {
+            let count: usize = rest.iter().map(|(_, others)| 1 + others).sum();
+            let _ = writeln!(out, "  {} and {count} more", symbols.ellipsis);
+        }
+        out.push('\n');
+    }
+
+    /// Shows which agents are down.
+    pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
+        for agent in &totals.unreachable {
+            let cases = match agent.not_run {
+                1 => "1 case was".to_owned(),
+                count => format!("{count} cases were"),
+            };
+            let text = self.clean(&format!("the agent cannot be reached, so {cases} not run: {}", agent.error));
+            let _ = writeln!(out, "{} {text}", self.settings.palette.error(self.settings.symbols.errored.trim_end()));
+        }
+    }
+}
