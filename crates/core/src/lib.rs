@@ -6,6 +6,7 @@ pub mod answers;
 pub mod assertion;
 pub mod case;
 pub mod chat;
+pub mod csv;
 pub mod details;
 pub mod diff;
 pub mod document;

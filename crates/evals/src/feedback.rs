@@ -1,6 +1,5 @@
 //! People's ratings of traces.
 
-mod csv;
 mod file;
 
 use std::collections::BTreeMap;

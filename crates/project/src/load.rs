@@ -30,7 +30,7 @@ pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
 
 pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
     let file_name = path.path.file_name().unwrap_or_default().to_string_lossy();
-    SuiteFile::parse(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
+    SuiteFile::parse(bytes, Origin::new(&file_name)).map_err(|invalid| invalid.findings)
 }
 
 /// Reads eval files and rubric files. If any are invalid, the error has the findings of all of them.

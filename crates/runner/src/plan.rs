@@ -80,7 +80,7 @@ impl SuitePlan {
             agent,
             selected: cases.len(),
             trials,
-            lines: cases.iter().map(|case| case.line).collect(),
+            lines: cases.iter().map(|case| case.place.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
             has_baseline: self.baseline.is_some(),
             id_columns: widest(|case| &case.id),

@@ -106,7 +106,7 @@ fn select_judge<'s>(
 
 fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
     let redactor = &shared.plan.redactor;
-    let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.line));
+    let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.place.line));
     let agent = (shared.agents.len() > 1).then(|| shared.agents[suite.agent].identity());
     RubricSuite {
         path: suite.path.clone(),

@@ -24,6 +24,26 @@ pub(super) fn approval(schema: &mut Schema) {
 
 pub(super) fn case(schema: &mut Schema) {
     disallow_nulls(schema);
+    let table = json!({
+        "description": "A table: the case runs once per row, and `{{row:key}}` stands for a value of the row. The id \
+            becomes `ID#NAME`, with the row's `name` or its number from 1.",
+        "anyOf": [
+            { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            {
+                "type": "object",
+                "properties": {
+                    "file": {
+                        "description": "A .csv or .jsonl file, relative to this file.",
+                        "type": "string",
+                        "pattern": r"\.([cC][sS][vV]|[jJ][sS][oO][nN][lL])$",
+                    },
+                },
+                "required": ["file"],
+                "additionalProperties": false,
+            },
+        ],
+    });
+    extend(schema, "/properties", json!({ "each": table }));
 }
 
 pub(super) fn expectation(schema: &mut Schema) {
@@ -45,7 +65,7 @@ pub(super) fn param_assertion(schema: &mut Schema) {
         .collect();
     let when =
         |assertion: Value, then: Value| json!({ "if": { "properties": { "assertion": assertion } }, "then": then });
-    let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot):[^}]+\}\}$" });
+    let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot|row):[^}]+\}\}$" });
     let list = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, token] });
     let rules = [
         when(json!({ "enum": valued }), json!({ "required": ["value"] })),

@@ -39,11 +39,11 @@ fn file_name(path: &Path) -> &str {
 }
 
 fn parse_file(path: &Path) -> Result<EvalFile, InvalidEvalFile> {
-    EvalFile::parse(&read_bytes(path), Origin { file_name: file_name(path) })
+    EvalFile::parse(&read_bytes(path), Origin::new(file_name(path)))
 }
 
 fn parse_text(text: &str) -> Result<EvalFile, InvalidEvalFile> {
-    EvalFile::parse(text.as_bytes(), Origin { file_name: "x.golden.json" })
+    EvalFile::parse(text.as_bytes(), Origin::new("x.golden.json"))
 }
 
 /// Compares with the `.snap` file next to the corpus file.
@@ -80,7 +80,7 @@ fn parse_leniently(bytes: &[u8]) -> Option<Value> {
 #[rstest]
 fn parses_valid_files(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let file = parse_file(&path).unwrap_or_else(|invalid| panic!("{}", render(&invalid.findings)));
-    let lines: Vec<usize> = file.cases.iter().map(|case| case.line).collect();
+    let lines: Vec<usize> = file.cases.iter().map(|case| case.place.line).collect();
     let cases = serde_json::to_string_pretty(&file.cases).unwrap();
     let metadata = serde_json::to_string_pretty(&file.metadata).unwrap();
     let header = format!("tier {}, tool '{}', cases on lines {lines:?}", file.tier, file.tool_name);
@@ -91,9 +91,9 @@ fn parses_valid_files(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
 fn valid_files_round_trip(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let mut first = parse_file(&path).unwrap();
     let written = serde_json::to_string(&json!({ "metadata": first.metadata, "cases": first.cases })).unwrap();
-    let mut second = EvalFile::parse(written.as_bytes(), Origin { file_name: file_name(&path) }).unwrap();
+    let mut second = EvalFile::parse(written.as_bytes(), Origin::new(file_name(&path))).unwrap();
     let cases = first.cases.iter_mut().chain(&mut second.cases);
-    cases.for_each(|case| case.line = 0);
+    cases.for_each(|case| case.place.line = 0);
     assert_eq!(first.cases, second.cases);
     assert_eq!(first.metadata.unwrap_or_default(), second.metadata.unwrap_or_default());
 }
@@ -347,7 +347,7 @@ fn reports_an_extremely_long_key() {
 #[case(".json", "unknown", "")]
 #[case("", "unknown", "")]
 fn derives_tier_and_tool_from_the_file_name(#[case] file_name: &str, #[case] tier: &str, #[case] tool: &str) {
-    let file = EvalFile::parse(b"[]", Origin { file_name }).unwrap();
+    let file = EvalFile::parse(b"[]", Origin::new(file_name)).unwrap();
     assert_eq!((file.tier.name(), file.tool_name.as_str()), (tier, tool));
 }
 
@@ -363,9 +363,9 @@ fn derives_the_tier_from_ids_as_a_last_resort(#[case] ids: &[&str], #[case] tier
     let cases: Vec<Value> =
         ids.iter().map(|id| json!({ "id": id, "input": { "message": "m" }, "expect": {} })).collect();
     let text = Value::from(cases).to_string();
-    let by_ids = EvalFile::parse(text.as_bytes(), Origin { file_name: "x.json" }).unwrap();
+    let by_ids = EvalFile::parse(text.as_bytes(), Origin::new("x.json")).unwrap();
     assert_eq!(by_ids.tier.name(), tier);
-    let by_name = EvalFile::parse(text.as_bytes(), Origin { file_name: "x.labeled.json" }).unwrap();
+    let by_name = EvalFile::parse(text.as_bytes(), Origin::new("x.labeled.json")).unwrap();
     assert_eq!(by_name.tier.name(), "labeled", "the file name takes precedence");
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::assertion::{Mode, Strictness};
-use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
+use karat_core::case::{Case, CasePlace, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
@@ -170,7 +170,9 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         stubs: None,
         max_turns: None,
         expect,
-        line: 1,
+        tags: Vec::new(),
+        skip: None,
+        place: CasePlace { line: 1, ..CasePlace::default() },
     }
 }
 
