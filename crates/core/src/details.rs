@@ -1,13 +1,13 @@
 //! The actions of an agent in a case, as written to results.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
 /// The actions of the agent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDetails {
     pub tools_called: Vec<String>,
@@ -26,8 +26,7 @@ pub struct CaseDetails {
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
     /// Results of the Python eval functions that ran.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
 }
 

@@ -25,6 +25,7 @@ pub mod registry;
 pub mod regression;
 pub mod result;
 pub mod rubric;
+pub mod shard;
 pub mod staleness;
 pub mod statistics;
 pub mod stored;

@@ -57,6 +57,7 @@ pub struct SuiteHeader {
     /// The agent, if the run has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Number of cases to run, without skipped ones.
     pub selected: usize,
     /// Number of trials per case.
     #[serde(skip)]
@@ -88,11 +89,16 @@ pub struct RunTotals {
     pub errored: usize,
     pub vacuous: usize,
     pub not_run: usize,
+    /// Cases that were not run because of their `skip`; not part of `cases`.
+    pub skipped: usize,
     pub skipped_assertions: usize,
     pub regressions: usize,
     pub new_passes: usize,
     pub wall_clock_ms: u64,
     pub interrupted: bool,
+    /// Whether the run is one shard, so that other cases run elsewhere.
+    #[serde(skip)]
+    pub is_shard: bool,
     /// Present if cases had several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
@@ -118,6 +124,7 @@ impl RunTotals {
         self.errored += summary.errored;
         self.vacuous += summary.vacuous;
         self.not_run += summary.not_run;
+        self.skipped += summary.skipped;
         self.skipped_assertions += summary.skipped_assertions;
         self.regressions += result.regressions.len();
         self.new_passes += result.new_passes.len();

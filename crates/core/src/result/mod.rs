@@ -1,6 +1,8 @@
 //! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
+mod merge;
 mod trials;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -13,13 +15,15 @@ use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
+pub use self::merge::{MergeError, merge_shards};
 pub use self::trials::combine;
+pub use self::warnings::{suite_warnings, unused_stubs_warning};
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
 pub use crate::outcome::{Cause, Outcome};
 
 /// The result of one eval file in one run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat EvalSuiteResult")]
 pub struct SuiteResult {
@@ -38,7 +42,11 @@ pub struct SuiteResult {
     /// Other warnings about this run.
     pub warnings: Vec<String>,
     /// In file order.
+    #[serde(deserialize_with = "read_cases")]
     pub cases: Vec<Arc<CaseResult>>,
+    /// Selected cases that were not run because the eval file says so, in file order.
+    #[serde(default)]
+    pub skipped: Vec<SkippedCase>,
     pub summary: Summary,
     /// From the start of the first case to the end of the last.
     pub wall_clock_ms: u64,
@@ -47,10 +55,55 @@ pub struct SuiteResult {
     pub regressions: Vec<String>,
     /// Ids that failed in the baseline and pass now.
     pub new_passes: Vec<String>,
+    /// Present if this is the result of one shard of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPart>,
+}
+
+/// A case that was not run because of its `skip`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkippedCase {
+    pub id: String,
+    pub description: String,
+    /// The text of `skip`.
+    pub reason: String,
+}
+
+/// Which part of a run a result is, and what is needed to merge it with the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardPart {
+    /// From 1.
+    pub number: usize,
+    /// Number of shards.
+    pub count: usize,
+    /// Position of the suite in the run, from 1.
+    pub suite: usize,
+    /// Number of suites in the run.
+    pub suites: usize,
+    /// The ids of all selected cases of the suite, in all shards, in file order.
+    pub cases: Vec<String>,
+    /// Number of cases in this shard whose stubs are unused.
+    pub unused_stubs: usize,
+    /// Number of cases in this shard that pass less often than in the baseline, but with too few trials to be
+    /// significant.
+    pub inconclusive: usize,
+}
+
+fn read_cases<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Arc<CaseResult>>, D::Error> {
+    let mut cases = Vec::<CaseResult>::deserialize(deserializer)?;
+    for case in &mut cases {
+        case.cause = Cause::read(case.outcome, case.error.as_deref());
+        for trial in case.trials.iter_mut().flat_map(|trials| &mut trials.tries) {
+            trial.cause = Cause::read(trial.outcome, trial.error.as_deref());
+        }
+    }
+    Ok(cases.into_iter().map(Arc::new).collect())
 }
 
 /// The state of the tool and of the eval file at the time of the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultMetadata {
     pub tool_version: Option<String>,
@@ -67,7 +120,7 @@ pub struct ResultMetadata {
 }
 
 /// The result of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseResult {
     pub id: String,
@@ -129,7 +182,7 @@ impl CaseResult {
 }
 
 /// Totals of a suite.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub total_cases: usize,
@@ -140,6 +193,9 @@ pub struct Summary {
     pub vacuous: usize,
     /// Selected cases that did not run because of an interruption or `--fail-fast`.
     pub not_run: usize,
+    /// Selected cases that were not run because of their `skip`; not part of `totalCases`.
+    #[serde(default)]
+    pub skipped: usize,
     pub skipped_assertions: usize,
     /// The sum over the cases.
     pub total_duration_ms: u64,
@@ -152,10 +208,10 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up the cases that ran, out of `selected` ones.
-    pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize) -> Self {
-        let mut summary =
-            Summary { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Summary::default() };
+    /// Sums up the cases that ran, out of `selected` ones, and the number of skipped ones.
+    pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize, skipped: usize) -> Self {
+        let not_run = selected.saturating_sub(cases.len());
+        let mut summary = Summary { total_cases: cases.len(), not_run, skipped, ..Summary::default() };
         let mut cost = Some(0.0);
         for case in cases {
             match case.outcome {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use karat_core::assertion::{Evidence, Failure, Field, Mode, PendingVerdict, Strictness, Verdict, judge};
-use karat_core::case::{CasePlace, 
-    CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
+use karat_core::case::{
+    CallSelector, Case, CasePlace, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
