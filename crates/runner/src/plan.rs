@@ -13,7 +13,8 @@ use karat_core::gate::Gates;
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
-use karat_core::result::EarlierCase;
+use karat_core::result::{EarlierCase, SkippedCase};
+use karat_core::shard::Shard;
 use karat_core::staleness::{CurrentTool, check_staleness};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
     pub rubrics: Rubrics,
+    /// Set if the run is one of several shards.
+    pub shard: Option<Shard>,
     /// Maximum number of cases in parallel.
     pub concurrency: usize,
     /// Maximum time of a case.
@@ -51,8 +54,12 @@ pub struct SuitePlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the selected cases only.
+    /// Contains the cases to run only.
     pub file: EvalFile,
+    /// Selected cases that are not run.
+    pub skipped: Vec<SkippedCase>,
+    /// The ids of the selected cases of all shards; empty without shards.
+    pub all_selected: Vec<String>,
     pub current: CurrentTool,
     pub baseline: Option<Baseline>,
 }
@@ -113,8 +120,10 @@ pub struct RubricPlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the selected cases only.
+    /// Contains the cases to run only.
     pub file: RubricFile,
+    /// Selected cases that are not run.
+    pub skipped: Vec<SkippedCase>,
     pub current: CurrentTool,
 }
 

@@ -8,7 +8,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
 use karat_core::result::combine;
-use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SuiteResult, Summary};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SuiteResult, Summary, SkippedCase};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricVerdict,
@@ -28,6 +28,7 @@ pub(crate) struct Suite {
     pub(crate) cases: Vec<(usize, CaseResult)>,
     pub(crate) regressions: Vec<String>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) skipped: Vec<SkippedCase>,
 }
 
 impl Suite {
@@ -45,12 +46,12 @@ impl Suite {
             id_columns: 0,
             description_columns: 0,
         };
-        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
+        Self { header, cases: Vec::new(), skipped: Vec::new(), regressions: Vec::new(), warnings: Vec::new() }
     }
 
     fn result(&self) -> SuiteResult {
         let cases: Vec<Arc<CaseResult>> = self.cases.iter().map(|(_, case)| Arc::new(case.clone())).collect();
-        let summary = Summary::from_cases(&cases, self.header.selected);
+        let summary = Summary::from_cases(&cases, self.header.selected, self.skipped.len());
         SuiteResult {
             run_id: "run-7".to_owned(),
             timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
@@ -63,10 +64,12 @@ impl Suite {
             warnings: self.warnings.clone(),
             wall_clock_ms: summary.total_duration_ms,
             cases,
+            skipped: self.skipped.clone(),
             summary,
             baseline_run_id: None,
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
+            shard: None,
         }
     }
 }

@@ -193,6 +193,8 @@ pub(crate) fn suite(tool: &str, cases: Vec<Case>) -> SuitePlan {
             hash: "0123456789ab".to_owned(),
             cases,
         },
+        skipped: Vec::new(),
+        all_selected: Vec::new(),
         current: CurrentTool::default(),
         baseline: None,
     }
@@ -204,6 +206,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         run_id: "run-1".to_owned(),
         suites,
         rubrics: Rubrics::default(),
+        shard: None,
         concurrency: 1,
         timeout: Duration::from_secs(1),
         trials: 1,
