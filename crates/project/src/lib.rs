@@ -7,6 +7,7 @@ mod atomic;
 mod discover;
 mod edit_lock;
 mod error;
+mod ignored;
 mod layout;
 mod load;
 mod lock;
@@ -16,9 +17,12 @@ mod result_file;
 mod results;
 
 pub use atomic::{create_file, replace_file, write_atomically};
-pub use discover::{EvalPath, discover, discover_archives, discover_or_empty, looks_like_eval_file};
+pub use discover::{
+    Discovered, EvalPath, discover, discover_all, discover_archives, discover_or_empty, looks_like_eval_file,
+};
 pub use edit_lock::EditLock;
 pub use error::{Error, ErrorKind};
+pub use ignored::IgnoredFile;
 pub use layout::{Baseline, Layout, PathSetting};
 pub use load::{
     LoadedRubric, LoadedSuite, load_all, parse_json, parse_suite_file, read_bytes, read_json_setting, read_setting,

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::Value;
 
 use self::names::RegistryIndex;
-pub use self::names::named_tools;
+pub use self::names::{named_tools, unknown_tool};
 use self::prompt::Prompts;
 pub use self::rule::Rule;
 pub use self::volatile::is_volatile;
