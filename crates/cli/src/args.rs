@@ -10,6 +10,7 @@ mod limits;
 mod overlap;
 mod regress;
 mod review;
+mod runs;
 mod tools;
 mod trace;
 mod trace_filter;
@@ -39,6 +40,8 @@ pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 pub(crate) use self::review::ReviewArgs;
+pub(crate) use self::runs::{RunsAction, RunsArgs, RunsMergeArgs};
+use karat_core::shard::Shard;
 use karat_workflows::settings::Flags;
 
 pub(crate) use self::trace::{
@@ -104,6 +107,8 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     /// Compare the results of two runs
     Diff(DiffArgs),
+    /// Merge the results of shards
+    Runs(RunsArgs),
     /// List, lock and compare the agent's tools
     Tools(Box<ToolsArgs>),
     /// Show which tools the eval files test and which tools the agent confuses
@@ -387,7 +392,9 @@ Examples:
   karat run                                # Run all eval files in evals/
   karat run evals/get-weather.golden.json  # Run one file
   karat run -j 8 --report junit=junit.xml  # Run in parallel, write JUnit XML
-  karat run --only-failed                  # Rerun cases that did not pass";
+  karat run --only-failed                  # Rerun cases that did not pass
+  karat run --tag smoke --list             # List the cases with a tag
+  karat run --shard 1/4                    # Run a quarter of the cases";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_AFTER_HELP)]
@@ -400,6 +407,12 @@ pub(crate) struct RunArgs {
     /// Also write a report (junit, markdown or github) to a file, or - for stdout (repeatable)
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
+    /// List the selected cases without running them
+    #[arg(long, conflicts_with = "report")]
+    pub(crate) list: bool,
+    /// Rerun what a change of an eval file, the tool registry or an eval function touches
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) watch: bool,
     /// Do not save the run and its traces to the store
     #[arg(long)]
     pub(crate) no_store: bool,
@@ -422,6 +435,15 @@ pub(crate) struct SelectionArgs {
     /// Run cases of this difficulty (repeatable): straightforward, ambiguous, edge, regression
     #[arg(long, value_name = "DIFFICULTY")]
     pub(crate) difficulty: Vec<String>,
+    /// Run cases with this tag (repeatable)
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// Leave out cases with this tag (repeatable)
+    #[arg(long, value_name = "TAG")]
+    pub(crate) skip_tag: Vec<String>,
+    /// Run one part of the cases, such as 2/4; 'karat runs merge' merges the results of all parts
+    #[arg(long, value_name = "NUMBER/COUNT")]
+    pub(crate) shard: Option<Shard>,
     /// Run cases whose id, description or message matches this regular expression
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
@@ -540,6 +562,8 @@ pub(crate) enum SchemaName {
     RubricResult,
     /// Output of 'karat coverage --format json'
     Coverage,
+    /// Output of 'karat run --list --format json'
+    CaseList,
     /// Output of 'karat check --format json'
     Check,
     /// Files of scripted agents

@@ -45,6 +45,7 @@ pub fn main() -> ExitCode {
         Verb::Check(args) => verb::check::run(&args, &surface),
         Verb::Coverage(args) => verb::coverage::run(&args, &surface),
         Verb::Diff(args) => verb::diff::run(&args, &surface),
+        Verb::Runs(args) => verb::runs::run(&args, &surface),
         Verb::Tools(args) => verb::tools::run(&args, &surface),
         Verb::Overlap(args) => verb::overlap::run(args, &surface),
         Verb::Regress(args) => verb::regress::run(args, &surface),

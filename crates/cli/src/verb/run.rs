@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use karat_core::event::Reporter;
 use karat_core::exit::ExitStatus;
+use karat_report::case_list::case_list_text;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
 use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter};
-use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, run_suites};
-use karat_workflows::{CancellationToken, Error};
+use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
+use karat_workflows::{CancellationToken, Context, Error};
 
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
 use crate::environment::Environment;
@@ -20,33 +21,75 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
 use crate::surface::Surface;
+use crate::verb::watch::watch;
 
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.config, &args.paths)?;
-    let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
-    if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
-        return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
-    }
     let request = Request { paths: args.paths.clone(), selection: selection(&args.selection), store: !args.no_store };
-    let outcome = surface.run_cancellable(async |cancel| {
-        let create_reporters = |cases| reporters(args.format, reports, cases, surface);
-        tokio::select! {
-            outcome = run_suites(request, &context, create_reporters, &cancel) => outcome,
-            never = announce_interrupt(&cancel, surface.printer) => match never {},
+    if args.list {
+        return list(args, &request, &context, surface.printer);
+    }
+    surface.run_interactive(async |cancel| {
+        if args.watch {
+            watch(args, &request, context, surface, &cancel).await
+        } else {
+            run_once(args, request, &context, surface, &cancel).await
         }
-    });
+    })
+}
+
+fn list(
+    args: &RunArgs,
+    request: &Request,
+    context: &Context<'_>,
+    printer: &Printer,
+) -> Result<ExitStatus, Failure> {
+    let list = list_cases(request, context)?;
+    match args.format {
+        RunFormat::Human => printer.print_stdout(&case_list_text(&list, printer.console().palette))?,
+        RunFormat::Json | RunFormat::Jsonl => printer.print_json(&list)?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+pub(crate) async fn run_once(
+    args: &RunArgs,
+    request: Request,
+    context: &Context<'_>,
+    surface: &Surface<'_>,
+    cancel: &CancellationToken,
+) -> Result<ExitStatus, Failure> {
+    let reports = parse_reports(&args.report, args.format)?;
+    let create_reporters = |cases| reporters(args.format, reports, cases, surface);
+    let outcome = tokio::select! {
+        outcome = run_suites(request, context, create_reporters, cancel) => outcome,
+        never = announce_interrupt(cancel, surface.printer) => match never {},
+    };
     surface.printer.set_progress_bar(None);
     let outcome = outcome?;
     let status = finish(&outcome, surface.printer);
+    report_result_files(&outcome, status, context, surface.printer);
+    Ok(report_recordings(&outcome, status, surface.printer))
+}
+
+/// Notes where the results are.
+pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
     let count = outcome.totals.suites + rubrics;
     let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
     // A different status means that some results were not written.
     if status == outcome.totals.status() {
         let folder = context.settings.display_path(&context.settings.layout.output_dir);
-        surface.printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
+        printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
     }
-    Ok(report_recordings(&outcome, status, surface.printer))
+}
+
+pub(crate) fn parse_reports(texts: &[String], format: RunFormat) -> Result<Vec<Report>, Failure> {
+    let reports = texts.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
+    if format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
+        return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
+    }
+    Ok(reports)
 }
 
 fn selection(args: &SelectionArgs) -> SelectionRequest {
@@ -54,8 +97,12 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
         ids: args.id.clone(),
         tiers: args.tier.clone(),
         difficulties: args.difficulty.clone(),
+        tags: args.tag.clone(),
+        skip_tags: args.skip_tag.clone(),
         grep: args.grep.clone(),
+        functions: Vec::new(),
         only_failed: args.only_failed,
+        shard: args.shard,
     }
 }
 
@@ -66,7 +113,7 @@ async fn announce_interrupt(cancel: &CancellationToken, printer: &Printer) -> st
 }
 
 /// Creates the reporters, and checks that reports can be written.
-fn reporters(
+pub(crate) fn reporters(
     format: RunFormat,
     reports: Vec<Report>,
     cases: usize,
@@ -92,7 +139,7 @@ fn reporters(
     Ok(all)
 }
 
-enum Report {
+pub(crate) enum Report {
     Junit(Destination),
     Markdown(Destination),
     Github(Destination),
@@ -169,7 +216,7 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
 }
 
 /// A result that cannot be written ranks above a failed one.
-fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
+pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
     // A closed pipe is not an error: the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = outcome.totals.status();

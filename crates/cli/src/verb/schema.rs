@@ -32,6 +32,7 @@ use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackLi
 use karat_workflows::forge::ForgeReport;
 use karat_workflows::overlaps::OverlapList;
 use karat_workflows::regress::RegressReport;
+use karat_workflows::run_suites::CaseList;
 use karat_workflows::schema::{agent_script, forge_brief, model_script};
 use karat_workflows::settings::Config;
 
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::Result => schema_for!(SuiteResult),
         SchemaName::RubricResult => schema_for!(RubricResult),
         SchemaName::Coverage => schema_for!(Coverage),
+        SchemaName::CaseList => schema_for!(CaseList),
         SchemaName::Check => schema_for!(CheckReport),
         SchemaName::Script => agent_script(),
         SchemaName::JudgeScript => model_script(),
