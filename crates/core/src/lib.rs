@@ -5,6 +5,7 @@
 pub mod answers;
 pub mod assertion;
 pub mod case;
+pub mod case_list;
 pub mod chat;
 pub mod csv;
 pub mod details;

@@ -100,6 +100,7 @@ impl ConsoleReporter {
                 self.page.case(&case, &self.suites[self.suite], out);
             }
         }
+        self.page.skipped(result, out);
         self.page.footer(result, &self.suites[self.suite], out);
         self.suite += 1;
         self.next = 0;
@@ -216,6 +217,18 @@ impl Page {
             palette.dim(format_args!("{duration:>DURATION_WIDTH$}")),
         );
         self.reasons(case, out);
+    }
+
+    fn skipped(&self, result: &SuiteResult, out: &mut String) {
+        let ConsoleSettings { symbols, palette, verbosity, .. } = self.settings;
+        if verbosity == Verbosity::Quiet {
+            return;
+        }
+        for case in &result.skipped {
+            let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
+            let _ = writeln!(out, "  {} {}", palette.dim(symbols.dash), text.trim_end());
+            self.reason(&format!("skipped: {}", case.reason), out);
+        }
     }
 
     /// Fits the columns to their content, so that lines stay short on a wide terminal.
@@ -406,6 +419,9 @@ fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     }
     if totals.not_run > 0 {
         parts.push(palette.warning(format_args!("{} not run", totals.not_run)));
+    }
+    if totals.skipped > 0 {
+        parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
     }
     parts.push(format!("{} skipped assertions", totals.skipped_assertions));
     parts

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod code_diff;
+mod case_list;
 mod console;
 mod coverage;
 pub mod destination;
@@ -25,6 +26,7 @@ mod traces;
 mod trials;
 
 pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
+pub use case_list::case_list_text;
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};

@@ -9,7 +9,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
-use karat_core::result::Outcome;
+use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
@@ -80,6 +80,8 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     let failures = if run.totals.regressions > 0 { "Other failures" } else { "Failures" };
     page.section(failures, "", of_kind(Kind::Failed).map(|case| details("❌", case)));
     page.section("Errors: no verdict", "", of_kind(Kind::Errored).map(|case| details("❗", case)));
+    let skipped = run.suites.iter().filter_map(|suite| suite.result.as_ref()).flat_map(|result| &result.skipped);
+    page.section("Skipped", "", skipped.map(skipped_case));
     page.section("Rubrics", RUBRIC_HEAD, run.rubrics.iter().map(|suite| rubric_row(suite)));
     page.section("Rubrics: errors and lost points", "", run.rubrics.iter().flat_map(|suite| rubric_cases(suite)));
     page.text
@@ -183,6 +185,10 @@ fn gate(result: &GateResult) -> String {
     };
     let of = result.agent.as_ref().map(|agent| format!(" of {}", code(agent))).unwrap_or_default();
     format!("- {mark} {}{of}: {}\n", result.gate.name(), inline(&result.to_string()))
+}
+
+fn skipped_case(case: &SkippedCase) -> String {
+    format!("- {} {}: {}\n", code(&case.id), inline(&case.description), inline(&shorten(&case.reason, INLINE_LIMIT)))
 }
 
 fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
@@ -335,6 +341,7 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
         (totals.errored, "errored"),
         (totals.vacuous, "vacuous"),
         (totals.not_run, "not run"),
+        (totals.skipped, "skipped"),
     ];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
     if let Some(trials) = &totals.trials {
@@ -345,7 +352,7 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
     }
     let passed_or_failed = parts.join(", ");
     match totals.rubric.as_ref().map(rubric_totals_line) {
-        Some(rubric) if totals.cases + totals.not_run == 0 => rubric,
+        Some(rubric) if totals.cases + totals.not_run + totals.skipped == 0 => rubric,
         Some(rubric) => format!("{passed_or_failed}; {rubric}"),
         None => passed_or_failed,
     }

@@ -13,6 +13,8 @@ pub(crate) mod overlap;
 pub(crate) mod regress;
 pub(crate) mod review;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod tools;
 pub(crate) mod trace;
+mod watch;

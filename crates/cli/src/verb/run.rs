@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use karat_core::event::Reporter;
 use karat_core::exit::ExitStatus;
-use karat_report::case_list::case_list_text;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter};
+use karat_report::{case_list_text, ConsoleReporter, JsonLinesReporter, JsonReporter};
 use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
 
@@ -46,7 +45,7 @@ fn list(
 ) -> Result<ExitStatus, Failure> {
     let list = list_cases(request, context)?;
     match args.format {
-        RunFormat::Human => printer.print_stdout(&case_list_text(&list, printer.console().palette))?,
+        RunFormat::Human => printer.print(&case_list_text(&list, printer.console()))?,
         RunFormat::Json | RunFormat::Jsonl => printer.print_json(&list)?,
     }
     Ok(ExitStatus::Success)

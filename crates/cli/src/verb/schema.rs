@@ -1,6 +1,7 @@
 //! `karat schema`: prints the JSON Schemas of file and output formats.
 
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
+use karat_core::case_list::CaseList;
 use karat_core::exit::ExitStatus;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::SuiteResult;
@@ -32,7 +33,6 @@ use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackLi
 use karat_workflows::forge::ForgeReport;
 use karat_workflows::overlaps::OverlapList;
 use karat_workflows::regress::RegressReport;
-use karat_workflows::run_suites::CaseList;
 use karat_workflows::schema::{agent_script, forge_brief, model_script};
 use karat_workflows::settings::Config;
 

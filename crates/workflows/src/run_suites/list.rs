@@ -1,50 +1,12 @@
 //! Lists the cases that a run would run.
 
 use karat_core::case::{Case, Tier};
-use karat_core::result::SkippedCase;
-use schemars::JsonSchema;
-use serde::Serialize;
+use karat_core::case_list::{CaseList, ListedCase, ListedSuite};
 
 use super::Request;
 use super::plan::{SelectedCases, SelectedRubric, SelectedSuite, select};
 use crate::context::Context;
 use crate::error::Error;
-
-/// The output of `karat run --list --format json`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(title = "karat case list")]
-pub struct CaseList {
-    /// Number of cases to run, without skipped ones.
-    pub cases: usize,
-    pub skipped: usize,
-    pub suites: Vec<ListedSuite>,
-}
-
-/// The selected cases of an eval file.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ListedSuite {
-    /// The eval file, relative to the project's folder.
-    pub eval_file: String,
-    pub tool_name: String,
-    pub tier: Tier,
-    /// In file order.
-    pub cases: Vec<ListedCase>,
-    /// Cases that are not run because of their `skip`.
-    pub skipped: Vec<SkippedCase>,
-}
-
-/// A case that would run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ListedCase {
-    pub id: String,
-    pub description: String,
-    pub tags: Vec<String>,
-    /// The line in the eval file.
-    pub line: usize,
-}
 
 /// Lists the selected cases without calling the agent.
 pub fn list_cases(request: &Request, context: &Context<'_>) -> Result<CaseList, Error> {

@@ -20,7 +20,7 @@ use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
 
 use self::plan::{Prepared, load, prepare};
-pub use self::list::{CaseList, ListedCase, ListedSuite, list_cases};
+pub use self::list::list_cases;
 pub use self::recorder::NotStored;
 use self::recorder::{Recorded, RunRecorder};
 pub use self::selection::SelectionRequest;
