@@ -61,6 +61,7 @@ mod run;
 mod run_store;
 mod secrets;
 mod selection;
+mod shards;
 mod store_project;
 mod support;
 mod tls;
@@ -75,3 +76,5 @@ mod trace_langfuse;
 mod trace_receive;
 mod trace_show;
 mod trials;
+#[cfg(unix)]
+mod watch;
