@@ -61,6 +61,8 @@ fn the_cli_reference_is_current() {
         "check",
         "coverage",
         "diff",
+        "runs",
+        "runs merge",
         "tools",
         "tools list",
         "tools lock",

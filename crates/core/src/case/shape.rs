@@ -55,6 +55,20 @@ pub(super) fn expectation(schema: &mut Schema) {
     extend(schema, "/properties/toolsAcceptable/items", alone);
     extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "const": NO_TOOL } } }));
     extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
+    allow_row_tokens(schema);
+}
+
+/// Any value may be a token for a value of the table's row.
+fn allow_row_tokens(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (_, property) in properties.into_iter().flatten() {
+        let Some(members) = property.as_object_mut() else { continue };
+        let description = members.shift_remove("description");
+        let typed = Value::Object(std::mem::take(members));
+        members.extend(description.map(|text| ("description".to_owned(), text)));
+        let token = json!({ "type": "string", "pattern": r"^\{\{row:[^}]+\}\}$" });
+        members.insert("anyOf".to_owned(), json!([typed, token]));
+    }
 }
 
 pub(super) fn param_assertion(schema: &mut Schema) {
