@@ -188,7 +188,8 @@ impl Walker<'_> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         if Tier::from_file_name(&name).is_some() || is_json && looks_like_eval_file(path) {
             self.add(path);
-        } else if let Some(reason) = ignored_reason(path, &name).filter(|_| other_project_file(path, self.layout).is_none())
+        } else if let Some(reason) =
+            ignored_reason(path, &name).filter(|_| other_project_file(path, self.layout).is_none())
         {
             self.ignored.push(IgnoredFile { shown: self.shown(path), reason });
         }

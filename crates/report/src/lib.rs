@@ -3,8 +3,8 @@
 //! This crate never changes results, and treats all text from models as hostile.
 
 mod agreement;
-mod code_diff;
 mod case_list;
+mod code_diff;
 mod console;
 mod coverage;
 pub mod destination;

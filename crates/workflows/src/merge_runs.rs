@@ -37,8 +37,7 @@ pub fn merge_runs(
         }
         agents
     });
-    let headers: Vec<Arc<SuiteHeader>> =
-        suites.iter().map(|suite| Arc::new(header(suite, agents.len() > 1))).collect();
+    let headers: Vec<Arc<SuiteHeader>> = suites.iter().map(|suite| Arc::new(header(suite, agents.len() > 1))).collect();
     let mut totals = RunTotals::default();
     let mut metrics: BTreeMap<&str, GateMetrics> = BTreeMap::new();
     for (suite, inconclusive) in suites.iter().zip(inconclusive) {
@@ -57,11 +56,7 @@ pub fn merge_runs(
     Ok(Outcome { run_id, totals, report_errors, not_stored, store_error: None, recordings: None })
 }
 
-fn check_gates(
-    agents: &[String],
-    metrics: &BTreeMap<&str, GateMetrics>,
-    context: &Context<'_>,
-) -> Vec<GateResult> {
+fn check_gates(agents: &[String], metrics: &BTreeMap<&str, GateMetrics>, context: &Context<'_>) -> Vec<GateResult> {
     let Some(gates) = &context.settings.gates else {
         return Vec::new();
     };

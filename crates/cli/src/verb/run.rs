@@ -10,7 +10,7 @@ use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{case_list_text, ConsoleReporter, JsonLinesReporter, JsonReporter};
+use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, case_list_text};
 use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
 
@@ -37,12 +37,7 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     })
 }
 
-fn list(
-    args: &RunArgs,
-    request: &Request,
-    context: &Context<'_>,
-    printer: &Printer,
-) -> Result<ExitStatus, Failure> {
+fn list(args: &RunArgs, request: &Request, context: &Context<'_>, printer: &Printer) -> Result<ExitStatus, Failure> {
     let list = list_cases(request, context)?;
     match args.format {
         RunFormat::Human => printer.print(&case_list_text(&list, printer.console()))?,

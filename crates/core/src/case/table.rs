@@ -236,18 +236,11 @@ fn fill_case(
 }
 
 /// Replaces `{{row:key}}` in all texts of a value.
-fn fill(
-    value: &Value,
-    row: &Map<String, Value>,
-    named: &TableRow,
-    path: &Path<'_>,
-    problems: &mut Problems,
-) -> Value {
+fn fill(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) -> Value {
     match value {
         Value::String(text) => fill_text(text, row, named, path, problems),
         Value::Array(items) => {
-            let fill_item =
-                |(index, item): (usize, &Value)| fill(item, row, named, &path.index(index), problems);
+            let fill_item = |(index, item): (usize, &Value)| fill(item, row, named, &path.index(index), problems);
             Value::Array(items.iter().enumerate().map(fill_item).collect())
         }
         Value::Object(members) => {
@@ -339,10 +332,7 @@ mod tests {
     #[case::short_row("a,b\n1\n", Err("line 2: 1 fields, but the header has 2"))]
     #[case::same_column("a,a\n1,2\n", Err("the header has two columns 'a'"))]
     #[case::unnamed_column("a,\n1,2\n", Err("column 2 of the header has no name"))]
-    #[case::unclosed(
-        "a\n\"1\n",
-        Err("line 2: unclosed quote; a field that begins with a quote must end with one")
-    )]
+    #[case::unclosed("a\n\"1\n", Err("line 2: unclosed quote; a field that begins with a quote must end with one"))]
     fn reads_csv(#[case] text: &str, #[case] expected: Result<Value, &str>) {
         let rows = csv_rows(text).map(|rows| json!(rows));
         assert_eq!(rows, expected.map_err(str::to_owned));

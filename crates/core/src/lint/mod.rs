@@ -139,10 +139,11 @@ impl Linter<'_, '_> {
         let Some(prefix) = self.file.tier.id_prefix() else {
             return;
         };
-        let has_form =
-            self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(|(tool, number)| {
+        let has_form = self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(
+            |(tool, number)| {
                 number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit()) && self.is_own_tool(tool)
-            });
+            },
+        );
         if !has_form {
             let tool = self.file.tool_name.replace('_', "-");
             self.add(Rule::IdForm, "/id", format!("ids of {} cases look like '{prefix}{tool}-001'", self.file.tier));

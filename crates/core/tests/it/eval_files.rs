@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::case::{EvalFile, EvalFileSchema, InvalidEvalFile, Origin};
+use karat_core::case::{CasePlace, EvalFile, EvalFileSchema, InvalidEvalFile, Origin, TableFiles};
 use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ fn valid_files_round_trip(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let written = serde_json::to_string(&json!({ "metadata": first.metadata, "cases": first.cases })).unwrap();
     let mut second = EvalFile::parse(written.as_bytes(), Origin::new(file_name(&path))).unwrap();
     let cases = first.cases.iter_mut().chain(&mut second.cases);
-    cases.for_each(|case| case.place.line = 0);
+    cases.for_each(|case| case.place = CasePlace::default());
     assert_eq!(first.cases, second.cases);
     assert_eq!(first.metadata.unwrap_or_default(), second.metadata.unwrap_or_default());
 }
@@ -375,4 +375,51 @@ fn hashes_the_bytes() {
     let spaced = parse_text("[ ]").unwrap();
     assert_eq!(plain.hash, "4f53cda18c2b");
     assert_ne!(plain.hash, spaced.hash);
+}
+
+/// Tables by name.
+#[derive(Debug)]
+struct MemoryTables(&'static [(&'static str, &'static str)]);
+
+impl TableFiles for MemoryTables {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        let table = self.0.iter().find(|(name, _)| *name == path);
+        table.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+}
+
+#[test]
+fn the_hash_covers_tables() {
+    let text = json!([{
+        "id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": {}, "each": {"file": "rows.csv"}
+    }])
+    .to_string();
+    let parse = |tables: &MemoryTables| {
+        EvalFile::parse(text.as_bytes(), Origin { file_name: "x.golden.json", tables: Some(tables) }).unwrap()
+    };
+    let (first, second) =
+        (parse(&MemoryTables(&[("rows.csv", "m\na\nb\n")])), parse(&MemoryTables(&[("rows.csv", "m\na\n")])));
+    assert_eq!((first.cases.len(), second.cases.len()), (2, 1));
+    assert_ne!(first.hash, second.hash);
+    let ids: Vec<(&str, &str)> = first.cases.iter().map(|case| (case.id.as_str(), case.written_id())).collect();
+    assert_eq!(ids, [("gs-x-001#1", "gs-x-001"), ("gs-x-001#2", "gs-x-001")]);
+}
+
+#[test]
+fn a_table_out_of_reach_stays_a_single_case() {
+    let text = json!([{
+        "id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": {}, "each": {"file": "rows.csv"}
+    }])
+    .to_string();
+    let file = parse_text(&text).unwrap();
+    assert_eq!(file.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["gs-x-001"]);
+}
+
+#[test]
+fn a_problem_is_reported_for_the_first_row_only() {
+    let text = r#"[{"id": "gs-x-001", "input": {"message": "m"}, "expect": {"maxToolCalls": "{{row:n}}"},
+        "each": [{"n": 1}, {"n": "x"}, {"n": "y"}]}]"#;
+    let findings = parse_text(text).unwrap_err().findings;
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].case_id.as_deref(), Some("gs-x-001#2"));
 }

@@ -8,7 +8,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
 use karat_core::result::combine;
-use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SuiteResult, Summary, SkippedCase};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SkippedCase, SuiteResult, Summary};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricVerdict,

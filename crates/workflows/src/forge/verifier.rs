@@ -89,8 +89,7 @@ impl Verifier {
         let current = CurrentTool::find(&file, Some(&inputs.brief.registry));
         let path = "drafts".to_owned();
         let (project_path, skipped, all_selected) = (path.clone(), Vec::new(), Vec::new());
-        let suite =
-            SuitePlan { path, project_path, agent: 0, file, skipped, all_selected, current, baseline: None };
+        let suite = SuitePlan { path, project_path, agent: 0, file, skipped, all_selected, current, baseline: None };
         let plan = Plan {
             run_id: context.ids.run_id(),
             suites: vec![suite],

@@ -19,8 +19,8 @@ use karat_project::ResultFileReporter;
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
 
-use self::plan::{Prepared, load, prepare};
 pub use self::list::list_cases;
+use self::plan::{Prepared, load, prepare};
 pub use self::recorder::NotStored;
 use self::recorder::{Recorded, RunRecorder};
 pub use self::selection::SelectionRequest;

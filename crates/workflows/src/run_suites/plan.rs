@@ -99,7 +99,9 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
     let shard = request.selection.shard;
     if shard.is_some() && !rubrics.is_empty() {
         if suites.is_empty() {
-            return Err(Error::nothing_selected("rubric files cannot be run in shards").hint("run them without --shard"));
+            return Err(
+                Error::nothing_selected("rubric files cannot be run in shards").hint("run them without --shard")
+            );
         }
         context.notices.warn("--shard leaves out rubric files: run them with --tier rubric");
         rubrics.clear();

@@ -121,7 +121,11 @@ impl Selection {
             || eval_names(case).any(|name| self.functions.iter().any(|function| function == name));
         let by_difficulty = self.difficulties.is_empty()
             || case.difficulty.is_some_and(|difficulty| self.difficulties.contains(&difficulty));
-        by_id && by_difficulty && by_tag && by_function && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
+        by_id
+            && by_difficulty
+            && by_tag
+            && by_function
+            && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
     }
 }
 
