@@ -151,7 +151,6 @@ fn refused(path: &Path, error: &MergeError) -> Error {
 }
 
 fn header(suite: &SuiteResult, has_several_agents: bool) -> SuiteHeader {
-    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| display_width(text)).max().unwrap_or(0);
     SuiteHeader {
         path: suite.metadata.eval_file.clone(),
         tool_name: suite.tool_name.clone(),
@@ -163,7 +162,11 @@ fn header(suite: &SuiteResult, has_several_agents: bool) -> SuiteHeader {
         lines: Vec::new(),
         staleness: Vec::new(),
         has_baseline: suite.baseline_run_id.is_some(),
-        id_columns: widest(&mut suite.cases.iter().map(|case| &case.id)),
-        description_columns: widest(&mut suite.cases.iter().map(|case| &case.description)),
+        id_columns: widest(suite.cases.iter().map(|case| case.id.as_str())),
+        description_columns: widest(suite.cases.iter().map(|case| case.description.as_str())),
     }
+}
+
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    texts.map(display_width).max().unwrap_or(0)
 }

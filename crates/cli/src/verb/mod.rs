@@ -17,4 +17,3 @@ pub(crate) mod runs;
 pub(crate) mod schema;
 pub(crate) mod tools;
 pub(crate) mod trace;
-mod watch;

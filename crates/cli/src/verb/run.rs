@@ -1,5 +1,7 @@
 //! `karat run`: runs eval files against an agent.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
@@ -14,13 +16,13 @@ use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, case_list_t
 use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
 
+use self::watch::watch;
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
 use crate::surface::Surface;
-use crate::verb::watch::watch;
 
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.config, &args.paths)?;
@@ -46,7 +48,7 @@ fn list(args: &RunArgs, request: &Request, context: &Context<'_>, printer: &Prin
     Ok(ExitStatus::Success)
 }
 
-pub(crate) async fn run_once(
+async fn run_once(
     args: &RunArgs,
     request: Request,
     context: &Context<'_>,

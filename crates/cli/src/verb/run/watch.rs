@@ -5,7 +5,7 @@ use karat_workflows::run_suites::{Request, SelectionRequest};
 use karat_workflows::watch::{Change, Touched, Watch};
 use karat_workflows::{CancellationToken, Context};
 
-use super::run::run_once;
+use super::run_once;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
@@ -13,11 +13,11 @@ use crate::surface::Surface;
 /// Maximum number of changed files that are named.
 const MAX_NAMED: usize = 3;
 
-pub(crate) async fn watch(
+pub(super) async fn watch<'s>(
     args: &RunArgs,
     request: &Request,
-    mut context: Context<'_>,
-    surface: &Surface<'_>,
+    mut context: Context<'s>,
+    surface: &Surface<'s>,
     cancel: &CancellationToken,
 ) -> Result<ExitStatus, Failure> {
     let printer = surface.printer;
