@@ -114,3 +114,16 @@ fn lists_cases_of_a_shard_without_running_them() {
     assert!(first.iter().all(|id| !second.contains(id)));
     assert!(project.files_in("evals/results", ".json").is_empty());
 }
+
+#[test]
+fn a_failed_row_becomes_a_regression_case() {
+    let project = project_with_table();
+    run(&project, &[]);
+    let arguments = ["regress", "add", "--from-run", "latest", "--case", "gs-t-001#n7", "--bug-ref", "12"];
+    let output = project.run(arguments);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let added = &project.read_json("evals/t.regression.json")["cases"][0];
+    assert_eq!(added["input"]["message"], message(7));
+    assert_eq!(added["expect"]["responseContains"][0], "<7>");
+    assert_eq!(added.get("each"), None);
+}
