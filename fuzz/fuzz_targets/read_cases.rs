@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn parse(bytes: &[u8]) -> Result<EvalFile, InvalidEvalFile> {
-    EvalFile::parse(bytes, Origin { file_name: "x.golden.json" })
+    EvalFile::parse(bytes, Origin::new("x.golden.json"))
 }
 
 fn assert_round_trip(file: EvalFile) {

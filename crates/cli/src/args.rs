@@ -10,6 +10,7 @@ mod limits;
 mod overlap;
 mod regress;
 mod review;
+mod run;
 mod runs;
 mod tools;
 mod trace;
@@ -40,7 +41,8 @@ pub(crate) use self::regress::{
     ExpectArgs, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 pub(crate) use self::review::ReviewArgs;
-pub(crate) use self::runs::{DiffArgs, RunsAction, RunsArgs, RunsListArgs, RunsPruneArgs, ShowArgs};
+pub(crate) use self::run::{RunArgs, RunFormat, SelectionArgs};
+pub(crate) use self::runs::{DiffArgs, RunsAction, RunsArgs, RunsListArgs, RunsMergeArgs, RunsPruneArgs, ShowArgs};
 use karat_workflows::settings::Flags;
 
 pub(crate) use self::trace::{
@@ -106,7 +108,7 @@ pub(crate) enum Verb {
     Check(CheckArgs),
     /// Compare the results of two runs
     Diff(DiffArgs),
-    /// List runs, and delete old ones
+    /// List runs, merge the results of shards, and delete old results
     Runs(RunsArgs),
     /// Show a run or a case: message, answer, tool calls and verdicts
     Show(ShowArgs),
@@ -388,61 +390,6 @@ pub(crate) struct ModelArgs {
     pub(crate) prices: Option<String>,
 }
 
-const RUN_AFTER_HELP: &str = "\
-Examples:
-  karat run                                # Run all eval files in evals/
-  karat run evals/get-weather.golden.json  # Run one file
-  karat run -j 8 --report junit=junit.xml  # Run in parallel, write JUnit XML
-  karat run --only-failed                  # Rerun cases that did not pass";
-
-#[derive(Debug, Args)]
-#[command(after_help = RUN_AFTER_HELP)]
-pub(crate) struct RunArgs {
-    /// Eval files, folders or globs [default: evals]
-    pub(crate) paths: Vec<PathBuf>,
-    /// Output format: a summary, one JSON document, or one JSON line per event
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) format: RunFormat,
-    /// Also write a report (junit, markdown or github) to a file, or - for stdout (repeatable)
-    #[arg(long, value_name = "KIND=PATH")]
-    pub(crate) report: Vec<String>,
-    /// Do not save the run and its traces to the store
-    #[arg(long)]
-    pub(crate) no_store: bool,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-}
-
-/// Which cases to run; a case must match every kind of flag.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Selection")]
-pub(crate) struct SelectionArgs {
-    /// Run the case with this id (repeatable)
-    #[arg(long, value_name = "ID")]
-    pub(crate) id: Vec<String>,
-    /// Run files of this tier (repeatable): golden, labeled, regression, rubric
-    #[arg(long, value_name = "TIER")]
-    pub(crate) tier: Vec<String>,
-    /// Run cases of this difficulty (repeatable): straightforward, ambiguous, edge, regression
-    #[arg(long, value_name = "DIFFICULTY")]
-    pub(crate) difficulty: Vec<String>,
-    /// Run cases whose id, description or message matches this regular expression
-    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
-    pub(crate) grep: Option<String>,
-    /// Run only cases that did not pass in the baseline or, without one, in the newest result
-    #[arg(long)]
-    pub(crate) only_failed: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunFormat {
-    Human,
-    Json,
-    Jsonl,
-}
-
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     #[default]
@@ -529,6 +476,8 @@ pub(crate) enum SchemaName {
     Show,
     /// Output of 'karat coverage --format json'
     Coverage,
+    /// Output of 'karat run --list --format json'
+    CaseList,
     /// Output of 'karat check --format json'
     Check,
     /// Files of scripted agents

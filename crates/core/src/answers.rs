@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::case::Tier;
 use crate::result::{Cause, EarlierMetadata, Outcome};
+use crate::shard::Shard;
 
 /// The members of a result that precede its cases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct ResultHead {
     /// The agent, if the result names one.
     pub agent: Option<String>,
     pub metadata: EarlierMetadata,
+    /// The part of the run that this is, if it ran in shards.
+    pub shard: Option<Shard>,
 }
 
 impl ResultHead {
@@ -44,12 +48,16 @@ impl ResultHead {
             agent_endpoint: Option<String>,
             #[serde(default)]
             metadata: EarlierMetadata,
+            // Other runners may use this for something else.
+            #[serde(default)]
+            shard: Value,
             #[serde(rename = "cases")]
             _cases: Vec<IgnoredAny>,
         }
 
-        let RawResult { run_id, timestamp, tier, agent_endpoint, metadata, .. } = serde_json::from_slice(bytes).ok()?;
-        Some(Self { run_id, timestamp, tier, agent: agent_endpoint, metadata })
+        let RawResult { run_id, timestamp, tier, agent_endpoint: agent, metadata, shard, .. } =
+            serde_json::from_slice(bytes).ok()?;
+        Some(Self { run_id, timestamp, tier, agent, metadata, shard: serde_json::from_value(shard).ok() })
     }
 }
 
@@ -74,6 +82,7 @@ impl<'de> Visitor<'de> for &mut HeadReader {
                 "tier" => self.head.tier = map.next_value()?,
                 "agentEndpoint" => self.head.agent = map.next_value()?,
                 "metadata" => self.head.metadata = map.next_value()?,
+                "shard" => self.head.shard = serde_json::from_value(map.next_value()?).ok(),
                 "cases" => {
                     self.at_cases = true;
                     return Err(A::Error::custom("stopped at the cases"));
@@ -178,6 +187,13 @@ mod tests {
         let head = ResultHead::read_start(start).expect("head");
         assert_eq!((head.run_id.as_str(), head.tier, head.agent.as_deref()), ("r", Some(Tier::Golden), Some("a")));
         assert_eq!(head.metadata.eval_file_hash, "h");
+        assert_eq!(head.shard, None);
+        let shard = br#"{"runId": "r", "shard": {"number": 2, "count": 4, "suite": 1}, "cases": []}"#;
+        let expected = Some(Shard { number: 2, count: 4 });
+        assert_eq!(ResultHead::read_start(shard).map(|head| head.shard), Some(expected));
+        assert_eq!(ResultHead::read(shard).map(|head| head.shard), Some(expected));
+        let other_runner = br#"{"runId": "r", "shard": "2/4", "cases": []}"#;
+        assert_eq!(ResultHead::read_start(other_runner).map(|head| head.shard), Some(None));
         assert_eq!(ResultHead::read_start(&start[..40]), None);
         assert_eq!(ResultHead::read_start(b"[1]"), None);
         let other_order = br#"{"cases": [], "runId": "r", "metadata": {"evalFileHash": "h"}}"#;

@@ -1,14 +1,14 @@
 //! The actions of an agent in a case, as written to results.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::assertion::{AssertionVerdict, NearMiss};
 use crate::judgement::EvalResult;
 use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
 
 /// The actions of the agent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseDetails {
     pub tools_called: Vec<String>,
@@ -27,16 +27,13 @@ pub struct CaseDetails {
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
     /// Texts that the response contains only in another case or typography.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub near_misses: Vec<NearMiss>,
     /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionVerdict>,
     /// Results of the Python eval functions that ran.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evals: Vec<EvalResult>,
 }
 

@@ -5,7 +5,9 @@
 pub mod answers;
 pub mod assertion;
 pub mod case;
+pub mod case_list;
 pub mod chat;
+pub mod csv;
 pub mod details;
 pub mod diff;
 pub mod document;
@@ -24,6 +26,7 @@ pub mod registry;
 pub mod regression;
 pub mod result;
 pub mod rubric;
+pub mod shard;
 pub mod staleness;
 pub mod statistics;
 pub mod stored;

@@ -9,7 +9,7 @@ use crate::outcome::{Cause, Outcome};
 use crate::statistics::{JudgedTrials, pass_at_k, pass_hat_k, rate, wilson};
 
 /// All trials of a case.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trials {
     /// Requested trials; fewer ran if the run was interrupted.
@@ -32,7 +32,7 @@ pub struct Trials {
 }
 
 /// Estimates for several trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PassAt {
     pub k: usize,
@@ -43,7 +43,7 @@ pub struct PassAt {
 }
 
 /// One trial of a case.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
     pub outcome: Outcome,
@@ -101,7 +101,7 @@ impl TrialCounts {
 }
 
 /// Totals of the trials of several cases.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialSummary {
     /// Requested trials per case.

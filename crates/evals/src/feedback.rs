@@ -1,11 +1,9 @@
 //! People's ratings of traces.
 
-mod csv;
 mod file;
 
 use std::collections::BTreeMap;
 
-pub use self::csv::guard_formula;
 pub use self::file::{FeedbackEntry, FeedbackFile, FeedbackFormat, FeedbackOptions, RowProblem};
 
 use jiff::{SignedDuration, Timestamp};

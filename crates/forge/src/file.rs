@@ -94,7 +94,7 @@ pub fn merge_cases(
     file.record_approvals(&renamed(approvals, &names))?;
     merged.total = file.cases.len();
     merged.text = file.json.into_text();
-    EvalFile::parse(merged.text.as_bytes(), Origin { file_name }).map_err(FileError::InvalidResult)?;
+    EvalFile::parse(merged.text.as_bytes(), Origin::new(file_name)).map_err(FileError::InvalidResult)?;
     Ok(merged)
 }
 
@@ -121,13 +121,14 @@ impl FileEdit {
     }
 
     fn open(bytes: &[u8], file_name: &str) -> Result<Self, FileError> {
-        let file = EvalFile::parse(bytes, Origin { file_name }).map_err(FileError::Invalid)?;
+        let file = EvalFile::parse(bytes, Origin::new(file_name)).map_err(FileError::Invalid)?;
         // The bytes were just parsed, so they are UTF-8 and JSON; the edited text is parsed again anyway.
         let json = JsonText::read(&String::from_utf8_lossy(bytes)).unwrap_or_else(|_| JsonText::of(&json!({})));
         let tree = parse(json.text()).unwrap_or_default();
         let list = if tree.is_array() { "" } else { "/cases" };
         let cases = tree.pointer(list).and_then(Value::as_array).cloned().unwrap_or_default();
-        let ids = file.cases.iter().map(|case| case.id.clone()).collect();
+        // As written: the cases of a table have the names of their rows.
+        let ids = cases.iter().map(|case| id_of(case).to_owned()).collect();
         Ok(Self { json, list, cases, ids, metadata: file.metadata, is_new: false })
     }
 

@@ -50,6 +50,10 @@ impl Problems {
         self.list.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn into_list(self) -> Vec<Problem> {
         self.list
     }

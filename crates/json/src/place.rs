@@ -152,11 +152,17 @@ impl Finding {
     }
 }
 
+/// Returns the range of a problem. A value that is not in the text, such as one of a table's row, has the place of the
+/// nearest value around it.
 fn range_of(locator: &mut Locator<'_>, problem: &Problem) -> Range<usize> {
-    match (locator.locate(&problem.pointer), problem.subject) {
-        (Some(found), Subject::Key) => found.key.unwrap_or(found.value),
-        (Some(found), Subject::Value) => found.value,
-        (None, _) => 0..0,
+    let mut pointer = problem.pointer.as_str();
+    loop {
+        match (locator.locate(pointer), problem.subject, pointer.rsplit_once('/')) {
+            (Some(found), Subject::Key, _) => return found.key.unwrap_or(found.value),
+            (Some(found), Subject::Value, _) => return found.value,
+            (None, _, Some((parent, _))) if !parent.is_empty() => pointer = parent,
+            (None, ..) => return 0..0,
+        }
     }
 }
 

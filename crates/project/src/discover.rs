@@ -9,6 +9,7 @@ use karat_json::without_bom;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::ignored::{IgnoredFile, ignored_reason};
 use crate::layout::Layout;
 use crate::lock::lock_path;
 
@@ -22,17 +23,33 @@ pub struct EvalPath {
     pub in_project: String,
 }
 
-/// Finds eval files, without duplicates, in the order of the arguments; folders are sorted. Fails if there are none.
+/// The eval files of some paths, and files that are probably meant to be eval files.
+#[derive(Debug, Default)]
+pub struct Discovered {
+    pub files: Vec<EvalPath>,
+    pub ignored: Vec<IgnoredFile>,
+}
+
+/// Finds eval files as [`discover_all`] does, without the ignored ones.
 pub fn discover(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Vec<EvalPath>, Error> {
+    discover_all(paths, layout, current_dir).map(|discovered| discovered.files)
+}
+
+/// Finds eval files, without duplicates, in the order of the arguments; folders are sorted. Fails if there are none.
+pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Discovered, Error> {
     let evals = default_folder(layout);
     if paths.is_empty() && !evals.exists() {
         let shown = evals.strip_prefix(current_dir).unwrap_or(&evals).display();
         return Err(Error::invalid(format!("folder {shown} does not exist"))
             .hint("pass eval files or a folder, or run 'karat init' to create the first eval file"));
     }
-    let found = discover_or_empty(paths, layout, current_dir)?;
-    if found.is_empty() {
-        return Err(Error::nothing_selected("no eval files found").hint(
+    let found = walk(paths, layout, current_dir, FileKind::EvalFiles)?;
+    if found.files.is_empty() {
+        let message = match found.ignored.first() {
+            Some(ignored) => format!("no eval files found; {ignored}"),
+            None => "no eval files found".to_owned(),
+        };
+        return Err(Error::nothing_selected(message).hint(
             "eval files are named x.golden.json, x.labeled.json, x.regression.json or x.rubric.json, or contain cases",
         ));
     }
@@ -45,7 +62,7 @@ fn default_folder(layout: &Layout) -> PathBuf {
 
 /// Finds eval files as [`discover`] does, but returns an empty list if there are none.
 pub fn discover_or_empty(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Vec<EvalPath>, Error> {
-    walk(paths, layout, current_dir, FileKind::EvalFiles)
+    walk(paths, layout, current_dir, FileKind::EvalFiles).map(|discovered| discovered.files)
 }
 
 /// Finds archives of regression cases among the paths and in folders.
@@ -55,7 +72,7 @@ pub fn discover_archives(paths: &[PathBuf], layout: &Layout, current_dir: &Path)
     if candidates.is_empty() && !paths.is_empty() {
         return Ok(Vec::new());
     }
-    walk(&candidates, layout, current_dir, FileKind::Archives)
+    walk(&candidates, layout, current_dir, FileKind::Archives).map(|discovered| discovered.files)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -64,10 +81,11 @@ enum FileKind {
     Archives,
 }
 
-fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) -> Result<Vec<EvalPath>, Error> {
+fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) -> Result<Discovered, Error> {
     let default = [default_folder(layout)];
     let is_default = paths.is_empty();
-    let mut walker = Walker { layout, current_dir, kind, found: Vec::new(), seen: BTreeSet::new() };
+    let mut walker =
+        Walker { layout, current_dir, kind, found: Vec::new(), ignored: Vec::new(), seen: BTreeSet::new() };
     for path in if is_default { &default } else { paths } {
         let full = current_dir.join(path);
         if full.is_dir() {
@@ -81,7 +99,12 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
                 walker.add(&full);
             }
         } else if is_glob(path) {
-            walker.glob(&full)?;
+            if !walker.glob(&full)? {
+                let message = format!("no file matches '{}'", path.display());
+                // Beside other paths, it is probably a mistake in one of them.
+                let is_only = paths.len() == 1;
+                return Err(if is_only { Error::nothing_selected(message) } else { Error::invalid(message) });
+            }
         } else if is_default && !full.exists() {
             break;
         } else {
@@ -93,7 +116,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
         Some((path, what)) if kind == FileKind::EvalFiles && walker.found.is_empty() => {
             Err(Error::invalid(format!("{} is {what}, not an eval file", path.display())))
         }
-        _ => Ok(walker.found),
+        _ => Ok(Discovered { files: walker.found, ignored: walker.ignored }),
     }
 }
 
@@ -122,6 +145,7 @@ struct Walker<'w> {
     current_dir: &'w Path,
     kind: FileKind,
     found: Vec<EvalPath>,
+    ignored: Vec<IgnoredFile>,
     seen: BTreeSet<PathBuf>,
 }
 
@@ -134,19 +158,22 @@ impl Walker<'_> {
         }
     }
 
-    fn glob(&mut self, pattern: &Path) -> Result<(), Error> {
+    /// Adds the eval files among the matches. Returns whether anything matches.
+    fn glob(&mut self, pattern: &Path) -> Result<bool, Error> {
+        let mut matches = false;
         let pattern_text = pattern.to_string_lossy();
         let paths = glob::glob(&pattern_text)
             .map_err(|error| Error::invalid(format!("invalid glob '{pattern_text}': {error}")))?;
         for path in paths {
             let path = path.map_err(|error| Error::invalid(format!("cannot read {error}")))?;
+            matches = true;
             if path.is_dir() {
                 self.folder(&path)?;
             } else {
                 self.add_if_eval_file(&path);
             }
         }
-        Ok(())
+        Ok(matches)
     }
 
     /// Adds a discovered file if its name or its contents are those of an eval file.
@@ -161,6 +188,10 @@ impl Walker<'_> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         if Tier::from_file_name(&name).is_some() || is_json && looks_like_eval_file(path) {
             self.add(path);
+        } else if let Some(reason) =
+            ignored_reason(path, &name).filter(|_| other_project_file(path, self.layout).is_none())
+        {
+            self.ignored.push(IgnoredFile { shown: self.shown(path), reason });
         }
     }
 

@@ -7,6 +7,7 @@ mod atomic;
 mod discover;
 mod edit_lock;
 mod error;
+mod ignored;
 mod layout;
 mod load;
 mod lock;
@@ -17,9 +18,12 @@ mod results;
 mod runs;
 
 pub use atomic::{create_file, replace_file, write_atomically};
-pub use discover::{EvalPath, discover, discover_archives, discover_or_empty, looks_like_eval_file};
+pub use discover::{
+    Discovered, EvalPath, discover, discover_all, discover_archives, discover_or_empty, looks_like_eval_file,
+};
 pub use edit_lock::EditLock;
 pub use error::{Error, ErrorKind};
+pub use ignored::IgnoredFile;
 pub use layout::{Baseline, Layout, PathSetting};
 pub use load::{
     LoadedRubric, LoadedSuite, load_all, parse_json, parse_suite_file, read_bytes, read_json_setting, read_setting,
@@ -29,5 +33,5 @@ pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
-pub use results::{Results, read_result, result_paths, results_of};
+pub use results::{Results, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of};
 pub use runs::{ListedResult, Run, list_results, list_runs, read_head};

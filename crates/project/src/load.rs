@@ -1,8 +1,9 @@
 //! Reads eval files and other JSON from disk.
 
+use std::io;
 use std::path::Path;
 
-use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile};
+use karat_core::case::{EvalFile, Origin, RubricFile, SuiteFile, TableFiles};
 use karat_json::text::shorten;
 use karat_json::{Finding, InvalidFile, parse};
 use serde_json::Value;
@@ -30,7 +31,21 @@ pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
 
 pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
     let file_name = path.path.file_name().unwrap_or_default().to_string_lossy();
-    SuiteFile::parse(bytes, Origin { file_name: &file_name }).map_err(|invalid| invalid.findings)
+    let tables = FolderTables { folder: path.path.parent().unwrap_or(Path::new("")) };
+    let origin = Origin { file_name: &file_name, tables: Some(&tables) };
+    SuiteFile::parse(bytes, origin).map_err(|invalid| invalid.findings)
+}
+
+/// Reads the tables of an eval file, relative to its folder.
+#[derive(Debug)]
+struct FolderTables<'f> {
+    folder: &'f Path,
+}
+
+impl TableFiles for FolderTables<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.folder.join(path))
+    }
 }
 
 /// Reads eval files and rubric files. If any are invalid, the error has the findings of all of them.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::case::{EvalFile, Tier};
 use karat_core::registry::same_name;
-use karat_core::result::{EarlierResult, Outcome};
+use karat_core::result::{EarlierResult, Outcome, SuiteResult};
 use serde::Deserialize;
 
 use crate::discover::EvalPath;
@@ -129,6 +129,24 @@ pub fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Error> {
         }
         Error::invalid(message)
     })
+}
+
+/// Reads a whole result file, with all details of its cases.
+pub fn read_suite_result(path: &Path) -> Result<SuiteResult, Error> {
+    let fail = |error: &dyn std::fmt::Display| Error::invalid(format!("cannot read {}: {error}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| fail(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| fail(&format_args!("not a result of this version: {error}")))
+}
+
+/// Returns the JSON files in a folder and its subfolders.
+pub fn result_paths_in_tree(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = result_paths(folder);
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir() && !path.is_symlink()).collect();
+    folders.sort();
+    paths.extend(folders.iter().flat_map(|folder| result_paths_in_tree(folder)));
+    paths
 }
 
 pub fn result_paths(folder: &Path) -> Vec<PathBuf> {

@@ -144,8 +144,12 @@ impl ConsoleReporter {
             }
         }
         self.end_same_error(out);
-        let has_warnings = !self.suites[self.suite].staleness.is_empty() || !result.warnings.is_empty();
         let is_quiet = self.page.settings.verbosity == Verbosity::Quiet;
+        if !result.skipped.is_empty() && !is_quiet {
+            self.print_header(out);
+            self.page.skipped(result, out);
+        }
+        let has_warnings = !self.suites[self.suite].staleness.is_empty() || !result.warnings.is_empty();
         // The totals are enough for a suite in which nothing ran, or of which nothing is shown.
         let is_hidden = !self.is_header_printed && (result.cases.is_empty() || is_quiet) && !has_warnings;
         if is_hidden {
@@ -307,6 +311,15 @@ impl Page {
             let mark = self.settings.palette.error(self.settings.symbols.errored);
             let cases = if others == 1 { "1 more case".to_owned() } else { format!("{others} more cases") };
             let _ = writeln!(out, "  {mark} {cases} with the same error");
+        }
+    }
+
+    fn skipped(&self, result: &SuiteResult, out: &mut String) {
+        let ConsoleSettings { symbols, palette, .. } = self.settings;
+        for case in &result.skipped {
+            let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
+            let _ = writeln!(out, "  {} {}", palette.dim(symbols.dash), text.trim_end());
+            self.reason(&format!("skipped: {}", case.reason), out);
         }
     }
 
@@ -492,6 +505,9 @@ fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
     }
     if totals.not_run > 0 {
         parts.push(palette.warning(format_args!("{} not run", totals.not_run)));
+    }
+    if totals.skipped > 0 {
+        parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
     }
     parts.push(format!("{} skipped assertions", totals.skipped_assertions));
     parts

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
-use karat_core::result::{CaseResult, Cause};
+use karat_core::result::{CaseResult, Cause, SkippedCase};
 use karat_json::text::shorten;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
@@ -80,13 +80,30 @@ fn test_suite(run: &RunRecord, suite: &SuiteRecord) -> TestSuite {
         out.set_time(Duration::from_millis(result.wall_clock_ms));
     }
     out.add_test_cases(suite.cases().map(|case| test_case(&case)));
+    let skipped = suite.result.iter().flat_map(|result| &result.skipped);
+    out.add_test_cases(skipped.map(|case| skipped_case(case, suite)));
     out
 }
 
+fn skipped_case(case: &SkippedCase, suite: &SuiteRecord) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(xml(&shorten(&case.reason, MESSAGE_LIMIT)));
+    let mut out = TestCase::new(xml(&case.id), status);
+    out.set_classname(class_name(suite));
+    if !case.description.is_empty() {
+        out.add_property(("description", xml(&case.description).as_str()));
+    }
+    out
+}
+
+fn class_name(suite: &SuiteRecord) -> String {
+    xml(&suite.with_agent(&format!("{}.{}", suite.header.tool_name, suite.header.tier)))
+}
+
 fn test_case(case: &CaseRecord<'_>) -> TestCase {
-    let (result, header) = (case.result, &case.suite.header);
+    let result = case.result;
     let mut out = TestCase::new(xml(&result.id), status(case));
-    out.set_classname(xml(&case.suite.with_agent(&format!("{}.{}", header.tool_name, header.tier))));
+    out.set_classname(class_name(case.suite));
     out.set_assertions(result.assertions_run);
     out.set_time(Duration::from_millis(result.duration_ms));
     if !result.description.is_empty() {

@@ -3,6 +3,7 @@
 //! This crate never changes results, and treats all text from models as hostile.
 
 mod agreement;
+mod case_list;
 mod code_diff;
 mod console;
 mod coverage;
@@ -30,6 +31,7 @@ mod trials;
 mod workflow_commands;
 
 pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
+pub use case_list::case_list_text;
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};

@@ -9,7 +9,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::exit::ExitStatus;
 use karat_core::gate::GateResult;
-use karat_core::result::Outcome;
+use karat_core::result::{Outcome, SkippedCase};
 use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricSuite, RubricTotals};
 use karat_json::text::shorten;
 
@@ -91,6 +91,8 @@ pub fn render_within(run: &RunRecord, limit: usize) -> String {
     page.section(failures, "", of_kind(Kind::Failed).map(|case| details("❌", case)));
     let errors = group_by_reason(of_kind(Kind::Errored).copied());
     page.section("Errors: no verdict", "", errors.iter().map(|(first, others)| error_group(first, others)));
+    let skipped = run.suites.iter().filter_map(|suite| suite.result.as_ref()).flat_map(|result| &result.skipped);
+    page.section("Skipped", "", skipped.map(skipped_case));
     page.section("Rubrics", RUBRIC_HEAD, run.rubrics.iter().map(|suite| rubric_row(suite)));
     page.section("Rubrics: errors and lost points", "", run.rubrics.iter().flat_map(|suite| rubric_cases(suite)));
     page.text
@@ -196,6 +198,10 @@ fn gate(result: &GateResult) -> String {
     format!("- {mark} {}{of}: {}\n", result.gate.name(), inline(&result.to_string()))
 }
 
+fn skipped_case(case: &SkippedCase) -> String {
+    format!("- {} {}: {}\n", code(&case.id), inline(&case.description), inline(&shorten(&case.reason, INLINE_LIMIT)))
+}
+
 fn table_row(suite: &SuiteRecord, with_trials: bool) -> String {
     let (tool, tier) = (inline(&suite.with_agent(&suite.header.tool_name)), suite.header.tier);
     let Some(result) = &suite.result else {
@@ -296,7 +302,7 @@ fn error_group(first: &CaseRecord<'_>, others: &[CaseRecord<'_>]) -> String {
 pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     let result = case.result;
     let mut text = shorten(&case.reason(), REASON_LIMIT).into_owned();
-    if !case.has_answer() {
+    if !result.has_answer() {
         return text;
     }
     let answer = if result.details.response.trim().is_empty() { "(empty)" } else { result.details.response.trim() };
@@ -387,6 +393,7 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
         (totals.errored, "errored"),
         (totals.vacuous, "vacuous"),
         (totals.not_run, "not run"),
+        (totals.skipped, "skipped"),
     ];
     parts.extend(rest.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
     if let Some(trials) = &totals.trials {
@@ -397,7 +404,7 @@ pub(crate) fn totals_line(totals: &RunTotals) -> String {
     }
     let passed_or_failed = parts.join(", ");
     match totals.rubric.as_ref().map(rubric_totals_line) {
-        Some(rubric) if totals.cases + totals.not_run == 0 => rubric,
+        Some(rubric) if totals.cases + totals.not_run + totals.skipped == 0 => rubric,
         Some(rubric) => format!("{passed_or_failed}; {rubric}"),
         None => passed_or_failed,
     }

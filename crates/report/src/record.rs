@@ -161,15 +161,6 @@ impl CaseRecord<'_> {
         }
     }
 
-    /// Whether there is an answer to show.
-    pub(crate) fn has_answer(&self) -> bool {
-        match self.result.cause {
-            Some(Cause::Assertion | Cause::Check) => true,
-            None => !self.result.details.response.is_empty(),
-            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
-        }
-    }
-
     /// Whether the case passed without any assertion.
     pub(crate) fn is_vacuous_pass(&self) -> bool {
         self.result.is_vacuous_pass()
@@ -212,9 +203,10 @@ pub(crate) fn case_reasons<'c>(case: &'c CaseResult, suite: &SuiteHeader) -> Vec
     let mut reasons: Vec<_> =
         case.reasons().into_iter().map(|(text, pointer)| (Cow::Borrowed(text), pointer)).collect();
     if case.cause == Some(Cause::Timeout)
+        && let Some(limit) = suite.timeout_ms
         && let Some((text, _)) = reasons.first_mut()
     {
-        let _ = write!(text.to_mut(), ": no answer within {} ms ('timeoutMs')", suite.timeout_ms);
+        let _ = write!(text.to_mut(), ": no answer within {limit} ms ('timeoutMs')");
     }
     reasons
 }

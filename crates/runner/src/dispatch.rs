@@ -1,6 +1,6 @@
 //! Orders the results of workers into one stream of events and builds suite results.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -9,9 +9,10 @@ use karat_core::diff::{CaseDiff, Change, count_compared, count_inconclusive, dif
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader, UnreachableAgent};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::port::{Agent, Clock};
-use karat_core::result::{CaseResult, EarlierCase, ResultMetadata, SuiteResult, Summary, combine};
+use karat_core::result::{
+    CaseResult, EarlierCase, ResultMetadata, ShardPart, SkippedCase, SuiteResult, Summary, combine, suite_warnings,
+};
 use karat_core::staleness::Staleness;
-use karat_json::text::shorten;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -25,7 +26,7 @@ use crate::rubric::run_rubrics;
 use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::millis_between;
-use crate::stubs::{format_count, unused_stubs_warning};
+use crate::stubs::count_unused_stubs;
 use crate::worker::{FinishedTrial, Shared, Unit, run_worker};
 
 /// Finished trials are reported in batches; the delay is too short to be noticeable.
@@ -79,6 +80,7 @@ pub async fn run(
     totals.wall_clock_ms = millis_between(start, Instant::now());
     totals.interrupted = cancel.is_cancelled();
     totals.unreachable = unreachable_agents(&shared);
+    totals.is_shard = shared.plan.shard.is_some();
     debug!(elapsed_ms = totals.wall_clock_ms, interrupted = totals.interrupted, "run finished");
     sink.emit(RunEvent::RunFinished { run_id: shared.plan.run_id.clone(), totals: totals.clone() });
     sink.flush();
@@ -246,7 +248,9 @@ impl<'a> RunProgress<'a> {
             metrics.inconclusive += count_inconclusive(&diffs);
             metrics.compared += count_compared(&diffs);
         }
-        self.passed.push(result.summary.passed == self.suites[suite].header.selected);
+        let (passed, selected) = (result.summary.passed, self.suites[suite].header.selected);
+        // If all cases are skipped, none passed.
+        self.passed.push(passed == selected && (passed > 0 || result.summary.skipped == 0));
         sink.emit(RunEvent::SuiteFinished { suite, result });
     }
 
@@ -266,6 +270,13 @@ impl<'a> RunProgress<'a> {
         let mut parameters = agent.parameters();
         plan.redactor.map(&mut parameters);
         let cases: Vec<Arc<CaseResult>> = state.results.iter().flatten().cloned().collect();
+        let unused_stubs = count_unused_stubs(suite_plan.file.cases.iter(), agent);
+        let redacted = |text: &str| plan.redactor.text(text).into_owned();
+        let skipped = suite_plan.skipped.iter().map(|case| SkippedCase {
+            id: redacted(&case.id),
+            description: redacted(&case.description),
+            reason: redacted(&case.reason),
+        });
         SuiteResult {
             run_id: plan.run_id.clone(),
             timestamp: self.timestamp.clone(),
@@ -283,29 +294,26 @@ impl<'a> RunProgress<'a> {
             },
             staleness_warnings: state.header.staleness.iter().map(Staleness::warning).collect(),
             stale: state.header.staleness.iter().any(Staleness::is_stale),
-            warnings: warnings(suite_plan, agent, &cases),
-            summary: Summary::from_cases(&cases, state.header.selected),
+            warnings: suite_warnings(unused_stubs, &cases),
+            skipped: skipped.collect(),
+            summary: Summary::from_cases(&cases, state.header.selected, suite_plan.skipped.len()),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis_between(begin, end)),
             baseline_run_id: suite_plan.baseline.as_ref().map(|baseline| baseline.run_id.clone()),
             regressions: ids_with_change(diffs, Change::Regression),
             new_passes: ids_with_change(diffs, Change::NewPass),
+            shard: plan.shard.map(|shard| ShardPart {
+                number: shard.number,
+                count: shard.count,
+                suite: suite + 1,
+                suites: plan.suites.len(),
+                cases: suite_plan.all_selected.iter().map(|id| redacted(id)).collect(),
+                unused_stubs,
+                inconclusive: count_inconclusive(diffs),
+                compared: count_compared(diffs),
+            }),
             cases,
         }
     }
-}
-
-fn warnings(suite: &SuitePlan, agent: &dyn Agent, cases: &[Arc<CaseResult>]) -> Vec<String> {
-    let mut warnings: Vec<String> = unused_stubs_warning(suite.file.cases.iter(), agent).into_iter().collect();
-    let details = || cases.iter().flat_map(|case| case.all_details());
-    let tokens: BTreeSet<&str> = details().flat_map(|details| &details.skipped_tokens).map(String::as_str).collect();
-    if !tokens.is_empty() {
-        let list = tokens.iter().copied().collect::<Vec<_>>().join(", ");
-        let count = format_count(tokens.len(), "token", "tokens");
-        warnings.push(format!("assertions skipped for {count} without a value: {}", shorten(&list, 200)));
-    }
-    let case_warnings: BTreeSet<&str> = details().flat_map(|details| &details.warnings).map(String::as_str).collect();
-    warnings.extend(case_warnings.into_iter().take(5).map(str::to_owned));
-    warnings
 }
 
 fn combine_trials(mut trials: Vec<(usize, CaseResult)>, planned: usize) -> Option<CaseResult> {

@@ -13,7 +13,8 @@ use karat_core::gate::Gates;
 use karat_core::port::EvalFunctions;
 use karat_core::redact::Redactor;
 use karat_core::registry::Registry;
-use karat_core::result::EarlierCase;
+use karat_core::result::{EarlierCase, SkippedCase};
+use karat_core::shard::Shard;
 use karat_core::staleness::{CurrentTool, check_staleness};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
     pub rubrics: Rubrics,
+    /// Set if the run is one of several shards.
+    pub shard: Option<Shard>,
     /// Maximum number of cases in parallel.
     pub concurrency: usize,
     /// Maximum time of a case.
@@ -51,8 +54,12 @@ pub struct SuitePlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the selected cases only.
+    /// Contains the cases to run only.
     pub file: EvalFile,
+    /// Selected cases that are not run.
+    pub skipped: Vec<SkippedCase>,
+    /// The ids of the selected cases of all shards; empty without shards.
+    pub all_selected: Vec<String>,
     pub current: CurrentTool,
     pub baseline: Option<Baseline>,
 }
@@ -80,8 +87,8 @@ impl SuitePlan {
             agent,
             selected: cases.len(),
             trials,
-            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
-            lines: cases.iter().map(|case| case.line).collect(),
+            timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            lines: cases.iter().map(|case| case.place.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
             has_baseline: self.baseline.is_some(),
             id_columns: widest(|case| &case.id),
@@ -114,8 +121,10 @@ pub struct RubricPlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the selected cases only.
+    /// Contains the cases to run only.
     pub file: RubricFile,
+    /// Selected cases that are not run.
+    pub skipped: Vec<SkippedCase>,
     pub current: CurrentTool,
 }
 

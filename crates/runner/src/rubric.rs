@@ -13,7 +13,7 @@ use karat_core::event::RunEvent;
 use karat_core::gate::GateMetrics;
 use karat_core::port::{Agent, AgentError, AgentRequest};
 use karat_core::registry::same_name;
-use karat_core::result::CaseDetails;
+use karat_core::result::{CaseDetails, unused_stubs_warning};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricTotals, RubricVerdict, evidence, judge_prompt, read_score, total_usage,
@@ -28,7 +28,7 @@ use crate::plan::RubricPlan;
 use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
-use crate::stubs::unused_stubs_warning;
+use crate::stubs::count_unused_stubs;
 use crate::worker::{Shared, with_timeout};
 
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
@@ -97,6 +97,9 @@ fn select_judge<'s>(
     if shared.stop.load(Ordering::Relaxed) {
         return Err("the run was stopped".to_owned());
     }
+    if let Some(case) = suite.skipped.first().filter(|_| suite.file.cases.is_empty()) {
+        return Err(format!("all cases are skipped: {}", case.reason));
+    }
     let mut warnings = Vec::new();
     if same_tool.is_empty() {
         warnings.push("scored without a golden, labeled or regression suite of this tool in the run".to_owned());
@@ -106,7 +109,7 @@ fn select_judge<'s>(
 
 fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
     let redactor = &shared.plan.redactor;
-    let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.line));
+    let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.place.line));
     let agent = (shared.agents.len() > 1).then(|| shared.agents[suite.agent].identity());
     RubricSuite {
         path: suite.path.clone(),
@@ -193,7 +196,10 @@ impl SuiteRun<'_> {
         let stale = check_staleness(&self.suite.file.without_rubrics(), &self.suite.current);
         let mut warnings: Vec<String> =
             stale.iter().filter(|staleness| staleness.is_stale()).map(Staleness::warning).collect();
-        warnings.extend(unused_stubs_warning(self.suite.file.cases.iter().map(|case| &case.case), self.agent()));
+        let cases = self.suite.file.cases.iter().map(|case| &case.case);
+        warnings.extend(unused_stubs_warning(count_unused_stubs(cases, self.agent())));
+        let skipped = self.suite.skipped.iter().map(|case| format!("'{}' is skipped: {}", case.id, case.reason));
+        warnings.extend(skipped.map(|text| self.shared.plan.redactor.text(&text).into_owned()));
         let is_routing_only = |case: &&RubricCase| self.agent().mode(&case.case) == Mode::RoutingOnly;
         if self.suite.file.cases.iter().any(|case| is_routing_only(&case)) {
             let text = "cases without stubs were scored by the model's first turn, before any tool result";

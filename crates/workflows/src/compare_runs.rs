@@ -32,7 +32,8 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
     Ok(RunComparison::of(&before.results()?, &now.results()?, are_files))
 }
 
-/// Finds the newest earlier run that shares an eval file and its agent with a run.
+/// Finds the newest earlier run that shares an eval file and its agent with a run. A shard is compared with the same
+/// shard only.
 fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let mut runs = list_runs(&layout.output_dir).into_iter().skip_while(|run| run.run_id != now.run_id);
     let shared: Vec<ListedResult> = runs.next().map(|run| run.results).unwrap_or_default();
@@ -41,6 +42,7 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
             new.head.metadata.eval_file == old.head.metadata.eval_file
                 && new.head.tier == old.head.tier
                 && new.head.agent == old.head.agent
+                && new.head.shard == old.head.shard
         };
         old.head.tier != Some(Tier::Rubric) && shared.iter().any(is_same)
     };

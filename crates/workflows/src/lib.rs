@@ -27,6 +27,7 @@ mod ingest;
 pub mod init;
 pub mod judge_stored;
 pub mod judge_stream;
+pub mod merge_runs;
 mod notice;
 pub mod overlaps;
 pub mod receive_traces;
@@ -45,6 +46,7 @@ pub mod tools;
 pub mod trace_filter;
 pub mod trace_id;
 pub mod traces;
+pub mod watch;
 
 pub use batch_writer::BatchWriter;
 pub use context::Context;

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 
 use karat_core::assertion::Field;
 use karat_core::case::{SuiteFile, Tier};
-use karat_core::result::{KeptCase, KeptResult, KeptRun, KeptSuite, Outcome};
+use karat_core::result::{KeptCase, KeptResult, KeptRun, KeptSuite, Outcome, SkippedCase};
 use karat_json::{nearest, parse, without_bom};
 use karat_project::{parse_suite_file, read_bytes, read_head};
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorKind};
@@ -31,18 +30,20 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<KeptRun, Err
     let settings = &context.settings;
     let (run, case) = find(request, settings)?;
     let mut shown = read_run(&run, settings)?;
-    let ids: Vec<String> = shown.suites.iter().flat_map(|suite| &suite.cases).map(|case| case.id.clone()).collect();
-    retain(&mut shown, |found| case.as_ref().is_none_or(|id| found.id == *id));
-    if let Some(id) = case.filter(|_| shown.suites.is_empty()) {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let error = Error::not_found(format!("run {} has no case '{id}'", shown.run_id));
-        return Err(match nearest(&id, &ids) {
-            Some(near) => error.hint(format!("did you mean '{near}'?")),
-            None => error,
-        });
+    if let Some(id) = case {
+        let ids: Vec<String> = shown.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
+        retain(&mut shown, |case| case.id == id, |skipped| skipped.id == id);
+        if shown.suites.is_empty() {
+            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let error = Error::not_found(format!("run {} has no case '{id}'", shown.run_id));
+            return Err(match nearest(&id, &ids) {
+                Some(near) => error.hint(format!("did you mean '{near}'?")),
+                None => error,
+            });
+        }
     }
     if request.only_failed {
-        retain(&mut shown, |case| case.outcome != Outcome::Passed);
+        retain(&mut shown, |case| case.outcome != Outcome::Passed, |_| false);
         if shown.suites.is_empty() {
             return Err(Error::nothing_selected(format!("every case passed in run {}", shown.run_id)));
         }
@@ -50,11 +51,16 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<KeptRun, Err
     Ok(shown)
 }
 
-fn retain(run: &mut KeptRun, is_shown: impl Fn(&KeptCase) -> bool) {
+fn case_ids(suite: &KeptSuite) -> impl Iterator<Item = &str> {
+    suite.cases.iter().map(|case| case.id.as_str()).chain(suite.skipped.iter().map(|case| case.id.as_str()))
+}
+
+fn retain(run: &mut KeptRun, is_shown: impl Fn(&KeptCase) -> bool, is_skipped_shown: impl Fn(&SkippedCase) -> bool) {
     for suite in &mut run.suites {
         suite.cases.retain(&is_shown);
+        suite.skipped.retain(&is_skipped_shown);
     }
-    run.suites.retain(|suite| !suite.cases.is_empty());
+    run.suites.retain(|suite| !suite.cases.is_empty() || !suite.skipped.is_empty());
 }
 
 /// Finds the run, and the id of the case if the only name is one.
@@ -68,7 +74,11 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
         Err(error) if request.case.is_some() => Err(error),
         Err(error) => {
             let newest = find_run("latest", layout)?;
-            let has_case = |result: KeptResult| result.cases.iter().any(|case| case.id == *name);
+            let has_case = |result: KeptResult| {
+                let mut ids =
+                    result.cases.iter().map(|case| &case.id).chain(result.skipped.iter().map(|case| &case.id));
+                ids.any(|id| id == name)
+            };
             if newest.paths.iter().filter_map(|path| read_kept(path)).any(has_case) {
                 return Ok((newest, Some(name.clone())));
             }
@@ -102,7 +112,7 @@ fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
 
 fn keep_suite(result: KeptResult, settings: &Settings) -> KeptSuite {
     let current = CurrentFile::read(&result, settings);
-    let KeptResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, .. } = result;
+    let KeptResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, .. } = result;
     let cases = cases.into_iter().map(|case| {
         let regression = regressions.contains(&case.id);
         let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
@@ -113,6 +123,7 @@ fn keep_suite(result: KeptResult, settings: &Settings) -> KeptSuite {
         tier,
         agent: agent_endpoint,
         cases: cases.collect(),
+        skipped,
         eval_file: metadata.eval_file,
         eval_file_changed: current.is_changed,
     }
@@ -139,10 +150,9 @@ impl CurrentFile {
         }
         let tree = parse(&String::from_utf8_lossy(without_bom(&bytes))).unwrap_or_default();
         let raw = tree.get("cases").unwrap_or(&tree).as_array().map_or(&[][..], Vec::as_slice);
-        let raw: HashMap<&str, &Value> =
-            raw.iter().filter_map(|case| Some((case.get("id")?.as_str()?, case))).collect();
         let cases = file.cases.iter().map(|case| {
-            let expect = raw.get(case.id.as_str()).and_then(|raw| raw.get("expect"));
+            // The rows of a table share the text of their case.
+            let expect = raw.get(case.place.index).and_then(|raw| raw.get("expect"));
             let keys = Field::ALL.into_iter().map(Field::name);
             let keys = keys.filter(|key| expect.is_some_and(|expect| expect.get(key).is_some()));
             (case.id.clone(), (case.input.message.clone(), keys.map(str::to_owned).collect()))

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
-use karat_core::case::{Case, Expectation, Input};
+use karat_core::case::{Case, CasePlace, Expectation, Input};
 use karat_core::port::{Agent, AgentError, AgentRequest, IgnoreWaits};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
@@ -30,7 +30,9 @@ pub(crate) fn case(message: &str) -> Case {
         stubs: None,
         max_turns: None,
         expect: Expectation::default(),
-        line: 1,
+        tags: Vec::new(),
+        skip: None,
+        place: CasePlace { line: 1, ..CasePlace::default() },
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{ConfigArgs, OutputFormat};
+use super::{ConfigArgs, OutputFormat, RunFormat};
 
 /// For verbs that need only the results of runs.
 #[derive(Debug, Clone, Default, Args)]
@@ -59,6 +59,7 @@ const RUNS_AFTER_HELP: &str = "\
 Examples:
   karat runs                  # List the newest runs
   karat runs list --limit 0   # List all runs
+  karat runs merge shards/    # Merge the results of shards
   karat runs prune --keep 50  # Delete the results of all but 50 runs";
 
 #[derive(Debug, Args)]
@@ -74,6 +75,8 @@ pub(crate) struct RunsArgs {
 pub(crate) enum RunsAction {
     /// List runs, newest first
     List(RunsListArgs),
+    /// Merge the results of all shards to one run
+    Merge(Box<RunsMergeArgs>),
     /// Delete the result files of old runs; the store and the configured baseline stay
     Prune(RunsPruneArgs),
 }
@@ -88,6 +91,28 @@ pub(crate) struct RunsListArgs {
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) results: ResultsArgs,
+}
+
+const MERGE_AFTER_HELP: &str = "\
+Examples:
+  karat runs merge shards/                           # Merge all results of shards in a folder
+  karat runs merge shards/ --report junit=junit.xml  # Also write JUnit XML of the whole run
+  karat runs merge latest latest~1                   # Merge two runs in the output folder";
+
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_AFTER_HELP)]
+pub(crate) struct RunsMergeArgs {
+    /// Result files of 'karat run --shard', folders with them, or names of runs in the output folder
+    #[arg(required = true, value_name = "RESULTS")]
+    pub(crate) shards: Vec<String>,
+    /// Output format: a summary, one JSON document, or one JSON line per event
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: RunFormat,
+    /// Also write a report (junit, markdown or github) to a file, or - for stdout (repeatable)
+    #[arg(long, value_name = "KIND=PATH")]
+    pub(crate) report: Vec<String>,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
 }
 
 const PRUNE_AFTER_HELP: &str = "\

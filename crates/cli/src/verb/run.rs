@@ -1,6 +1,7 @@
 //! `karat run`: runs eval files against an agent.
 
 mod rerun;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -12,11 +13,12 @@ use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
 use karat_report::junit::JunitReporter;
 use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter};
-use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, run_suites};
-use karat_workflows::{CancellationToken, Error};
+use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, case_list_text};
+use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
+use karat_workflows::{CancellationToken, Context, Error};
 
 use self::rerun::{FailedIds, rerun_command};
+use self::watch::watch;
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -26,36 +28,53 @@ use crate::surface::Surface;
 
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.config, &args.paths)?;
-    let reports = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
-    if args.format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
-        return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
-    }
     let request = Request { paths: args.paths.clone(), selection: selection(&args.selection), store: !args.no_store };
-    let failed_ids = FailedIds::default();
-    let outcome = surface.run_cancellable(async |cancel| {
-        let create_reporters = |cases| {
-            let mut all = reporters(args.format, reports, cases, surface)?;
-            all.push(Box::new(failed_ids.clone()));
-            Ok::<_, Error>(all)
-        };
-        tokio::select! {
-            outcome = run_suites(request, &context, create_reporters, &cancel) => outcome,
-            never = announce_interrupt(&cancel, surface.printer) => match never {},
+    if args.list {
+        return list(args, &request, &context, surface.printer);
+    }
+    surface.run_interactive(async |cancel| {
+        if args.watch {
+            watch(args, &request, context, surface, &cancel).await
+        } else {
+            run_once(args, request, &context, surface, &cancel).await
         }
-    });
+    })
+}
+
+fn list(args: &RunArgs, request: &Request, context: &Context<'_>, printer: &Printer) -> Result<ExitStatus, Failure> {
+    let list = list_cases(request, context)?;
+    match args.format {
+        RunFormat::Human => printer.print(&case_list_text(&list, printer.console()))?,
+        RunFormat::Json | RunFormat::Jsonl => printer.print_json(&list)?,
+    }
+    Ok(ExitStatus::Success)
+}
+
+async fn run_once(
+    args: &RunArgs,
+    request: Request,
+    context: &Context<'_>,
+    surface: &Surface<'_>,
+    cancel: &CancellationToken,
+) -> Result<ExitStatus, Failure> {
+    let reports = parse_reports(&args.report, args.format)?;
+    let failed_ids = FailedIds::default();
+    let create_reporters = |cases| {
+        let mut all = reporters(args.format, reports, cases, surface)?;
+        all.push(Box::new(failed_ids.clone()));
+        Ok::<_, Error>(all)
+    };
+    let outcome = tokio::select! {
+        outcome = run_suites(request, context, create_reporters, cancel) => outcome,
+        never = announce_interrupt(cancel, surface.printer) => match never {},
+    };
     surface.printer.set_progress_bar(None);
     let outcome = outcome?;
     let status = finish(&outcome, surface.printer);
-    let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
-    let count = outcome.totals.suites + rubrics;
-    let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
-    // A different status means that some results were not written.
-    if status == outcome.totals.status() {
-        let folder = context.settings.display_path(&context.settings.layout.output_dir);
-        surface.printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
-    }
+    report_result_files(&outcome, status, context, surface.printer);
     let failed_ids = failed_ids.into_ids();
-    if !failed_ids.is_empty() && !outcome.totals.interrupted {
+    // A watched run is repeated anyway.
+    if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
         let has_baseline = context.settings.baseline.is_some();
         let command = rerun_command(&surface.environment.arguments, &args.selection, &failed_ids, has_baseline);
         surface.printer.note(&format!("to rerun what did not pass: {command}"));
@@ -63,13 +82,37 @@ pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     Ok(report_recordings(&outcome, status, surface.printer))
 }
 
+/// Notes where the results are.
+pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
+    let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
+    let count = outcome.totals.suites + rubrics;
+    let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
+    // A different status means that some results were not written.
+    if status == outcome.totals.status() {
+        let folder = context.settings.display_path(&context.settings.layout.output_dir);
+        printer.note(&format!("run {}: {files} in {folder}", outcome.run_id));
+    }
+}
+
+pub(crate) fn parse_reports(texts: &[String], format: RunFormat) -> Result<Vec<Report>, Failure> {
+    let reports = texts.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
+    if format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
+        return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
+    }
+    Ok(reports)
+}
+
 fn selection(args: &SelectionArgs) -> SelectionRequest {
     SelectionRequest {
         ids: args.id.clone(),
         tiers: args.tier.clone(),
         difficulties: args.difficulty.clone(),
+        tags: args.tag.clone(),
+        skip_tags: args.skip_tag.clone(),
         grep: args.grep.clone(),
+        functions: Vec::new(),
         only_failed: args.only_failed,
+        shard: args.shard,
     }
 }
 
@@ -80,7 +123,7 @@ async fn announce_interrupt(cancel: &CancellationToken, printer: &Printer) -> st
 }
 
 /// Creates the reporters, and checks that reports can be written.
-fn reporters(
+pub(crate) fn reporters(
     format: RunFormat,
     reports: Vec<Report>,
     cases: usize,
@@ -106,7 +149,7 @@ fn reporters(
     Ok(all)
 }
 
-enum Report {
+pub(crate) enum Report {
     Junit(Destination),
     Markdown(Destination),
     Github(Destination),
@@ -183,7 +226,7 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
 }
 
 /// A result that cannot be written ranks above a failed one.
-fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
+pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
     // A closed pipe is not an error: the results are on disk.
     let errors = outcome.report_errors.iter().filter(|error| error.source.kind() != io::ErrorKind::BrokenPipe);
     let mut status = outcome.totals.status();

@@ -1,10 +1,12 @@
-//! `karat runs`: lists runs and deletes old ones.
+//! `karat runs`: lists runs, merges the results of shards and deletes old results.
 
 use karat_core::exit::ExitStatus;
 use karat_report::{counted, run_list_text};
+use karat_workflows::merge_runs::{Request, merge_runs};
 use karat_workflows::runs::{ListedRuns, PruneRequest, list, prune};
 
-use crate::args::{OutputFormat, RunsAction, RunsArgs, RunsListArgs, RunsPruneArgs};
+use super::run::{finish, parse_reports, report_result_files, reporters};
+use crate::args::{OutputFormat, RunsAction, RunsArgs, RunsListArgs, RunsMergeArgs, RunsPruneArgs};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
@@ -15,6 +17,7 @@ pub(crate) fn run(args: RunsArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     match args.action {
         None => run_list(&args.list, surface),
         Some(RunsAction::List(args)) => run_list(&args, surface),
+        Some(RunsAction::Merge(args)) => run_merge(&args, surface),
         Some(RunsAction::Prune(args)) => run_prune(&args, surface),
     }
 }
@@ -36,6 +39,17 @@ fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fa
         }
     }
     Ok(ExitStatus::Success)
+}
+
+fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
+    let context = surface.context(&args.config, &[])?;
+    let reports = parse_reports(&args.report, args.format)?;
+    let request = Request { shards: args.shards.clone() };
+    let outcome = merge_runs(&request, &context, |cases| reporters(args.format, reports, cases, surface))?;
+    surface.printer.set_progress_bar(None);
+    let status = finish(&outcome, surface.printer);
+    report_result_files(&outcome, status, &context, surface.printer);
+    Ok(status)
 }
 
 fn run_prune(args: &RunsPruneArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {

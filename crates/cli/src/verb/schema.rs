@@ -1,6 +1,7 @@
 //! `karat schema`: prints the JSON Schemas of file and output formats.
 
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
+use karat_core::case_list::CaseList;
 use karat_core::exit::ExitStatus;
 use karat_core::regression::ArchiveSchema;
 use karat_core::result::{KeptRun, RunList, SuiteResult};
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &SchemaArgs, printer: &Printer) -> Result<ExitStatus, Fa
         SchemaName::RunsPrune => schema_for!(PrunedRuns),
         SchemaName::Show => schema_for!(KeptRun),
         SchemaName::Coverage => schema_for!(Coverage),
+        SchemaName::CaseList => schema_for!(CaseList),
         SchemaName::Check => schema_for!(CheckReport),
         SchemaName::Script => agent_script(),
         SchemaName::JudgeScript => model_script(),

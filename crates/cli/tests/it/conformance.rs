@@ -37,6 +37,11 @@ fn suite() {
 }
 
 #[test]
+fn selection() {
+    assert_conforms("selection.json", 0, 26);
+}
+
+#[test]
 fn model_openai() {
     assert_conforms("model-openai.json", 13, 0);
 }

@@ -16,7 +16,7 @@ fn case_count(project: &TempProject, path: &str) -> usize {
     let Ok(bytes) = std::fs::read(project.path().join(path)) else {
         return 0;
     };
-    let file = EvalFile::parse(&bytes, Origin { file_name: path }).expect("complete eval file");
+    let file = EvalFile::parse(&bytes, Origin::new(path)).expect("complete eval file");
     file.cases.len()
 }
 

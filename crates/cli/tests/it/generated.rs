@@ -63,6 +63,7 @@ fn the_cli_reference_is_current() {
         "diff",
         "runs",
         "runs list",
+        "runs merge",
         "runs prune",
         "show",
         "tools",

@@ -63,6 +63,7 @@ mod run_store;
 mod runs;
 mod secrets;
 mod selection;
+mod shards;
 mod store_project;
 mod support;
 mod tls;
@@ -77,3 +78,5 @@ mod trace_langfuse;
 mod trace_receive;
 mod trace_show;
 mod trials;
+#[cfg(unix)]
+mod watch;

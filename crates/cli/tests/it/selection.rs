@@ -96,3 +96,58 @@ fn selects_tiers_before_reading_files() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("'rubric' needs at least one dimension"), "{}", refused.stderr);
 }
+
+#[test]
+fn an_unmatched_glob_beside_another_path_is_an_error() {
+    let project = project_with_suites();
+    let output = project.run(["run", "evals/x.golden.json", "evals/*.none.json"]);
+    assert_eq!(output.code, Some(2), "{}", output.both());
+    assert!(output.stderr.contains("no file matches 'evals/*.none.json'"), "{}", output.stderr);
+}
+
+#[test]
+fn files_that_look_like_eval_files_are_not_ignored_silently() {
+    let case = ok_case("gs-x-001", "m");
+    let mut wrong_id = case.clone();
+    wrong_id["Id"] = wrong_id.as_object_mut().unwrap().remove("id").unwrap();
+    let project = project_with_suites()
+        .file("evals/a.json", json!([wrong_id]))
+        .file("evals/b.json", json!({"case": [case]}))
+        .file("evals/c.gloden.json", json!([case]))
+        .file("evals/d.golden.JSON", json!([case]))
+        .file("evals/e.json", json!([]))
+        .file("evals/f.golden.json", json!([]))
+        .file("evals/data.json", json!({"cities": ["Paris"]}));
+    for verb in ["run", "check"] {
+        let stderr = project.run([verb]).stderr;
+        for text in [
+            "evals/a.json is ignored: its first case has no 'id'",
+            "evals/b.json is ignored: it has 'case' instead of 'cases'",
+            "evals/c.gloden.json is ignored: rename it to c.golden.json",
+            "evals/d.golden.JSON is ignored: rename it to d.golden.json",
+            "evals/e.json is ignored: it has no cases",
+        ] {
+            assert!(stderr.contains(text), "{verb}: {text}: {stderr}");
+        }
+        assert!(!stderr.contains("data.json"), "{stderr}");
+    }
+    assert!(project.run(["run"]).stderr.contains("evals/f.golden.json has no cases"));
+}
+
+#[test]
+fn warns_about_tools_that_the_registry_lacks() {
+    let mut case = ok_case("gs-x-001", "m");
+    case["expect"]["toolsNotCalled"] = json!(["delte_city"]);
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "toolRegistryPath": "tools.json"}))
+        .file("a.json", script(&[("m", "ok")]))
+        .file("tools.json", json!([{"name": "delete_city", "description": "Deletes a city.", "inputSchema": {}}]))
+        .file("evals/x.golden.json", json!([case]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let message = "gs-x-001: the registry has no tool 'delte_city' (did you mean 'delete_city'?)";
+    assert!(output.stderr.contains(message), "{}", output.stderr);
+    let strict = project.run(["run", "--strict"]);
+    assert_eq!(strict.code, Some(2), "{}", strict.both());
+    assert!(strict.stderr.contains(message) && strict.stdout.is_empty(), "{}", strict.both());
+}

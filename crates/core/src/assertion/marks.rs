@@ -71,10 +71,8 @@ mod tests {
             expected: String::new(),
             found: found.to_owned(),
         };
-        let near_misses = vec![
-            near_miss("/expect/responseContains/0", "Held"),
-            near_miss("/expect/responseContains/1", "TOKYO"),
-        ];
+        let near_misses =
+            vec![near_miss("/expect/responseContains/0", "Held"), near_miss("/expect/responseContains/1", "TOKYO")];
         let verdict = Verdict { failures, near_misses, ..Verdict::default() };
         assert_eq!(response_marks(&expect, &tokens, &verdict), ["Tokyo", "a", "b", "secret", "TOKYO"]);
     }

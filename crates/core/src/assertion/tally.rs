@@ -10,7 +10,7 @@ use super::{Field, Strictness};
 use crate::judgement::EvalResult;
 
 /// A check that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The key in `expect`.

@@ -85,7 +85,7 @@ mod tests {
     #[case(json!({"evals": ["eval_tone"]}), true)]
     fn detects_cases_that_cannot_fail(#[case] expect: Value, #[case] expected: bool) {
         let file = json!([{"id": "a", "input": {"message": "m"}, "expect": expect}]).to_string();
-        let file = EvalFile::parse(file.as_bytes(), Origin { file_name: "t.labeled.json" }).expect("valid");
+        let file = EvalFile::parse(file.as_bytes(), Origin::new("t.labeled.json")).expect("valid");
         assert_eq!(can_fail(&file.cases[0]), expected);
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Approval, Expectation, Tier};
+use super::{Approval, Expectation, TableRow, Tier};
 
 /// A parsed eval file.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,7 @@ pub struct EvalFile {
     pub tool_name: String,
     /// The first twelve hex digits of the file's SHA-256.
     pub hash: String,
+    /// In the order of the file; a case with `each` is there once per row.
     pub cases: Vec<Case>,
 }
 
@@ -128,9 +129,35 @@ pub struct Case {
     #[schemars(range(min = 1))]
     pub max_turns: Option<u64>,
     pub expect: Expectation,
-    /// The line on which the case starts.
+    /// Words to select cases by, with `--tag` and `--skip-tag`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = r"\S")))]
+    pub tags: Vec<String>,
+    /// Why the case is not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"\S"))]
+    pub skip: Option<String>,
     #[serde(skip)]
+    pub place: CasePlace,
+}
+
+/// Where a case comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CasePlace {
+    /// The line on which the case starts.
     pub line: usize,
+    /// Index in the file's list of cases; the rows of a table share it.
+    pub index: usize,
+    /// The row, if the case has `each`.
+    pub row: Option<TableRow>,
+}
+
+impl Case {
+    /// Returns the id as written in the file, without the name of a row.
+    pub fn written_id(&self) -> &str {
+        let suffix = self.place.row.as_ref().map_or(0, |row| row.name.len() + 1);
+        &self.id[..self.id.len() - suffix]
+    }
 }
 
 /// The input of a case.

@@ -19,6 +19,8 @@ pub fn next_ids<'i>(
     existing: impl IntoIterator<Item = &'i str>,
 ) -> impl Iterator<Item = String> {
     let number = |id: &str| {
+        // The name of a table's row follows.
+        let (id, _) = id.split_once('#').unwrap_or((id, ""));
         let (name, number) = id.strip_prefix(prefix)?.rsplit_once('-')?;
         same_name(name, tool).then(|| number.parse::<u64>().ok()).flatten()
     };
@@ -38,6 +40,7 @@ mod tests {
     #[rstest]
     #[case(&[], &["gs-get-weather-001", "gs-get-weather-002"])]
     #[case(&["gs-get_weather-007", "gs-get-weather-004", "ls-get-weather-099"], &["gs-get-weather-008", "gs-get-weather-009"])]
+    #[case(&["gs-get-weather-004#new-york", "gs-get-weather-004#5"], &["gs-get-weather-005", "gs-get-weather-006"])]
     #[case(&["gs-get-weather-now-044", "gs-get-weather-x"], &["gs-get-weather-001", "gs-get-weather-002"])]
     #[case(&["gs-get-weather-999999999", "gs-get-weather-1000000001"], &["gs-get-weather-1000000000", "gs-get-weather-1000000002"])]
     fn continues_after_existing_ids(#[case] existing: &[&str], #[case] expected: &[&str]) {

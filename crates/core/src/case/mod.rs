@@ -10,13 +10,15 @@ mod read_expectation;
 mod read_rubric;
 mod rubric;
 mod shape;
+mod table;
 mod tier;
 
 pub use approval::Approval;
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
 pub(crate) use expected_text::{ExpectedText, TextKind};
-pub use file::{Case, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
+pub use file::{Case, CasePlace, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
 pub use id::{next_ids, slug};
 pub use read::{InvalidEvalFile, Origin};
 pub use rubric::{Dimension, RubricCase, RubricFile, RubricFileSchema, SuiteFile};
+pub use table::{TableFiles, TableRow, contains_row_token};
 pub use tier::Tier;

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, reject_other_tier};
-use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
+use super::table::{FilledCase, TableFiles, Tables};
+use super::{Approval, Case, CasePlace, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
     Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
@@ -21,9 +22,16 @@ use karat_json::{
 pub struct Origin<'o> {
     /// The name without its folder: `get-weather.golden.json`.
     pub file_name: &'o str,
+    /// Reads table files. Without it, a case whose rows are in a file stays a single case with its tokens.
+    pub tables: Option<&'o dyn TableFiles>,
 }
 
-impl Origin<'_> {
+impl<'o> Origin<'o> {
+    /// An origin without table files.
+    pub const fn new(file_name: &'o str) -> Self {
+        Self { file_name, tables: None }
+    }
+
     fn stem(&self) -> &str {
         let name = self.file_name.strip_suffix(".json").unwrap_or(self.file_name);
         match Tier::from_file_name(self.file_name) {
@@ -53,14 +61,22 @@ impl EvalFile {
     }
 
     fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let (metadata, cases) = contents.read(|_, _| {}, read_case)?;
+        let mut tables = Tables::new(origin.tables);
+        let named_tier = contents.named_tier(origin);
+        let read = |case: &Value, place: CasePlace, path: &Path<'_>, problems: &mut Problems| {
+            if place.row.is_some() {
+                reject_regression_table(case, named_tier, path, problems);
+            }
+            read_case(case, place, path, problems)
+        };
+        let (metadata, cases) = contents.read(|_, _| {}, &mut tables, read)?;
         let declared = metadata.as_ref().and_then(|metadata| metadata.tier);
         let tier = declared
-            .or_else(|| Tier::from_file_name(origin.file_name))
+            .or(named_tier)
             .or_else(|| Tier::from_ids(cases.iter().map(|case| case.id.as_str())))
             .unwrap_or(Tier::Unknown);
         let tool_name = tool_name(metadata.as_ref(), origin);
-        Ok(Self { metadata, tier, tool_name, hash: short_hash(bytes), cases })
+        Ok(Self { metadata, tier, tool_name, hash: content_hash(bytes, &tables), cases })
     }
 }
 
@@ -70,9 +86,10 @@ impl RubricFile {
     }
 
     fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
-        let (metadata, cases) = contents.read(reject_other_tier, read_rubric_case)?;
+        let mut tables = Tables::new(origin.tables);
+        let (metadata, cases) = contents.read(reject_other_tier, &mut tables, read_rubric_case)?;
         let tool_name = tool_name(metadata.as_ref(), origin);
-        Ok(Self { metadata, tool_name, hash: short_hash(bytes), cases })
+        Ok(Self { metadata, tool_name, hash: content_hash(bytes, &tables), cases })
     }
 }
 
@@ -80,9 +97,7 @@ impl SuiteFile {
     /// Parses an eval file or a rubric file, depending on its tier.
     pub fn parse(bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
         let contents = Contents::parse(bytes)?;
-        let declared = contents.layout.envelope.pointer("/metadata/tier").and_then(Value::as_str);
-        let tier = declared.and_then(Tier::from_name).or_else(|| Tier::from_file_name(origin.file_name));
-        if tier == Some(Tier::Rubric) {
+        if contents.named_tier(origin) == Some(Tier::Rubric) {
             return RubricFile::from_contents(&contents, bytes, origin).map(Self::Rubric);
         }
         EvalFile::from_contents(&contents, bytes, origin).map(Self::Eval)
@@ -91,6 +106,28 @@ impl SuiteFile {
 
 fn tool_name(metadata: Option<&Metadata>, origin: Origin<'_>) -> String {
     metadata.and_then(|metadata| metadata.tool_name.clone()).unwrap_or_else(|| origin.stem().to_owned())
+}
+
+/// Returns the hash of the file and its tables.
+fn content_hash(bytes: &[u8], tables: &Tables<'_>) -> String {
+    if tables.read.is_empty() {
+        return short_hash(bytes);
+    }
+    let parts: Vec<&[u8]> = std::iter::once(bytes).chain(tables.read.iter().map(Vec::as_slice)).collect();
+    short_hash(&parts.concat())
+}
+
+/// Rejects a regression case with rows: it guards one fixed bug and must not change.
+fn reject_regression_table(case: &Value, tier: Option<Tier>, path: &Path<'_>, problems: &mut Problems) {
+    let has_prefix = || {
+        let prefix = Tier::Regression.id_prefix().unwrap_or_default();
+        case.get("id").and_then(Value::as_str).is_some_and(|id| id.starts_with(prefix))
+    };
+    if tier.map_or_else(has_prefix, |tier| tier == Tier::Regression) {
+        let message = "a regression case cannot have 'each'".to_owned();
+        let help = "write a case per row: a regression case must not change".to_owned();
+        problems.push(&path.key("each"), Subject::Key, message, Some(help));
+    }
 }
 
 /// The text and structure of a file.
@@ -108,11 +145,18 @@ impl<'t> Contents<'t> {
         Ok(Self { text, layout: Layout::parse(text)? })
     }
 
+    /// Returns the tier of the metadata or the file name.
+    fn named_tier(&self, origin: Origin<'_>) -> Option<Tier> {
+        let declared = self.layout.envelope.pointer("/metadata/tier").and_then(Value::as_str);
+        declared.and_then(Tier::from_name).or_else(|| Tier::from_file_name(origin.file_name))
+    }
+
     /// Reads the metadata and the cases, or returns all their problems.
     fn read<T>(
         &self,
         check: impl FnOnce(&Metadata, &mut Problems),
-        read_case: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+        tables: &mut Tables<'_>,
+        read_case: impl Fn(&Value, CasePlace, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Result<(Option<Metadata>, Vec<T>), InvalidEvalFile> {
         let mut problems = Problems::default();
         let mut unreadable = Vec::new();
@@ -120,7 +164,7 @@ impl<'t> Contents<'t> {
         if let Some(metadata) = &metadata {
             check(metadata, &mut problems);
         }
-        let cases = self.layout.cases(self.text, &mut problems, &mut unreadable, read_case);
+        let cases = self.layout.cases(self.text, &mut problems, &mut unreadable, tables, read_case);
         if problems.is_empty() && unreadable.is_empty() {
             return Ok((metadata, cases));
         }
@@ -217,7 +261,8 @@ impl<'t> Layout<'t> {
         text: &str,
         problems: &mut Problems,
         unreadable: &mut Vec<Finding>,
-        read_case: impl Fn(&Value, usize, &Path<'_>, &mut Problems) -> Option<T>,
+        tables: &mut Tables<'_>,
+        read_case: impl Fn(&Value, CasePlace, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Vec<T> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
@@ -240,13 +285,36 @@ impl<'t> Layout<'t> {
             let id = value.get("id").and_then(Value::as_str);
             problems.in_case(id.map(str::to_owned));
             let line = lines.advance_to(text, offset_in(text, raw.get()));
-            if let Some(id) = id
-                && let Some(first) = seen.insert(id.to_owned(), line)
-            {
-                let message = format!("duplicate id '{id}', first used on line {first}");
-                problems.push(&path.key("id"), Subject::Value, message, None);
+            let mut check_id = |value: &Value, problems: &mut Problems| {
+                if let Some(id) = value.get("id").and_then(Value::as_str)
+                    && let Some(first) = seen.insert(id.to_owned(), line)
+                {
+                    let message = format!("duplicate id '{id}', first used on line {first}");
+                    problems.push(&path.key("id"), Subject::Value, message, None);
+                }
+            };
+            let place = CasePlace { line, index, row: None };
+            let Some(each) = value.get("each") else {
+                check_id(&value, problems);
+                cases.extend(read_case(&value, place, &path, problems));
+                continue;
+            };
+            if tables.is_out_of_reach(each) {
+                check_id(&value, problems);
+                // Tokens stand where other types are expected.
+                cases.extend(read_case(&value, place, &path, &mut Problems::default()));
+                continue;
             }
-            cases.extend(read_case(&value, line, &path, problems));
+            for FilledCase { value, row } in tables.expand(&value, each, &path, problems) {
+                let before = problems.len();
+                problems.in_case(value.get("id").and_then(Value::as_str).map(str::to_owned));
+                check_id(&value, problems);
+                cases.extend(read_case(&value, CasePlace { row: Some(row), ..place.clone() }, &path, problems));
+                if problems.len() > before {
+                    // The other rows probably have the same problem.
+                    break;
+                }
+            }
         }
         problems.in_case(None);
         cases
@@ -352,7 +420,7 @@ impl Case {
     /// Reads a single case, or returns all its problems.
     pub fn read_one(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
-        let case = read_case(value, 0, &Path::Root, &mut problems);
+        let case = read_case(value, CasePlace::default(), &Path::Root, &mut problems);
         match case {
             Some(case) if problems.is_empty() => Ok(case),
             _ => Err(problems.into_list()),
@@ -360,7 +428,7 @@ impl Case {
     }
 }
 
-fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
+fn read_case(value: &Value, place: CasePlace, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
     let mut object = ObjectReader::open(value, path, problems)?;
     if value.get("rubric").is_some() {
         let message = "a case with a 'rubric' belongs in a rubric file".to_owned();
@@ -379,6 +447,10 @@ fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problem
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
     let expect = object.required("expect", path, problems, read_expectation);
+    let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
+    let skip = object.optional("skip", path, problems, read_non_empty_string);
+    // Read by `Tables`; named here so that it is a known key.
+    object.raw("each");
     object.close(path, problems);
     Some(Case {
         id: id?,
@@ -390,8 +462,23 @@ fn read_case(value: &Value, line: usize, path: &Path<'_>, problems: &mut Problem
         stubs,
         max_turns,
         expect: expect?,
-        line,
+        tags,
+        skip,
+        place,
     })
+}
+
+pub(super) fn read_tags(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<String>> {
+    read_array(value, path, problems, read_non_empty_string)
+}
+
+pub(super) fn read_non_empty_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
+    let text = read_string(value, path, problems)?;
+    if text.trim().is_empty() {
+        problems.at(path, format!("{} is empty", path.name()));
+        return None;
+    }
+    Some(text)
 }
 
 pub(super) fn read_input(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Input> {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::read::{read_id, read_input};
-use super::{Case, Dimension, Expectation, Metadata, RubricCase, Tier};
+use super::read::{read_id, read_input, read_non_empty_string, read_tags};
+use super::{Case, CasePlace, Dimension, Expectation, Metadata, RubricCase, Tier};
 use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
 };
@@ -20,7 +20,7 @@ pub(super) fn reject_other_tier(metadata: &Metadata, problems: &mut Problems) {
 
 pub(super) fn read_rubric_case(
     value: &Value,
-    line: usize,
+    place: CasePlace,
     path: &Path<'_>,
     problems: &mut Problems,
 ) -> Option<RubricCase> {
@@ -38,6 +38,10 @@ pub(super) fn read_rubric_case(
     let stubs = object.optional("stubs", path, problems, read_object_map);
     let max_turns = object.optional("maxTurns", path, problems, read_positive_count);
     let rubric = object.required("rubric", path, problems, read_rubric);
+    let tags = object.optional("tags", path, problems, read_tags).unwrap_or_default();
+    let skip = object.optional("skip", path, problems, read_non_empty_string);
+    // Read by `Tables`; named here so that it is a known key.
+    object.raw("each");
     object.close(path, problems);
     let case = Case {
         id: id?,
@@ -49,7 +53,9 @@ pub(super) fn read_rubric_case(
         stubs,
         max_turns,
         expect: Expectation::default(),
-        line,
+        tags,
+        skip,
+        place,
     };
     Some(RubricCase { case, reference_data, rubric: rubric? })
 }
@@ -77,13 +83,4 @@ fn read_dimension(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Op
     let criteria = object.required("criteria", path, problems, read_non_empty_string);
     object.close(path, problems);
     Some(Dimension { dimension: dimension?, max_score: max_score?, criteria: criteria? })
-}
-
-fn read_non_empty_string(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<String> {
-    let text = read_string(value, path, problems)?;
-    if text.trim().is_empty() {
-        problems.at(path, format!("{} is empty", path.name()));
-        return None;
-    }
-    Some(text)
 }

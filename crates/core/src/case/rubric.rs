@@ -106,6 +106,14 @@ pub struct RubricCaseSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     max_turns: Option<u64>,
+    /// Words to select cases by, with `--tag` and `--skip-tag`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = r"\S")))]
+    tags: Vec<String>,
+    /// Why the case is not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"\S"))]
+    skip: Option<String>,
     /// The dimensions, scored separately.
     #[schemars(length(min = 1))]
     rubric: Vec<Dimension>,

@@ -24,6 +24,26 @@ pub(super) fn approval(schema: &mut Schema) {
 
 pub(super) fn case(schema: &mut Schema) {
     disallow_nulls(schema);
+    let table = json!({
+        "description": "A table: the case runs once per row, and `{{row:key}}` stands for a value of the row. The id \
+            becomes `ID#NAME`, with the row's `name` or its number from 1.",
+        "anyOf": [
+            { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            {
+                "type": "object",
+                "properties": {
+                    "file": {
+                        "description": "A .csv or .jsonl file, relative to this file.",
+                        "type": "string",
+                        "pattern": r"\.([cC][sS][vV]|[jJ][sS][oO][nN][lL])$",
+                    },
+                },
+                "required": ["file"],
+                "additionalProperties": false,
+            },
+        ],
+    });
+    extend(schema, "/properties", json!({ "each": table }));
 }
 
 pub(super) fn expectation(schema: &mut Schema) {
@@ -35,6 +55,20 @@ pub(super) fn expectation(schema: &mut Schema) {
     extend(schema, "/properties/toolsAcceptable/items", alone);
     extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "const": NO_TOOL } } }));
     extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
+    allow_row_tokens(schema);
+}
+
+/// Any value may be a token for a value of the table's row.
+fn allow_row_tokens(schema: &mut Schema) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (_, property) in properties.into_iter().flatten() {
+        let Some(members) = property.as_object_mut() else { continue };
+        let description = members.shift_remove("description");
+        let typed = Value::Object(std::mem::take(members));
+        members.extend(description.map(|text| ("description".to_owned(), text)));
+        let token = json!({ "type": "string", "pattern": r"^\{\{row:[^}]+\}\}$" });
+        members.insert("anyOf".to_owned(), json!([typed, token]));
+    }
 }
 
 pub(super) fn param_assertion(schema: &mut Schema) {
@@ -45,7 +79,7 @@ pub(super) fn param_assertion(schema: &mut Schema) {
         .collect();
     let when =
         |assertion: Value, then: Value| json!({ "if": { "properties": { "assertion": assertion } }, "then": then });
-    let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot):[^}]+\}\}$" });
+    let token = json!({ "type": "string", "pattern": r"^\{\{(seed|snapshot|row):[^}]+\}\}$" });
     let list = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, token] });
     let number = json!({ "anyOf": [{ "type": "number" }, token] });
     let count = json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, token] });

@@ -57,13 +57,14 @@ pub struct SuiteHeader {
     /// The agent, if the run has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Number of cases to run, without skipped ones.
     pub selected: usize,
     /// Number of trials per case.
     #[serde(skip)]
     pub trials: usize,
-    /// Maximum time of a case, in milliseconds.
+    /// Maximum time of a case, in milliseconds, if known.
     #[serde(skip)]
-    pub timeout_ms: u64,
+    pub timeout_ms: Option<u64>,
     /// The line of each selected case, in order.
     #[serde(skip)]
     pub lines: Vec<usize>,
@@ -91,6 +92,8 @@ pub struct RunTotals {
     pub errored: usize,
     pub vacuous: usize,
     pub not_run: usize,
+    /// Cases that were not run because of their `skip`; not part of `cases`.
+    pub skipped: usize,
     pub skipped_assertions: usize,
     pub regressions: usize,
     pub new_passes: usize,
@@ -99,6 +102,9 @@ pub struct RunTotals {
     /// Agents that could not be reached, so that their remaining cases were not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<UnreachableAgent>,
+    /// Whether the run is one shard, so that other cases run elsewhere.
+    #[serde(skip)]
+    pub is_shard: bool,
     /// Present if cases had several trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trials: Option<TrialSummary>,
@@ -135,6 +141,7 @@ impl RunTotals {
         self.errored += summary.errored;
         self.vacuous += summary.vacuous;
         self.not_run += summary.not_run;
+        self.skipped += summary.skipped;
         self.skipped_assertions += summary.skipped_assertions;
         self.regressions += result.regressions.len();
         self.new_passes += result.new_passes.len();

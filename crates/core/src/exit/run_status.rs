@@ -16,6 +16,12 @@ impl RunTotals {
         } else if rubric_has_no_verdict || totals.errored > 0 || totals.is_incomplete() && totals.failed == 0 {
             // A case that did not run, for no known reason, has no verdict either.
             ExitStatus::Errored
+        } else if totals.cases == 0 && totals.skipped > 0 && !totals.is_shard {
+            // Nothing ran, so nothing passed.
+            ExitStatus::NothingSelected
+        } else if totals.cases == 0 && totals.is_shard && totals.rubric.is_none() {
+            // The other shards have the cases; gates cannot be checked for none.
+            ExitStatus::Success
         } else if !totals.gates.is_empty() {
             self.gates_status()
         } else if totals.failed > 0 || totals.regressions > 0 {
@@ -47,6 +53,21 @@ mod tests {
 
     use super::*;
     use crate::gate::{Gate, GateResult};
+
+    #[rstest]
+    #[case(0, 2, false, ExitStatus::NothingSelected)]
+    #[case(0, 2, true, ExitStatus::Success)]
+    #[case(0, 0, true, ExitStatus::Success)]
+    #[case(1, 2, false, ExitStatus::Success)]
+    fn skipped_cases_do_not_pass(
+        #[case] cases: usize,
+        #[case] skipped: usize,
+        #[case] is_shard: bool,
+        #[case] expected: ExitStatus,
+    ) {
+        let totals = RunTotals { cases, passed: cases, skipped, is_shard, ..RunTotals::default() };
+        assert_eq!(totals.status(), expected);
+    }
 
     fn gate(held: Option<bool>) -> GateResult {
         GateResult { gate: Gate::PassRate, agent: None, limit: 0.5, actual: None, held, note: None }

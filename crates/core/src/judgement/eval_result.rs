@@ -1,12 +1,12 @@
 //! The result of one eval function for a case.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Conclusion, ErrorKind, Judgement};
 
 /// The result of one Python eval function.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalResult {
     /// The function's name.

@@ -12,16 +12,16 @@ mod schema;
 mod values;
 mod volatile;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
 use self::names::RegistryIndex;
-pub use self::names::named_tools;
+pub use self::names::{named_tools, unknown_tool};
 use self::prompt::Prompts;
 pub use self::rule::Rule;
 pub use self::volatile::is_volatile;
-use crate::case::{Case, EvalFile};
+use crate::case::{Case, EvalFile, contains_row_token};
 use crate::registry::{Registry, same_name};
 use crate::token::TokenSources;
 pub use karat_json::Severity;
@@ -70,9 +70,10 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     let mut lints = regression::find_removed(file, context.archived);
     let mut registry_index = RegistryIndex::new(context.registry);
     let mut prompts = Prompts::new(context.other_cases);
-    for (index, case) in file.cases.iter().enumerate() {
-        let mut linter = Linter { file, case, index, context, lints: &mut lints };
+    for case in &file.cases {
+        let mut linter = Linter { file, case, context, lints: &mut lints };
         linter.id_form();
+        linter.row_tokens();
         linter.prompt(&mut prompts);
         linter.routing();
         linter.values();
@@ -80,6 +81,14 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         linter.names(&mut registry_index);
         linter.regression();
     }
+    // Reports a finding once per table, not for each row.
+    let tables: HashSet<usize> =
+        file.cases.iter().filter(|case| case.place.row.is_some()).map(|case| case.place.index).collect();
+    let mut seen = HashSet::new();
+    lints.retain(|lint| {
+        let table = lint.case_index.filter(|index| tables.contains(index));
+        table.is_none_or(|index| seen.insert((index, lint.rule, lint.pointer.clone())))
+    });
     lints
 }
 
@@ -87,7 +96,6 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
 struct Linter<'l, 'o> {
     file: &'l EvalFile,
     case: &'l Case,
-    index: usize,
     context: LintContext<'l>,
     lints: &'o mut Vec<Lint>,
 }
@@ -97,10 +105,26 @@ impl Linter<'_, '_> {
         self.lints.push(Lint {
             rule,
             case_id: self.case.id.clone(),
-            case_index: Some(self.index),
+            case_index: Some(self.case.place.index),
             pointer: pointer.into(),
             message: message.into(),
         });
+    }
+
+    /// Finds `{{row:…}}` in a case without rows, where it is plain text.
+    fn row_tokens(&mut self) {
+        let case = self.case;
+        if case.place.row.is_some() {
+            return;
+        }
+        let is_token = |text: &str| contains_row_token(text);
+        let in_expect = || serde_json::to_string(&case.expect).is_ok_and(|text| is_token(&text));
+        let in_stubs = || serde_json::to_string(&case.stubs).is_ok_and(|text| is_token(&text));
+        let places: [(&str, bool); 3] =
+            [("/input/message", is_token(&case.input.message)), ("/stubs", in_stubs()), ("/expect", in_expect())];
+        for (pointer, _) in places.into_iter().filter(|(_, is_found)| *is_found) {
+            self.add(Rule::RowToken, pointer, "{{row:…}} is plain text in a case without 'each'");
+        }
     }
 
     fn is_draft(&self) -> bool {
@@ -115,10 +139,11 @@ impl Linter<'_, '_> {
         let Some(prefix) = self.file.tier.id_prefix() else {
             return;
         };
-        let has_form =
-            self.case.id.strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(|(tool, number)| {
+        let has_form = self.case.written_id().strip_prefix(prefix).and_then(|rest| rest.rsplit_once('-')).is_some_and(
+            |(tool, number)| {
                 number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit()) && self.is_own_tool(tool)
-            });
+            },
+        );
         if !has_form {
             let tool = self.file.tool_name.replace('_', "-");
             self.add(Rule::IdForm, "/id", format!("ids of {} cases look like '{prefix}{tool}-001'", self.file.tier));

@@ -159,6 +159,11 @@ impl Linter<'_, '_> {
     }
 }
 
+/// Returns a message with a suggestion if a tool is certainly not in the registry.
+pub fn unknown_tool(registry: &Registry, tool: &str) -> Option<String> {
+    missing_tool(registry, tool).filter(|(rule, _)| *rule == Rule::UnknownTool).map(|(_, message)| message)
+}
+
 /// Returns why a tool is unknown, if it is, with a suggestion.
 fn missing_tool(registry: &Registry, tool: &str) -> Option<(Rule, String)> {
     if registry.tool(tool).is_some() {

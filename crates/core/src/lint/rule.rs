@@ -121,6 +121,9 @@ rules! {
     StrayToken "stray-token" Warning Warning
         "Double braces contain a valid token: {{seed:path}} or {{snapshot:path}}."
         r#"{"responseContains": ["{{ seed:city }}"]}"#
+    RowToken "row-token" Warning Error
+        "A case with {{row:key}} has its rows in `each`."
+        r#"{"input": {"message": "Weather in {{row:city}}?"}} without `each`"#
     UnknownTool "unknown-tool" Error Error
         "Every tool that a case names is in the registry."
         r#"{"toolsCalled": ["get_wether"]}"#

@@ -36,7 +36,7 @@ impl RegressionEditor {
 
     /// Opens a file, which must be a valid eval file with an envelope.
     pub fn open(bytes: &[u8], file_name: &str) -> Result<Self, RegressionEditError> {
-        EvalFile::parse(bytes, Origin { file_name })?;
+        EvalFile::parse(bytes, Origin::new(file_name))?;
         // It has just been parsed, so it is UTF-8 and JSON; otherwise parsing the edited text fails.
         let json = JsonText::read(&String::from_utf8_lossy(bytes)).unwrap_or_else(|_| JsonText::of(&json!({})));
         if json.text().trim_start().starts_with('[') {
@@ -87,7 +87,7 @@ impl RegressionEditor {
 
     /// Parses the edited file.
     pub fn file(&self) -> Result<EvalFile, InvalidEvalFile> {
-        EvalFile::parse(self.json.text().as_bytes(), Origin { file_name: &self.file_name })
+        EvalFile::parse(self.json.text().as_bytes(), Origin::new(&self.file_name))
     }
 
     /// Returns the text without its byte order mark.

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::EarlierMetadata;
+use super::{EarlierMetadata, SkippedCase};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
@@ -41,6 +41,8 @@ pub struct RunSummary {
     pub failed: usize,
     /// Cases without a verdict.
     pub errored: usize,
+    /// Cases that were not run because of their `skip`; not part of `cases`.
+    pub skipped: usize,
     /// Cases that passed in the baseline and fail now; null if no suite has a baseline.
     pub regressions: Option<usize>,
     /// Result files of this run that cannot be read; their cases are not counted.
@@ -52,6 +54,7 @@ impl RunSummary {
     pub fn add(&mut self, result: &KeptResult) {
         self.suites += 1;
         self.cases += result.cases.len();
+        self.skipped += result.skipped.len();
         for case in &result.cases {
             match case.outcome() {
                 Outcome::Passed => self.passed += 1,
@@ -94,6 +97,8 @@ pub struct KeptSuite {
     /// Whether the eval file changed since the run, so that messages and assertions that the result lacks are unknown.
     pub eval_file_changed: bool,
     pub cases: Vec<KeptCase>,
+    /// Cases that were not run because of their `skip`.
+    pub skipped: Vec<SkippedCase>,
 }
 
 /// The result of one case.
@@ -162,6 +167,8 @@ pub struct KeptResult {
     #[serde(default)]
     pub regressions: Vec<String>,
     pub cases: Vec<RawCase>,
+    #[serde(default, deserialize_with = "read_skipped")]
+    pub skipped: Vec<SkippedCase>,
 }
 
 /// A case of a result file.
@@ -245,6 +252,10 @@ impl RawCase {
             trials: tries.into_iter().map(|trial| trial.keep(keys)).collect(),
         }
     }
+}
+
+fn read_skipped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SkippedCase>, D::Error> {
+    Value::deserialize(deserializer).map(lenient)
 }
 
 /// Reads a value of karat; the default if it is another runner's.

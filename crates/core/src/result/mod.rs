@@ -1,7 +1,9 @@
 //! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
 mod kept;
+mod merge;
 mod trials;
+mod warnings;
 
 use std::sync::Arc;
 
@@ -17,13 +19,15 @@ use crate::trials::{TrialCounts, TrialSummary, Trials};
 pub use self::kept::{
     AssertionLine, KeptCase, KeptResult, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary,
 };
+pub use self::merge::{MergeError, merge_shards};
 pub use self::trials::combine;
+pub use self::warnings::{suite_warnings, unused_stubs_warning};
 pub use crate::details::CaseDetails;
 pub use crate::judgement::EvalResult;
 pub use crate::outcome::{Cause, Outcome, TrialVerdict};
 
 /// The result of one eval file in one run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat EvalSuiteResult")]
 pub struct SuiteResult {
@@ -41,8 +45,15 @@ pub struct SuiteResult {
     pub stale: bool,
     /// Other warnings about this run.
     pub warnings: Vec<String>,
+    /// Present if this is the result of one shard of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPart>,
     /// In file order.
+    #[serde(deserialize_with = "read_cases")]
     pub cases: Vec<Arc<CaseResult>>,
+    /// Selected cases that were not run because the eval file says so, in file order.
+    #[serde(default)]
+    pub skipped: Vec<SkippedCase>,
     pub summary: Summary,
     /// From the start of the first case to the end of the last.
     pub wall_clock_ms: u64,
@@ -53,8 +64,52 @@ pub struct SuiteResult {
     pub new_passes: Vec<String>,
 }
 
+/// A case that was not run because of its `skip`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkippedCase {
+    pub id: String,
+    pub description: String,
+    /// The text of `skip`.
+    pub reason: String,
+}
+
+/// Which part of a run a result is, and what is needed to merge it with the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShardPart {
+    /// From 1.
+    pub number: usize,
+    /// Number of shards.
+    pub count: usize,
+    /// Position of the suite in the run, from 1.
+    pub suite: usize,
+    /// Number of suites in the run.
+    pub suites: usize,
+    /// The ids of all selected cases of the suite, in all shards, in file order.
+    pub cases: Vec<String>,
+    /// Number of cases in this shard whose stubs are unused.
+    pub unused_stubs: usize,
+    /// Number of cases in this shard that pass less often than in the baseline, but with too few trials to be
+    /// significant.
+    pub inconclusive: usize,
+    /// Number of cases in this shard with a verdict both in the baseline and now.
+    pub compared: usize,
+}
+
+fn read_cases<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Arc<CaseResult>>, D::Error> {
+    let mut cases = Vec::<CaseResult>::deserialize(deserializer)?;
+    for case in &mut cases {
+        case.cause = Cause::read(case.outcome, case.error.as_deref());
+        for trial in case.trials.iter_mut().flat_map(|trials| &mut trials.tries) {
+            trial.cause = Cause::read(trial.outcome, trial.error.as_deref());
+        }
+    }
+    Ok(cases.into_iter().map(Arc::new).collect())
+}
+
 /// The state of the tool and of the eval file at the time of the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultMetadata {
     pub tool_version: Option<String>,
@@ -71,7 +126,7 @@ pub struct ResultMetadata {
 }
 
 /// The result of one case.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CaseResult {
     pub id: String,
@@ -120,6 +175,15 @@ impl CaseResult {
         self.outcome == Outcome::Passed && !self.vacuous
     }
 
+    /// Whether the agent answered. A result that was read from a file does not say why a case errored.
+    pub fn has_answer(&self) -> bool {
+        match self.cause {
+            Some(Cause::Assertion | Cause::Check) => true,
+            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
+            None => self.outcome == Outcome::Passed || !self.details.response.is_empty(),
+        }
+    }
+
     /// Whether a response contains a text only in another case or typography.
     pub fn has_near_miss(&self) -> bool {
         self.all_details().any(|details| !details.near_misses.is_empty())
@@ -155,7 +219,7 @@ impl CaseResult {
 }
 
 /// Totals of a suite.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub total_cases: usize,
@@ -166,6 +230,9 @@ pub struct Summary {
     pub vacuous: usize,
     /// Selected cases without a result because of an interruption or `--fail-fast`.
     pub not_run: usize,
+    /// Selected cases that were not run because of their `skip`; not part of `totalCases`.
+    #[serde(default)]
+    pub skipped: usize,
     pub skipped_assertions: usize,
     /// The sum over the cases.
     pub total_duration_ms: u64,
@@ -178,10 +245,10 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up the cases that ran, out of `selected` ones.
-    pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize) -> Self {
-        let mut summary =
-            Summary { total_cases: cases.len(), not_run: selected.saturating_sub(cases.len()), ..Summary::default() };
+    /// Sums up the cases that ran, out of `selected` ones, and the number of skipped ones.
+    pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize, skipped: usize) -> Self {
+        let not_run = selected.saturating_sub(cases.len());
+        let mut summary = Summary { total_cases: cases.len(), not_run, skipped, ..Summary::default() };
         let mut cost = Some(0.0);
         for case in cases {
             match case.outcome {

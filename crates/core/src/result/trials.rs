@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn summary_counts_every_trial() {
         let cases = [combined("ppf"), combined("ppp")].map(Arc::new);
-        let summary = Summary::from_cases(&cases, 2);
+        let summary = Summary::from_cases(&cases, 2, 0);
         assert_eq!((summary.total_cases, summary.passed, summary.failed), (2, 1, 1));
         assert_eq!(summary.estimated_cost_usd, Some(1.5));
         let trials = summary.trials.expect("several");
@@ -199,11 +199,11 @@ mod tests {
         assert_eq!(trials.pass_rate, Some(5.0 / 6.0));
         assert_eq!(trials.not_run, 0);
         let interrupted = combine(vec![result('p'), result('f')], 5).expect("trials");
-        let trials = Summary::from_cases(&[Arc::new(interrupted)], 1).trials.expect("several");
+        let trials = Summary::from_cases(&[Arc::new(interrupted)], 1, 0).trials.expect("several");
         assert_eq!((trials.total, trials.not_run), (2, 3));
         let unknown = [combined("ppe"), combined("ppp")].map(Arc::new);
-        assert_eq!(Summary::from_cases(&unknown, 2).estimated_cost_usd, None, "the cost of the error is unknown");
-        assert_eq!(Summary::from_cases(&[Arc::new(result('p'))], 1).trials, None);
+        assert_eq!(Summary::from_cases(&unknown, 2, 0).estimated_cost_usd, None, "the cost of the error is unknown");
+        assert_eq!(Summary::from_cases(&[Arc::new(result('p'))], 1, 0).trials, None);
     }
 
     proptest! {

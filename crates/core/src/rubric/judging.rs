@@ -131,7 +131,7 @@ mod tests {
             "referenceData": { "paris": 18, "rome": 21 },
             "rubric": [{ "dimension": "accuracy", "maxScore": 2, "criteria": "2: both right, 1: one, 0: none" }]
         }]);
-        let file = RubricFile::parse(text.to_string().as_bytes(), Origin { file_name: "x.rubric.json" });
+        let file = RubricFile::parse(text.to_string().as_bytes(), Origin::new("x.rubric.json"));
         file.expect("valid file").cases.remove(0)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use karat_core::assertion::{Evidence, Failure, Field, Mode, PendingVerdict, Strictness, Verdict, judge};
 use karat_core::case::{
-    CallSelector, Case, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
+    CallSelector, Case, CasePlace, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
 };
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
@@ -42,7 +42,7 @@ impl Scenario {
         case.as_object_mut().expect("case object").extend(own);
         case["expect"] = self.0["expect"].clone();
         let text = json!([case]).to_string();
-        let file = EvalFile::parse(text.as_bytes(), Origin { file_name: "x.golden.json" });
+        let file = EvalFile::parse(text.as_bytes(), Origin::new("x.golden.json"));
         file.unwrap_or_else(|invalid| panic!("{:?}", invalid.findings)).cases.remove(0)
     }
 
@@ -1071,7 +1071,9 @@ fn case(expect: Expectation, stubs: Option<Map<String, Value>>, message: String)
         stubs,
         max_turns: None,
         expect,
-        line: 1,
+        tags: Vec::new(),
+        skip: None,
+        place: CasePlace { line: 1, ..CasePlace::default() },
     }
 }
 

@@ -117,7 +117,7 @@ struct Suite {
 impl Suite {
     fn new(question: &Value) -> Self {
         let bytes = translate::eval_file(question).to_string();
-        let file = EvalFile::parse(bytes.as_bytes(), Origin { file_name: "bfcl.golden.json" })
+        let file = EvalFile::parse(bytes.as_bytes(), Origin::new("bfcl.golden.json"))
             .unwrap_or_else(|invalid| panic!("{}: {:?}", question["id"], invalid.findings));
         Self { file, registry: translate::registry(question) }
     }

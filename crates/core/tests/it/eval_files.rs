@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::case::{EvalFile, EvalFileSchema, InvalidEvalFile, Origin};
+use karat_core::case::{CasePlace, EvalFile, EvalFileSchema, InvalidEvalFile, Origin, TableFiles};
 use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -39,11 +39,11 @@ fn file_name(path: &Path) -> &str {
 }
 
 fn parse_file(path: &Path) -> Result<EvalFile, InvalidEvalFile> {
-    EvalFile::parse(&read_bytes(path), Origin { file_name: file_name(path) })
+    EvalFile::parse(&read_bytes(path), Origin::new(file_name(path)))
 }
 
 fn parse_text(text: &str) -> Result<EvalFile, InvalidEvalFile> {
-    EvalFile::parse(text.as_bytes(), Origin { file_name: "x.golden.json" })
+    EvalFile::parse(text.as_bytes(), Origin::new("x.golden.json"))
 }
 
 /// Compares with the `.snap` file next to the corpus file.
@@ -80,7 +80,7 @@ fn parse_leniently(bytes: &[u8]) -> Option<Value> {
 #[rstest]
 fn parses_valid_files(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let file = parse_file(&path).unwrap_or_else(|invalid| panic!("{}", render(&invalid.findings)));
-    let lines: Vec<usize> = file.cases.iter().map(|case| case.line).collect();
+    let lines: Vec<usize> = file.cases.iter().map(|case| case.place.line).collect();
     let cases = serde_json::to_string_pretty(&file.cases).unwrap();
     let metadata = serde_json::to_string_pretty(&file.metadata).unwrap();
     let header = format!("tier {}, tool '{}', cases on lines {lines:?}", file.tier, file.tool_name);
@@ -91,9 +91,9 @@ fn parses_valid_files(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
 fn valid_files_round_trip(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let mut first = parse_file(&path).unwrap();
     let written = serde_json::to_string(&json!({ "metadata": first.metadata, "cases": first.cases })).unwrap();
-    let mut second = EvalFile::parse(written.as_bytes(), Origin { file_name: file_name(&path) }).unwrap();
+    let mut second = EvalFile::parse(written.as_bytes(), Origin::new(file_name(&path))).unwrap();
     let cases = first.cases.iter_mut().chain(&mut second.cases);
-    cases.for_each(|case| case.line = 0);
+    cases.for_each(|case| case.place = CasePlace::default());
     assert_eq!(first.cases, second.cases);
     assert_eq!(first.metadata.unwrap_or_default(), second.metadata.unwrap_or_default());
 }
@@ -347,7 +347,7 @@ fn reports_an_extremely_long_key() {
 #[case(".json", "unknown", "")]
 #[case("", "unknown", "")]
 fn derives_tier_and_tool_from_the_file_name(#[case] file_name: &str, #[case] tier: &str, #[case] tool: &str) {
-    let file = EvalFile::parse(b"[]", Origin { file_name }).unwrap();
+    let file = EvalFile::parse(b"[]", Origin::new(file_name)).unwrap();
     assert_eq!((file.tier.name(), file.tool_name.as_str()), (tier, tool));
 }
 
@@ -363,9 +363,9 @@ fn derives_the_tier_from_ids_as_a_last_resort(#[case] ids: &[&str], #[case] tier
     let cases: Vec<Value> =
         ids.iter().map(|id| json!({ "id": id, "input": { "message": "m" }, "expect": {} })).collect();
     let text = Value::from(cases).to_string();
-    let by_ids = EvalFile::parse(text.as_bytes(), Origin { file_name: "x.json" }).unwrap();
+    let by_ids = EvalFile::parse(text.as_bytes(), Origin::new("x.json")).unwrap();
     assert_eq!(by_ids.tier.name(), tier);
-    let by_name = EvalFile::parse(text.as_bytes(), Origin { file_name: "x.labeled.json" }).unwrap();
+    let by_name = EvalFile::parse(text.as_bytes(), Origin::new("x.labeled.json")).unwrap();
     assert_eq!(by_name.tier.name(), "labeled", "the file name takes precedence");
 }
 
@@ -375,4 +375,51 @@ fn hashes_the_bytes() {
     let spaced = parse_text("[ ]").unwrap();
     assert_eq!(plain.hash, "4f53cda18c2b");
     assert_ne!(plain.hash, spaced.hash);
+}
+
+/// Tables by name.
+#[derive(Debug)]
+struct MemoryTables(&'static [(&'static str, &'static str)]);
+
+impl TableFiles for MemoryTables {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        let table = self.0.iter().find(|(name, _)| *name == path);
+        table.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+    }
+}
+
+#[test]
+fn the_hash_covers_tables() {
+    let text = json!([{
+        "id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": {}, "each": {"file": "rows.csv"}
+    }])
+    .to_string();
+    let parse = |tables: &MemoryTables| {
+        EvalFile::parse(text.as_bytes(), Origin { file_name: "x.golden.json", tables: Some(tables) }).unwrap()
+    };
+    let (first, second) =
+        (parse(&MemoryTables(&[("rows.csv", "m\na\nb\n")])), parse(&MemoryTables(&[("rows.csv", "m\na\n")])));
+    assert_eq!((first.cases.len(), second.cases.len()), (2, 1));
+    assert_ne!(first.hash, second.hash);
+    let ids: Vec<(&str, &str)> = first.cases.iter().map(|case| (case.id.as_str(), case.written_id())).collect();
+    assert_eq!(ids, [("gs-x-001#1", "gs-x-001"), ("gs-x-001#2", "gs-x-001")]);
+}
+
+#[test]
+fn a_table_out_of_reach_stays_a_single_case() {
+    let text = json!([{
+        "id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": {}, "each": {"file": "rows.csv"}
+    }])
+    .to_string();
+    let file = parse_text(&text).unwrap();
+    assert_eq!(file.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["gs-x-001"]);
+}
+
+#[test]
+fn a_problem_is_reported_for_the_first_row_only() {
+    let text = r#"[{"id": "gs-x-001", "input": {"message": "m"}, "expect": {"maxToolCalls": "{{row:n}}"},
+        "each": [{"n": 1}, {"n": "x"}, {"n": "y"}]}]"#;
+    let findings = parse_text(text).unwrap_err().findings;
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].case_id.as_deref(), Some("gs-x-001#2"));
 }

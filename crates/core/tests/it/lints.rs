@@ -33,7 +33,7 @@ impl LintInput {
 
     fn lints(&self) -> Vec<Lint> {
         let text = serde_json::to_string_pretty(&self.document).expect("serializable");
-        let file = EvalFile::parse(text.as_bytes(), Origin { file_name: self.file_name })
+        let file = EvalFile::parse(text.as_bytes(), Origin::new(self.file_name))
             .unwrap_or_else(|invalid| panic!("{:?}", invalid.findings));
         let (list, raw_cases) = match self.document.get("cases") {
             Some(cases) => ("/cases", cases),
@@ -235,7 +235,7 @@ fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
 #[test]
 fn edits_are_detected_only_with_raw_cases() {
     let text = json!({ "metadata": { "caseHashes": { "rg-x-001": "0" } }, "cases": [case("rg-x-001", json!({}))] });
-    let file = EvalFile::parse(text.to_string().as_bytes(), Origin { file_name: "x.regression.json" }).unwrap();
+    let file = EvalFile::parse(text.to_string().as_bytes(), Origin::new("x.regression.json")).unwrap();
     assert!(lint(&file, LintContext::default()).iter().all(|lint| lint.rule != Rule::EditedRegression));
 }
 

@@ -5,7 +5,7 @@ use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-const NAME: Origin<'_> = Origin { file_name: "get-weather.rubric.json" };
+const NAME: Origin<'_> = Origin::new("get-weather.rubric.json");
 
 fn parse(file: &Value) -> Result<RubricFile, Vec<String>> {
     let text = serde_json::to_string_pretty(file).expect("serializable");
@@ -42,7 +42,7 @@ fn parses_a_rubric_file() {
     let file = parse(&full_file()).unwrap();
     assert_eq!((file.tool_name.as_str(), file.hash.len()), ("get_weather", 12));
     let case = &file.cases[0];
-    assert_eq!((case.case.line, case.case.max_turns), (8, Some(3)));
+    assert_eq!((case.case.place.line, case.case.max_turns), (8, Some(3)));
     assert_eq!(case.case.stubs.as_ref().map(serde_json::Map::len), Some(1));
     assert_eq!(case.case.expect, karat_core::case::Expectation::default());
     assert_eq!(case.reference_data.as_ref().unwrap()["paris"], 18);
@@ -118,7 +118,7 @@ fn the_tier_decides_the_kind_of_file(
 ) {
     let mut file = full_file();
     file["metadata"]["tier"] = tier;
-    let parsed = SuiteFile::parse(file.to_string().as_bytes(), Origin { file_name });
+    let parsed = SuiteFile::parse(file.to_string().as_bytes(), Origin::new(file_name));
     assert_eq!(parsed.is_ok(), is_valid, "{parsed:?}");
     match parsed {
         Ok(SuiteFile::Rubric(_)) => assert_eq!(rubric, Some(Tier::Rubric)),

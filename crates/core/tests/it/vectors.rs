@@ -49,7 +49,7 @@ fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
     case.as_object_mut().expect("case object").extend(own);
     case["expect"] = vector["expect"].clone();
     let bytes = json!([case]).to_string();
-    let file = EvalFile::parse(bytes.as_bytes(), Origin { file_name: "vector.golden.json" })
+    let file = EvalFile::parse(bytes.as_bytes(), Origin::new("vector.golden.json"))
         .unwrap_or_else(|invalid| panic!("{}: {:?}", vector["name"], invalid.findings));
     let setting = |key: &str| vector.get(key).or_else(|| document.get(key)).cloned();
     let tokens = TokenSources { seed: setting("seed"), snapshot: setting("snapshot") };

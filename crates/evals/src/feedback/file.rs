@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Unit, civil};
 use serde_json::Value;
 
-use super::csv::{Records, without_guard};
 use super::{Feedback, RETRACTED, Rating};
+use karat_core::csv::{Malformed, Records, without_guard};
 use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
 /// File format.
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 
     fn table(&mut self, text: &str) -> Result<(), Vec<RowProblem>> {
-        let unreadable = |malformed: super::csv::Malformed| {
+        let unreadable = |malformed: Malformed| {
             vec![RowProblem::new(malformed.range, malformed.message, Some(malformed.help.to_owned()))]
         };
         let mut records = Records::new(text);

@@ -24,10 +24,7 @@ impl Page {
     /// Shows the message, the answer and the calls of a case that did not pass, or of every case if shown in full.
     pub(super) fn case_details(&self, case: &CaseResult, out: &mut String) {
         let is_full = self.settings.verbosity == Verbosity::Full;
-        let has_answer = match case.cause {
-            None | Some(Cause::Assertion | Cause::Check) => true,
-            Some(Cause::Timeout | Cause::Agent | Cause::NotRun | Cause::Internal) => false,
-        };
+        let has_answer = case.has_answer();
         // An error without an answer has nothing to compare the message with.
         let is_shown = is_full || case.outcome == Outcome::Failed || case.outcome == Outcome::Errored && has_answer;
         if !is_shown || case.cause == Some(Cause::NotRun) {

@@ -6,14 +6,15 @@ use super::started;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{pad, printable, width};
 
-const TITLES: [&str; 8] = ["run", "started", "passed", "failed", "errored", "regressions", "rubrics", "unreadable"];
+const TITLES: [&str; 9] =
+    ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
 
 /// The columns before the first number.
 const TEXT_COLUMNS: usize = 2;
 
 /// Renders a list of runs. `ids` are the shortened ids, in list order.
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
-    let rows: Vec<[String; 8]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
+    let rows: Vec<[String; 9]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
     // Leave out empty columns.
     let shown: Vec<usize> =
         (0..TITLES.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
@@ -51,7 +52,7 @@ pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) 
     out
 }
 
-fn row(run: &RunSummary, id: &str) -> [String; 8] {
+fn row(run: &RunSummary, id: &str) -> [String; 9] {
     let non_zero = |number: usize| if number == 0 { String::new() } else { number.to_string() };
     let has_verdicts = run.suites > 0;
     [
@@ -60,6 +61,7 @@ fn row(run: &RunSummary, id: &str) -> [String; 8] {
         if has_verdicts { format!("{}/{}", run.passed, run.cases) } else { String::new() },
         if has_verdicts { run.failed.to_string() } else { String::new() },
         non_zero(run.errored),
+        non_zero(run.skipped),
         run.regressions.map(|count| count.to_string()).unwrap_or_default(),
         non_zero(run.rubric_suites),
         non_zero(run.unreadable),

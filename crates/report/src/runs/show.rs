@@ -1,7 +1,7 @@
 //! A run or a case in full: message, answer, tool calls and the verdict of each assertion.
 
 use karat_core::assertion::{AssertionOutcome, NearMiss};
-use karat_core::result::{AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, Outcome};
+use karat_core::result::{AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, Outcome, SkippedCase};
 use karat_core::trace::ToolCall;
 use serde_json::Value;
 
@@ -49,6 +49,21 @@ impl Page {
         for case in &suite.cases {
             self.case(case);
         }
+        for case in &suite.skipped {
+            self.skipped(case);
+        }
+    }
+
+    fn skipped(&mut self, case: &SkippedCase) {
+        let palette = self.canvas.settings.palette;
+        self.canvas.line("");
+        let mark = self.mark(None);
+        self.canvas.line(&format!("{mark} {}", palette.bold(printable(&case.id))));
+        if !case.description.is_empty() {
+            self.canvas.text(&case.description, "  ", 2, ALL_LINES);
+        }
+        self.title("skipped");
+        self.canvas.text(&case.reason, "    ", 4, ALL_LINES);
     }
 
     fn case(&mut self, case: &KeptCase) {
@@ -222,6 +237,7 @@ mod tests {
             eval_file: "evals/x.golden.json".to_owned(),
             eval_file_changed: false,
             cases: vec![case],
+            skipped: Vec::new(),
         };
         let run = KeptRun {
             run_id: "r-1".to_owned(),

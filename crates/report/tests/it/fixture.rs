@@ -8,7 +8,7 @@ use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{Gate, GateResult};
 use karat_core::result::combine;
-use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SuiteResult, Summary};
+use karat_core::result::{CaseDetails, CaseResult, Cause, Outcome, ResultMetadata, SkippedCase, SuiteResult, Summary};
 use karat_core::rubric::{
     Judge, RubricCaseResult, RubricMetadata, RubricOutcome, RubricResult, RubricScore, RubricSuite, RubricSummary,
     RubricVerdict,
@@ -30,6 +30,7 @@ pub(crate) struct Suite {
     pub(crate) regressions: Vec<String>,
     pub(crate) warnings: Vec<String>,
     pub(crate) baseline_run_id: Option<String>,
+    pub(crate) skipped: Vec<SkippedCase>,
 }
 
 impl Suite {
@@ -41,19 +42,21 @@ impl Suite {
             agent: None,
             selected: lines.len(),
             trials: 1,
-            timeout_ms: 60_000,
+            timeout_ms: Some(60_000),
             lines: lines.to_vec(),
             staleness: Vec::new(),
             has_baseline: false,
             id_columns: 0,
             description_columns: 0,
         };
-        Self { header, cases: Vec::new(), regressions: Vec::new(), warnings: Vec::new(), baseline_run_id: None }
+        let (cases, skipped) = (Vec::new(), Vec::new());
+        let (regressions, warnings) = (Vec::new(), Vec::new());
+        Self { header, cases, skipped, regressions, warnings, baseline_run_id: None }
     }
 
     fn result(&self) -> SuiteResult {
         let cases: Vec<Arc<CaseResult>> = self.cases.iter().map(|(_, case)| Arc::new(case.clone())).collect();
-        let summary = Summary::from_cases(&cases, self.header.selected);
+        let summary = Summary::from_cases(&cases, self.header.selected, self.skipped.len());
         SuiteResult {
             run_id: "run-7".to_owned(),
             timestamp: "2026-03-04T05:06:07.089Z".to_owned(),
@@ -66,10 +69,12 @@ impl Suite {
             warnings: self.warnings.clone(),
             wall_clock_ms: summary.total_duration_ms,
             cases,
+            skipped: self.skipped.clone(),
             summary,
             baseline_run_id: self.baseline_run_id.clone(),
             regressions: self.regressions.clone(),
             new_passes: Vec::new(),
+            shard: None,
         }
     }
 }

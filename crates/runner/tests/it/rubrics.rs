@@ -78,7 +78,7 @@ fn rubric_case(message: &str, dimensions: &[&str]) -> RubricCase {
 fn rubric(tool: &str, cases: Vec<RubricCase>) -> RubricPlan {
     let file = RubricFile { metadata: None, tool_name: tool.to_owned(), hash: "0123456789ab".to_owned(), cases };
     let (path, project_path) = (format!("./evals/{tool}.rubric.json"), format!("evals/{tool}.rubric.json"));
-    RubricPlan { path, project_path, agent: 0, file, current: CurrentTool::default() }
+    RubricPlan { path, project_path, agent: 0, file, skipped: Vec::new(), current: CurrentTool::default() }
 }
 
 fn rubrics_with_judge(suites: Vec<RubricPlan>) -> Rubrics {

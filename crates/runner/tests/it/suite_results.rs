@@ -247,7 +247,7 @@ async fn serialises_a_suite_result() {
 #[tokio::test(start_paused = true)]
 async fn the_start_event_describes_all_suites() {
     let mut long = cases(&["a", "bé-long", "c"]);
-    long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.line = line);
+    long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.place.line = line);
     let current = CurrentTool { name: Some("Tool".to_owned()), ..CurrentTool::default() };
     let suites = vec![
         SuitePlan { current, ..suite("tool", long) },

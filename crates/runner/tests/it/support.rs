@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::assertion::{Mode, Strictness};
-use karat_core::case::{Case, EvalFile, Expectation, Input, Tier};
+use karat_core::case::{Case, CasePlace, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
@@ -173,7 +173,9 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         stubs: None,
         max_turns: None,
         expect,
-        line: 1,
+        tags: Vec::new(),
+        skip: None,
+        place: CasePlace { line: 1, ..CasePlace::default() },
     }
 }
 
@@ -194,6 +196,8 @@ pub(crate) fn suite(tool: &str, cases: Vec<Case>) -> SuitePlan {
             hash: "0123456789ab".to_owned(),
             cases,
         },
+        skipped: Vec::new(),
+        all_selected: Vec::new(),
         current: CurrentTool::default(),
         baseline: None,
     }
@@ -205,6 +209,7 @@ pub(crate) fn plan(suites: Vec<SuitePlan>) -> Plan {
         run_id: "run-1".to_owned(),
         suites,
         rubrics: Rubrics::default(),
+        shard: None,
         concurrency: 1,
         timeout: Duration::from_secs(1),
         trials: 1,

@@ -179,7 +179,7 @@ mod tests {
 
     use super::super::ToolsLock;
     use super::*;
-    use karat_core::case::{Case, Expectation, Input, Metadata};
+    use karat_core::case::{Case, CasePlace, Expectation, Input, Metadata};
     use karat_core::registry::Tool;
 
     fn tool(name: &str, description: &str, version: &str) -> Tool {
@@ -206,7 +206,9 @@ mod tests {
             stubs: None,
             max_turns: None,
             expect,
-            line: 1,
+            tags: Vec::new(),
+            skip: None,
+            place: CasePlace { line: 1, ..CasePlace::default() },
         };
         EvalFile { metadata, tier, tool_name: tool.to_owned(), hash: String::new(), cases: vec![case] }
     }

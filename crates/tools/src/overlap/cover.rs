@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::overlap::{Cluster, Neighbour, OverlapEntry, Shape};
-    use karat_core::case::{Expectation, Input};
+    use karat_core::case::{CasePlace, Expectation, Input};
 
     fn case(difficulty: Difficulty, sets: &[Vec<&str>]) -> Case {
         let set = |set: &Vec<&str>| set.iter().map(|&tool| tool.to_owned()).collect();
@@ -102,7 +102,9 @@ mod tests {
             stubs: None,
             max_turns: None,
             expect: Expectation { tools_acceptable: Some(sets.iter().map(set).collect()), ..Expectation::default() },
-            line: 1,
+            tags: Vec::new(),
+            skip: None,
+            place: CasePlace { line: 1, ..CasePlace::default() },
         }
     }
 

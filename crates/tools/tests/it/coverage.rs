@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
+use karat_core::case::{Case, CasePlace, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
 use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
 use karat_tools::confusion::MeasuredConfusion;
 use karat_tools::coverage::{Amount, Coverage, Ratio, Requirement, Suite};
@@ -30,7 +30,9 @@ fn case(id: &str, difficulty: Option<Difficulty>, expect: Expectation) -> Case {
         stubs: None,
         max_turns: None,
         expect,
-        line: 1,
+        tags: Vec::new(),
+        skip: None,
+        place: CasePlace { line: 1, ..CasePlace::default() },
     }
 }
 

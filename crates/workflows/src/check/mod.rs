@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use karat_core::lint::{Rule, Severity};
 use karat_core::registry::Registry;
 use karat_core::token::TokenSources;
-use karat_project::{EvalPath, discover, read_json_setting, read_overlap_map};
+use karat_project::{EvalPath, discover_all, read_json_setting, read_overlap_map};
 use karat_tools::contract::Silencer;
 use karat_tools::overlap::{OverlapMap, Uncovered};
 use schemars::JsonSchema;
@@ -62,7 +62,10 @@ impl CheckReport {
 /// Checks eval files, folders or globs, and everything that belongs to them; the whole project without paths.
 pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckReport, Error> {
     let settings = &context.settings;
-    let found = discover(paths, &settings.layout, &settings.layout.current_dir);
+    let found = discover_all(paths, &settings.layout, &settings.layout.current_dir).map(|found| {
+        found.ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
+        found.files
+    });
     // Given paths must have eval files. Without paths, a project without eval files can still have tools to check.
     let found = if paths.is_empty() { found } else { Ok(found?) };
     let registry = list_tools(settings, context.notices).await?;

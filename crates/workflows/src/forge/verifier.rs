@@ -88,11 +88,13 @@ impl Verifier {
         let file = EvalFile { metadata: None, tier: Tier::Unknown, tool_name, hash: String::new(), cases };
         let current = CurrentTool::find(&file, Some(&inputs.brief.registry));
         let path = "drafts".to_owned();
-        let suite = SuitePlan { project_path: path.clone(), path, agent: 0, file, current, baseline: None };
+        let (project_path, skipped, all_selected) = (path.clone(), Vec::new(), Vec::new());
+        let suite = SuitePlan { path, project_path, agent: 0, file, skipped, all_selected, current, baseline: None };
         let plan = Plan {
             run_id: context.ids.run_id(),
             suites: vec![suite],
             rubrics: Rubrics::default(),
+            shard: None,
             concurrency: settings.concurrency,
             timeout: settings.timeout,
             trials: settings.trials,

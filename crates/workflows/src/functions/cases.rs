@@ -28,7 +28,7 @@ pub fn cases_pointer(text: &str) -> &'static str {
 
 /// Prepares the eval functions of all cases. Opens the sandbox only if there are any.
 pub fn start_functions(
-    loaded: &[LoadedSuite],
+    loaded: &[&LoadedSuite],
     settings: &Settings,
     process_env: &ProcessEnv,
 ) -> Result<Option<Arc<dyn EvalFunctions>>, Error> {
@@ -45,7 +45,7 @@ pub fn start_functions(
 }
 
 /// Returns the eval functions of all cases. The error has the locations of all missing or invalid ones.
-fn load_case_functions(loaded: &[LoadedSuite], settings: &Settings) -> Result<Vec<Arc<Function>>, Error> {
+fn load_case_functions(loaded: &[&LoadedSuite], settings: &Settings) -> Result<Vec<Arc<Function>>, Error> {
     let names: BTreeSet<&str> = loaded.iter().flat_map(|suite| suite.file.cases.iter().flat_map(eval_names)).collect();
     if names.is_empty() {
         return Ok(Vec::new());

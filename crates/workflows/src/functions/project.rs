@@ -163,15 +163,14 @@ impl ProjectFunctions {
 
     /// Returns the references to unknown functions in selected cases of a file; `prefix` is the pointer to the cases.
     pub fn unknown_in(&self, file: &EvalFile, prefix: &str, is_selected: impl Fn(&Case) -> bool) -> Vec<Problem> {
-        let cases = file.cases.iter().enumerate().filter(|(_, case)| is_selected(case));
-        let references = cases.flat_map(|(case_index, case)| {
-            eval_names(case).enumerate().map(move |(index, name)| (case_index, index, case, name))
-        });
+        let cases = file.cases.iter().filter(|case| is_selected(case));
+        let references =
+            cases.flat_map(|case| eval_names(case).enumerate().map(move |(index, name)| (index, case, name)));
         let unknown = references.filter(|(.., name)| !self.has(name));
-        let problem = |(case_index, index, case, name): (usize, usize, &Case, &str)| {
+        let problem = |(index, case, name): (usize, &Case, &str)| {
             let (message, help) = self.unknown(name);
             Problem {
-                pointer: format!("{prefix}/{case_index}/expect/evals/{index}"),
+                pointer: format!("{prefix}/{}/expect/evals/{index}", case.place.index),
                 subject: Subject::Value,
                 case_id: Some(case.id.clone()),
                 message,

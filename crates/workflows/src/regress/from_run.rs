@@ -42,7 +42,9 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     if !hash.is_empty() && *hash != file.hash {
         notices.warn(&format!("{} changed since that run; using its current state", path.shown));
     }
-    let Some(raw) = raw_case(&bytes, id) else {
+    // A row of a table has no text of its own.
+    let row = || serde_json::to_value(file.cases.iter().find(|case| case.id == id)?).ok();
+    let Some(raw) = raw_case(&bytes, id).or_else(row) else {
         return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.shown)));
     };
     Ok(Template {

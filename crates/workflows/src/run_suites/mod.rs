@@ -1,8 +1,10 @@
 //! Runs eval files against the agents, judges the answers, writes result files and stores the run.
 
+mod list;
 mod plan;
 mod recorder;
 mod selection;
+mod unknown_tools;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -17,6 +19,7 @@ use karat_project::ResultFileReporter;
 use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
 
+pub use self::list::list_cases;
 use self::plan::{Prepared, load, prepare};
 pub use self::recorder::NotStored;
 use self::recorder::{Recorded, RunRecorder};
@@ -26,6 +29,7 @@ use crate::context::recordings::{RecordingSummary, Recordings};
 use crate::error::Error;
 use crate::hint::Hint;
 
+#[derive(Clone)]
 pub struct Request {
     /// Eval files, folders or globs; all eval files of the project if empty.
     pub paths: Vec<PathBuf>,

@@ -4,16 +4,21 @@ use std::sync::Arc;
 
 use karat_agents::Throttle;
 use karat_core::assertion::Strictness;
-use karat_core::case::EvalFile;
+use karat_core::case::{Case, EvalFile};
 use karat_core::port::{Agent, EvalFunctions};
 use karat_core::registry::Registry;
+use karat_core::result::SkippedCase;
+use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
-use karat_project::{EvalPath, LoadedRubric, LoadedSuite, Results, discover, load_all, read_json_setting};
+use karat_project::{
+    Discovered, EvalPath, LoadedRubric, LoadedSuite, Results, discover_all, load_all, read_json_setting,
+};
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
 use super::Request;
 use super::selection::Selection;
+use super::unknown_tools::report_unknown_tools;
 use crate::context::Context;
 use crate::context::agents::make_agents;
 use crate::context::chat_models::make_judge;
@@ -26,10 +31,28 @@ use crate::run_name::load_baseline;
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
-    suites: Vec<LoadedSuite>,
-    rubrics: Vec<LoadedRubric>,
+    suites: Vec<SelectedSuite>,
+    rubrics: Vec<SelectedRubric>,
+    shard: Option<Shard>,
     baseline: Option<Results>,
     functions: Option<Arc<dyn EvalFunctions>>,
+}
+
+/// The selected cases of an eval file.
+#[derive(Clone)]
+pub(super) struct SelectedSuite {
+    /// Has only the cases to run.
+    pub(super) loaded: LoadedSuite,
+    pub(super) skipped: Vec<SkippedCase>,
+    /// The ids of the selected cases of all shards; empty without shards.
+    all_selected: Vec<String>,
+}
+
+/// The selected cases of a rubric file.
+pub(super) struct SelectedRubric {
+    /// Has only the cases to run.
+    pub(super) loaded: LoadedRubric,
+    pub(super) skipped: Vec<SkippedCase>,
 }
 
 /// A run that is ready to start.
@@ -40,13 +63,28 @@ pub(super) struct Prepared {
     pub(super) throttles: Vec<(String, Arc<Throttle>)>,
 }
 
+/// The selected cases of a run, and its baseline.
+pub(super) struct SelectedCases {
+    pub(super) suites: Vec<SelectedSuite>,
+    pub(super) rubrics: Vec<SelectedRubric>,
+    baseline: Option<Results>,
+}
+
 /// Reads the files and applies the selection.
-pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSuites, Error> {
+pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<SelectedCases, Error> {
     let settings = &context.settings;
     let selection = Selection::new(&request.selection)?;
-    let mut paths = discover(&request.paths, &settings.layout, &settings.layout.current_dir)?;
-    selection.drop_other_tiers(&mut paths)?;
-    let (mut suites, mut rubrics) = load_all(paths)?;
+    let Discovered { mut files, ignored } =
+        discover_all(&request.paths, &settings.layout, &settings.layout.current_dir)?;
+    ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
+    selection.drop_other_tiers(&mut files)?;
+    let (mut suites, mut rubrics) = load_all(files)?;
+    for empty in suites.iter().filter(|suite| suite.file.cases.is_empty()) {
+        context.notices.warn(&format!("{} has no cases", empty.path.shown));
+    }
+    for tag in selection.unused_skip_tags(&suites, &rubrics) {
+        context.notices.warn(&format!("no case has the tag '{tag}' of --skip-tag"));
+    }
     selection.apply(&mut suites, &mut rubrics)?;
     let baseline = settings.baseline.as_ref().map(|baseline| load_baseline(baseline, &settings.layout)).transpose()?;
     if request.selection.only_failed {
@@ -59,8 +97,52 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
             None => Results::load_newest(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
-    let functions = start_functions(&suites, settings, context.process_env)?;
-    Ok(LoadedSuites { suites, rubrics, baseline, functions })
+    let shard = request.selection.shard;
+    if shard.is_some() && !rubrics.is_empty() {
+        if suites.is_empty() {
+            return Err(
+                Error::nothing_selected("rubric files cannot be run in shards").hint("run them without --shard")
+            );
+        }
+        context.notices.warn("--shard leaves out rubric files: run them with --tier rubric");
+        rubrics.clear();
+    }
+    let suites = suites.into_iter().map(|loaded| SelectedSuite::new(loaded, shard)).collect();
+    let rubrics = rubrics.into_iter().map(SelectedRubric::new).collect();
+    Ok(SelectedCases { suites, rubrics, baseline })
+}
+
+/// Reads the files and functions of the run, with only the selected cases.
+pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSuites, Error> {
+    let SelectedCases { suites, rubrics, baseline } = select(request, context)?;
+    let files: Vec<&LoadedSuite> = suites.iter().map(|suite| &suite.loaded).collect();
+    let functions = start_functions(&files, &context.settings, context.process_env)?;
+    Ok(LoadedSuites { suites, rubrics, shard: request.selection.shard, baseline, functions })
+}
+
+impl SelectedSuite {
+    fn new(mut loaded: LoadedSuite, shard: Option<Shard>) -> Self {
+        let cases = &mut loaded.file.cases;
+        let all_selected = match shard {
+            Some(_) => cases.iter().map(|case| case.id.clone()).collect(),
+            None => Vec::new(),
+        };
+        cases.retain(|case| shard.is_none_or(|shard| shard.contains(&case.id)));
+        let skipped = cases.extract_if(.., |case| case.skip.is_some()).filter_map(skipped_case).collect();
+        Self { loaded, skipped, all_selected }
+    }
+}
+
+impl SelectedRubric {
+    fn new(mut loaded: LoadedRubric) -> Self {
+        let skipped = loaded.file.cases.extract_if(.., |case| case.case.skip.is_some());
+        let skipped = skipped.filter_map(|case| skipped_case(case.case)).collect();
+        Self { loaded, skipped }
+    }
+}
+
+fn skipped_case(case: Case) -> Option<SkippedCase> {
+    Some(SkippedCase { id: case.id, description: case.description, reason: case.skip? })
 }
 
 /// Prepares the tools, agents and models of the run.
@@ -77,14 +159,18 @@ pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Resu
         Some(source) => Some(capture(source, settings.timeout, &settings.variables, &settings.redactor).await?),
         None => None,
     };
-    let LoadedSuites { suites, rubrics, baseline, functions } = loaded;
+    let LoadedSuites { suites, rubrics, shard, baseline, functions } = loaded;
     let registry = tools.registry;
+    if let Some(registry) = &registry {
+        report_unknown_tools(suites.iter().map(|suite| &suite.loaded), registry, context)?;
+    }
     let rubrics = Rubrics { suites: rubric_plans(&rubrics, agents.len(), registry.as_ref()), judge };
     let suites = suite_plans(suites, &agents, registry.as_ref(), baseline.as_ref(), context);
     let plan = Plan {
         run_id: context.ids.run_id(),
         suites,
         rubrics,
+        shard,
         concurrency: settings.concurrency,
         timeout: settings.timeout,
         trials: settings.trials,
@@ -102,7 +188,7 @@ pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Resu
 
 /// Plans every eval file for every agent.
 fn suite_plans(
-    mut suites: Vec<LoadedSuite>,
+    mut suites: Vec<SelectedSuite>,
     agents: &[Arc<dyn Agent>],
     registry: Option<&Registry>,
     baseline: Option<&Results>,
@@ -114,10 +200,12 @@ fn suite_plans(
         let identity = context.settings.redactor.text(&identity);
         // Avoid a clone for the last agent.
         let files = if index + 1 == agents.len() { std::mem::take(&mut suites) } else { suites.clone() };
-        plans.extend(files.into_iter().map(|LoadedSuite { path, file }| {
+        plans.extend(files.into_iter().map(|SelectedSuite { loaded, skipped, all_selected }| {
+            let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
             let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, context));
-            SuitePlan { path: path.shown, project_path: path.in_project, agent: index, file, current, baseline }
+            let EvalPath { shown: path, in_project: project_path, .. } = path;
+            SuitePlan { path, project_path, agent: index, file, skipped, all_selected, current, baseline }
         }));
     }
     plans
@@ -138,13 +226,14 @@ fn suite_baseline(
 }
 
 /// Plans every rubric file for every agent.
-fn rubric_plans(rubrics: &[LoadedRubric], agents: usize, registry: Option<&Registry>) -> Vec<RubricPlan> {
-    let plan = |agent: usize, LoadedRubric { path, file }: &LoadedRubric| RubricPlan {
-        path: path.shown.clone(),
-        project_path: path.in_project.clone(),
+fn rubric_plans(rubrics: &[SelectedRubric], agents: usize, registry: Option<&Registry>) -> Vec<RubricPlan> {
+    let plan = |agent: usize, SelectedRubric { loaded, skipped }: &SelectedRubric| RubricPlan {
+        path: loaded.path.shown.clone(),
+        project_path: loaded.path.in_project.clone(),
         agent,
-        file: file.clone(),
-        current: CurrentTool::find(&file.without_rubrics(), registry),
+        file: loaded.file.clone(),
+        skipped: skipped.clone(),
+        current: CurrentTool::find(&loaded.file.without_rubrics(), registry),
     };
     (0..agents).flat_map(|agent| rubrics.iter().map(move |rubric| plan(agent, rubric))).collect()
 }

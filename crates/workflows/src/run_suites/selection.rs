@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 
 use karat_core::case::{Case, Difficulty, Tier};
+use karat_core::shard::Shard;
 use karat_json::nearest;
 use karat_pattern::Pattern;
 use karat_project::{EvalPath, LoadedRubric, LoadedSuite};
 
 use crate::error::Error;
+use crate::functions::eval_names;
 
 /// The cases to run. All given criteria must match.
 #[derive(Debug, Clone, Default)]
@@ -17,10 +19,18 @@ pub struct SelectionRequest {
     pub tiers: Vec<String>,
     /// Names of difficulties.
     pub difficulties: Vec<String>,
+    /// A case must have one of these tags.
+    pub tags: Vec<String>,
+    /// A case must have none of these tags.
+    pub skip_tags: Vec<String>,
     /// A regular expression that id, description or message must match.
     pub grep: Option<String>,
+    /// A case must name one of these eval functions.
+    pub functions: Vec<String>,
     /// Only cases that did not pass in the baseline, or in the newest result without a baseline.
     pub only_failed: bool,
+    /// Only the cases of this shard.
+    pub shard: Option<Shard>,
 }
 
 /// The parsed selection.
@@ -28,7 +38,10 @@ pub(super) struct Selection {
     ids: Vec<String>,
     tiers: Vec<Tier>,
     difficulties: Vec<Difficulty>,
+    tags: Vec<String>,
+    skip_tags: Vec<String>,
     grep: Option<Pattern>,
+    functions: Vec<String>,
 }
 
 impl Selection {
@@ -43,6 +56,9 @@ impl Selection {
                 &Difficulty::ALL.map(Difficulty::name),
                 Difficulty::from_name,
             )?,
+            tags: request.tags.clone(),
+            skip_tags: request.skip_tags.clone(),
+            functions: request.functions.clone(),
             grep: grep.map_err(|error| Error::invalid(format!("invalid regular expression in --grep: {error}")))?,
         })
     }
@@ -62,6 +78,7 @@ impl Selection {
     /// Retains the selected cases, and the files that have any.
     pub(super) fn apply(&self, loaded: &mut Vec<LoadedSuite>, rubrics: &mut Vec<LoadedRubric>) -> Result<(), Error> {
         self.check_ids(loaded, rubrics)?;
+        self.check_tags(loaded, rubrics)?;
         loaded.retain(|loaded| self.tiers.is_empty() || self.tiers.contains(&loaded.file.tier));
         for loaded in loaded.iter_mut() {
             loaded.file.cases.retain(|case| self.matches(case));
@@ -80,29 +97,60 @@ impl Selection {
 
     /// Rejects unknown ids, even if others are known.
     fn check_ids(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Result<(), Error> {
-        let rubric_cases = rubrics.iter().flat_map(|rubric| &rubric.file.cases).map(|case| &case.case);
-        let cases = loaded.iter().flat_map(|loaded| &loaded.file.cases).chain(rubric_cases);
-        let known: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
-        let Some(unknown) = self.ids.iter().find(|id| !known.contains(id.as_str())) else {
-            return Ok(());
-        };
-        let mut names: Vec<&str> = known.into_iter().collect();
-        names.sort_unstable();
-        let message = format!("no case has the id '{unknown}'");
-        let are_all_unknown = self.ids.iter().all(|id| !names.contains(&id.as_str()));
-        let error = if are_all_unknown { Error::nothing_selected(message) } else { Error::invalid(message) };
-        Err(match nearest(unknown, &names) {
-            Some(near) => error.hint(format!("did you mean '{near}'?")),
-            None => error,
-        })
+        let ids = all_cases(loaded, rubrics).flat_map(|case| [case.id.as_str(), case.written_id()]);
+        check_known("id", &self.ids, ids.collect())
+    }
+
+    /// Rejects unknown tags, even if others are known.
+    fn check_tags(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Result<(), Error> {
+        check_known("tag", &self.tags, known_tags(loaded, rubrics))
+    }
+
+    /// Returns the tags of `--skip-tag` that no case has.
+    pub(super) fn unused_skip_tags(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Vec<&str> {
+        let known = known_tags(loaded, rubrics);
+        self.skip_tags.iter().map(String::as_str).filter(|tag| !known.contains(tag)).collect()
     }
 
     fn matches(&self, case: &Case) -> bool {
-        let by_id = self.ids.is_empty() || self.ids.contains(&case.id);
+        // The id of a table selects all its rows.
+        let by_id = self.ids.is_empty() || self.ids.iter().any(|id| *id == case.id || id == case.written_id());
+        let has_any = |tags: &[String]| tags.iter().any(|tag| case.tags.contains(tag));
+        let by_tag = (self.tags.is_empty() || has_any(&self.tags)) && !has_any(&self.skip_tags);
+        let by_function = self.functions.is_empty()
+            || eval_names(case).any(|name| self.functions.iter().any(|function| function == name));
         let by_difficulty = self.difficulties.is_empty()
             || case.difficulty.is_some_and(|difficulty| self.difficulties.contains(&difficulty));
-        by_id && by_difficulty && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
+        by_id
+            && by_difficulty
+            && by_tag
+            && by_function
+            && self.grep.as_ref().is_none_or(|grep| matches_pattern(grep, case))
     }
+}
+
+fn all_cases<'c>(loaded: &'c [LoadedSuite], rubrics: &'c [LoadedRubric]) -> impl Iterator<Item = &'c Case> {
+    let rubric_cases = rubrics.iter().flat_map(|rubric| &rubric.file.cases).map(|case| &case.case);
+    loaded.iter().flat_map(|loaded| &loaded.file.cases).chain(rubric_cases)
+}
+
+fn known_tags<'c>(loaded: &'c [LoadedSuite], rubrics: &'c [LoadedRubric]) -> HashSet<&'c str> {
+    all_cases(loaded, rubrics).flat_map(|case| &case.tags).map(String::as_str).collect()
+}
+
+fn check_known(what: &str, given: &[String], known: HashSet<&str>) -> Result<(), Error> {
+    let Some(unknown) = given.iter().find(|word| !known.contains(word.as_str())) else {
+        return Ok(());
+    };
+    let mut names: Vec<&str> = known.into_iter().collect();
+    names.sort_unstable();
+    let message = format!("no case has the {what} '{unknown}'");
+    let are_all_unknown = given.iter().all(|word| !names.contains(&word.as_str()));
+    let error = if are_all_unknown { Error::nothing_selected(message) } else { Error::invalid(message) };
+    Err(match nearest(unknown, &names) {
+        Some(near) => error.hint(format!("did you mean '{near}'?")),
+        None => error,
+    })
 }
 
 fn matches_pattern(grep: &Pattern, case: &Case) -> bool {

@@ -1,7 +1,8 @@
 //! `karat feedback list`: lists ratings.
 
+use karat_core::csv::guard_formula;
 use karat_core::exit::ExitStatus;
-use karat_evals::feedback::{Feedback, guard_formula};
+use karat_evals::feedback::Feedback;
 use karat_report::{escape_invisible, escape_json, feedback_list_text};
 use karat_workflows::feedback::{FeedbackList, ListRequest, list};
 

@@ -8,25 +8,25 @@ use std::ops::Range;
 
 /// One field of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell<'t> {
-    pub(super) text: Cow<'t, str>,
+pub struct Cell<'t> {
+    pub text: Cow<'t, str>,
     /// Byte range, including quotes.
-    pub(super) range: Range<usize>,
+    pub range: Range<usize>,
 }
 
 /// Why a record cannot be parsed. The rest of the file cannot be parsed either.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Malformed {
-    pub(super) range: Range<usize>,
-    pub(super) message: &'static str,
-    pub(super) help: &'static str,
+pub struct Malformed {
+    pub range: Range<usize>,
+    pub message: &'static str,
+    pub help: &'static str,
 }
 
 /// Field separators. Where the decimal separator is a comma, programs write semicolons.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Iterates over records, skipping blank lines.
-pub(super) struct Records<'t> {
+pub struct Records<'t> {
     text: &'t str,
     at: usize,
     separator: u8,
@@ -34,7 +34,7 @@ pub(super) struct Records<'t> {
 
 impl<'t> Records<'t> {
     /// Detects the separator from the header.
-    pub(super) fn new(text: &'t str) -> Self {
+    pub fn new(text: &'t str) -> Self {
         let header = text.trim_start_matches(['\r', '\n']).lines().next().unwrap_or_default();
         let separator = SEPARATORS.into_iter().find(|separator| header.bytes().any(|byte| byte == *separator));
         Self { text, at: 0, separator: separator.unwrap_or(b',') }
@@ -148,7 +148,7 @@ pub fn guard_formula(text: &str) -> Cow<'_, str> {
 }
 
 /// Removes the quote of [`guard_formula`].
-pub(super) fn without_guard(text: Cow<'_, str>) -> Cow<'_, str> {
+pub fn without_guard(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.strip_prefix('\'').filter(|rest| is_formula(rest)) {
         Some(rest) => Cow::Owned(rest.to_owned()),
         None => text,

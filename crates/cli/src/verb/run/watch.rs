@@ -1,0 +1,77 @@
+//! `karat run --watch`: reruns what a change touches, until interrupted.
+
+use karat_core::exit::ExitStatus;
+use karat_workflows::run_suites::{Request, SelectionRequest};
+use karat_workflows::watch::{Change, Touched, Watch};
+use karat_workflows::{CancellationToken, Context};
+
+use super::run_once;
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::surface::Surface;
+
+/// Maximum number of changed files that are named.
+const MAX_NAMED: usize = 3;
+
+pub(super) async fn watch<'s>(
+    args: &RunArgs,
+    request: &Request,
+    mut context: Context<'s>,
+    surface: &Surface<'s>,
+    cancel: &CancellationToken,
+) -> Result<ExitStatus, Failure> {
+    let printer = surface.printer;
+    // Before the run, so that a change during the run is not missed.
+    let mut files = Watch::start(&request.paths, &context.settings);
+    let mut next = Some(request.clone());
+    loop {
+        if let Some(request) = next.take() {
+            // A mistake in a file must not end the watch: it is what the next change fixes.
+            if let Err(failure) = run_once(args, request, &context, surface, cancel).await {
+                printer.failure(&failure);
+            }
+        }
+        if !cancel.is_cancelled() {
+            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.files()));
+        }
+        let change = tokio::select! {
+            change = files.changed(&context.settings) => change,
+            () = cancel.cancelled() => return Ok(ExitStatus::Interrupted),
+        };
+        next = rerun(request, &change);
+        if next.is_some() {
+            printer.note(&format!("changed: {}", changed_names(&change, &context)));
+        }
+        if change.touched == Touched::Everything {
+            match surface.context(&args.config, &args.paths) {
+                Ok(resolved) => context = resolved,
+                Err(failure) => {
+                    printer.failure(&failure);
+                    next = None;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the part of the run to repeat.
+fn rerun(request: &Request, change: &Change) -> Option<Request> {
+    match &change.touched {
+        Touched::Nothing => None,
+        Touched::Everything => Some(request.clone()),
+        Touched::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
+        Touched::Functions(functions) => {
+            let selection = SelectionRequest { functions: functions.clone(), ..request.selection.clone() };
+            Some(Request { selection, ..request.clone() })
+        }
+    }
+}
+
+fn changed_names(change: &Change, context: &Context<'_>) -> String {
+    let shown = |path: &std::path::PathBuf| context.settings.layout.shown(path);
+    let mut names: Vec<String> = change.paths.iter().take(MAX_NAMED).map(shown).collect();
+    if change.paths.len() > MAX_NAMED {
+        names.push(format!("{} more", change.paths.len() - MAX_NAMED));
+    }
+    names.join(", ")
+}

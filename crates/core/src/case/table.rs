@@ -1,0 +1,348 @@
+//! Tables: a case with `each` becomes one case per row.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+
+use karat_json::text::text_form;
+use karat_json::{ObjectReader, Path, Position, Problems, Subject, nearest, parse, read_string, type_name};
+use serde_json::{Map, Value};
+
+use crate::csv::Records;
+
+/// Members of a case that belong to the whole table, not to a row.
+const SHARED_KEYS: [&str; 3] = ["id", "tags", "skip"];
+
+const OPENING: &str = "{{row:";
+
+/// Reads the files that `each` names.
+pub trait TableFiles: fmt::Debug {
+    /// Reads a file; the path is relative to the eval file.
+    fn read(&self, path: &str) -> io::Result<Vec<u8>>;
+}
+
+/// The row of a table that a case was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableRow {
+    /// From 1.
+    pub number: usize,
+    /// Its `name`, or else its number.
+    pub name: String,
+}
+
+/// A case with the values of a row filled in.
+pub(super) struct FilledCase {
+    pub(super) value: Value,
+    pub(super) row: TableRow,
+}
+
+/// The tables of one eval file.
+pub(super) struct Tables<'f> {
+    files: Option<&'f dyn TableFiles>,
+    /// The contents of the files that were read, in order.
+    pub(super) read: Vec<Vec<u8>>,
+}
+
+impl<'f> Tables<'f> {
+    pub(super) fn new(files: Option<&'f dyn TableFiles>) -> Self {
+        Self { files, read: Vec::new() }
+    }
+
+    /// Whether the rows of a case are in a file that cannot be read here.
+    pub(super) fn is_out_of_reach(&self, each: &Value) -> bool {
+        self.files.is_none() && each.is_object()
+    }
+
+    /// Returns the case of each row, up to the first row with a problem.
+    pub(super) fn expand(
+        &mut self,
+        case: &Value,
+        each: &Value,
+        path: &Path<'_>,
+        problems: &mut Problems,
+    ) -> Vec<FilledCase> {
+        let each_path = path.key("each");
+        let Some(rows) = self.rows(each, &each_path, problems) else {
+            return Vec::new();
+        };
+        if rows.is_empty() {
+            problems.at(&each_path, "'each' has no rows, so the case would never run");
+            return Vec::new();
+        }
+        let Some(names) = row_names(&rows, &each_path, problems) else {
+            return Vec::new();
+        };
+        let Some(members) = case.as_object() else { return Vec::new() };
+        let mut cases = Vec::with_capacity(rows.len());
+        for (row, named) in rows.iter().zip(names) {
+            let before = problems.len();
+            let value = fill_case(members, row, &named, path, problems);
+            if problems.len() > before {
+                // The other rows probably have the same problem.
+                return Vec::new();
+            }
+            cases.push(FilledCase { value, row: named });
+        }
+        cases
+    }
+
+    fn rows(&mut self, each: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Map<String, Value>>> {
+        match each {
+            Value::Array(rows) => {
+                let mut all = Vec::with_capacity(rows.len());
+                for (index, row) in rows.iter().enumerate() {
+                    match row {
+                        Value::Object(row) => all.push(row.clone()),
+                        other => {
+                            let message = format!("a row must be an object, found {}", type_name(other));
+                            problems.at(&path.index(index), message);
+                        }
+                    }
+                }
+                (all.len() == rows.len()).then_some(all)
+            }
+            Value::Object(_) => {
+                let mut object = ObjectReader::open(each, path, problems)?;
+                let file = object.required("file", path, problems, read_string);
+                object.close(path, problems);
+                self.file_rows(&file?, &path.key("file"), problems)
+            }
+            other => {
+                let message = format!("'each' must be a list of rows or {{\"file\": …}}, found {}", type_name(other));
+                problems.at(path, message);
+                None
+            }
+        }
+    }
+
+    fn file_rows(&mut self, name: &str, path: &Path<'_>, problems: &mut Problems) -> Option<Vec<Map<String, Value>>> {
+        let parse_rows = if has_extension(name, ".csv") {
+            csv_rows
+        } else if has_extension(name, ".jsonl") {
+            json_lines_rows
+        } else {
+            let help = "tables are .csv or .jsonl files; the path is relative to the eval file".to_owned();
+            problems.push(path, Subject::Value, format!("'{name}' is not a .csv or .jsonl file"), Some(help));
+            return None;
+        };
+        let bytes = match self.files?.read(name) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let help = "the path is relative to the eval file".to_owned();
+                problems.push(path, Subject::Value, format!("cannot read the table {name}: {error}"), Some(help));
+                return None;
+            }
+        };
+        let rows = match std::str::from_utf8(&bytes) {
+            Ok(text) => parse_rows(text.strip_prefix('\u{feff}').unwrap_or(text)),
+            Err(error) => Err(format!("not valid UTF-8 (byte {})", error.valid_up_to())),
+        };
+        self.read.push(bytes);
+        rows.map_err(|message| problems.at(path, format!("invalid table {name}: {message}"))).ok()
+    }
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.len() > extension.len() && name.to_ascii_lowercase().ends_with(extension)
+}
+
+/// Parses CSV with a header. All values are texts.
+fn csv_rows(text: &str) -> Result<Vec<Map<String, Value>>, String> {
+    let line = |offset: usize| Position::of(text, offset).line;
+    let mut header: Option<Vec<String>> = None;
+    let mut rows = Vec::new();
+    for record in Records::new(text) {
+        let cells = record.map_err(|malformed| {
+            format!("line {}: {}; {}", line(malformed.range.start), malformed.message, malformed.help)
+        })?;
+        let start = cells.first().map_or(0, |cell| cell.range.start);
+        let Some(names) = &header else {
+            header = Some(csv_header(cells.into_iter().map(|cell| cell.text.trim().to_owned()).collect())?);
+            continue;
+        };
+        if cells.len() != names.len() {
+            let (found, expected) = (cells.len(), names.len());
+            return Err(format!("line {}: {found} fields, but the header has {expected}", line(start)));
+        }
+        let values = cells.into_iter().map(|cell| Value::from(cell.text.into_owned()));
+        rows.push(names.iter().cloned().zip(values).collect());
+    }
+    Ok(rows)
+}
+
+fn csv_header(names: Vec<String>) -> Result<Vec<String>, String> {
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(format!("column {} of the header has no name", index + 1));
+        }
+        if names[..index].contains(name) {
+            return Err(format!("the header has two columns '{name}'"));
+        }
+    }
+    Ok(names)
+}
+
+/// Parses one object per line, skipping blank lines.
+fn json_lines_rows(text: &str) -> Result<Vec<Map<String, Value>>, String> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let read = |(index, line): (usize, &str)| match parse(line) {
+        Ok(Value::Object(row)) => Ok(row),
+        Ok(other) => Err(format!("line {}: a row must be an object, found {}", index + 1, type_name(&other))),
+        Err(error) => Err(format!("line {}: {}", index + 1, error.message)),
+    };
+    lines.map(read).collect()
+}
+
+fn row_names(rows: &[Map<String, Value>], path: &Path<'_>, problems: &mut Problems) -> Option<Vec<TableRow>> {
+    let mut names = Vec::with_capacity(rows.len());
+    let mut seen: HashMap<String, usize> = HashMap::with_capacity(rows.len());
+    for (row, number) in rows.iter().zip(1..) {
+        let name = match row.get("name") {
+            None | Some(Value::Null) => number.to_string(),
+            Some(Value::String(name)) if name.trim().is_empty() => number.to_string(),
+            Some(name @ (Value::String(_) | Value::Number(_))) => text_form(name).into_owned(),
+            Some(other) => {
+                let found = type_name(other);
+                problems.at(path, format!("'name' of row {number} must be a string or a number, found {found}"));
+                return None;
+            }
+        };
+        if let Some(first) = seen.insert(name.clone(), number) {
+            problems.at(path, format!("rows {first} and {number} have the same name '{name}'"));
+            return None;
+        }
+        names.push(TableRow { number, name });
+    }
+    Some(names)
+}
+
+fn fill_case(
+    members: &Map<String, Value>,
+    row: &Map<String, Value>,
+    named: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Value {
+    let mut filled = Map::with_capacity(members.len());
+    for (key, member) in members.iter().filter(|(key, _)| *key != "each") {
+        let value = match member {
+            Value::String(id) if key == "id" => Value::from(format!("{id}#{}", named.name)),
+            member if SHARED_KEYS.contains(&key.as_str()) => member.clone(),
+            member => fill(member, row, named, &path.key(key), problems),
+        };
+        filled.insert(key.clone(), value);
+    }
+    Value::Object(filled)
+}
+
+/// Replaces `{{row:key}}` in all texts of a value.
+fn fill(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) -> Value {
+    match value {
+        Value::String(text) => fill_text(text, row, named, path, problems),
+        Value::Array(items) => {
+            let fill_item = |(index, item): (usize, &Value)| fill(item, row, named, &path.index(index), problems);
+            Value::Array(items.iter().enumerate().map(fill_item).collect())
+        }
+        Value::Object(members) => {
+            let fill_member =
+                |(key, member): (&String, &Value)| (key.clone(), fill(member, row, named, &path.key(key), problems));
+            Value::Object(members.iter().map(fill_member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn fill_text(
+    text: &str,
+    row: &Map<String, Value>,
+    named: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Value {
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for (range, key) in row_tokens(text) {
+        let Some(value) = row.get(key) else {
+            let keys: Vec<&str> = row.keys().map(String::as_str).collect();
+            let help = nearest(key, &keys).map(|near| format!("did you mean '{{{{row:{near}}}}}'?"));
+            let message = format!("row '{}' has no '{key}'", named.name);
+            problems.push(path, Subject::Value, message, help);
+            return Value::Null;
+        };
+        if range.len() == text.len() {
+            return value.clone();
+        }
+        out.push_str(&text[end..range.start]);
+        out.push_str(&text_form(value));
+        end = range.end;
+    }
+    out.push_str(&text[end..]);
+    Value::String(out)
+}
+
+/// Whether a text contains a `{{row:…}}` token.
+pub fn contains_row_token(text: &str) -> bool {
+    row_tokens(text).next().is_some()
+}
+
+fn row_tokens(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, &str)> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = from + text[from..].find(OPENING)?;
+            let key_start = start + OPENING.len();
+            from = key_start;
+            let close = key_start + text[key_start..].find('}')?;
+            if text[close..].starts_with("}}") {
+                from = close + 2;
+                return Some((start..from, &text[key_start..close]));
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("{{row:n}}", json!(3))]
+    #[case("{{row:list}}", json!([1, "a"]))]
+    #[case("{{row:none}}", json!(null))]
+    #[case("n={{row:n}}, {{row:text}}!", json!("n=3, a \"b\"!"))]
+    #[case("{{row:text}}{{row:n}}", json!("a \"b\"3"))]
+    #[case("{{{row:n}}}", json!("{3}"))]
+    #[case("{{row:token}}", json!("{{row:n}}"))]
+    #[case("{{seed:n}} {{row:n} {{ row:n }}", json!("{{seed:n}} {{row:n} {{ row:n }}"))]
+    fn fills_texts(#[case] text: &str, #[case] expected: Value) {
+        let row = json!({"n": 3, "text": "a \"b\"", "list": [1, "a"], "none": null, "token": "{{row:n}}"});
+        let named = TableRow { number: 1, name: "1".to_owned() };
+        let mut problems = Problems::default();
+        let row = row.as_object().expect("object");
+        assert_eq!(fill_text(text, row, &named, &Path::Root, &mut problems), expected);
+        assert!(problems.is_empty());
+    }
+
+    #[rstest]
+    #[case::quotes_and_line_breaks("a,b\n\"x, \"\"y\"\"\nz\",2\n", Ok(json!([{"a": "x, \"y\"\nz", "b": "2"}])))]
+    #[case::only_a_header("a,b\n", Ok(json!([])))]
+    #[case::short_row("a,b\n1\n", Err("line 2: 1 fields, but the header has 2"))]
+    #[case::same_column("a,a\n1,2\n", Err("the header has two columns 'a'"))]
+    #[case::unnamed_column("a,\n1,2\n", Err("column 2 of the header has no name"))]
+    #[case::unclosed("a\n\"1\n", Err("line 2: unclosed quote; a field that begins with a quote must end with one"))]
+    fn reads_csv(#[case] text: &str, #[case] expected: Result<Value, &str>) {
+        let rows = csv_rows(text).map(|rows| json!(rows));
+        assert_eq!(rows, expected.map_err(str::to_owned));
+    }
+
+    #[rstest]
+    #[case("{\"a\": 1}\n\n{\"a\": [2]}\r\n", Ok(json!([{"a": 1}, {"a": [2]}])))]
+    #[case("{\"a\": 1}\n3\n", Err("line 2: a row must be an object, found a number"))]
+    fn reads_json_lines(#[case] text: &str, #[case] expected: Result<Value, &str>) {
+        let rows = json_lines_rows(text).map(|rows| json!(rows));
+        assert_eq!(rows, expected.map_err(str::to_owned));
+    }
+}

@@ -1,0 +1,104 @@
+//! Files that are ignored but probably meant to be eval files.
+
+use std::fmt;
+use std::path::Path;
+
+use karat_core::case::Tier;
+use karat_json::{nearest, without_bom};
+use serde_json::{Map, Value};
+
+/// Keys that show that an object is meant to be a case.
+const CASE_KEYS: [&str; 3] = ["input", "expect", "rubric"];
+
+/// A file next to eval files that is not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IgnoredFile {
+    /// Relative to the current folder.
+    pub shown: String,
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for IgnoredFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} is ignored: {}", self.shown, self.reason)
+    }
+}
+
+/// Returns why a file that is not an eval file looks like one.
+pub(crate) fn ignored_reason(path: &Path, name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    let stem = lower.strip_suffix(".json")?;
+    if let Some((start, middle)) = stem.rsplit_once('.')
+        && let Some(tier) = nearest(middle, &Tier::NAMED.map(Tier::name))
+    {
+        return Some(format!("rename it to {}.{tier}.json", &name[..name.len().min(start.len())]));
+    }
+    let bytes = std::fs::read(path).ok()?;
+    let value: Value = serde_json::from_slice(without_bom(&bytes)).ok()?;
+    content_reason(&value)
+}
+
+fn content_reason(value: &Value) -> Option<String> {
+    match value {
+        Value::Array(items) => list_reason(items),
+        // Result files have cases too.
+        Value::Object(map) if map.contains_key("runId") => None,
+        Value::Object(map) => map.iter().find_map(|(key, value)| {
+            let items = value.as_array()?;
+            if key == "cases" {
+                return list_reason(items);
+            }
+            nearest(key, &["cases"])?;
+            looks_like_case(items.first()?).then(|| format!("it has '{key}' instead of 'cases'"))
+        }),
+        _ => None,
+    }
+}
+
+fn list_reason(items: &[Value]) -> Option<String> {
+    let Some(first) = items.first() else {
+        return Some("it has no cases".to_owned());
+    };
+    if !looks_like_case(first) {
+        return None;
+    }
+    let missing = if first.get("id").is_none() { "id" } else { "expect" };
+    Some(format!("its first case has no '{missing}'"))
+}
+
+fn looks_like_case(value: &Value) -> bool {
+    let is_case_key = |key: &String| nearest(key, &CASE_KEYS).is_some();
+    value.as_object().map(Map::keys).is_some_and(|mut keys| keys.any(is_case_key))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case(json!([{"Id": "a", "input": {"message": "x"}, "expect": {}}]), Some("its first case has no 'id'"))]
+    #[case(json!([{"id": "a", "input": {"message": "x"}, "expects": {}}]), Some("its first case has no 'expect'"))]
+    #[case(json!({"case": [{"id": "a", "input": {}, "expect": {}}]}), Some("it has 'case' instead of 'cases'"))]
+    #[case(json!([]), Some("it has no cases"))]
+    #[case(json!({"cases": []}), Some("it has no cases"))]
+    #[case(json!({"runId": "r", "cases": []}), None)]
+    #[case(json!({"users": [{"id": 1, "name": "x"}]}), None)]
+    #[case(json!([{"id": 1, "name": "x"}]), None)]
+    #[case(json!({}), None)]
+    fn finds_probable_cases(#[case] value: Value, #[case] expected: Option<&str>) {
+        assert_eq!(content_reason(&value).as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case("x.gloden.json", Some("rename it to x.golden.json"))]
+    #[case("x.golden.JSON", Some("rename it to x.golden.json"))]
+    #[case("X.Golden.json", Some("rename it to X.golden.json"))]
+    #[case("tools.lock.json", None)]
+    #[case("x.txt", None)]
+    fn finds_probable_names(#[case] name: &str, #[case] expected: Option<&str>) {
+        assert_eq!(ignored_reason(Path::new("/nonexistent"), name).as_deref(), expected);
+    }
+}

@@ -1,0 +1,182 @@
+//! Merges the results of the shards of a run to one run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use karat_core::event::{Reporter, RunEvent, RunTotals, SuiteHeader};
+use karat_core::gate::{GateMetrics, GateResult, check};
+use karat_core::result::{MergeError, SuiteResult, merge_shards};
+use karat_json::text::display_width;
+use karat_project::{ResultFileReporter, read_suite_result, result_paths_in_tree};
+use karat_runner::Reporters;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::run_name::find_run;
+use crate::run_suites::Outcome;
+
+pub struct Request {
+    /// Result files, folders of result files, or names of runs in the output folder.
+    pub shards: Vec<String>,
+}
+
+/// Merges the results, writes result files and reports the run.
+///
+/// `reporters` creates the reporters of the surface from the number of cases.
+pub fn merge_runs(
+    request: &Request,
+    context: &Context<'_>,
+    reporters: impl FnOnce(usize) -> Result<Vec<Box<dyn Reporter>>, Error>,
+) -> Result<Outcome, Error> {
+    let run_id = context.ids.run_id();
+    let shards = read_shards(request, context)?;
+    let (suites, comparisons) = merge(shards, &run_id)?;
+    let agents: Vec<String> = suites.iter().fold(Vec::new(), |mut agents, suite| {
+        if !agents.contains(&suite.agent_endpoint) {
+            agents.push(suite.agent_endpoint.clone());
+        }
+        agents
+    });
+    let headers: Vec<Arc<SuiteHeader>> = suites.iter().map(|suite| Arc::new(header(suite, agents.len() > 1))).collect();
+    let mut totals = RunTotals::default();
+    let mut metrics: BTreeMap<&str, GateMetrics> = BTreeMap::new();
+    for (suite, comparison) in suites.iter().zip(comparisons) {
+        totals.add(suite);
+        totals.wall_clock_ms = totals.wall_clock_ms.max(suite.wall_clock_ms);
+        let metrics = metrics.entry(&suite.agent_endpoint).or_default();
+        metrics.add(suite);
+        metrics.inconclusive += comparison.inconclusive;
+        metrics.compared += comparison.compared;
+    }
+    totals.gates = check_gates(&agents, &metrics, context);
+    let mut all = Reporters::default();
+    all.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
+    reporters(totals.cases)?.into_iter().for_each(|reporter| all.add(reporter));
+    report(&mut all, &run_id, headers, suites, &totals);
+    let (report_errors, not_stored) = (all.into_errors(), Vec::new());
+    Ok(Outcome { run_id, totals, report_errors, not_stored, store_error: None, recordings: None })
+}
+
+fn check_gates(agents: &[String], metrics: &BTreeMap<&str, GateMetrics>, context: &Context<'_>) -> Vec<GateResult> {
+    let Some(gates) = &context.settings.gates else {
+        return Vec::new();
+    };
+    let name = |agent: &String| (agents.len() > 1).then(|| agent.clone());
+    let of_agent = |agent: &String| Some(check(gates, name(agent).as_deref(), metrics.get(agent.as_str())?));
+    agents.iter().filter_map(of_agent).flatten().collect()
+}
+
+fn report(
+    reporters: &mut Reporters,
+    run_id: &str,
+    headers: Vec<Arc<SuiteHeader>>,
+    suites: Vec<SuiteResult>,
+    totals: &RunTotals,
+) {
+    let run_id = run_id.to_owned();
+    reporters.report(&RunEvent::RunStarted { run_id: run_id.clone(), suites: headers, total_cases: totals.cases });
+    for (suite, result) in suites.into_iter().enumerate() {
+        for (index, case) in result.cases.iter().enumerate() {
+            reporters.report(&RunEvent::CaseFinished { suite, index, result: Arc::clone(case) });
+        }
+        reporters.report(&RunEvent::SuiteFinished { suite, result: Arc::new(result) });
+    }
+    reporters.report(&RunEvent::RunFinished { run_id, totals: totals.clone() });
+    reporters.flush();
+}
+
+/// A result and the path it was read from.
+struct ShardResult {
+    path: PathBuf,
+    result: SuiteResult,
+}
+
+fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResult>, Error> {
+    let layout = &context.settings.layout;
+    let mut shards = Vec::new();
+    for given in &request.shards {
+        let path = layout.current_dir.join(given);
+        let before = shards.len();
+        if path.is_file() {
+            shards.push(ShardResult { result: read_suite_result(&path)?, path });
+        } else if path.is_dir() {
+            // A folder can have results of whole runs too.
+            let found = read_each(result_paths_in_tree(&path));
+            shards.extend(found.filter(|shard| shard.result.shard.is_some()));
+        } else {
+            shards.extend(read_each(find_run(given, layout)?.paths));
+        }
+        if shards.len() == before {
+            return Err(Error::not_found(format!("no results of shards in '{given}'"))
+                .hint("pass result files of 'karat run --shard', their folders, or names of runs"));
+        }
+    }
+    Ok(shards)
+}
+
+/// Reads the result files among the paths; other files are left out.
+fn read_each(paths: Vec<PathBuf>) -> impl Iterator<Item = ShardResult> {
+    paths.into_iter().filter_map(|path| Some(ShardResult { result: read_suite_result(&path).ok()?, path }))
+}
+
+/// How many cases of a suite were compared with the baseline, and how many of them without a clear result.
+struct Comparison {
+    compared: usize,
+    inconclusive: usize,
+}
+
+/// Merges the shards of each suite. Returns the suites in the order of the run.
+fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<(Vec<SuiteResult>, Vec<Comparison>), Error> {
+    let mut suites = 0;
+    let mut by_suite: BTreeMap<usize, Vec<ShardResult>> = BTreeMap::new();
+    for shard in shards {
+        let Some(part) = &shard.result.shard else {
+            return Err(refused(&shard.path, &MergeError::NotAShard));
+        };
+        suites = suites.max(part.suites);
+        by_suite.entry(part.suite).or_default().push(shard);
+    }
+    if let Some(missing) = (1..=suites).find(|suite| !by_suite.contains_key(suite)) {
+        return Err(Error::invalid(format!("cannot merge: there is no result of suite {missing} of {suites}")));
+    }
+    let mut merged = Vec::with_capacity(by_suite.len());
+    let mut comparisons = Vec::with_capacity(by_suite.len());
+    for shards in by_suite.into_values() {
+        let path = shards.first().map(|shard| shard.result.metadata.eval_file.clone()).unwrap_or_default();
+        let results: Vec<SuiteResult> = shards.into_iter().map(|shard| shard.result).collect();
+        let parts = || results.iter().filter_map(|result| result.shard.as_ref());
+        comparisons.push(Comparison {
+            compared: parts().map(|part| part.compared).sum(),
+            inconclusive: parts().map(|part| part.inconclusive).sum(),
+        });
+        merged.push(merge_shards(results, run_id).map_err(|error| refused(Path::new(&path), &error))?);
+    }
+    Ok((merged, comparisons))
+}
+
+fn refused(path: &Path, error: &MergeError) -> Error {
+    Error::invalid(format!("cannot merge the results of {}: {error}", path.display()))
+}
+
+fn header(suite: &SuiteResult, has_several_agents: bool) -> SuiteHeader {
+    SuiteHeader {
+        path: suite.metadata.eval_file.clone(),
+        tool_name: suite.tool_name.clone(),
+        tier: suite.tier,
+        agent: has_several_agents.then(|| suite.agent_endpoint.clone()),
+        selected: suite.cases.len(),
+        trials: suite.summary.trials.as_ref().map_or(1, |trials| trials.per_case),
+        // Known only to the run itself; the result has the warnings.
+        timeout_ms: None,
+        lines: Vec::new(),
+        staleness: Vec::new(),
+        has_baseline: suite.baseline_run_id.is_some(),
+        id_columns: widest(suite.cases.iter().map(|case| case.id.as_str())),
+        description_columns: widest(suite.cases.iter().map(|case| case.description.as_str())),
+    }
+}
+
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    texts.map(display_width).max().unwrap_or(0)
+}

@@ -1,0 +1,44 @@
+//! Finds tools that cases name and the registry lacks: `toolsNotCalled` with such a name can never fail.
+
+use std::collections::BTreeMap;
+
+use karat_core::lint::{Rule, named_tools, unknown_tool};
+use karat_core::registry::Registry;
+use karat_project::LoadedSuite;
+use karat_tools::contract::{SilencedRule, Silencer};
+
+use crate::context::Context;
+use crate::error::Error;
+
+/// Warns about unknown tools; fails with `strict`.
+pub(super) fn report_unknown_tools<'s>(
+    suites: impl Iterator<Item = &'s LoadedSuite>,
+    registry: &Registry,
+    context: &Context<'_>,
+) -> Result<(), Error> {
+    let mut silencer = Silencer::new(&context.settings.silence.silence);
+    // Each name once per file, with the first case that has it.
+    let mut found: BTreeMap<(&str, &str), String> = BTreeMap::new();
+    for LoadedSuite { path, file } in suites {
+        if silencer.silences([file.tool_name.as_str()], SilencedRule::Case(Rule::UnknownTool)) {
+            continue;
+        }
+        for case in &file.cases {
+            for (_, tool) in named_tools(&case.expect) {
+                if let Some(message) = unknown_tool(registry, tool) {
+                    let text = || format!("{}: {}: {message}", path.shown, case.id);
+                    found.entry((path.shown.as_str(), tool)).or_insert_with(text);
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    if context.settings.strict {
+        let lines: Vec<String> = found.into_values().collect();
+        return Err(Error::invalid(lines.join("\n")).hint("--strict does not run cases that name unknown tools"));
+    }
+    found.values().for_each(|text| context.notices.warn(text));
+    Ok(())
+}
