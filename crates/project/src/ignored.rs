@@ -28,10 +28,11 @@ impl fmt::Display for IgnoredFile {
 pub(crate) fn ignored_reason(path: &Path, name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let stem = lower.strip_suffix(".json")?;
-    if let Some((start, middle)) = stem.rsplit_once('.')
+    if let Some((_, middle)) = stem.rsplit_once('.')
         && let Some(tier) = nearest(middle, &Tier::NAMED.map(Tier::name))
+        && let Some(start) = name.rsplitn(3, '.').nth(2)
     {
-        return Some(format!("rename it to {}.{tier}.json", &name[..name.len().min(start.len())]));
+        return Some(format!("rename it to {start}.{tier}.json"));
     }
     let bytes = std::fs::read(path).ok()?;
     let value: Value = serde_json::from_slice(without_bom(&bytes)).ok()?;
@@ -96,6 +97,7 @@ mod tests {
     #[case("x.gloden.json", Some("rename it to x.golden.json"))]
     #[case("x.golden.JSON", Some("rename it to x.golden.json"))]
     #[case("X.Golden.json", Some("rename it to X.golden.json"))]
+    #[case("ẞé.Golden.json", Some("rename it to ẞé.golden.json"))]
     #[case("tools.lock.json", None)]
     #[case("x.txt", None)]
     fn finds_probable_names(#[case] name: &str, #[case] expected: Option<&str>) {
