@@ -88,3 +88,17 @@ fn shows_a_case_in_full() {
     hint: did you mean 'gs-x-001'?
     ");
 }
+
+#[test]
+fn lists_and_shows_skipped_cases() {
+    let skipped = json!({"id": "gs-x-002", "input": {"message": "b"}, "expect": {}, "skip": "needs an account"});
+    let project = project()
+        .file("agent.json", script(&[("a", "ok")]))
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "a"), skipped]));
+    assert_eq!(project.run(["run"]).code, Some(0));
+    let shown = project.run(["show", "gs-x-002"]).stdout;
+    assert!(shown.contains("needs an account") && !shown.contains("gs-x-001"), "{shown}");
+    let listed: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
+    assert_eq!((&listed["runs"][0]["cases"], &listed["runs"][0]["skipped"]), (&json!(1), &json!(1)));
+}

@@ -41,11 +41,16 @@ fn compares_two_files_of_different_suites() {
 
 /// A result of `evals/x.golden.json` with a start time and an agent.
 fn timed(run_id: &str, second: u8, agent: &str, passed: bool) -> Value {
-    let mut result = result(run_id, "x", &[("a", passed)]);
-    result["timestamp"] = json!(format!("2026-01-01T00:00:0{second}Z"));
-    result["agentEndpoint"] = json!(agent);
-    result["metadata"] = json!({"evalFile": "evals/x.golden.json", "evalFileHash": "h"});
-    result
+    // The cases come last, as in result files: runs are listed without reading them.
+    json!({
+        "runId": run_id,
+        "timestamp": format!("2026-01-01T00:00:0{second}Z"),
+        "tier": "golden",
+        "toolName": "x",
+        "agentEndpoint": agent,
+        "metadata": {"evalFile": "evals/x.golden.json", "evalFileHash": "h"},
+        "cases": [{"id": "a", "passed": passed}],
+    })
 }
 
 #[test]
@@ -70,4 +75,18 @@ fn compares_the_last_two_comparable_runs() {
     assert_eq!(error.message, "ambiguous run id: several runs begin with 'aa'");
     let error = compare(Some("latest~3"), None).unwrap_err();
     assert_eq!(error.message, "there is no 'latest~3': evals/results has 3 runs");
+}
+
+#[test]
+fn a_whole_run_is_not_compared_with_a_shard() {
+    let Value::Object(whole) = timed("aab-2", 2, "one", true) else { panic!("a result is an object") };
+    // As in result files, before the cases.
+    let mut shard = json!({"shard": {"number": 1, "count": 2}});
+    whole.into_iter().for_each(|(key, value)| shard[key] = value);
+    let project = TestProject::new()
+        .file("evals/results/1.json", timed("aaa-1", 1, "one", true))
+        .file("evals/results/2.json", shard)
+        .file("evals/results/3.json", timed("aac-3", 3, "one", false));
+    let compared = compare_runs(&Request { before: None, now: None }, &project.context()).unwrap();
+    assert_eq!((compared.before_run_id.as_str(), compared.now_run_id.as_str()), ("aaa-1", "aac-3"));
 }
