@@ -40,11 +40,11 @@ fn assert_valid_positions(bytes: &[u8], invalid: &InvalidEvalFile) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut last = 0;
     for finding in &invalid.findings {
-        let range = finding.place.range.clone();
+        let range = finding.location.range.clone();
         assert!(text.get(range.clone()).is_some(), "{finding:?}");
         assert!(range.start >= last, "findings are not in text order: {:?}", invalid.findings);
         last = range.start;
-        assert!(finding.place.position.line >= 1 && finding.place.position.column >= 1);
+        assert!(finding.location.position.line >= 1 && finding.location.position.column >= 1);
         assert!(!finding.message.is_empty());
     }
 }

@@ -46,7 +46,7 @@ impl From<BodyError> for AttemptError {
 pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     policy: RetryPolicy,
     throttle: &Arc<Throttle>,
-    waiting: &dyn WaitObserver,
+    wait_observer: &dyn WaitObserver,
     attempt: impl Fn() -> F,
 ) -> Result<T, AttemptError> {
     let call = throttle.enter();
@@ -54,7 +54,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     let mut retry = Retry::new(policy);
     let mut elapsed = Duration::ZERO;
     loop {
-        let wait = WaitGuard::begin(waiting);
+        let wait = WaitGuard::begin(wait_observer);
         let permit = call.permit().await;
         drop(wait);
         let answered_now = permit.answered_before();
@@ -81,7 +81,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
         answered_before = Some(answered_now);
         let delay =
             retry.next_delay(error.class, counts_as_attempt).map_err(|reason| add_give_up_reason(error, reason))?;
-        let wait = WaitGuard::begin(waiting);
+        let wait = WaitGuard::begin(wait_observer);
         tokio::time::sleep(delay).await;
         drop(wait);
     }

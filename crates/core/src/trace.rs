@@ -209,7 +209,7 @@ impl UsageDocument {
 }
 
 impl ToolCall {
-    /// The error of a failed call. A failed call always has one, so that eval functions need to check only one member.
+    /// Returns the error of a failed call. Every failed call has one, so that eval functions check only one member.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.error.as_deref().or_else(|| (self.success == Some(false)).then_some("the call failed"))
     }

@@ -1,4 +1,4 @@
-//! Canonical JSON: sorted keys, no white space, numbers as in ECMAScript.
+//! Canonical JSON: sorted keys, no whitespace, numbers as in ECMAScript.
 
 use serde_json::{Map, Value};
 

@@ -15,7 +15,7 @@ mod json;
 mod layout;
 mod locate;
 mod nearest;
-mod place;
+mod location;
 mod severity;
 pub mod text;
 
@@ -28,5 +28,5 @@ pub use invalid_file::{InvalidFile, without_bom};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
 pub use nearest::nearest;
-pub use place::{Finding, Place, Position, locate_values};
+pub use location::{Finding, Location, Position, locate_values};
 pub use severity::Severity;

@@ -28,4 +28,4 @@ pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
-pub use results::{Results, read_result, result_paths, run_results};
+pub use results::{EarlierResults, read_result, read_run_results, result_paths};

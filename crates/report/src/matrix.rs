@@ -66,8 +66,8 @@ pub struct MatrixCell {
     pub regression: bool,
     pub duration_ms: u64,
     /// Present if there are several trials.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tries: Option<TrialCounts>,
+    #[serde(rename = "tries", skip_serializing_if = "Option::is_none")]
+    pub trials: Option<TrialCounts>,
     /// Why the case did not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -117,7 +117,7 @@ impl MatrixCell {
             vacuous: result.vacuous,
             regression: case.is_regression,
             duration_ms: result.duration_ms,
-            tries: result.trials.as_ref().map(|trials| trials.counts()),
+            trials: result.trials.as_ref().map(|trials| trials.counts()),
             reason,
         }
     }
@@ -208,8 +208,8 @@ fn figures(suites: &[&SuiteRecord]) -> AgentFigures {
                 }
             }
             for details in case.result.all_details() {
-                let one = details.usage.as_ref().and_then(|usage| usage.cost_usd);
-                cost = cost.zip(one).map(|(sum, one)| sum + one);
+                let answer_cost = details.usage.as_ref().and_then(|usage| usage.cost_usd);
+                cost = cost.zip(answer_cost).map(|(sum, answer_cost)| sum + answer_cost);
                 answers += 1;
             }
         }

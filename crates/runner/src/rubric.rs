@@ -275,7 +275,7 @@ impl SuiteRun<'_> {
 
     async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
         let (watch, agent) = (Stopwatch::start(), self.agent());
-        let request = AgentRequest { case: &case.case, sample, waiting: &watch };
+        let request = AgentRequest { case: &case.case, sample, wait_observer: &watch };
         let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
         let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
         *duration = match &result {

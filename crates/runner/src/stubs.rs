@@ -12,6 +12,6 @@ pub(crate) fn unused_stubs_warning<'c>(cases: impl Iterator<Item = &'c Case>, ag
     (unused > 0).then(|| format!("{count} unused stubs: the agent runs real tools"))
 }
 
-pub(crate) fn format_count(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+pub(crate) fn format_count(count: usize, singular: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {singular}") } else { format!("{count} {plural}") }
 }

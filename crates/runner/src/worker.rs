@@ -85,7 +85,7 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
-    let request = AgentRequest { case, sample: unit.sample, waiting: &watch };
+    let request = AgentRequest { case, sample: unit.sample, wait_observer: &watch };
     let agent = shared.agent(suite);
     let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
     let end = match with_timeout(shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await {
@@ -185,7 +185,7 @@ impl Shared {
     }
 }
 
-/// The judgement if the run has no eval functions: an error, so that the case does not pass.
+/// Returns the judgement of a run without eval functions: an error, so that the case does not pass.
 fn no_functions() -> Judgement {
     let error = EvalError::new(ErrorKind::Validation, "this run has no eval functions");
     Judgement {

@@ -11,7 +11,7 @@ use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
 use crate::piece::{Piece, RefusedItem};
-use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueReader, ValueText};
+use crate::values::{MAX_VALUE_BYTES, PeekedInput, Location, ValueReader, ValueText};
 use crate::{jaeger, karat, langfuse, langsmith, messages, otlp, tau_bench};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
@@ -20,7 +20,7 @@ const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// One item could not be read. Reading continues after it.
-    #[error("{}: {}", .0.place, .0.message)]
+    #[error("{}: {}", .0.location, .0.message)]
     Refused(RefusedItem),
     /// The input has none of the [`EXPECTED_CONTENT`](crate::EXPECTED_CONTENT). Reading has ended.
     #[error("unrecognised trace format ({0})")]
@@ -42,7 +42,7 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         state: State::Unopened(Box::new(input)),
         ready: VecDeque::new(),
         line_messages: Vec::new(),
-        first_message_place: None,
+        first_message_location: None,
     }
 }
 
@@ -53,9 +53,9 @@ pub struct TraceReader {
     last_format: Option<TraceFormat>,
     state: State,
     ready: VecDeque<Result<Piece, RefusedItem>>,
-    /// The messages of a conversation with one message per line, and the place of the first one.
+    /// The messages of a conversation with one message per line, and the location of the first one.
     line_messages: Vec<Value>,
-    first_message_place: Option<Place>,
+    first_message_location: Option<Location>,
 }
 
 enum State {
@@ -90,24 +90,24 @@ impl TraceReader {
         input.take(MAX_VALUE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MAX_VALUE_BYTES {
             let message = format!("longer than {} MB; JSON Lines files may have any size", MAX_VALUE_BYTES >> 20);
-            return Err(ReadError::Refused(RefusedItem { place: "the message".to_owned(), message }));
+            return Err(ReadError::Refused(RefusedItem { location: "the message".to_owned(), message }));
         }
         let (messages, is_truncated) = split_length_prefixed(&bytes).unwrap_or_else(|| (vec![&bytes], false));
         let has_many = messages.len() > 1 || is_truncated;
         let next = format!("message {}", messages.len() + 1);
         for (number, message) in (1_u64..).zip(messages) {
-            let place = format!("message {number}");
+            let location = format!("message {number}");
             match otlp::read_protobuf(message) {
-                Ok(read) => self.push_spans(read, has_many.then_some(&place)),
+                Ok(read) => self.push_spans(read, has_many.then_some(&location)),
                 Err(_) if self.given_format.is_none() && self.ready.is_empty() => {
                     return Err(unknown(UNKNOWN_ENCODING));
                 }
-                Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+                Err(error) => self.ready.push_back(Err(RefusedItem { location, message: error.to_string() })),
             }
         }
         if is_truncated {
             let message = "unexpected end of input: the file is truncated".to_owned();
-            self.ready.push_back(Err(RefusedItem { place: next, message }));
+            self.ready.push_back(Err(RefusedItem { location: next, message }));
         }
         self.last_format = Some(TraceFormat::Otlp);
         Ok(State::Ended)
@@ -115,7 +115,7 @@ impl TraceReader {
 
     /// Reads one value.
     fn read_text(&mut self, text: ValueText) -> Result<(), ReadError> {
-        let refused = |message: String| RefusedItem { place: text.place.to_string(), message };
+        let refused = |message: String| RefusedItem { location: text.location.to_string(), message };
         let bytes = match text.text {
             Ok(bytes) => bytes,
             Err(error) => return Err(ReadError::Refused(refused(error))),
@@ -126,42 +126,42 @@ impl TraceReader {
                 let repaired = replace_lone_surrogates(&bytes);
                 match repaired.and_then(|repaired| Some((serde_json::from_slice(&repaired).ok()?, repaired))) {
                     Some(repaired) => repaired,
-                    None => return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.place)))),
+                    None => return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.location)))),
                 }
             }
         };
-        let is_line_message = matches!(text.place, Place::Line(_)) && value.is_object() && is_message(&value);
+        let is_line_message = matches!(text.location, Location::Line(_)) && value.is_object() && is_message(&value);
         if is_line_message
             && self.given_format.or(self.last_format).is_none_or(is_message_log)
             && detect(&value, None).is_none()
         {
             self.line_messages.push(value);
-            self.first_message_place.get_or_insert(text.place);
+            self.first_message_location.get_or_insert(text.location);
             return Ok(());
         }
         self.flush_conversation();
         let Some(format) = self.given_format.or_else(|| detect(&value, self.last_format)) else {
             if self.last_format.is_none() {
-                return Err(unknown(&text.place.to_string()));
+                return Err(unknown(&text.location.to_string()));
             }
             return Err(ReadError::Refused(refused("unrecognised trace format".to_owned())));
         };
         self.last_format = Some(format);
-        self.read_value(format, value, &bytes, text.place);
+        self.read_value(format, value, &bytes, text.location);
         Ok(())
     }
 
     /// Reads the collected conversation with one message per line.
     fn flush_conversation(&mut self) {
-        let Some(place) = self.first_message_place.take() else { return };
+        let Some(location) = self.first_message_location.take() else { return };
         let value = Value::Array(std::mem::take(&mut self.line_messages));
         let format = self.given_format.or_else(|| detect(&value, self.last_format)).unwrap_or(TraceFormat::OpenAi);
         self.last_format = Some(format);
         let text = value.to_string();
-        self.read_item(format, value, text.as_bytes(), place);
+        self.read_item(format, value, text.as_bytes(), location);
     }
 
-    fn read_value(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
+    fn read_value(&mut self, format: TraceFormat, value: Value, text: &[u8], location: Location) {
         let is_list = match &value {
             Value::Array(items) => !(is_message_log(format) && items.iter().any(is_message)),
             Value::Object(object) => {
@@ -184,15 +184,15 @@ impl TraceReader {
             };
             for (number, item) in (1..).zip(items) {
                 let text = item.to_string();
-                self.read_item(format, item, text.as_bytes(), place.item(number));
+                self.read_item(format, item, text.as_bytes(), location.item(number));
             }
             return;
         }
-        self.read_item(format, value, text, place);
+        self.read_item(format, value, text, location);
     }
 
-    fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
-        let place = place.to_string();
+    fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], location: Location) {
+        let location = location.to_string();
         let spans = match format {
             TraceFormat::Otlp => otlp::read_value(value),
             TraceFormat::Jaeger => jaeger::read_value(value),
@@ -210,22 +210,22 @@ impl TraceReader {
                 };
                 self.ready.push_back(match whole {
                     Ok(imported) => Ok(Piece::Whole(Box::new(imported))),
-                    Err(message) => Err(RefusedItem { place, message }),
+                    Err(message) => Err(RefusedItem { location, message }),
                 });
                 return;
             }
         };
         match spans {
-            Ok(read) => self.push_spans(read, Some(&place)),
-            Err(error) => self.ready.push_back(Err(RefusedItem { place, message: error.to_string() })),
+            Ok(read) => self.push_spans(read, Some(&location)),
+            Err(error) => self.ready.push_back(Err(RefusedItem { location, message: error.to_string() })),
         }
     }
 
-    fn push_spans(&mut self, read: ParsedSpans, place: Option<&String>) {
+    fn push_spans(&mut self, read: ParsedSpans, location: Option<&String>) {
         self.ready.extend(read.traces.into_iter().map(|parts| Ok(Piece::Parts(Box::new(parts)))));
         self.ready.extend(read.refused.into_iter().map(|refused| {
-            let place = place.map_or_else(|| refused.place.clone(), |place| format!("{place}, {}", refused.place));
-            Err(RefusedItem { place, message: refused.message })
+            let location = location.map_or_else(|| refused.location.clone(), |location| format!("{location}, {}", refused.location));
+            Err(RefusedItem { location, message: refused.message })
         }));
     }
 }
@@ -235,8 +235,8 @@ impl Iterator for TraceReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(one) = self.ready.pop_front() {
-                return Some(one.map_err(ReadError::Refused));
+            if let Some(result) = self.ready.pop_front() {
+                return Some(result.map_err(ReadError::Refused));
             }
             let state = std::mem::replace(&mut self.state, State::Ended);
             let step = match state {
@@ -266,7 +266,7 @@ impl Iterator for TraceReader {
 
 impl TraceReader {
     fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
-        self.ready.pop_front().map(|one| one.map_err(ReadError::Refused))
+        self.ready.pop_front().map(|result| result.map_err(ReadError::Refused))
     }
 }
 
@@ -320,10 +320,10 @@ fn unknown(detail: &str) -> ReadError {
 }
 
 /// Explains why a value is not valid JSON. The line of the error is relative to the first line of the value.
-fn describe_json_error(text: &[u8], error: &serde_json::Error, place: Place) -> String {
+fn describe_json_error(text: &[u8], error: &serde_json::Error, location: Location) -> String {
     let reason = json_error(text, error);
-    match place {
-        Place::Line(first) if error.line() > 1 => format!("{reason} (line {})", first + error.line() as u64 - 1),
-        Place::Line(_) | Place::Item(_) | Place::LineItem(..) => reason.to_string(),
+    match location {
+        Location::Line(first) if error.line() > 1 => format!("{reason} (line {})", first + error.line() as u64 - 1),
+        Location::Line(_) | Location::Item(_) | Location::LineItem(..) => reason.to_string(),
     }
 }

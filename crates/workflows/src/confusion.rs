@@ -13,10 +13,10 @@ use karat_tools::confusion::MeasuredConfusion;
 use crate::context::Context;
 use crate::error::Error;
 
-/// Number of bytes that include everything before the cases in almost every result.
+/// Enough bytes for everything before the cases in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
 
-/// The name of the newest run.
+/// Selects the newest run in place of a run id.
 const LATEST: &str = "latest";
 
 /// The results to use.
@@ -110,8 +110,8 @@ pub(crate) fn read_confusion(
     Ok(measured)
 }
 
-fn count(case: &Case, tries: Vec<Option<Vec<String>>>, measured: &mut MeasuredConfusion) {
-    for called in tries {
+fn count(case: &Case, trials: Vec<Option<Vec<String>>>, measured: &mut MeasuredConfusion) {
+    for called in trials {
         match called {
             None => measured.left_out.without_answer += 1,
             Some(called) => {
@@ -129,7 +129,7 @@ struct ListedResult {
     head: ResultHead,
 }
 
-/// Lists the results of a folder, newest first. Skips results of rubrics.
+/// Lists the results in a folder, newest first. Skips rubric results.
 fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<ListedResult> {
     let mut results = Vec::new();
     for path in result_paths(folder) {
@@ -139,7 +139,7 @@ fn list_results(folder: &Path, measured: &mut MeasuredConfusion) -> Vec<ListedRe
             None => measured.left_out.unreadable_results += 1,
         }
     }
-    // Run ids are ordered by time, so they break ties of timestamps.
+    // Run ids increase over time, so they break ties between equal timestamps.
     results.sort_by(|left, right| {
         let key =
             |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone(), result.path.clone());
@@ -155,7 +155,7 @@ fn read_head(path: &Path) -> Option<ResultHead> {
     ResultHead::read_start(&start).or_else(|| ResultHead::read(&std::fs::read(path).ok()?))
 }
 
-/// The current eval files, indexed.
+/// An index of the current eval files.
 struct Suites<'s> {
     loaded: &'s [LoadedSuite],
     by_hash: HashMap<&'s str, Vec<usize>>,

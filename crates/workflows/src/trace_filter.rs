@@ -91,17 +91,17 @@ pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Re
 fn check_source(name: &str) -> Result<(), Error> {
     let mut names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
     names.push(RUN_SOURCE);
-    if names.contains(&name) { Ok(()) } else { Err(unknown_source(name, &names)) }
+    if names.contains(&name) { Ok(()) } else { Err(unknown_name("source", name, &names)) }
 }
 
 /// Returns the source format with this name.
 pub fn source_kind(name: &str) -> Result<TraceFormat, Error> {
     let names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
-    TraceFormat::from_name(name).ok_or_else(|| unknown_source(name, &names))
+    TraceFormat::from_name(name).ok_or_else(|| unknown_name("trace format", name, &names))
 }
 
-fn unknown_source(name: &str, names: &[&str]) -> Error {
-    let error = Error::invalid(format!("unknown source '{name}'"));
+fn unknown_name(kind: &str, name: &str, names: &[&str]) -> Error {
+    let error = Error::invalid(format!("unknown {kind} '{name}'"));
     match nearest(name, names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None => error.hint(format!("expected one of: {}", names.join(", "))),

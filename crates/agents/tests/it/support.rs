@@ -54,7 +54,7 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(AgentRequest { case: &case(message), sample: 0, waiting: &IgnoreWaits }).await
+    agent.answer(AgentRequest { case: &case(message), sample: 0, wait_observer: &IgnoreWaits }).await
 }
 
 /// Asks a server that always replies with `entry`.

@@ -79,7 +79,7 @@ pub(crate) struct RegressAddArgs {
     /// Description of the bug [default: from the failed case or the trace, or else the value of --bug-ref]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) description: Option<String>,
-    /// Copy message, stubs and expectation from a failed case of this run; 'latest' is the newest
+    /// Copy message, stubs and expectation from a failed case of this run; 'latest' for the newest
     #[arg(long, value_name = "RUN_ID", requires = "case")]
     pub(crate) from_run: Option<String>,
     /// Id of the failed case

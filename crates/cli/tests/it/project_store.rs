@@ -114,7 +114,7 @@ pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
         source: source.to_owned(),
         document: text.to_owned(),
         raw: None,
-        expected: ExpectedState::Anything,
+        expected: ExpectedState::Any,
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Expectation {
     /// No tool call may fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_tool_errors: Option<bool>,
-    /// The response must contain more than white space.
+    /// The response must contain more than whitespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
     /// Texts that the response must contain, case-sensitive; `{{seed:…}}` and `{{snapshot:…}}` are resolved.

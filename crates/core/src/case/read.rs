@@ -12,7 +12,7 @@ use super::read_rubric::{read_rubric_case, reject_other_tier};
 use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
-    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
+    Finding, ObjectReader, Path, Location, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
@@ -126,7 +126,7 @@ impl<'t> Contents<'t> {
         }
         let mut findings = Finding::locate_all(self.text, problems.into_list());
         findings.append(&mut unreadable);
-        findings.sort_by_key(|finding| finding.place.range.start);
+        findings.sort_by_key(|finding| finding.location.range.start);
         Err(InvalidEvalFile { findings })
     }
 }
@@ -135,7 +135,7 @@ fn not_utf8(bytes: &[u8], valid_up_to: usize) -> InvalidEvalFile {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let text = valid.strip_prefix('\u{feff}').unwrap_or(&valid);
     let finding = Finding {
-        place: Place { range: 0..0, position: Position::of(text, text.len()) },
+        location: Location { range: 0..0, position: Position::of(text, text.len()) },
         pointer: None,
         case_id: None,
         message: format!("the file is not valid UTF-8 (byte {valid_up_to})"),

@@ -96,14 +96,14 @@ pub struct CaseResult {
 impl CaseResult {
     /// Returns the details of every trial.
     pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> {
-        let trials = self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| &trial.details);
+        let trials = self.trials.iter().flat_map(|trials| &trials.attempts).map(|trial| &trial.details);
         self.trials.is_none().then_some(&self.details).into_iter().chain(trials)
     }
 
     /// Returns the outcome and duration of every trial.
     pub fn all_outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
         let trials =
-            self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| (trial.outcome, trial.duration_ms));
+            self.trials.iter().flat_map(|trials| &trials.attempts).map(|trial| (trial.outcome, trial.duration_ms));
         self.trials.is_none().then_some((self.outcome, self.duration_ms)).into_iter().chain(trials)
     }
 

@@ -62,7 +62,7 @@ pub struct NewTrace {
 pub enum ExpectedState {
     /// Any state; an existing trace is replaced.
     #[default]
-    Anything,
+    Any,
     /// The trace is not stored yet.
     Absent,
     /// The trace is stored, and its raw payload has this hash.
@@ -200,7 +200,7 @@ impl NewTrace {
             hash: short_hash(text.as_bytes()),
             ..TraceHead::default()
         };
-        Self { head, source: source.to_owned(), document: text, raw: None, expected: ExpectedState::Anything }
+        Self { head, source: source.to_owned(), document: text, raw: None, expected: ExpectedState::Any }
     }
 }
 

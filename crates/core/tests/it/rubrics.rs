@@ -10,10 +10,10 @@ const NAME: Origin<'_> = Origin { file_name: "get-weather.rubric.json" };
 fn parse(file: &Value) -> Result<RubricFile, Vec<String>> {
     let text = serde_json::to_string_pretty(file).expect("serializable");
     let line = |finding: Finding| {
-        let Finding { place, case_id, message, help, .. } = finding;
+        let Finding { location, case_id, message, help, .. } = finding;
         let id = case_id.map(|id| format!(" {id}")).unwrap_or_default();
         let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
-        format!("{}{id}: {message}{help}", place.position.line)
+        format!("{}{id}: {message}{help}", location.position.line)
     };
     RubricFile::parse(text.as_bytes(), NAME).map_err(|invalid| invalid.findings.into_iter().map(line).collect())
 }

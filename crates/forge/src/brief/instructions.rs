@@ -123,7 +123,7 @@ pub(super) fn task(purpose: &Purpose) -> &'static str {
             "At first sight the message could be meant for the tool in tools, but what it says makes the tool under \
              test the only right one. Where there is a phrase, it is the message."
         }
-        Purpose::AsksFirst => {
+        Purpose::Confirmation => {
             "The message asks for the tool's action without any confirmation, so the agent has to ask before it acts. \
              toolsNotCalled: the tool under test; no toolsCalled, no noToolErrors and no responseContains, since nothing \
              has run yet. One group of responseContainsAny holds the words of such a question (confirm, sure, \

@@ -7,4 +7,4 @@ mod migrations;
 mod plain_sql;
 mod server;
 mod support;
-mod together;
+mod concurrency;

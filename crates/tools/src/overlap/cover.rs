@@ -127,7 +127,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn leaves_exactly_the_uncovered(
+        fn retains_only_uncovered_pairs_and_clusters(
             declared in prop::collection::vec(("[a-e]", "[a-e]"), 0..6),
             clusters in prop::collection::vec(prop::collection::vec("[a-e]", 1..4), 0..4),
             cases in prop::collection::vec(prop::collection::vec(prop::collection::vec("[a-e]", 0..4), 0..3), 0..4),
@@ -141,9 +141,9 @@ mod tests {
             let of_clusters = OverlapEntry { tool: "a".to_owned(), clusters, ..OverlapEntry::default() };
             let map = OverlapMap::of(Shape::List, entries.chain([of_clusters]).collect(), String::new());
             let cases: Vec<Case> = cases.into_iter().map(|sets| {
-                let mut one = case(Difficulty::Ambiguous, &[]);
-                one.expect.tools_acceptable = Some(sets);
-                one
+                let mut case = case(Difficulty::Ambiguous, &[]);
+                case.expect.tools_acceptable = Some(sets);
+                case
             }).collect();
             let mut uncovered = Uncovered::of(&map);
             for case in &cases {

@@ -52,14 +52,14 @@ impl OpenCalls {
         let in_enclosing_step = |set: &&BTreeSet<CallPosition>| {
             enclosing_step.and_then(|step| set.range((step, 0)..(step + 1, 0)).next().copied())
         };
-        let made_before = |position: &CallPosition| match (builders[position.0].start, span.start) {
+        let starts_before = |position: &CallPosition| match (builders[position.0].start, span.start) {
             (Some(step_start), Some(start)) => step_start <= start,
             _ => true,
         };
         let first = |set: &&BTreeSet<CallPosition>| set.first().copied();
         let position = sets
             .iter()
-            .find_map(|set| in_enclosing_step(set).or_else(|| first(set).filter(made_before)))
+            .find_map(|set| in_enclosing_step(set).or_else(|| first(set).filter(starts_before)))
             .or_else(|| sets.iter().find_map(first))?;
         let call = &builders[position.0].calls[position.1];
         for key in keys(call) {

@@ -97,11 +97,11 @@ impl TraceFiles {
 /// The lines of several files, in batches. Line numbers start at 1 in each file.
 pub(super) struct Batches {
     waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
-    current: Option<Current>,
+    current: Option<CurrentFile>,
     bytes_read: BytesRead,
 }
 
-struct Current {
+struct CurrentFile {
     file: usize,
     name: String,
     lines: Lines<Counted>,
@@ -112,7 +112,7 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(Current { file, name, lines }) = &mut self.current {
+            if let Some(CurrentFile { file, name, lines }) = &mut self.current {
                 let file = *file;
                 match lines.next() {
                     Some(Ok(batch)) => {
@@ -136,7 +136,7 @@ impl Iterator for Batches {
                 }
             }
             let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
-            self.current = Some(Current { file, name, lines: read_lines(counted) });
+            self.current = Some(CurrentFile { file, name, lines: read_lines(counted) });
         }
     }
 }

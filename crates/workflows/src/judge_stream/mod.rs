@@ -104,7 +104,7 @@ pub async fn judge_files(
         let FileLine { file, position } = judged.key;
         // The file name is redundant if there is only one file.
         let origin = (names.len() > 1).then(|| names[file].as_str());
-        add_location(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |message| format!("{position}: {message}"));
         let trace_id = &judged.trace_id;
         tally.add(&judged.judgements, || match (trace_id, origin) {
             (Some(id), _) => id.clone(),
@@ -112,7 +112,7 @@ pub async fn judge_files(
             (None, Some(origin)) => format!("{origin} {position}"),
         });
         if let Some(origin) = origin {
-            add_location(&mut judged, |why| format!("{origin} {why}"));
+            add_location(&mut judged, |message| format!("{origin} {message}"));
         }
         let executed_at = context.clock.now().to_string();
         let trace_id = judged.trace_id.take();
@@ -179,7 +179,7 @@ where
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilterEvent::Idle) };
         let position = judged.key;
-        add_location(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |message| format!("{position}: {message}"));
         events.emit(FilterEvent::Judged(FilteredTrace {
             trace_id: judged.trace_id.clone(),
             functions: Arc::clone(&functions),

@@ -4,7 +4,7 @@ use karat_core::case::SuiteFile;
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierCase, EarlierResult, Outcome};
 use karat_json::nearest;
-use karat_project::{EvalPath, Results, discover, parse_suite_file, read_bytes, run_results};
+use karat_project::{EarlierResults, EvalPath, discover, parse_suite_file, read_bytes, read_run_results};
 use serde_json::Value;
 
 use super::template::Template;
@@ -21,7 +21,7 @@ const LATEST: &str = "latest";
 pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Context<'_>) -> Result<Template, Error> {
     let (settings, notices) = (&context.settings, context.notices);
     let output_dir = &settings.layout.output_dir;
-    let results = if run == LATEST { newest_run(settings)? } else { run_results(output_dir, run)? };
+    let results = if run == LATEST { newest_run(settings)? } else { read_run_results(output_dir, run)? };
     let Some(run_id) = results.first().map(|result| result.run_id.clone()) else {
         return Err(Error::not_found(format!("run '{run}' not found in {}", output_dir.display()))
             .hint("result file names contain the run id; 'latest' is the newest run"));
@@ -35,21 +35,21 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
                 .hint("pass --even-if-passed to use it anyway"));
         }
         Outcome::Errored => {
-            let why = case.error.as_deref().unwrap_or_default();
-            notices.warn(&format!("'{id}' has no verdict in that run: {why}"));
+            let error = case.error.as_deref().unwrap_or_default();
+            notices.warn(&format!("'{id}' has no verdict in that run: {error}"));
         }
     }
     let path = eval_file(result, settings)?;
     let bytes = read_bytes(&path)?;
     let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else {
-        return Err(Error::invalid(format!("{} is no longer a valid eval file", path.shown)).hint(Hint::CheckFiles));
+        return Err(Error::invalid(format!("{} is no longer a valid eval file", path.display_path)).hint(Hint::CheckFiles));
     };
     let hash = &result.metadata.eval_file_hash;
     if !hash.is_empty() && *hash != file.hash {
-        notices.warn(&format!("{} changed since that run; using its current state", path.shown));
+        notices.warn(&format!("{} changed since that run; using its current state", path.display_path));
     }
     let Some(raw) = raw_case(&bytes, id) else {
-        return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.shown)));
+        return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.display_path)));
     };
     Ok(Template {
         tool: file.tool_name,
@@ -63,8 +63,8 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
 }
 
 fn newest_run(settings: &Settings) -> Result<Vec<EarlierResult>, Error> {
-    // Replace the hint of `load_newest`, which is about baselines.
-    let results = Results::load_newest(&settings.layout)
+    // Replace the hint of `load_all`, which is about baselines.
+    let results = EarlierResults::load_all(&settings.layout)
         .map_err(|error| Error { hints: vec![Hint::RunEvalsOrDescribeCase], ..Error::from(error) })?;
     let mut suites = results.suites;
     let newest = suites.first().map(|result| result.run_id.clone());
@@ -94,10 +94,10 @@ fn find_result<'r>(
         });
     };
     let is_other = |other: &EarlierResult| other.metadata.eval_file != result.metadata.eval_file;
-    if let Some((other, _)) = all.iter().find(|(other, one)| one.outcome == case.outcome && is_other(other)) {
+    if let Some((other, _)) = all.iter().find(|(other, other_case)| other_case.outcome == case.outcome && is_other(other)) {
         let (left, right) = (&result.metadata.eval_file, &other.metadata.eval_file);
         return Err(Error::invalid(format!("the id '{id}' is in {left} and in {right}"))
-            .hint("use --message and assertions instead of --from-run"));
+            .hint("pass --message and the expectation instead of --from-run"));
     }
     Ok((result, case))
 }
@@ -121,6 +121,6 @@ fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Er
             recorded.clone()
         };
         Error::invalid(format!("the eval file of that run no longer exists: {missing}"))
-            .hint("use --message and assertions instead of --from-run")
+            .hint("pass --message and the expectation instead of --from-run")
     })
 }

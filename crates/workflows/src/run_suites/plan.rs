@@ -9,7 +9,7 @@ use karat_core::port::{Agent, EvalFunctions};
 use karat_core::registry::Registry;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
-use karat_project::{EvalPath, LoadedRubric, LoadedSuite, Results, discover, load_all, read_json_setting};
+use karat_project::{EarlierResults, EvalPath, LoadedRubric, LoadedSuite, discover, load_all, read_json_setting};
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
 use super::Request;
@@ -27,7 +27,7 @@ use crate::functions::start_functions;
 pub(super) struct LoadedSuites {
     suites: Vec<LoadedSuite>,
     rubrics: Vec<LoadedRubric>,
-    baseline: Option<Results>,
+    baseline: Option<EarlierResults>,
     functions: Option<Arc<dyn EvalFunctions>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
     selection.drop_other_tiers(&mut paths)?;
     let (mut suites, mut rubrics) = load_all(paths)?;
     selection.apply(&mut suites, &mut rubrics)?;
-    let baseline = Results::load_baseline(settings.baseline.as_ref(), &settings.layout)?;
+    let baseline = EarlierResults::load_baseline(settings.baseline.as_ref(), &settings.layout)?;
     if request.selection.only_failed {
         if !rubrics.is_empty() {
             context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");
@@ -55,7 +55,7 @@ pub(super) fn load(request: &Request, context: &Context<'_>) -> Result<LoadedSui
         }
         match &baseline {
             Some(results) => results.retain_failed(&mut suites)?,
-            None => Results::load_newest(&settings.layout)?.retain_failed(&mut suites)?,
+            None => EarlierResults::load_all(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
     let functions = start_functions(&suites, settings, context.process_env)?;
@@ -104,7 +104,7 @@ fn suite_plans(
     mut suites: Vec<LoadedSuite>,
     agents: &[Arc<dyn Agent>],
     registry: Option<&Registry>,
-    baseline: Option<&Results>,
+    baseline: Option<&EarlierResults>,
     context: &Context<'_>,
 ) -> Vec<SuitePlan> {
     let mut plans = Vec::with_capacity(suites.len() * agents.len());
@@ -116,21 +116,21 @@ fn suite_plans(
         plans.extend(files.into_iter().map(|LoadedSuite { path, file }| {
             let current = CurrentTool::find(&file, registry);
             let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, context));
-            SuitePlan { path: path.shown, project_path: path.in_project, agent: index, file, current, baseline }
+            SuitePlan { path: path.display_path, project_path: path.in_project, agent: index, file, current, baseline }
         }));
     }
     plans
 }
 
 fn suite_baseline(
-    results: &Results,
+    results: &EarlierResults,
     path: &EvalPath,
     file: &EvalFile,
     agent: &str,
     context: &Context<'_>,
 ) -> Option<Baseline> {
     let Some(result) = results.find(path, file, agent) else {
-        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.shown));
+        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.display_path));
         return None;
     };
     Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
@@ -139,7 +139,7 @@ fn suite_baseline(
 /// Plans every rubric file for every agent.
 fn rubric_plans(rubrics: &[LoadedRubric], agents: usize, registry: Option<&Registry>) -> Vec<RubricPlan> {
     let plan = |agent: usize, LoadedRubric { path, file }: &LoadedRubric| RubricPlan {
-        path: path.shown.clone(),
+        path: path.display_path.clone(),
         project_path: path.in_project.clone(),
         agent,
         file: file.clone(),

@@ -111,7 +111,7 @@ fn matches_pattern(grep: &Pattern, case: &Case) -> bool {
 
 fn parse_names<T>(
     flag: &str,
-    given: &[String],
+    values: &[String],
     names: &[&str],
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
@@ -124,5 +124,5 @@ fn parse_names<T>(
             }
         })
     };
-    given.iter().map(read).collect()
+    values.iter().map(read).collect()
 }
