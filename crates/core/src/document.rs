@@ -3,6 +3,7 @@
 //! A document is parsed once, on entry. Eval functions get its text; everything else uses the views, which treat
 //! members of unexpected shapes as absent. Text that is not a trace is an error, never an empty trace.
 
+mod answer;
 mod content;
 mod input;
 mod view;
@@ -14,6 +15,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use self::answer::{AnswerDocument, RunOrigin};
 pub use self::content::{Message, Step, StepCall, StepInput, StepOutput, StepUsage, TraceContent};
 pub use self::input::UserInput;
 pub use self::view::{CallView, MessageView, StepView, error_of};

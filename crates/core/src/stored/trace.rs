@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{CallView, StepView, TraceDocument, UnreadableTrace};
+use crate::document::{AnswerDocument, CallView, StepView, TraceDocument, UnreadableTrace};
 use crate::rating::Rating;
-use crate::trace::{AnswerDocument, ToolCall};
+use crate::trace::ToolCall;
 use karat_json::hash::short_hash;
 
 /// Maximum length of a preview, in characters.
@@ -224,7 +224,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trace::{RunOrigin, Usage};
+    use crate::document::RunOrigin;
+    use crate::trace::Usage;
 
     fn head_of(document: &Value) -> TraceHead {
         TraceHead::from_document("t", &TraceDocument::parse(document.to_string()).expect("valid trace"))

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use karat_core::document::RunOrigin;
 use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
 use karat_core::stored::{NewTrace, StoredCase, StoredRun};
-use karat_core::trace::RunOrigin;
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
