@@ -237,7 +237,8 @@ impl Registry {
         for tool in other.tools {
             let location = tool.location.clone();
             if let (Err(first), Some(location)) = (self.add(tool), location) {
-                let first_location = first.location.as_ref().map_or_else(String::new, |location| format!(" ({location})"));
+                let first_location =
+                    first.location.as_ref().map_or_else(String::new, |location| format!(" ({location})"));
                 let message = format!("another tool is named '{}'{first_location}", first.name);
                 self.gaps.push(Gap { kind: GapKind::Broken, location, message });
             }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use karat_core::judgement::{Conclusion, ErrorKind};
 use karat_core::outcome::Outcome;
 use karat_json::{
-    Finding, ObjectReader, Path, Location, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
+    Finding, Location, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
     read_word, type_name,
 };
 

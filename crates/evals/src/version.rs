@@ -229,7 +229,10 @@ mod tests {
         };
         let note = RefinedNote { model: "m", approver: "ann", explanation: "counts words" }.to_string();
         assert_eq!(note, "refined by m, approved by ann: counts words");
-        assert_eq!(RefinedNote { model: "m", approver: "ann", explanation: "" }.to_string(), "refined by m, approved by ann");
+        assert_eq!(
+            RefinedNote { model: "m", approver: "ann", explanation: "" }.to_string(),
+            "refined by m, approved by ann"
+        );
         assert!(version(Some(note)).is_refined());
         assert!(!version(Some("by hand".to_owned())).is_refined() && !version(None).is_refined());
     }

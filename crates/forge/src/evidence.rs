@@ -47,7 +47,9 @@ impl Evidence {
 /// acceptable set, and a case that needs no tool passes without calls. With several trials, each must be conclusive.
 pub fn assess_run(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> Evidence {
     match result.outcome {
-        Outcome::Errored => Evidence::Errored { reason: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) },
+        Outcome::Errored => {
+            Evidence::Errored { reason: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) }
+        }
         Outcome::Failed => {
             let reasons: Vec<String> = result.reasons().into_iter().map(|(reason, _)| reason.to_owned()).collect();
             Evidence::Failed { reasons: if reasons.is_empty() { vec!["failed".to_owned()] } else { reasons } }
@@ -75,7 +77,9 @@ fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) 
         | Purpose::NoLeak
         | Purpose::Disambiguation { .. }
         | Purpose::Together { .. } => (!was_called).then(not_called),
-        Purpose::Confirmation => was_called.then(|| format!("passes although '{tool}' was called without confirmation")),
+        Purpose::Confirmation => {
+            was_called.then(|| format!("passes although '{tool}' was called without confirmation"))
+        }
         Purpose::Choice { combination: Combination::Nor, .. } => {
             called.first().map(|name| format!("passes although '{name}' was called and no tool is needed"))
         }

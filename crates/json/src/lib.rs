@@ -14,8 +14,8 @@ mod invalid_file;
 mod json;
 mod layout;
 mod locate;
-mod nearest;
 mod location;
+mod nearest;
 mod severity;
 pub mod text;
 
@@ -27,6 +27,6 @@ pub use edit::{EditError, JsonText, Side};
 pub use invalid_file::{InvalidFile, without_bom};
 pub use json::{SyntaxError, parse};
 pub use locate::{Located, locate};
-pub use nearest::nearest;
 pub use location::{Finding, Location, Position, locate_values};
+pub use nearest::nearest;
 pub use severity::Severity;

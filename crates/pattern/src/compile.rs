@@ -43,7 +43,13 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
         captures,
         referenced,
         set_indices: HashMap::new(),
-        program: Program { code: Vec::new(), sets: Vec::new(), look_arounds: Vec::new(), main: Entry::default(), slot_count: 0 },
+        program: Program {
+            code: Vec::new(),
+            sets: Vec::new(),
+            look_arounds: Vec::new(),
+            main: Entry::default(),
+            slot_count: 0,
+        },
     };
     let body = compiler.disjunction(&pattern.body, Mode { edge: !backtracks, ..Mode::default() })?;
     compiler.program.main = compiler.entry(body, false)?;

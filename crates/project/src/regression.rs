@@ -47,5 +47,6 @@ pub fn read_archive(path: &Path, display_path: &str) -> Result<Archive, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Archive::empty()),
         Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),
     };
-    Archive::parse(&bytes).map_err(|findings| Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)]))
+    Archive::parse(&bytes)
+        .map_err(|findings| Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)]))
 }

@@ -83,7 +83,8 @@ impl EarlierResults {
         let same_run = |left: &EarlierResult, right: &EarlierResult| {
             left.run_id == right.run_id && left.agent_endpoint == right.agent_endpoint
         };
-        let is_unique = |result: &&EarlierResult| suite_results.iter().filter(|other| same_run(other, result)).count() == 1;
+        let is_unique =
+            |result: &&EarlierResult| suite_results.iter().filter(|other| same_run(other, result)).count() == 1;
         suite_results.iter().copied().filter(is_unique).collect()
     }
 

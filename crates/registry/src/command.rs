@@ -75,7 +75,8 @@ impl RegistryCommand {
         let read = read_json(text, "").map_err(|error| fails(output_error(&error, text), stderr))?;
         // Positions in the output are of no use.
         let location = ToolLocation { source: format!("command:{}", shell_words::join(&self.command)), position: None };
-        let located = |tool: &Tool| Tool { location: Some(location.clone()), description_location: None, ..tool.clone() };
+        let located =
+            |tool: &Tool| Tool { location: Some(location.clone()), description_location: None, ..tool.clone() };
         let mut registry = Registry::from_tools(read.tools().iter().map(located));
         for gap in read.gaps() {
             registry.add_gap(Gap { location: location.clone(), ..gap.clone() });

@@ -188,7 +188,8 @@ mod tests {
         let location = tool.location.as_ref().and_then(|location| location.position).expect("a position");
         let text = list.to_string();
         assert!(text[location.column - 1..].starts_with('{'), "{location:?}");
-        let description = tool.description_location.as_ref().and_then(|location| location.position).expect("a position");
+        let description =
+            tool.description_location.as_ref().and_then(|location| location.position).expect("a position");
         assert!(text[description.column - 1..].starts_with("\"d\""), "{description:?}");
         assert_eq!(Tool { location: None, description_location: None, ..tool.clone() }, expected);
     }

@@ -75,8 +75,10 @@ impl Reporter for StepSummaryReporter {
         if !self.run.observe(event) {
             return Ok(());
         }
-        append_summary(&self.path, &self.run)
-            .map_err(|source| ReportError { target: format!("GitHub's step summary to {}", self.path.display()), source })
+        append_summary(&self.path, &self.run).map_err(|source| ReportError {
+            target: format!("GitHub's step summary to {}", self.path.display()),
+            source,
+        })
     }
 }
 

@@ -114,7 +114,8 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
     for some in parts(&new, ROWS_PER_STATEMENT) {
         transaction.execute(insert(some)).await?;
     }
-    let touched: BTreeSet<String> = new.iter().map(|(feedback, _)| replace_nul(&feedback.trace_id).into_owned()).collect();
+    let touched: BTreeSet<String> =
+        new.iter().map(|(feedback, _)| replace_nul(&feedback.trace_id).into_owned()).collect();
     let touched: Vec<String> = touched.into_iter().collect();
     let added: HashSet<&str> = new.iter().map(|(_, hash)| *hash).collect();
     for some in touched.chunks(ROWS_PER_STATEMENT) {

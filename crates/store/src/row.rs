@@ -99,7 +99,11 @@ impl Row {
     }
 
     /// Reads a text and converts it with `find`; `expected` describes the values.
-    pub(crate) fn named<T>(&mut self, expected: &str, find: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    pub(crate) fn named<T>(
+        &mut self,
+        expected: &str,
+        find: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
         let text = self.text_or_null()?;
         text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {expected}, found '{text}'"))))
             .transpose()

@@ -11,7 +11,7 @@ use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
 use crate::piece::{Piece, RefusedItem};
-use crate::values::{MAX_VALUE_BYTES, PeekedInput, Location, ValueReader, ValueText};
+use crate::values::{Location, MAX_VALUE_BYTES, PeekedInput, ValueReader, ValueText};
 use crate::{jaeger, karat, langfuse, langsmith, messages, otlp, tau_bench};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
@@ -126,7 +126,9 @@ impl TraceReader {
                 let repaired = replace_lone_surrogates(&bytes);
                 match repaired.and_then(|repaired| Some((serde_json::from_slice(&repaired).ok()?, repaired))) {
                     Some(repaired) => repaired,
-                    None => return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.location)))),
+                    None => {
+                        return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.location))));
+                    }
                 }
             }
         };
@@ -224,7 +226,8 @@ impl TraceReader {
     fn push_spans(&mut self, read: ParsedSpans, location: Option<&String>) {
         self.ready.extend(read.traces.into_iter().map(|parts| Ok(Piece::Parts(Box::new(parts)))));
         self.ready.extend(read.refused.into_iter().map(|refused| {
-            let location = location.map_or_else(|| refused.location.clone(), |location| format!("{location}, {}", refused.location));
+            let location = location
+                .map_or_else(|| refused.location.clone(), |location| format!("{location}, {}", refused.location));
             Err(RefusedItem { location, message: refused.message })
         }));
     }

@@ -115,7 +115,11 @@ mod tests {
     #[case(&[], 1, Err("eval_tone has only one version"))]
     #[case(&[1, 4], 3, Err("version 4 of eval_tone not found in the store"))]
     #[case(&[1, 2, 3], 3, Err("cannot compare more than two versions"))]
-    fn selects_two_versions(#[case] requested: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
+    fn selects_two_versions(
+        #[case] requested: &[u64],
+        #[case] newest: u64,
+        #[case] expected: Result<(u64, u64), &str>,
+    ) {
         let versions: Vec<EvalVersion> = (1..=newest)
             .map(|version| EvalVersion {
                 eval_id: "eval_tone".to_owned(),

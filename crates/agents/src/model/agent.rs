@@ -115,7 +115,8 @@ impl ModelAgent {
         let mut elapsed = Duration::ZERO;
         let mut usage = Some(Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() });
         for turn_number in 1..=max_turns {
-            let outcome = self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.wait_observer).await;
+            let outcome =
+                self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.wait_observer).await;
             let completion = outcome.map_err(|error| AgentError { elapsed: error.elapsed + elapsed, ..error })?;
             let turn = completion.turn;
             elapsed += completion.latency;

@@ -128,7 +128,12 @@ fn json_list_follows_its_schema_and_limit() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(some.stdout.ends_with("1 of 2 contradictions (pass --limit 0 to list all); 1 resolved (pass --all to list them)\n"), "{}", some.stdout);
+    assert!(
+        some.stdout
+            .ends_with("1 of 2 contradictions (pass --limit 0 to list all); 1 resolved (pass --all to list them)\n"),
+        "{}",
+        some.stdout
+    );
     let all = project.run(["contradictions", "--limit", "0"]);
     assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (pass --all to list them)\n"), "{}", all.stdout);
 }

@@ -166,7 +166,8 @@ fn shows_the_real_output_of_feedback_commands() {
     let line = json.iter().find(|block| block.contains("trace_id")).expect("a line of ratings");
     let ada = project_with_traces(&["tau-retail-17", "tau-airline-3"]).file("labels.csv", rows.clone());
     let commands = documented_commands(&text);
-    let commands: Vec<&DocumentedCommand> = commands.iter().filter(|documented| documented.command.starts_with("feedback ")).collect();
+    let commands: Vec<&DocumentedCommand> =
+        commands.iter().filter(|documented| documented.command.starts_with("feedback ")).collect();
     assert_eq!(commands.len(), 6);
     for documented in commands {
         assert_prints(&ada, documented);

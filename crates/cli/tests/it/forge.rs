@@ -14,7 +14,8 @@ const FIRST_DESCRIPTION: &str = "Fetches the weather of a city and returns its d
 
 /// Returns `count` tools whose descriptions follow the contract.
 pub(crate) fn tools(count: usize) -> Value {
-    let subjects = ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
+    let subjects =
+        ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
     let tool = |number: usize| {
         let subject = format!(
             "{}{}",
@@ -224,7 +225,8 @@ fn errors_have_hints() {
     let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
     assert_eq!(output.code, Some(2), "{}", output.both());
     assert!(output.stderr.contains("has 1 trigger phrases; at least 3"), "{}", output.stderr);
-    let with_triggers = ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    let with_triggers =
+        ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     assert_eq!(project.run(with_triggers).code, Some(0));
 }
 
@@ -235,7 +237,8 @@ fn a_brief_without_trigger_phrases_warns() {
     let output = project.run(["forge", "get_weather", "--brief"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.unwrapped_stderr().contains("0 trigger phrases, but golden cases need 3 to 5"), "{}", output.stderr);
-    let with_triggers = ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    let with_triggers =
+        ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
     for arguments in [&with_triggers[..], &["forge", "get_weather", "--brief", "--tier", "labeled"]] {
         let output = project.run(arguments.iter().copied());
         assert!(!output.stderr.contains("trigger phrases"), "{}", output.stderr);

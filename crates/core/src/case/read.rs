@@ -12,7 +12,7 @@ use super::read_rubric::{read_rubric_case, reject_other_tier};
 use super::{Approval, Case, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
-    Finding, ObjectReader, Path, Location, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
+    Finding, Location, ObjectReader, Path, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 

@@ -341,7 +341,8 @@ fn empty_stubs(#[case] members: Value, #[case] locations: &[&str]) {
 #[case(json!({ "toolsCalled": ["a"], "maxLatencyMs": 5, "maxCostUsd": 1, "noToolErrors": true }), false)]
 fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
     let input = |members: Value, routing_only: bool| {
-        LintInput { routing_only, ..LintInput::from_case("x.labeled.json", members) }.locations(Rule::ResponseInRoutingOnly)
+        LintInput { routing_only, ..LintInput::from_case("x.labeled.json", members) }
+            .locations(Rule::ResponseInRoutingOnly)
     };
     let expected: &[&str] = if fires { &["0/expect"] } else { &[] };
     assert_eq!(input(json!({ "expect": expect }), true), expected);

@@ -240,7 +240,8 @@ mod tests {
             candidate("also two of three", &verdicts(&[wrong, right, right])),
         ];
         rank(&mut all);
-        let order: Vec<(u64, &str)> = all.iter().map(|candidate| (candidate.number, candidate.explanation.as_str())).collect();
+        let order: Vec<(u64, &str)> =
+            all.iter().map(|candidate| (candidate.number, candidate.explanation.as_str())).collect();
         assert_eq!(order, [(1, "two of three"), (2, "also two of three"), (3, "one of three, two errors")]);
     }
 

@@ -263,7 +263,8 @@ impl Reader<'_> {
     /// Adds a row. The fields must include the trace and the rating.
     fn row(&mut self, fields: Vec<Field<'_>>) {
         let before = self.file.problems.len();
-        let trace_id_range = fields.iter().find(|field| field.column == Column::TraceId).map(|field| field.range.clone());
+        let trace_id_range =
+            fields.iter().find(|field| field.column == Column::TraceId).map(|field| field.range.clone());
         let trace_id_range = trace_id_range.unwrap_or_default();
         let (mut trace_id, mut rating, mut note, mut author) = (String::new(), None, None, None);
         let (mut created_at, mut source) = (None, None);

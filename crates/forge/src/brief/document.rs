@@ -245,7 +245,8 @@ impl Question<'_> {
         older.sort_by_key(|&(index, shared)| std::cmp::Reverse((shared, index)));
         older.truncate(MAX_CASES);
         let left_out = newest - older.len();
-        let listed: BTreeSet<usize> = older.into_iter().map(|(index, _)| index).chain(newest..other_cases.len()).collect();
+        let listed: BTreeSet<usize> =
+            older.into_iter().map(|(index, _)| index).chain(newest..other_cases.len()).collect();
         let listed = listed.into_iter().map(|index| &other_cases[index]).chain(self.accepted);
         let messages = listed.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
         json!({"messages": messages.collect::<Map<String, Value>>(), "leftOut": left_out})

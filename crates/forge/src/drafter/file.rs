@@ -87,10 +87,10 @@ impl DraftFile {
                 Some(index) => {
                     let slot = open.remove(index);
                     // An explicit purpose of the case overrides that of the slot.
-                    let purpose = Purpose::infer(&case, brief).filter(|inferred| inferred.tier() == slot.purpose.tier());
-                    let is_explicit = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
                     let purpose =
-                        purpose.filter(|inferred| is_explicit && !slot.purpose.is_tested_by(&case, inferred));
+                        Purpose::infer(&case, brief).filter(|inferred| inferred.tier() == slot.purpose.tier());
+                    let is_explicit = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
+                    let purpose = purpose.filter(|inferred| is_explicit && !slot.purpose.is_tested_by(&case, inferred));
                     let slot = Slot { id: slot.id.clone(), purpose: purpose.unwrap_or_else(|| slot.purpose.clone()) };
                     cases.insert(slot.id.clone(), case);
                     filled.insert(index_of(&slot), slot);
@@ -105,7 +105,11 @@ impl DraftFile {
             let kind = |slot: &Slot| (slot.purpose.tier(), slot.purpose.difficulty());
             let has_similar_purpose = |slot: &&&Slot| slot.purpose.is_like(&purpose);
             let is_same_kind = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
-            let found = open.iter().find(has_similar_purpose).or_else(|| open.iter().find(is_same_kind)).map(|slot| slot.id.clone());
+            let found = open
+                .iter()
+                .find(has_similar_purpose)
+                .or_else(|| open.iter().find(is_same_kind))
+                .map(|slot| slot.id.clone());
             let slot = match found {
                 Some(id) => {
                     open.retain(|slot| slot.id != id);
@@ -233,7 +237,8 @@ impl FileDrafter {
             let case = without_nulls(case);
             let mut findings = check_draft(brief, slot, &case, &others);
             if let Some(original) = self.original_ids.get(&slot.id) {
-                findings.push(DraftFinding::warning("/id", format!("the id in the file is '{}'", shorten(original, 80))));
+                findings
+                    .push(DraftFinding::warning("/id", format!("the id in the file is '{}'", shorten(original, 80))));
             }
             let draft =
                 Draft { slot: slot.clone(), case: Some(case), origin: Origin::File(self.name.clone()), findings };

@@ -112,7 +112,8 @@ fn case(brief: &Brief, purpose: &Purpose, others: &[Case]) -> Option<Map<String,
 /// Builds a case that calls only the tool under test.
 fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -> Map<String, Value> {
     let message = message.trim();
-    let message = if brief.needs_confirmation() { format!("{} {CONSENT}", sentence(message)) } else { message.to_owned() };
+    let message =
+        if brief.needs_confirmation() { format!("{} {CONSENT}", sentence(message)) } else { message.to_owned() };
     let forbidden: Vec<&str> = [NON_ANSWER].into_iter().chain(forbidden.iter().copied()).collect();
     let expect = json!({
         "toolsCalled": [brief.tool.name],

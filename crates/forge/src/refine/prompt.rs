@@ -142,7 +142,10 @@ impl RewriteRequest<'_> {
         insert("agreeing", agreeing);
         insert("wanted", self.wanted.into());
         if !self.tried.is_empty() {
-            let tried = self.tried.iter().map(|candidate| json!({"code": candidate.code, "training": figures(&candidate.training)}));
+            let tried = self
+                .tried
+                .iter()
+                .map(|candidate| json!({"code": candidate.code, "training": figures(&candidate.training)}));
             insert("tried", tried.collect());
         }
         if !returned.is_empty() {

@@ -275,12 +275,16 @@ impl Session {
         let batch = self.batch().ok_or_else(|| InvalidAction("no current batch".to_owned()))?;
         let numbers = batch.numbers(selection)?;
         let entry = |number: &usize| &batch.entries[number - 1];
-        if let Some(number) = numbers.iter().find(|number| *selection != CaseSelection::All && entry(number).is_approved())
+        if let Some(number) =
+            numbers.iter().find(|number| *selection != CaseSelection::All && entry(number).is_approved())
         {
             return Err(InvalidAction(format!("case {number} is approved: drop it first (d {number})")));
         }
-        let open: Vec<&Entry> =
-            numbers.iter().map(entry).filter(|entry| *selection != CaseSelection::All || entry.is_undecided()).collect();
+        let open: Vec<&Entry> = numbers
+            .iter()
+            .map(entry)
+            .filter(|entry| *selection != CaseSelection::All || entry.is_undecided())
+            .collect();
         if open.is_empty() { Err(InvalidAction("all cases of this batch are decided".to_owned())) } else { Ok(open) }
     }
 

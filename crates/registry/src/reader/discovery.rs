@@ -163,9 +163,8 @@ impl Discovery {
 }
 
 fn unnamed(UnknownReason { location, reason }: UnknownReason) -> Gap {
-    let message = format!(
-        "cannot determine the name of a tool: {reason}; export the tools with 'karat tools export-script'"
-    );
+    let message =
+        format!("cannot determine the name of a tool: {reason}; export the tools with 'karat tools export-script'");
     Gap { kind: GapKind::Unknown, location, message }
 }
 

@@ -87,9 +87,10 @@ impl Project {
             }
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
             let message = format!("'{name}(…)' may return tools that are known only at run time");
-            discovery
-                .gaps
-                .push(((module, found.expr.at), Gap { kind: GapKind::Unknown, location: self.location(&found), message }));
+            discovery.gaps.push((
+                (module, found.expr.at),
+                Gap { kind: GapKind::Unknown, location: self.location(&found), message },
+            ));
         }
     }
 
@@ -395,7 +396,8 @@ impl Project {
             // Next to `tool({…})`, an object without a function is a tool too: the client runs it.
             let has_calls = tools.list.iter().any(|(.., value)| self.call_origin(value).is_some());
             for (key, _, value) in &tools.list {
-                let Some(object) = self.resolve_expr(value).filter(|object| matches!(object.expr.kind, Kind::Object(_)))
+                let Some(object) =
+                    self.resolve_expr(value).filter(|object| matches!(object.expr.kind, Kind::Object(_)))
                 else {
                     continue;
                 };

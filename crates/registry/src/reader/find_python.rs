@@ -100,7 +100,8 @@ impl Project {
         let (mut description, mut description_location) = self.description(description.as_ref());
         let is_missing = matches!(&description, Known::Absent) || description.as_deref() == Some("");
         let schema_setting = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
-        let schema_setting = schema_setting.or_else(|| settings?.named(&["json_schema"])).filter(|schema| !is_none(schema.expr));
+        let schema_setting =
+            schema_setting.or_else(|| settings?.named(&["json_schema"])).filter(|schema| !is_none(schema.expr));
         let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
         let docstring = self.docstring(module, id);
         if let (true, Some(Err(reason))) = (is_missing, &docstring) {
@@ -164,7 +165,8 @@ impl Project {
                 remove_parameter(&mut schema, &context);
             }
         }
-        let Some(excluded) = settings.and_then(|settings| settings.named(&["exclude_args"])).filter(|excluded| !is_none(excluded.expr))
+        let Some(excluded) =
+            settings.and_then(|settings| settings.named(&["exclude_args"])).filter(|excluded| !is_none(excluded.expr))
         else {
             return Known::Known(schema);
         };

@@ -72,7 +72,8 @@ impl Project {
     ) -> Vec<Located<'p>> {
         let source = self.module(module);
         let names = [Some(source.functions[function].name.as_str()), object.expr.last_name()];
-        let is_own_object = |object: &Expr| matches!(&object.kind, Kind::Name(own) if names.contains(&Some(own.as_str())));
+        let is_own_object =
+            |object: &Expr| matches!(&object.kind, Kind::Name(own) if names.contains(&Some(own.as_str())));
         let statements = source.scopes[0].statements.iter();
         let set = statements.filter_map(|statement| match statement {
             Statement::SetMember { object, name: set, value } if set == name && is_own_object(object) => {

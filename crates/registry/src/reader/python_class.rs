@@ -160,7 +160,8 @@ impl Project {
         depth < 10
             && class.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
                 Resolved::Class(home, base) => {
-                    let base_scope = self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
+                    let base_scope =
+                        self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
                     mentions_tools(&self.module(home).classes[base].name)
                         || self.is_tool_class(home, base_scope, base, depth + 1)
                 }
@@ -190,7 +191,8 @@ impl Project {
             return;
         }
         let setting = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
-        let registered_name = settings.filter(|settings| settings.is_decorator).and_then(|settings| settings.first_text(self));
+        let registered_name =
+            settings.filter(|settings| settings.is_decorator).and_then(|settings| settings.first_text(self));
         let name = match setting(&NAME_KEYS) {
             Some(name) => self.text(&name),
             None => Ok(registered_name.unwrap_or_else(|| class.name.clone())),

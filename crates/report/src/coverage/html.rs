@@ -138,7 +138,8 @@ impl FigureView {
     fn of(figure: &Figure, has_map: bool) -> Self {
         let Ratio { count, of } = figure.part;
         let is_not_applicable = figure.state == State::NotApplicable;
-        let description = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
+        let description =
+            if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
         let bar = Bar::of(count, of);
         Self {
             name: figure.requirement.name(),

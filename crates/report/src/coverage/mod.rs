@@ -214,7 +214,8 @@ fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
     let files = coverage.unknown_files.iter();
     let files = files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, near(&file.nearest)));
     let cases = coverage.unknown_tools.iter();
-    let cases = cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, near(&case.nearest)));
+    let cases =
+        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, near(&case.nearest)));
     let lines: Vec<String> = files.chain(cases).collect();
     let count = counted(lines.len(), "mention", "mentions");
     if coverage.registry.complete {
@@ -268,7 +269,9 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         (*without_expectation, "answer", "answers", "to cases that expect no tool"),
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);
-    counts.map(|(count, singular, plural, description)| format!("{} {description}", counted(count, singular, plural))).collect()
+    counts
+        .map(|(count, singular, plural, description)| format!("{} {description}", counted(count, singular, plural)))
+        .collect()
 }
 
 /// Truncates a name in a list.

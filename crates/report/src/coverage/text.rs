@@ -89,7 +89,8 @@ impl Page<'_> {
             let number = if figure.state == State::NotApplicable { "" } else { number };
             let has_map = self.coverage.overlap_map_version.is_some();
             let is_not_applicable = figure.state == State::NotApplicable;
-            let description = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
+            let description =
+                if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
             let name = pad(figure.requirement.name(), 8);
             let fill = " ".repeat(widest.saturating_sub(width(number)));
             let mark = self.mark(figure.state);

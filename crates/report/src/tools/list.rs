@@ -57,8 +57,13 @@ fn footnotes(list: &ToolList, settings: ConsoleSettings, out: &mut String) {
         if number == 0 {
             out.push('\n');
         }
-        let line =
-            format!("{}: the {} of '{}' is {UNKNOWN}: {}", unknown.location, unknown.field.name(), tool.name, unknown.reason);
+        let line = format!(
+            "{}: the {} of '{}' is {UNKNOWN}: {}",
+            unknown.location,
+            unknown.field.name(),
+            tool.name,
+            unknown.reason
+        );
         let lines = wrap(&printable(&line), settings.columns.saturating_sub(2).max(20));
         let _ = writeln!(out, "{}", lines.join("\n  "));
     }
@@ -134,7 +139,8 @@ impl Table {
         columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
         columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
         if tools.iter().any(|tool| tool.location.is_some()) {
-            let location = |tool: &ListedTool| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
+            let location =
+                |tool: &ListedTool| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
             columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, location));
         }
         let mut table = Self { settings, rows: tools.len(), columns };
@@ -211,7 +217,8 @@ mod tests {
     }
 
     fn some_tools() -> ToolList {
-        let unknown = |reason: &str| Known::Unknown(Unknown { location: location("tools/a.ts", 9), reason: reason.to_owned() });
+        let unknown =
+            |reason: &str| Known::Unknown(Unknown { location: location("tools/a.ts", 9), reason: reason.to_owned() });
         list([
             Tool {
                 name: "get_weather".to_owned(),

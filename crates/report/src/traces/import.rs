@@ -105,7 +105,11 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
         }
     }
     if refused.len() > MAX_REJECTED {
-        let _ =
-            writeln!(out, "  {} {} more (pass --format json to list all)", settings.symbols.ellipsis, refused.len() - MAX_REJECTED);
+        let _ = writeln!(
+            out,
+            "  {} {} more (pass --format json to list all)",
+            settings.symbols.ellipsis,
+            refused.len() - MAX_REJECTED
+        );
     }
 }

@@ -112,8 +112,10 @@ async fn warns_once_about_tokens_without_a_value() {
     };
     let tokens = TokenSources { seed: Some(json!({"known": "ok"})), snapshot: None };
     let one_missing = vec![expecting("a", &["{{seed:known}}", "{{seed:b}}"]), expecting("b", &["{{seed:b}}"])];
-    let several_missing = vec![expecting("c", &["{{snapshot:z}} {{seed:b}}"]), expecting("d", &["{{seed:a[0].x}}", "{{seed:b}}"])];
-    let plan = Plan { tokens, ..plan(vec![suite("a", one_missing), suite("b", several_missing), suite("c", cases(&["e"]))]) };
+    let several_missing =
+        vec![expecting("c", &["{{snapshot:z}} {{seed:b}}"]), expecting("d", &["{{seed:a[0].x}}", "{{seed:b}}"])];
+    let plan =
+        Plan { tokens, ..plan(vec![suite("a", one_missing), suite("b", several_missing), suite("c", cases(&["e"]))]) };
     let run = run_plan(plan, FakeAgent::default()).await;
     let warnings: Vec<_> = run.suites().iter().map(|suite| suite.warnings.join("|")).collect();
     assert_eq!(

@@ -11,7 +11,7 @@ use ruff_python_ast::{
     Arguments, CmpOp, Comprehension, Expr, ExprCall, ExprContext, Keyword, PatternKeyword, Stmt, StmtFunctionDef,
 };
 
-use super::python_names::{PURE_BUILTINS, CONSTANTS};
+use super::python_names::{CONSTANTS, PURE_BUILTINS};
 
 /// Built-in functions that return an iterator, with the number of leading arguments that are functions.
 const ITERATORS: [(&str, usize); 6] =

@@ -34,7 +34,8 @@ use ruff_python_ast::{
 
 use super::addresses::shows_no_address;
 use super::python_names::{
-    CACHING_FUNCTIONS, PURE_BUILTINS, CONSTANTS, FORMATTING_METHODS, FRAME_PREFIXES, JSON_NAMES, MUTATING_METHODS, OTHER_BUILTINS, RE_NAMES, TYPING_NAMES,
+    CACHING_FUNCTIONS, CONSTANTS, FORMATTING_METHODS, FRAME_PREFIXES, JSON_NAMES, MUTATING_METHODS, OTHER_BUILTINS,
+    PURE_BUILTINS, RE_NAMES, TYPING_NAMES,
 };
 
 /// Whether no effect of the statements can outlive their namespace.

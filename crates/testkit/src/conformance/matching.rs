@@ -55,7 +55,8 @@ pub(super) fn as_operator(want: &Value) -> Option<(&str, &Value)> {
 }
 
 fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<String> {
-    let unless = |is_match: bool, relation: &str| (!is_match).then(|| format!("{at}: {} {relation} {argument}", preview(got)));
+    let unless =
+        |is_match: bool, relation: &str| (!is_match).then(|| format!("{at}: {} {relation} {argument}", preview(got)));
     match operator {
         "$any" => None,
         "$prefix" => {

@@ -336,7 +336,8 @@ impl Counts {
         let amounts = [tool.golden, tool.straightforward, tool.ambiguous, tool.edge];
         let parts = [tool.overlaps, tool.clusters].map(|part| Amount { count: part.count, wanted: part.of });
         let all = || amounts.iter().chain(&parts);
-        tool.share = share(all().map(|amount| amount.count.min(amount.wanted)).sum(), all().map(|amount| amount.wanted).sum());
+        tool.share =
+            share(all().map(|amount| amount.count.min(amount.wanted)).sum(), all().map(|amount| amount.wanted).sum());
         tool.complete = all().all(|amount| amount.is_enough()) && tool.stale_files.is_empty();
         tool
     }

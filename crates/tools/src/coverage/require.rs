@@ -124,7 +124,8 @@ impl Coverage {
             Requirement::Fresh => {
                 let stale = self.stale_files.iter().map(|file| format!("{}: {}", file.file, file.reasons.join("; ")));
                 let doubtful = self.doubtful_files.iter();
-                let doubtful = doubtful.map(|file| format!("{}: unknown: {}", file.file, file.doubt.sentence(&file.tool)));
+                let doubtful =
+                    doubtful.map(|file| format!("{}: unknown: {}", file.file, file.doubt.sentence(&file.tool)));
                 stale.chain(doubtful).collect()
             }
             Requirement::Known => {

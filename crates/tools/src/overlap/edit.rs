@@ -177,7 +177,8 @@ impl OverlapEditor {
     fn clusters_of(&self, tool: &str, members: &[String]) -> Vec<usize> {
         let members: BTreeSet<&String> = members.iter().collect();
         let clusters = self.entry(tool).map(|entry| entry.clusters).unwrap_or_default();
-        let same = clusters.iter().enumerate().filter(|(_, cluster)| cluster.tools.iter().collect::<BTreeSet<_>>() == members);
+        let same =
+            clusters.iter().enumerate().filter(|(_, cluster)| cluster.tools.iter().collect::<BTreeSet<_>>() == members);
         same.map(|(index, _)| index).collect()
     }
 

@@ -281,7 +281,8 @@ fn reads_jaeger_exports() {
         ],
     }], "total": 0});
     let read = jaeger::read_json(value.to_string().as_bytes()).unwrap();
-    let refused: Vec<_> = read.refused.iter().map(|refusal| format!("{}: {}", refusal.location, refusal.message)).collect();
+    let refused: Vec<_> =
+        read.refused.iter().map(|refusal| format!("{}: {}", refusal.location, refusal.message)).collect();
     assert_eq!(refused, ["data[0].spans[2]: missing `spanID`", "data[0].spans[3]: expected an object"]);
     let parts = &read.traces[0];
     assert_eq!((parts.source.as_str(), parts.trace_id.as_str()), ("jaeger", TRACE));

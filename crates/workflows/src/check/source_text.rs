@@ -38,7 +38,11 @@ impl Sources {
 
     /// Locates an excerpt of a description after `location`; without one, the value at `location` up to the
     /// end of the line.
-    pub(super) fn locate(&mut self, location: &ToolLocation, excerpt: Option<Excerpt<'_>>) -> Option<(Arc<str>, Location)> {
+    pub(super) fn locate(
+        &mut self,
+        location: &ToolLocation,
+        excerpt: Option<Excerpt<'_>>,
+    ) -> Option<(Arc<str>, Location)> {
         let position = location.position?;
         let source = self.text(&location.source)?;
         let start = source.offset(position)?;

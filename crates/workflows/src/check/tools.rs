@@ -89,7 +89,8 @@ fn unknown_help(consequence: &str) -> String {
 
 fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> CheckIssue {
     let tool = registry.tool(&finding.tool);
-    let location: Option<&ToolLocation> = tool.and_then(|tool| tool.description_location.as_ref().or(tool.location.as_ref()));
+    let location: Option<&ToolLocation> =
+        tool.and_then(|tool| tool.description_location.as_ref().or(tool.location.as_ref()));
     let description = tool.and_then(|tool| tool.description.as_deref()).unwrap_or_default();
     let excerpt = finding.span.and_then(|span| description.get(span));
     let excerpt = excerpt.map(|text| Excerpt { text, description_length: description.len() });

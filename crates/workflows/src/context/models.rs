@@ -57,7 +57,8 @@ impl Models {
         let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
         let tools = registry.map(Registry::tools).unwrap_or_default();
         if tools.is_empty() {
-            let reason = if registry.is_some() { "the tool registry is empty" } else { "no tool registry is configured" };
+            let reason =
+                if registry.is_some() { "the tool registry is empty" } else { "no tool registry is configured" };
             notices.warn(&format!("{endpoint} has no tools: {reason} ('toolRegistryPath')"));
         }
         ModelAgent::new(client, prompt, tools, execution).map_err(|error| Error::invalid(error.to_string()))

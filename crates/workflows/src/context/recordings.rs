@@ -70,12 +70,18 @@ impl Recordings {
         match folder.mode() {
             RecordingMode::Record => format!("recorded {} in {display_path}", answers(tally.recorded)),
             RecordingMode::Auto if tally.requested > 0 => {
-                format!("replayed {}, requested {} (recorded in {display_path})", answers(tally.replayed), tally.requested)
+                format!(
+                    "replayed {}, requested {} (recorded in {display_path})",
+                    answers(tally.replayed),
+                    tally.requested
+                )
             }
             RecordingMode::Strict if tally.missed > 0 => {
                 let missed = tally.missed;
                 let replayed = answers(tally.replayed);
-                format!("replayed {replayed}, {missed} missing (to record: karat run --replay=auto --record {display_path})")
+                format!(
+                    "replayed {replayed}, {missed} missing (to record: karat run --replay=auto --record {display_path})"
+                )
             }
             RecordingMode::Auto | RecordingMode::Strict => {
                 format!("replayed {} from {display_path}", answers(tally.replayed))

@@ -392,7 +392,8 @@ impl<'c> Conversation<'c> {
     fn unverified(&self) -> Vec<(Slot, Case)> {
         let batch = self.session.as_ref().and_then(Session::batch);
         let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
-        let open = entries.iter().filter(|entry| entry.is_undecided() && !self.evidence_map.contains_key(&entry.slot.id));
+        let open =
+            entries.iter().filter(|entry| entry.is_undecided() && !self.evidence_map.contains_key(&entry.slot.id));
         open.filter_map(|entry| Some((entry.slot.clone(), entry.draft.as_ref()?.parse_case()?))).collect()
     }
 

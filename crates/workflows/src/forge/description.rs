@@ -62,7 +62,12 @@ pub(super) fn check_description(
     if findings.iter().any(|finding| gate(finding) == DraftingGate::Refuse) {
         let location = tool.description_location.as_ref().or(tool.location.as_ref()).map(ToString::to_string);
         let corrected = corrected_description(tool, &findings.iter().collect::<Vec<_>>(), registry);
-        return Ok(DescriptionVerdict::Vague(VagueDescription { tool: tool.name.clone(), location, findings, corrected }));
+        return Ok(DescriptionVerdict::Vague(VagueDescription {
+            tool: tool.name.clone(),
+            location,
+            findings,
+            corrected,
+        }));
     }
     Ok(match findings.into_iter().next() {
         Some(finding) => {

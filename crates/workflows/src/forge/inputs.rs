@@ -300,8 +300,11 @@ impl ToolFiles {
                 },
                 Ok(_) => {}
                 Err(_) if is_own => {
-                    return Err(Error::invalid(format!("cannot add cases to {}: the file is invalid", path.display_path))
-                        .hint(Hint::CheckFiles));
+                    return Err(Error::invalid(format!(
+                        "cannot add cases to {}: the file is invalid",
+                        path.display_path
+                    ))
+                    .hint(Hint::CheckFiles));
                 }
                 Err(_) => {
                     let warning = format!("skipped invalid file {}; run 'karat check' for details", path.display_path);

@@ -137,7 +137,12 @@ impl ForgeReport {
         }
     }
 
-    fn of_session(session: &Session, drafter: &dyn Drafter, written: Written, coverage_findings: &[DraftFinding]) -> Self {
+    fn of_session(
+        session: &Session,
+        drafter: &dyn Drafter,
+        written: Written,
+        coverage_findings: &[DraftFinding],
+    ) -> Self {
         Self {
             drafter: Some(drafter.name().to_owned()),
             model: drafter.model(),
@@ -154,7 +159,11 @@ impl ForgeReport {
         let batches = session.batches().iter().map(|batch| ReportedBatch {
             tier: batch.tier,
             difficulty: batch.difficulty(),
-            drafts: batch.entries.iter().map(|entry| ReportedDraft::of(entry, evidence_map.get(&entry.slot.id))).collect(),
+            drafts: batch
+                .entries
+                .iter()
+                .map(|entry| ReportedDraft::of(entry, evidence_map.get(&entry.slot.id)))
+                .collect(),
         });
         self.batches = batches.collect();
         self

@@ -75,7 +75,10 @@ impl SessionFile {
                 .hint(Hint::RestartForge { tool: self.tool.clone() })
         })?;
         if session.tool != self.tool {
-            return Err(Error::invalid(format!("the session {} belongs to tool '{}'", self.display_path, session.tool)));
+            return Err(Error::invalid(format!(
+                "the session {} belongs to tool '{}'",
+                self.display_path, session.tool
+            )));
         }
         Ok(Some(session))
     }

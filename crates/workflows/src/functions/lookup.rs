@@ -113,7 +113,8 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Er
         return Ok(vec![read_file(path, settings)]);
     }
     let display_path = settings.display_path(&path);
-    let paths = function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
+    let paths =
+        function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
     if paths.is_empty() {
         return Err(Error::nothing_selected(format!("no Python files in {display_path}"))
             .hint("eval functions are .py files whose names do not start with _ or ."));
@@ -123,7 +124,8 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Er
 
 fn read_file(path: PathBuf, settings: &Settings) -> FoundFile {
     let display_path = settings.display_path(&path);
-    let file = check_file(&path, &display_path, settings).and_then(|()| FunctionFile::read(path.clone(), display_path.clone()));
+    let file = check_file(&path, &display_path, settings)
+        .and_then(|()| FunctionFile::read(path.clone(), display_path.clone()));
     FoundFile { path, display_path, file }
 }
 
@@ -172,5 +174,6 @@ fn find_by_name(name: &str, settings: &Settings) -> Result<Vec<FunctionFile>, Er
 }
 
 fn is_same_file(first: &Path, second: &Path) -> bool {
-    first == second || matches!((first.canonicalize(), second.canonicalize()), (Ok(first), Ok(second)) if first == second)
+    first == second
+        || matches!((first.canonicalize(), second.canonicalize()), (Ok(first), Ok(second)) if first == second)
 }

@@ -90,7 +90,8 @@ impl FunctionFile {
     }
 
     pub(super) fn invalid_file(&self) -> Option<InvalidFile> {
-        let file = || InvalidFile { name: self.display_path.clone(), text: self.text.to_string(), findings: self.findings() };
+        let file =
+            || InvalidFile { name: self.display_path.clone(), text: self.text.to_string(), findings: self.findings() };
         self.function.is_err().then(file)
     }
 

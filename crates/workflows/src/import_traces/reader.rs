@@ -42,9 +42,12 @@ impl FileReader {
                 let send = |content| sender.blocking_send((number, content)).ok();
                 let ended = match file.open(&mut stdin) {
                     Ok(input) => read_file(&file, kind, Counted { input, counter: Arc::clone(&counter) }, &send),
-                    Err(error) => {
-                        send(Content::Refused(refused(&file.display_path, None, &error.to_string(), RefusalKind::Unreadable)))
-                    }
+                    Err(error) => send(Content::Refused(refused(
+                        &file.display_path,
+                        None,
+                        &error.to_string(),
+                        RefusalKind::Unreadable,
+                    ))),
                 };
                 if ended.is_none() {
                     break;

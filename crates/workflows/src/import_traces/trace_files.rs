@@ -84,7 +84,11 @@ impl TraceFiles {
 
     fn add(&mut self, path: &Path, display_path: &Path, bytes: Option<u64>, seen: &mut BTreeSet<PathBuf>) {
         if seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf())) {
-            self.files.push(TraceFile { display_path: display_path.display().to_string(), path: Some(path.to_path_buf()), bytes });
+            self.files.push(TraceFile {
+                display_path: display_path.display().to_string(),
+                path: Some(path.to_path_buf()),
+                bytes,
+            });
         }
     }
 

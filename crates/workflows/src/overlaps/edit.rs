@@ -145,7 +145,9 @@ fn open(convert: bool, display_path: &str, context: &Context<'_>) -> Result<(Ove
         Err(error) => return Err(Error::invalid(format!("cannot read the overlap map {display_path}: {error}"))),
     };
     let invalid = |error: OverlapEditError| match error {
-        OverlapEditError::Invalid(findings) => Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)]),
+        OverlapEditError::Invalid(findings) => {
+            Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)])
+        }
         error => Error::invalid(format!("{display_path}: {error}"))
             .hint("pass --convert to rewrite it in the format that karat edits"),
     };

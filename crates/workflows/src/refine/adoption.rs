@@ -197,7 +197,8 @@ impl Adoption {
     fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<Applied>, Error> {
         let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
         let Some(LoadedFunction { path, display_path, .. }) = outdated else { return Ok(None) };
-        replace_file(&path, code).map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+        replace_file(&path, code)
+            .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
         Ok(Some(Applied::Wrote { file: display_path }))
     }
 
@@ -205,7 +206,11 @@ impl Adoption {
     fn find_file(&self, settings: &Settings) -> Option<LoadedFunction> {
         find_functions(settings).ok()?.files.into_iter().find_map(|file| {
             let function = file.function.ok()?;
-            (function.name == self.eval_id).then_some(LoadedFunction { path: file.path, display_path: file.display_path, function })
+            (function.name == self.eval_id).then_some(LoadedFunction {
+                path: file.path,
+                display_path: file.display_path,
+                function,
+            })
         })
     }
 }

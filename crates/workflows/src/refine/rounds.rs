@@ -85,7 +85,9 @@ impl<'r> Rounds<'r> {
         let Baseline { version, traces, verdicts: current, runner } = self.baseline;
         let (functions, explanations): (Vec<Arc<Function>>, Vec<String>) = proposed
             .into_iter()
-            .filter_map(|candidate| Some((Arc::new(check(&candidate.code, &version.eval_id).ok()?), candidate.explanation)))
+            .filter_map(|candidate| {
+                Some((Arc::new(check(&candidate.code, &version.eval_id).ok()?), candidate.explanation))
+            })
             .unzip();
         if functions.is_empty() {
             return Ok(());

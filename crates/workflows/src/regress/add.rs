@@ -169,7 +169,10 @@ fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Er
     let case = raw_case(&read_bytes(path)?, id);
     let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
     let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
-    Ok(Added { outcome, case: ReportedCase { id: id.to_owned(), path: path.display_path.clone(), archive: None, hash, case } })
+    Ok(Added {
+        outcome,
+        case: ReportedCase { id: id.to_owned(), path: path.display_path.clone(), archive: None, hash, case },
+    })
 }
 
 /// The file to add the case to.
@@ -203,14 +206,18 @@ impl Target {
 
     fn new_file(tool: &str, settings: &Settings) -> Result<Self, Error> {
         if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
-            return Err(Error::invalid(format!("tool name '{tool}' cannot be used in a file name"))
-                .hint("pass --file FILE"));
+            return Err(
+                Error::invalid(format!("tool name '{tool}' cannot be used in a file name")).hint("pass --file FILE")
+            );
         }
         let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
         let path = project_file(path, settings);
         if path.path.exists() {
-            return Err(Error::invalid(format!("{} exists, but is not a regression file for '{tool}'", path.display_path))
-                .hint(Hint::CheckOrNameRegressionFile));
+            return Err(Error::invalid(format!(
+                "{} exists, but is not a regression file for '{tool}'",
+                path.display_path
+            ))
+            .hint(Hint::CheckOrNameRegressionFile));
         }
         Ok(Self { path, is_new: true })
     }
@@ -250,7 +257,9 @@ fn unused_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>
     let open = unsealed(file).count();
     if open > 0 {
         let cases = if open == 1 { "1 case has" } else { &format!("{open} cases have") };
-        context.notices.note(&format!("{cases} no hash in {}; run 'karat regress seal' to add hashes", path.display_path));
+        context
+            .notices
+            .note(&format!("{cases} no hash in {}; run 'karat regress seal' to add hashes", path.display_path));
     }
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let archived = archive.cases.iter().map(ArchivedCase::id);

@@ -33,7 +33,8 @@ pub fn archive(request: ArchiveRequest, context: &Context<'_>) -> Result<Regress
         return Err(Error::invalid(format!("'{id}' of {} is not a regression case", path.display_path))
             .hint("other cases can be edited or removed directly"));
     }
-    let (case, sealed) = editor.remove(&id).map_err(|error| Error::invalid(format!("{}: {error}", path.display_path)))?;
+    let (case, sealed) =
+        editor.remove(&id).map_err(|error| Error::invalid(format!("{}: {error}", path.display_path)))?;
     let hash = canonical_hash(&case);
     let sealed_hash = sealed.filter(|sealed| *sealed != hash);
     if sealed_hash.is_some() {

@@ -42,7 +42,9 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
     let path = eval_file(result, settings)?;
     let bytes = read_bytes(&path)?;
     let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else {
-        return Err(Error::invalid(format!("{} is no longer a valid eval file", path.display_path)).hint(Hint::CheckFiles));
+        return Err(
+            Error::invalid(format!("{} is no longer a valid eval file", path.display_path)).hint(Hint::CheckFiles)
+        );
     };
     let hash = &result.metadata.eval_file_hash;
     if !hash.is_empty() && *hash != file.hash {
@@ -94,7 +96,9 @@ fn find_result<'r>(
         });
     };
     let is_other = |other: &EarlierResult| other.metadata.eval_file != result.metadata.eval_file;
-    if let Some((other, _)) = all.iter().find(|(other, other_case)| other_case.outcome == case.outcome && is_other(other)) {
+    if let Some((other, _)) =
+        all.iter().find(|(other, other_case)| other_case.outcome == case.outcome && is_other(other))
+    {
         let (left, right) = (&result.metadata.eval_file, &other.metadata.eval_file);
         return Err(Error::invalid(format!("the id '{id}' is in {left} and in {right}"))
             .hint("pass --message and the expectation instead of --from-run"));

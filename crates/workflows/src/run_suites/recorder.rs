@@ -303,8 +303,13 @@ impl RunRecord {
 
     fn trace(&self, suite: &Suite, case_id: &str, message: &str, number: u64, trial: &TrialResult<'_>) -> NewTrace {
         let id = format!("{}:{}:{}:{number}", self.run.run_id, suite.number, case_key(case_id));
-        let origin =
-            RunOrigin { run_id: &self.run.run_id, eval_file: &suite.eval_file, case_id, trial: number, agent: &suite.agent };
+        let origin = RunOrigin {
+            run_id: &self.run.run_id,
+            eval_file: &suite.eval_file,
+            case_id,
+            trial: number,
+            agent: &suite.agent,
+        };
         NewTrace::from_answer(&trial.details.document(&id, message, origin), RUN_SOURCE)
     }
 }

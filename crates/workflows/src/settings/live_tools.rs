@@ -41,7 +41,9 @@ impl LiveTools {
         redactor: &Redactor,
     ) -> Result<Self, Error> {
         let mut servers = Vec::new();
-        if let Some(Anchored { value, base }) = resolver.anchored(overrides.mcp_servers.clone(), file.mcp_servers.clone()) {
+        if let Some(Anchored { value, base }) =
+            resolver.anchored(overrides.mcp_servers.clone(), file.mcp_servers.clone())
+        {
             servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
         }
         // A registry program on the command line overrides the path in the file.
@@ -54,8 +56,8 @@ impl LiveTools {
         let is_registry = short.is_some();
         if let Some((Anchored { value: text, base }, config)) = short {
             redactor.add_secrets_in("toolRegistryPath", &Value::from(text.as_str()));
-            let value =
-                config.map_err(|reason| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {reason}")))?;
+            let value = config
+                .map_err(|reason| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {reason}")))?;
             servers.insert(0, (text, Anchored { value, base }));
         }
         for (_, server) in &servers {

@@ -121,8 +121,14 @@ async fn finds_contradictions(Case { store, .. }: Case<'_>) {
     let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
     let contradiction = &found[0];
     assert_eq!(found.len(), 1);
-    assert_eq!((contradiction.eval_id.as_str(), contradiction.eval_version, contradiction.trace_id.as_str()), ("eval_x", 1, "a"));
-    assert_eq!((contradiction.result, contradiction.rating, contradiction.executed_at), (false, Rating::Positive, at(100)));
+    assert_eq!(
+        (contradiction.eval_id.as_str(), contradiction.eval_version, contradiction.trace_id.as_str()),
+        ("eval_x", 1, "a")
+    );
+    assert_eq!(
+        (contradiction.result, contradiction.rating, contradiction.executed_at),
+        (false, Rating::Positive, at(100))
+    );
     assert_eq!(contradiction.reason.as_deref(), Some("because it is false"));
     assert_eq!(contradiction.note.as_deref(), Some("bob rates it positive"), "the newest feedback with this rating");
     assert_eq!((contradiction.author.as_deref(), contradiction.input_preview.as_str()), (Some("bob"), "x"));

@@ -133,7 +133,10 @@ async fn lists_unrated_traces_for_review(Case { store, .. }: Case<'_>) {
     add(store, &[feedback_by("ann", "c", Rating::Positive, 1), feedback_by("bob", "a", Rating::Positive, 1)]).await;
     let candidates = async |author: &str, filter: TraceFilter| {
         let found = store.review_candidates(author, None, &filter).await.expect("candidates");
-        found.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored))
+            .collect::<Vec<_>>()
     };
     let (a, b, c) = (("a".to_owned(), 1, 1, 0), ("b".to_owned(), 0, 0, 1), ("c".to_owned(), 0, 0, 0));
     assert_eq!(candidates("ann", TraceFilter::default()).await, [a, b.clone()]);
@@ -156,7 +159,8 @@ async fn lists_traces_of_one_eval_for_review(Case { store, .. }: Case<'_>) {
     ];
     store.put_executions(&executions).await.expect("stored");
     let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
-    let found: Vec<_> = found.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect();
+    let found: Vec<_> =
+        found.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect();
     assert_eq!(
         found,
         [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)],
