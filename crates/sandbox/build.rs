@@ -28,7 +28,7 @@ struct Guest {
     code: Vec<u8>,
     /// SHA-256 of the component that the code was compiled from.
     sha256: String,
-    made_by: String,
+    build_tools: String,
 }
 
 fn main() {
@@ -81,7 +81,7 @@ fn read_prebuilt(path: &Path) -> Result<Guest, Failure> {
         let reason = format!("{named} is WebAssembly, not machine code: compile it with guest/compile.py");
         return Err(Failure::Unusable(reason));
     }
-    Ok(Guest { sha256: hex(&Sha256::digest(&code)), code, made_by: named })
+    Ok(Guest { sha256: hex(&Sha256::digest(&code)), code, build_tools: named })
 }
 
 /// Returns the guest from the cache, or builds it.
@@ -98,19 +98,19 @@ fn find_or_build(sources: &Path, out: &Path) -> Result<Guest, Failure> {
     list_sources(sources, Path::new(""), &mut files).map_err(unreadable)?;
     files.sort();
     let key = cache_key(sources, &files, &target).map_err(unreadable)?;
-    let made_by = pinned_tools(&sources.join("requirements.txt")).map_err(unreadable)?;
-    check_wasmtime_version(&made_by, &sources.join("../Cargo.lock"))?;
+    let build_tools = pinned_tools(&sources.join("requirements.txt")).map_err(unreadable)?;
+    check_wasmtime_version(&build_tools, &sources.join("../Cargo.lock"))?;
 
     let cache = Cache::open(out, &key);
     if let Some((code, sha256)) = cache.get() {
-        return Ok(Guest { code, sha256, made_by });
+        return Ok(Guest { code, sha256, build_tools });
     }
     let work = out.join("make-guest");
     let _ = fs::remove_dir_all(&work);
     let built = build_guest(&work, sources, &files, &target).map_err(Failure::Missing);
     let _ = fs::remove_dir_all(&work);
     let (wasm, code) = built?;
-    let guest = Guest { code, sha256: hex(&Sha256::digest(wasm)), made_by };
+    let guest = Guest { code, sha256: hex(&Sha256::digest(wasm)), build_tools };
     if let Err(error) = cache.put(&guest) {
         println!("cargo::warning=cannot write the guest to {}: {error}", cache.file.display());
     }
@@ -224,8 +224,8 @@ fn user_cache() -> Option<PathBuf> {
         "windows" => env_var("LOCALAPPDATA").map(|folder| Path::new(&folder).join("karat/cache")),
         "macos" => home("Library/Caches/karat"),
         _ => {
-            let given = env_var("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-            given.map(|folder| folder.join("karat")).or_else(|| home(".cache/karat"))
+            let cache_home = env_var("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            cache_home.map(|folder| folder.join("karat")).or_else(|| home(".cache/karat"))
         }
     }
 }
@@ -299,10 +299,10 @@ fn embed(guest: &Guest, out: &Path) -> Result<String, Failure> {
     let path = out.join("guest.cwasm");
     write_atomic(&path, &guest.code)
         .map_err(|error| Failure::Unusable(format!("cannot write {}: {error}", path.display())))?;
-    let Guest { sha256, made_by, .. } = guest;
+    let Guest { sha256, build_tools, .. } = guest;
     let code = "{ static CODE: &PageAligned<{ include_bytes!(concat!(env!(\"OUT_DIR\"), \"/guest.cwasm\")).len() }> = \
                 &PageAligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/guest.cwasm\"))); &CODE.0 }";
-    Ok(format!("Ok(Embedded {{ code: {code}, sha256: {sha256:?}, made_by: {made_by:?} }})"))
+    Ok(format!("Ok(Embedded {{ code: {code}, sha256: {sha256:?}, build_tools: {build_tools:?} }})"))
 }
 
 /// Writes a file atomically.

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use karat_core::case::{Case, EvalFile, InvalidEvalFile, Origin};
+use karat_core::case::{Case, CaseLocation, EvalFile, InvalidEvalFile, Origin};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
@@ -26,12 +26,12 @@ fn assert_round_trip(file: EvalFile) {
     };
     assert_eq!(again.metadata.unwrap_or_default(), file.metadata.unwrap_or_default());
     assert_eq!(again.tier, file.tier);
-    assert_eq!(without_lines(again.cases), without_lines(file.cases));
+    assert_eq!(without_locations(again.cases), without_locations(file.cases));
 }
 
-/// Returns the cases without their lines, which depend on the layout of the file.
-fn without_lines(cases: Vec<Case>) -> Vec<Case> {
-    cases.into_iter().map(|case| Case { line: 0, ..case }).collect()
+/// Returns the cases without their locations, which depend on the layout of the file.
+fn without_locations(cases: Vec<Case>) -> Vec<Case> {
+    cases.into_iter().map(|case| Case { location: CaseLocation::default(), ..case }).collect()
 }
 
 fn assert_valid_positions(bytes: &[u8], invalid: &InvalidEvalFile) {
@@ -40,11 +40,11 @@ fn assert_valid_positions(bytes: &[u8], invalid: &InvalidEvalFile) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut last = 0;
     for finding in &invalid.findings {
-        let range = finding.place.range.clone();
+        let range = finding.location.range.clone();
         assert!(text.get(range.clone()).is_some(), "{finding:?}");
         assert!(range.start >= last, "findings are not in text order: {:?}", invalid.findings);
         last = range.start;
-        assert!(finding.place.position.line >= 1 && finding.place.position.column >= 1);
+        assert!(finding.location.position.line >= 1 && finding.location.position.column >= 1);
         assert!(!finding.message.is_empty());
     }
 }

@@ -23,7 +23,7 @@ impl BudgetedAgent {
     }
 
     async fn answer_within_budget(&self, request: AgentRequest<'_>) -> Result<Trace, AgentError> {
-        let wait = WaitGuard::begin(request.waiting);
+        let wait = WaitGuard::begin(request.wait_observer);
         let reservation = self.budget.reserve(&self.max_cost, |max_cost| max_cost).await;
         drop(wait);
         let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;

@@ -101,7 +101,7 @@ impl HttpAgent {
         message: &str,
         policy: RetryPolicy,
         throttle: &Arc<Throttle>,
-        waiting: &dyn WaitObserver,
+        wait_observer: &dyn WaitObserver,
     ) -> Result<HttpReply, AttemptError> {
         let attempt = async || {
             let reply = self.exchange(message).await?;
@@ -110,7 +110,7 @@ impl HttpAgent {
                 _ => Ok(reply),
             }
         };
-        retry(policy, throttle, waiting, || Box::pin(attempt())).await
+        retry(policy, throttle, wait_observer, || Box::pin(attempt())).await
     }
 
     fn parse_trace(&self, reply: &HttpReply) -> Result<Trace, String> {
@@ -138,7 +138,7 @@ impl HttpReply {
         if self.status.is_success() {
             return Ok(&self.body);
         }
-        let mut text = format!("the agent answered HTTP {}", self.status);
+        let mut text = format!("the agent returned HTTP {}", self.status);
         if let Some(location) = self.location.as_ref().filter(|_| self.status.is_redirection()) {
             // Redirects are not followed, so that headers are not sent to other hosts.
             let _ = write!(text, " (redirect to {location}): set that URL as the endpoint");
@@ -172,7 +172,7 @@ impl Agent for HttpAgent {
             let exchanged = match &self.retries {
                 None => self.exchange(message).await,
                 Some((policy, throttle)) => {
-                    self.exchange_with_retries(message, *policy, throttle, request.waiting).await
+                    self.exchange_with_retries(message, *policy, throttle, request.wait_observer).await
                 }
             };
             let reply = exchanged?;

@@ -76,7 +76,8 @@ impl Price {
 fn read_amount(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<f64> {
     let amount = value.as_f64().filter(|amount| *amount >= 0.0);
     if amount.is_none() {
-        problems.at(path, format!("expected an amount in US dollars, found {}", type_name(value)));
+        let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
+        problems.at(path, format!("expected a non-negative amount in US dollars, found {found}"));
     }
     amount
 }
@@ -98,7 +99,7 @@ mod tests {
         assert!(models.len() > 10);
         for identity in models.keys() {
             let price = Price::list_price(identity).unwrap_or_else(|| panic!("{identity}"));
-            assert!(price.as_of.is_some_and(|day| day.parse::<jiff::civil::Date>().is_ok()), "{identity}");
+            assert!(price.as_of.is_some_and(|date| date.parse::<jiff::civil::Date>().is_ok()), "{identity}");
             assert!(price.output_usd_per_million >= price.input_usd_per_million, "{identity}");
         }
         assert_eq!(Price::list_price("openai:no-such-model"), None);

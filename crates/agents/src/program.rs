@@ -19,7 +19,7 @@ const MAX_QUOTED_CHARS: usize = 300;
 pub enum CommandError {
     #[error("missing program after 'command:'")]
     MissingProgram,
-    #[error("invalid command: unclosed quotation mark")]
+    #[error("the command has an unclosed quote")]
     UnclosedQuote,
     #[error("program '{0}' not found")]
     ProgramNotFound(String),

@@ -31,10 +31,10 @@ impl AttemptError {
         Self::new(message, RetryClass::UNREACHABLE)
     }
 
-    /// A request without a response from `place`.
-    pub(crate) fn not_sent(place: &str, error: Error) -> Self {
+    /// A request without a response from `target`.
+    pub(crate) fn not_sent(target: &str, error: Error) -> Self {
         let connection_failures = u32::from(error.is_connect());
-        Self { connection_failures, ..Self::unreachable(format!("cannot reach {place}: {}", error_chain(error))) }
+        Self { connection_failures, ..Self::unreachable(format!("cannot reach {target}: {}", error_chain(error))) }
     }
 }
 
@@ -63,7 +63,7 @@ impl From<AttemptError> for AgentError {
 pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     policy: RetryPolicy,
     throttle: &Arc<Throttle>,
-    waiting: &dyn WaitObserver,
+    wait_observer: &dyn WaitObserver,
     attempt: impl Fn() -> F,
 ) -> Result<T, AttemptError> {
     let call = throttle.enter();
@@ -72,7 +72,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
     let mut elapsed = Duration::ZERO;
     let mut connection_failures = 0;
     loop {
-        let wait = WaitGuard::begin(waiting);
+        let wait = WaitGuard::begin(wait_observer);
         let permit = call.permit().await;
         drop(wait);
         let answered_now = permit.answered_before();
@@ -100,7 +100,7 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, AttemptError>>>(
         answered_before = Some(answered_now);
         let delay =
             retry.next_delay(error.class, counts_as_attempt).map_err(|reason| add_give_up_reason(error, reason))?;
-        let wait = WaitGuard::begin(waiting);
+        let wait = WaitGuard::begin(wait_observer);
         tokio::time::sleep(delay).await;
         drop(wait);
     }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::reply::ResponseMap;
 
-/// All problems of an invalid script.
+/// The problems in an invalid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the script is invalid")]
 pub struct ScriptError {

@@ -175,7 +175,7 @@ impl ChatModel for ScriptedChatModel {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn WaitObserver,
+        _wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();

@@ -49,7 +49,7 @@ pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
 pub(crate) use self::trace_filter::{OriginName, RatingName, TraceFilterArgs};
-pub(crate) use coverage::{CoverageArgs, RequireName};
+pub(crate) use coverage::{CoverageArgs, RequirementName};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const AFTER_HELP: &str = "\

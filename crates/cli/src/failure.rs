@@ -20,7 +20,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Usage, configuration or input is invalid.
+    /// Creates a failure for invalid usage, configuration or input.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             status: ExitStatus::Invalid,
@@ -51,7 +51,7 @@ impl Failure {
         }
     }
 
-    /// The error was already printed; only the status is left.
+    /// Creates a failure whose error was already printed.
     pub(crate) fn reported(status: ExitStatus) -> Self {
         Self { status, message: String::new(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
     }

@@ -6,7 +6,7 @@ use karat_workflows::Hint;
 pub(crate) fn hint_text(hint: Hint) -> String {
     match hint {
         Hint::Text(text) => text,
-        Hint::ListContradictions { eval } => format!("run 'karat contradictions {eval}' to list them"),
+        Hint::ListContradictions { eval } => format!("run 'karat contradictions {eval}' to list contradictions"),
         Hint::AddEval { file: None } => "run 'karat eval add FILE' to add an eval function".to_owned(),
         Hint::AddEval { file: Some(file) } => format!("run 'karat eval add {file}' to add it"),
         Hint::NewEval => "run 'karat eval new NAME' to create one".to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::FilterTraces => "run 'karat trace list' with the same flags to see which traces match".to_owned(),
         Hint::JudgeArrow { file } => format!("to judge Arrow data: karat eval batch … <{file}"),
         Hint::ConvertTraces { program, file } => format!("{program} {file} | karat eval run … --traces -"),
-        Hint::NameOrCreateOverlapMap => "pass --overlap-map-path, or create one with 'karat overlap add'".to_owned(),
+        Hint::NameOrCreateOverlapMap => "pass --overlap-map-path, or run 'karat overlap add' to create one".to_owned(),
         Hint::WriteToolLock => "run 'karat tools lock' to write it, and commit it with the eval files".to_owned(),
         Hint::ListTraces => "run 'karat trace list' to list traces; a unique prefix of an id is enough".to_owned(),
         Hint::ImportTraces => "run 'karat trace import FILE' to import traces".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         }
         Hint::SkipInvalidRows => "pass --skip-invalid to import only the valid rows".to_owned(),
         Hint::CreateStore => {
-            "'karat run', 'karat trace import FILE' or 'karat eval add FILE' creates it; pass --store for another"
+            "'karat run', 'karat trace import FILE' or 'karat eval add FILE' creates it; pass --store to use another"
                 .to_owned()
         }
         Hint::CheckFiles => "run 'karat check' for details".to_owned(),
@@ -57,7 +57,7 @@ pub(crate) fn hint_text(hint: Hint) -> String {
         Hint::NameToolUnderTest { tool: Some(tool), trace } => {
             format!("name the tool under test: karat regress add {tool} --from-trace {trace}")
         }
-        Hint::ListTools => "run 'karat tools' to list them".to_owned(),
+        Hint::ListTools => "run 'karat tools' to list tools".to_owned(),
         Hint::ForgeBrief { tool } => {
             format!("to print the expected format: karat forge {} --brief", shell_quote(&tool))
         }

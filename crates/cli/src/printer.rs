@@ -138,8 +138,8 @@ impl Printer {
 
     /// Warns about a part of the registry that cannot be read, with the output of the failed program.
     pub(crate) fn warn_gap(&self, gap: &Gap) {
-        let (what, output) = gap.parts();
-        self.warn(&format!("{}: {what}", gap.place));
+        let (message, output) = gap.parts();
+        self.warn(&format!("{}: {message}", gap.location));
         self.quote(output);
     }
 

@@ -131,8 +131,8 @@ impl<'de> Deserialize<'de> for CaseAnswers {
 
         #[derive(serde::Deserialize)]
         struct RawTrials<'w> {
-            #[serde(borrow)]
-            tries: Vec<RawTrial<'w>>,
+            #[serde(borrow, rename = "tries")]
+            attempts: Vec<RawTrial<'w>>,
         }
 
         #[derive(serde::Deserialize)]
@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for CaseAnswers {
         // Other runners may use `trials` for something else.
         let trials = trials.and_then(|trials| serde_json::from_str::<RawTrials<'_>>(trials.get()).ok());
         let trials = match trials {
-            Some(RawTrials { tries }) => tries
+            Some(RawTrials { attempts }) => attempts
                 .into_iter()
                 .map(|trial| called_tools(trial.outcome, trial.error.as_deref(), trial.details))
                 .collect(),

@@ -15,10 +15,10 @@ pub trait ChatModel: Send + Sync {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn WaitObserver,
+        wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>>;
 
-    /// Called when the caller stops waiting for a reply, after a timeout or panic, with the error that takes its place.
+    /// Called when the caller stops waiting for a reply, after a timeout or panic, with the error that replaces it.
     fn on_abandoned(&self, _prompt: &ChatPrompt, _error: &AgentError) {}
 }
 

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assertion::{AssertionVerdict, NearMiss};
+use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
-use crate::trace::{AnswerDocument, RunOrigin, ToolCall, Usage};
+use crate::trace::{ToolCall, Usage};
 
 /// The actions of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,6 +3,7 @@
 //! A document is parsed once, on entry. Eval functions get its text; everything else uses the views, which treat
 //! members of unexpected shapes as absent. Text that is not a trace is an error, never an empty trace.
 
+mod answer;
 mod content;
 mod input;
 mod view;
@@ -14,6 +15,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use self::answer::{AnswerDocument, RunOrigin};
 pub use self::content::{Message, Step, StepCall, StepInput, StepOutput, StepUsage, TraceContent};
 pub use self::input::UserInput;
 pub use self::view::{CallView, MessageView, StepView, error_of};
@@ -32,10 +34,10 @@ pub struct TraceDocument {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// A document is one line, so the column is enough.
-    #[error("not JSON: {message} at column {column}")]
+    #[error("not valid JSON: {message} at column {column}")]
     Json { message: String, column: usize },
-    #[error("{place} {problem}")]
-    Shape { place: String, problem: &'static str },
+    #[error("{location} {problem}")]
+    Shape { location: String, problem: &'static str },
 }
 
 /// A stored trace whose document cannot be parsed.
@@ -55,8 +57,8 @@ impl From<serde_json::Error> for DocumentError {
 }
 
 impl DocumentError {
-    fn shape(place: impl Into<String>, problem: &'static str) -> Self {
-        Self::Shape { place: place.into(), problem }
+    fn shape(location: impl Into<String>, problem: &'static str) -> Self {
+        Self::Shape { location: location.into(), problem }
     }
 }
 
@@ -79,17 +81,17 @@ impl TraceDocument {
         steps.iter().enumerate().try_for_each(|(index, step)| check_step(index, step))
     }
 
-    /// The JSON text, byte for byte as it was parsed.
+    /// Returns the JSON text, byte for byte as it was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The whole document as JSON.
+    /// Returns the whole document as JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The trace id; a number is converted to text.
+    /// Returns the trace id; a number is converted to text.
     pub fn trace_id(&self) -> Option<String> {
         match self.value.get("trace_id")? {
             Value::String(id) if !id.trim().is_empty() => Some(id.clone()),
@@ -102,7 +104,7 @@ impl TraceDocument {
         self.member("name")
     }
 
-    /// The session id; some sources use a number.
+    /// Returns the session id; some sources use a number.
     pub fn session_id(&self) -> Option<&Value> {
         self.value.get("session_id")
     }
@@ -111,7 +113,7 @@ impl TraceDocument {
         self.member("user_id")
     }
 
-    /// The model of the trace, or of the last step that names one.
+    /// Returns the model of the trace, or of the last step that names one.
     pub fn model(&self) -> Option<&str> {
         self.member("model").or_else(|| self.steps().rev().find_map(StepView::model))
     }
@@ -134,7 +136,7 @@ impl TraceDocument {
         }
     }
 
-    /// An error outside the steps.
+    /// Returns an error outside the steps.
     pub fn error(&self) -> Option<&Value> {
         error_of(&self.value)
     }
@@ -143,7 +145,7 @@ impl TraceDocument {
         texts(self.value.get("tags"))
     }
 
-    /// A metadata value of the whole trace.
+    /// Returns a metadata value of the whole trace.
     pub fn metadata(&self, key: &str) -> Option<&Value> {
         self.value.get("metadata").and_then(|metadata| metadata.get(key))
     }
@@ -153,7 +155,7 @@ impl TraceDocument {
         steps.iter().map(StepView::new)
     }
 
-    /// The calls of all steps, in order.
+    /// Returns the calls of all steps, in order.
     pub fn calls(&self) -> impl Iterator<Item = CallView<'_>> {
         self.steps().flat_map(StepView::calls)
     }
@@ -212,8 +214,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case("", "not JSON: EOF while parsing a value at column 0")]
-    #[case(r#"{"steps": ["#, "not JSON: EOF while parsing a list at column 11")]
+    #[case("", "not valid JSON: EOF while parsing a value at column 0")]
+    #[case(r#"{"steps": ["#, "not valid JSON: EOF while parsing a list at column 11")]
     #[case("null", "the trace is not an object")]
     #[case("[1]", "the trace is not an object")]
     #[case("{}", "the trace has no 'steps' list")]

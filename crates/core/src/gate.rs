@@ -256,9 +256,9 @@ pub fn read_share(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Op
     let share = value.as_f64().filter(|share| (0.0..=1.0).contains(share));
     if share.is_none() {
         let help = value.as_f64().filter(|share| (1.0..=100.0).contains(share));
-        let help = help.map(|percent| format!("as a share: {}", format_number(percent / 100.0)));
+        let help = help.map(|percent| format!("did you mean {}?", format_number(percent / 100.0)));
         let found = if value.is_number() { value.to_string() } else { type_name(value).to_owned() };
-        let message = format!("{} must be a number from 0 to 1, found {found}", path.name());
+        let message = format!("{} must be a number between 0 and 1, found {found}", path.name());
         problems.push(path, Subject::Value, message, help);
     }
     share
@@ -282,8 +282,8 @@ mod tests {
     #[rstest]
     #[case(json!({"passRate": 0.95, "maxCostUsd": 0, "p95LatencyMs": 1500, "maxRegressions": 0, "rubricScore": 1}), &[])]
     #[case(json!({"passRate": null}), &[])]
-    #[case(json!({"passRate": 95}), &["/passRate 'passRate' must be a number from 0 to 1, found 95 (as a share: 0.95)"])]
-    #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number from 0 to 1, found -1"])]
+    #[case(json!({"passRate": 95}), &["/passRate 'passRate' must be a number between 0 and 1, found 95 (did you mean 0.95?)"])]
+    #[case(json!({"rubricScore": -1}), &["/rubricScore 'rubricScore' must be a number between 0 and 1, found -1"])]
     #[case(json!({"passrate": "high"}), &["/passrate unknown key 'passrate' (did you mean 'passRate'?)"])]
     #[case(json!({"maxCostUsd": -1, "p95LatencyMs": 0, "maxRegressions": 1.5}), &[
         "/maxCostUsd 'maxCostUsd' must be greater than 0",

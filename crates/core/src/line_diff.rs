@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(LineDiff::between(before, now).change(), LineChange { added, removed });
     }
 
-    /// The length of the longest common subsequence, by dynamic programming.
+    /// Returns the length of the longest common subsequence, by dynamic programming.
     fn longest_common_subsequence(before: &[u8], now: &[u8]) -> usize {
         let mut row = vec![0; now.len() + 1];
         for left in before {

@@ -92,37 +92,37 @@ impl Redactor {
     }
 
     /// Adds everything in a configuration value that looks like a secret.
-    pub fn learn(&self, name: &str, value: &Value) {
+    pub fn add_secrets_in(&self, name: &str, value: &Value) {
         match value {
-            Value::String(text) => self.learn_text(name, text),
-            Value::Array(items) => items.iter().for_each(|item| self.learn(name, item)),
-            Value::Object(map) => map.iter().for_each(|(key, item)| self.learn(key, item)),
+            Value::String(text) => self.add_secrets_in_setting(name, text),
+            Value::Array(items) => items.iter().for_each(|item| self.add_secrets_in(name, item)),
+            Value::Object(map) => map.iter().for_each(|(key, item)| self.add_secrets_in(key, item)),
             Value::Number(_) | Value::Bool(_) | Value::Null => {}
         }
     }
 
     /// Adds everything that looks like a secret in a configuration that is not valid JSON.
-    pub fn learn_unparsed(&self, text: &str) {
+    pub fn add_secrets_in_text(&self, text: &str) {
         let quoted: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
         for pair in quoted.windows(2) {
-            self.learn_text(pair[0], pair[1]);
+            self.add_secrets_in_setting(pair[0], pair[1]);
         }
-        self.learn_text("", text);
+        self.add_secrets_in_setting("", text);
     }
 
     /// Adds the secrets of a database URL. A password is often an ordinary word (`karat`, `postgres`) that would garble
     /// text if it were masked everywhere, so such a password is masked only inside URLs and settings.
-    pub fn learn_database(&self, url: &str) {
+    pub fn add_database_url(&self, url: &str) {
         let passwords = database_passwords(url);
         if !passwords.is_empty() {
             self.add(url);
         }
         for password in &passwords {
-            self.learn_database_password(password);
+            self.add_database_password(password);
         }
     }
 
-    fn learn_database_password(&self, password: &str) {
+    fn add_database_password(&self, password: &str) {
         if is_distinctive(password) {
             self.add(password);
         }
@@ -131,9 +131,9 @@ impl Redactor {
         }
     }
 
-    fn learn_text(&self, name: &str, text: &str) {
+    fn add_secrets_in_setting(&self, name: &str, text: &str) {
         if is_database_password_name(name) {
-            self.learn_database_password(text);
+            self.add_database_password(text);
         } else if is_secret_name(name) {
             // The value may start with a scheme: `Bearer abc`.
             self.add(text.rsplit(' ').next().unwrap_or(text));
@@ -144,18 +144,18 @@ impl Redactor {
                 self.add(word);
             }
         }
-        self.learn_url(text);
+        self.add_secrets_in_url(text);
     }
 
     /// Adds the password and secret query values of a URL.
-    fn learn_url(&self, text: &str) {
+    fn add_secrets_in_url(&self, text: &str) {
         let Some((scheme, rest)) = text.split_once("://") else {
             return;
         };
         if let Some(scheme) = DATABASE_SCHEMES.iter().find(|known| scheme.ends_with(**known)) {
             // In an unparsed file, more text follows the URL.
             let url = rest.split(['"', '\n']).next().unwrap_or(rest);
-            self.learn_database(&format!("{scheme}://{url}"));
+            self.add_database_url(&format!("{scheme}://{url}"));
             return;
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -268,9 +268,9 @@ mod tests {
     #[case(json!({"agentEndpoint": "https://me:p4ssword@host/chat?api_key=zzzz9&q=1"}), "p4ssword zzzz9 me q=1", "*** *** me q=1")]
     #[case(json!({"note": "use sk-proj-0123456789abcdef please"}), "sk-proj-0123456789abcdef", "***")]
     #[case(json!({"maxTokens": "plain words", "outputDir": "evals/results"}), "plain words evals/results", "plain words evals/results")]
-    fn learns_secrets_from_configuration(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
+    fn finds_secrets_in_configuration(#[case] config: Value, #[case] text: &str, #[case] expected: &str) {
         let redactor = Redactor::default();
-        redactor.learn("", &config);
+        redactor.add_secrets_in("", &config);
         assert_eq!(redactor.text(text), expected);
     }
 
@@ -305,11 +305,11 @@ mod tests {
     #[case::long("postgres://me:correct-horse-battery@host/db", "no correct-horse-battery", "no ***")]
     #[case::encoded("postgresql://me:k4rat%40k4rat@host/db", "k4rat@k4rat k4rat%40k4rat", "*** ***")]
     fn masks_database_passwords_without_garbling_text(#[case] url: &str, #[case] text: &str, #[case] expected: &str) {
-        let learnt = Redactor::default();
-        learnt.learn("store", &Value::from(url));
+        let parsed = Redactor::default();
+        parsed.add_secrets_in("store", &Value::from(url));
         let unparsed = Redactor::default();
-        unparsed.learn_unparsed(&format!("{{\"store\": \"{url}\",, }}"));
-        for redactor in [learnt, unparsed] {
+        unparsed.add_secrets_in_text(&format!("{{\"store\": \"{url}\",, }}"));
+        for redactor in [parsed, unparsed] {
             assert_eq!(redactor.text(text), expected);
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         #[case] expected: &str,
     ) {
         let redactor = Redactor::default();
-        redactor.learn(name, &Value::from(password));
+        redactor.add_secrets_in(name, &Value::from(password));
         assert_eq!(redactor.text(text), expected);
     }
 

@@ -56,9 +56,9 @@ impl<T> From<Option<T>> for Known<T> {
 /// Why a field is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    pub place: ToolPlace,
+    pub location: ToolLocation,
     /// A lower-case fragment: "'region' is a parameter".
-    pub why: String,
+    pub reason: String,
 }
 
 /// A tool that the agent can call.
@@ -78,9 +78,9 @@ pub struct Tool {
     /// Phrases with which users ask for this tool.
     pub trigger_phrases: Known<Vec<String>>,
     /// The position of the definition.
-    pub place: Option<ToolPlace>,
+    pub location: Option<ToolLocation>,
     /// The position of the description, if known.
-    pub description_place: Option<ToolPlace>,
+    pub description_location: Option<ToolLocation>,
 }
 
 impl Tool {
@@ -160,7 +160,7 @@ impl ToolField {
 /// The position of a part of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolPlace {
+pub struct ToolLocation {
     /// A file, as displayed to the user, or an MCP server or a program.
     pub source: String,
     /// Position in the file.
@@ -168,7 +168,7 @@ pub struct ToolPlace {
     pub position: Option<Position>,
 }
 
-impl std::fmt::Display for ToolPlace {
+impl std::fmt::Display for ToolLocation {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.position {
             Some(Position { line, column }) => write!(out, "{}:{line}:{column}", self.source),
@@ -181,15 +181,15 @@ impl std::fmt::Display for ToolPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
     pub kind: GapKind,
-    pub place: ToolPlace,
+    pub location: ToolLocation,
     /// A lower-case fragment; further lines are output of the server.
-    pub what: String,
+    pub message: String,
 }
 
 impl Gap {
     /// Splits the message from the server's output.
     pub fn parts(&self) -> (&str, &str) {
-        self.what.split_once('\n').unwrap_or((&self.what, ""))
+        self.message.split_once('\n').unwrap_or((&self.message, ""))
     }
 }
 
@@ -241,11 +241,12 @@ impl Registry {
     /// Adds another registry's tools and gaps; a tool with an existing name becomes a gap.
     pub fn append(&mut self, other: Self) {
         for tool in other.tools {
-            let place = tool.place.clone();
-            if let (Err(first), Some(place)) = (self.add(tool), place) {
-                let location = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-                let what = format!("another tool is named '{}'{location}", first.name);
-                self.gaps.push(Gap { kind: GapKind::Broken, place, what });
+            let location = tool.location.clone();
+            if let (Err(first), Some(location)) = (self.add(tool), location) {
+                let first_location =
+                    first.location.as_ref().map_or_else(String::new, |location| format!(" ({location})"));
+                let message = format!("another tool is named '{}'{first_location}", first.name);
+                self.gaps.push(Gap { kind: GapKind::Broken, location, message });
             }
         }
         self.gaps.extend(other.gaps);
@@ -313,8 +314,8 @@ mod tests {
     fn an_unknown_schema_has_no_hash() {
         let mut tool = Tool { input_schema: Known::Known(json!({"type": "object"})), ..tool("t") };
         assert!(tool.schema_hash().is_some());
-        let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-        tool.input_schema = Known::Unknown(Unknown { place, why: "a call".to_owned() });
+        let location = ToolLocation { source: "t.ts".to_owned(), position: None };
+        tool.input_schema = Known::Unknown(Unknown { location, reason: "a call".to_owned() });
         assert_eq!(tool.schema_hash(), None);
         assert_eq!(tool.unknowns().map(|(field, _)| field).collect::<Vec<_>>(), [ToolField::InputSchema]);
     }

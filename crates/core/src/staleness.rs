@@ -38,7 +38,7 @@ pub enum Staleness {
     /// The tool's description is known only at run time of its source.
     DescriptionUnknown {
         tool: String,
-        why: String,
+        reason: String,
     },
     /// The acceptable sets were written for another overlap map.
     OverlapMapChanged {
@@ -93,8 +93,8 @@ impl Staleness {
                 "Tool {tool} is not in the readable part of the tool registry, so whether its evals are stale is \
                  unknown."
             ),
-            Staleness::DescriptionUnknown { tool, why } => format!(
-                "The description of {tool} is unknown ({why}), so whether it changed since the evals were generated is \
+            Staleness::DescriptionUnknown { tool, reason } => format!(
+                "The description of {tool} is unknown ({reason}), so whether it changed since the evals were generated is \
                  unknown."
             ),
             Staleness::OverlapMapChanged { tool, generated, current } => format!(
@@ -198,7 +198,7 @@ impl CurrentTool {
             description_hash: tool.and_then(Tool::description_hash),
             description_unknown: tool
                 .and_then(|tool| tool.unknown(ToolField::Description))
-                .map(|unknown| unknown.why.clone()),
+                .map(|unknown| unknown.reason.clone()),
             registry_size: registry.map(|registry| registry.tools().len() as u64),
             has_gaps: registry.is_some_and(|registry| !registry.gaps().is_empty()),
         }
@@ -220,8 +220,8 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
         let tool = tool.clone();
         found.push(if current.has_gaps { Staleness::ToolUnreadable { tool } } else { Staleness::ToolMissing { tool } });
     }
-    if let (Some(_), Some(why)) = (&metadata.description_hash, &current.description_unknown) {
-        found.push(Staleness::DescriptionUnknown { tool: tool.clone(), why: why.clone() });
+    if let (Some(_), Some(reason)) = (&metadata.description_hash, &current.description_unknown) {
+        found.push(Staleness::DescriptionUnknown { tool: tool.clone(), reason: reason.clone() });
     } else if let (Some(generated), Some(hash)) = (&metadata.description_hash, &current.description_hash)
         && generated != hash
     {
@@ -276,7 +276,7 @@ mod tests {
 
     use super::*;
     use crate::case::Tier;
-    use crate::registry::{Gap, GapKind, Known, ToolPlace, Unknown};
+    use crate::registry::{Gap, GapKind, Known, ToolLocation, Unknown};
 
     fn file(metadata: Metadata) -> EvalFile {
         EvalFile {
@@ -340,16 +340,16 @@ mod tests {
 
     #[test]
     fn an_unknown_description_is_not_stale() {
-        let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-        let description = Known::Unknown(Unknown { place: place.clone(), why: "a call".to_owned() });
+        let location = ToolLocation { source: "t.ts".to_owned(), position: None };
+        let description = Known::Unknown(Unknown { location: location.clone(), reason: "a call".to_owned() });
         let tool = Tool { name: "t".to_owned(), description, ..Tool::default() };
         let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
         let file = file(metadata);
         let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
-        assert_eq!(found, [Staleness::DescriptionUnknown { tool: "t".to_owned(), why: "a call".to_owned() }]);
+        assert_eq!(found, [Staleness::DescriptionUnknown { tool: "t".to_owned(), reason: "a call".to_owned() }]);
         assert!(!found[0].is_stale());
         let mut registry = Registry::default();
-        registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a loop".to_owned() });
+        registry.add_gap(Gap { kind: GapKind::Unknown, location, message: "a loop".to_owned() });
         let found = check_staleness(&file, &CurrentTool::find(&file, Some(&registry)));
         assert_eq!(found, [Staleness::ToolUnreadable { tool: "t".to_owned() }]);
     }

@@ -6,7 +6,7 @@
 /// Significance level: a change counts if chance alone would produce it less often than this.
 pub const SIGNIFICANCE: f64 = 0.05;
 
-/// The quantile of the normal distribution for a 95 % interval.
+/// The quantile of the normal distribution for a 95% interval.
 pub const Z_95: f64 = 1.959_963_984_540_054;
 
 /// Relative difference up to which two weights count as equal, to absorb rounding errors.
@@ -24,7 +24,7 @@ pub fn rate(passed: usize, total: usize) -> Option<f64> {
     (total > 0).then(|| number(passed) / number(total))
 }
 
-/// Returns the 95 % Wilson score interval of a proportion.
+/// Returns the 95% Wilson score interval of a proportion.
 pub fn wilson(passed: usize, total: usize) -> Option<Interval> {
     let share = rate(passed, total)?;
     let trials = number(total);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_trials_neither_overflow_nor_vanish() {
+    fn thousands_of_trials_do_not_overflow_or_underflow() {
         assert_close(sign_test(5_000, 5_000), 1.0);
         assert!(sign_test(4_000, 6_000) < 1e-80 && sign_test(4_000, 6_000) > 0.0);
         assert_close(fisher(5_000, 5_000, 5_000, 5_000), 1.0);
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((percentile(&values, 95), percentile(&values, 50)), (Some(95), Some(50)));
     }
 
-    /// The sign test computed from its definition with integers.
+    /// Computes the sign test from its definition with integers.
     fn sign_by_definition(worse: u32, better: u32) -> f64 {
         let total = worse + better;
         let choose = |k: u32| (0..k).fold(1_u128, |sum, i| sum * u128::from(total - i) / u128::from(i + 1));

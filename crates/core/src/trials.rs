@@ -20,7 +20,7 @@ pub struct Trials {
     pub errored: usize,
     /// The share of judged trials that passed; null if none has a verdict.
     pub pass_rate: Option<f64>,
-    /// Lower bound of the 95 % Wilson interval of the pass rate.
+    /// Lower bound of the 95% Wilson interval of the pass rate.
     pub pass_rate_low: Option<f64>,
     pub pass_rate_high: Option<f64>,
     /// Whether some trials passed and some failed.
@@ -28,10 +28,11 @@ pub struct Trials {
     /// For k = 1, 2, 4, 8 … and the number of judged trials.
     pub pass_at: Vec<PassAt>,
     /// In the order in which they started.
-    pub tries: Vec<Trial>,
+    #[serde(rename = "tries")]
+    pub attempts: Vec<Trial>,
 }
 
-/// Estimates for several trials.
+/// Estimates for `k` trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PassAt {
@@ -60,7 +61,7 @@ pub struct Trial {
     pub details: CaseDetails,
 }
 
-/// Numbers of trials by outcome.
+/// Trial counts by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrialCounts {
@@ -116,7 +117,7 @@ pub struct TrialSummary {
     pub not_run: usize,
     /// The share of judged trials that passed; null if none has a verdict.
     pub pass_rate: Option<f64>,
-    /// Lower bound of the 95 % Wilson interval of the pass rate.
+    /// Lower bound of the 95% Wilson interval of the pass rate.
     pub pass_rate_low: Option<f64>,
     pub pass_rate_high: Option<f64>,
     /// Cases with both passed and failed trials.
@@ -124,7 +125,7 @@ pub struct TrialSummary {
 }
 
 impl TrialSummary {
-    /// Sums up the trials of cases; `None` if no case has several trials.
+    /// Sums the trials of several cases; `None` if no case has repeated trials.
     pub fn from_trials<'t>(trials: impl Iterator<Item = &'t Trials>) -> Option<Self> {
         let mut sum: Option<Self> = None;
         for trials in trials {
@@ -133,7 +134,7 @@ impl TrialSummary {
             sum.passed += trials.passed;
             sum.failed += trials.failed;
             sum.errored += trials.errored;
-            sum.not_run += trials.planned.saturating_sub(trials.tries.len());
+            sum.not_run += trials.planned.saturating_sub(trials.attempts.len());
             sum.flaky += usize::from(trials.flaky);
         }
         sum.map(Self::with_rates)
@@ -167,9 +168,9 @@ impl TrialSummary {
 }
 
 impl Trials {
-    pub(crate) fn new(tries: Vec<Trial>, planned: usize) -> Self {
+    pub(crate) fn new(attempts: Vec<Trial>, planned: usize) -> Self {
         let mut counts = TrialCounts::default();
-        for trial in &tries {
+        for trial in &attempts {
             counts.count(trial.outcome);
         }
         let TrialCounts { passed, failed, errored } = counts;
@@ -185,7 +186,7 @@ impl Trials {
             pass_rate_high: interval.map(|interval| interval.high),
             flaky: counts.is_mixed(),
             pass_at: pass_at(passed, judged),
-            tries,
+            attempts,
         }
     }
 
@@ -195,8 +196,8 @@ impl Trials {
 }
 
 pub(crate) fn pass_at(passed: usize, judged: usize) -> Vec<PassAt> {
-    let doubling = std::iter::successors(Some(1_usize), |k| k.checked_mul(2)).take_while(|k| *k < judged);
-    let estimates = doubling.chain([judged]).filter_map(|k| {
+    let powers_of_two = std::iter::successors(Some(1_usize), |k| k.checked_mul(2)).take_while(|k| *k < judged);
+    let estimates = powers_of_two.chain([judged]).filter_map(|k| {
         Some(PassAt { k, pass_at_k: pass_at_k(judged, passed, k)?, pass_hat_k: pass_hat_k(judged, passed, k)? })
     });
     estimates.collect()

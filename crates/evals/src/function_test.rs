@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use karat_core::judgement::{Conclusion, ErrorKind};
 use karat_core::outcome::Outcome;
 use karat_json::{
-    Finding, ObjectReader, Path, Place, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
+    Finding, Location, ObjectReader, Path, Problems, Subject, locate, parse, read_bool, read_object_map, read_string,
     read_word, type_name,
 };
 
@@ -131,7 +131,7 @@ fn detect_other_layout(text: &str) -> Option<Finding> {
 }
 
 fn finding_at(text: &str, range: Range<usize>, message: String, help: Option<String>) -> Finding {
-    Finding { place: Place::new(text, range), pointer: None, case_id: None, message, help }
+    Finding { location: Location::new(text, range), pointer: None, case_id: None, message, help }
 }
 
 fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, Expected)> {
@@ -171,9 +171,9 @@ fn read_case(value: &Value, problems: &mut Problems) -> Option<(Option<String>, 
 
 /// Shifts a finding from line to file coordinates.
 fn shift_finding(mut finding: Finding, start: usize, lines_before: usize) -> Finding {
-    let range = &finding.place.range;
-    finding.place.range = range.start + start..range.end + start;
-    finding.place.position.line += lines_before;
+    let range = &finding.location.range;
+    finding.location.range = range.start + start..range.end + start;
+    finding.location.position.line += lines_before;
     finding
 }
 
@@ -295,7 +295,7 @@ mod tests {
     #[case("{\"trace\": {}, \"expected\": 1}", "'expected' must be true or false, found a number")]
     #[case("{\"trace\": [], \"expected\": true}", "'trace' must be an object, found an array")]
     #[case("{\"trace\": {}, \"expected\": true, \"reasons\": \"\"}", "unknown key 'reasons'")]
-    #[case("{\"trace\": {}, \"error\": \"exeption\"}", "'error' cannot be 'exeption'")]
+    #[case("{\"trace\": {}, \"error\": \"exeption\"}", "invalid value 'exeption' for 'error'")]
     #[case(
         "{\"trace\": {}, \"error\": \"return\", \"reason\": \"\"}",
         "'reason' requires 'expected': an error has no reason"
@@ -308,15 +308,15 @@ mod tests {
         let text = format!("{{\"trace\": {{}}, \"expected\": true}}\n{line}\n");
         let findings = FunctionCase::read_all(&text).expect_err("invalid");
         assert_eq!(findings[0].message, message);
-        assert_eq!(findings[0].place.position.line, 2);
-        assert!(findings[0].place.range.start >= 32);
+        assert_eq!(findings[0].location.position.line, 2);
+        assert!(findings[0].location.range.start >= 32);
     }
 
     #[test]
     fn reports_every_broken_line() {
         let findings =
             FunctionCase::read_all("{]\n[]\n{\"trace\": {}, \"expected\": true}\nnull").expect_err("invalid");
-        let lines: Vec<usize> = findings.iter().map(|finding| finding.place.position.line).collect();
+        let lines: Vec<usize> = findings.iter().map(|finding| finding.location.position.line).collect();
         assert_eq!(lines, [1, 2, 4]);
     }
 
@@ -327,9 +327,9 @@ mod tests {
     #[case("{\n  \"trace\": {}\n}", "expected one JSON object per line, found an object over several lines", 1)]
     fn reports_another_layout_once(#[case] text: &str, #[case] message: &str, #[case] line: usize) {
         let findings = FunctionCase::read_all(text).expect_err("invalid");
-        assert_eq!((findings[0].message.as_str(), findings[0].place.position.line), (message, line));
+        assert_eq!((findings[0].message.as_str(), findings[0].location.position.line), (message, line));
         assert_eq!(findings.len() == 1, message.starts_with("expected one JSON"), "{findings:?}");
-        assert!(text.get(findings[0].place.range.clone()).is_some());
+        assert!(text.get(findings[0].location.range.clone()).is_some());
     }
 
     fn verdict(passed: bool, reason: &str) -> Conclusion {

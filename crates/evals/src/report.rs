@@ -45,7 +45,7 @@ pub struct EvalList {
 #[schemars(title = "karat eval show")]
 pub struct EvalDetails {
     #[serde(flatten)]
-    pub shown: EvalVersion,
+    pub version: EvalVersion,
     pub newest_version: u64,
     /// Verdict counts of every version, oldest first.
     pub verdicts: Vec<VersionCounts>,
@@ -53,10 +53,10 @@ pub struct EvalDetails {
 
 impl EvalDetails {
     /// Creates the report of one version; `counts` may leave out versions without executions.
-    pub fn new(shown: EvalVersion, versions: &[EvalVersion], counts: &[VersionCounts]) -> Self {
-        let newest_version = versions.last().map_or(shown.version, |newest| newest.version);
+    pub fn new(version: EvalVersion, versions: &[EvalVersion], counts: &[VersionCounts]) -> Self {
+        let newest_version = versions.last().map_or(version.version, |newest| newest.version);
         let verdicts = versions.iter().map(|version| counts_of(version.version, counts)).collect();
-        Self { shown, newest_version, verdicts }
+        Self { version, newest_version, verdicts }
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((newest.counts.version, newest.counts.passed), (2, 3));
         assert_eq!(newest.lines, LineChange { added: 2, removed: 1 });
         assert_eq!((first.counts.version, first.counts.passed, first.lines.added), (1, 0, 2));
-        let shown = EvalDetails::new(versions[0].clone(), &versions, &counts);
-        assert_eq!((shown.newest_version, shown.verdicts.len(), shown.verdicts[0].version), (2, 2, 1));
+        let details = EvalDetails::new(versions[0].clone(), &versions, &counts);
+        assert_eq!((details.newest_version, details.verdicts.len(), details.verdicts[0].version), (2, 2, 1));
     }
 }

@@ -107,13 +107,14 @@ pub struct ReviewQueue {
     candidates: Vec<ReviewCandidate>,
     /// Decisions on the first candidates.
     decisions: Vec<Decision>,
-    beyond: usize,
+    #[serde(rename = "beyond")]
+    omitted: usize,
 }
 
 impl ReviewQueue {
-    /// Creates a queue of traces in this order; `beyond` more are left for another review.
-    pub fn new(candidates: Vec<ReviewCandidate>, beyond: usize) -> Self {
-        Self { candidates, decisions: Vec::new(), beyond }
+    /// Creates a queue of traces in this order; `omitted` more are left for another review.
+    pub fn new(candidates: Vec<ReviewCandidate>, omitted: usize) -> Self {
+        Self { candidates, decisions: Vec::new(), omitted }
     }
 
     /// Returns the next trace to decide on; `None` when all are decided.
@@ -164,7 +165,7 @@ impl ReviewQueue {
 
     /// Returns the number of undecided traces, in this review or a later one.
     pub fn left(&self) -> usize {
-        self.len().saturating_sub(self.decisions.len()) + self.beyond
+        self.len().saturating_sub(self.decisions.len()) + self.omitted
     }
 }
 
@@ -196,19 +197,19 @@ mod tests {
     #[case::order_within_a_pair_ignores_the_verdict(
         &[("a", (0, 1, 0)), ("b", (1, 0, 0)), ("c", (1, 0, 0)), ("d", (0, 1, 0))], "a b c d"
     )]
-    fn the_most_informative_come_first(#[case] given: &[(&str, (u64, u64, u64))], #[case] expected: &str) {
-        let given = given.iter().map(|(id, verdicts)| candidate(id, *verdicts, None)).collect();
-        assert_eq!(ids(&order(given)).join(" "), expected);
+    fn the_most_informative_come_first(#[case] candidates: &[(&str, (u64, u64, u64))], #[case] expected: &str) {
+        let candidates = candidates.iter().map(|(id, verdicts)| candidate(id, *verdicts, None)).collect();
+        assert_eq!(ids(&order(candidates)).join(" "), expected);
     }
 
     #[test]
     fn ties_are_ordered_newest_first_and_undated_last() {
-        let given = vec![
+        let candidates = vec![
             candidate("none", (0, 0, 0), None),
             candidate("old", (0, 0, 0), Some("2026-01-01T00:00:00Z")),
             candidate("new", (0, 0, 0), Some("2026-02-01T00:00:00Z")),
         ];
-        assert_eq!(ids(&order(given)), ["new", "old", "none"]);
+        assert_eq!(ids(&order(candidates)), ["new", "old", "none"]);
     }
 
     #[test]
@@ -231,26 +232,26 @@ mod tests {
     fn candidates() -> impl Strategy<Value = Vec<ReviewCandidate>> {
         let verdicts = (0_u64..4, 0_u64..4, 0_u64..2, proptest::option::of(0_i64..3));
         proptest::collection::vec(verdicts, 0..40).prop_map(|list| {
-            let one = |(number, (passed, failed, errored, second)): (usize, (u64, u64, u64, Option<i64>))| {
+            let candidate = |(number, (passed, failed, errored, second)): (usize, (u64, u64, u64, Option<i64>))| {
                 let started_at = second.map(|second| jiff::Timestamp::from_second(second).expect("a time"));
                 ReviewCandidate { trace_id: format!("t{number}"), passed, failed, errored, started_at }
             };
-            list.into_iter().enumerate().map(one).collect()
+            list.into_iter().enumerate().map(candidate).collect()
         })
     }
 
     proptest! {
         #[test]
-        fn order_is_independent_of_input_order(given in candidates(), seed in any::<u64>()) {
-            let mut shuffled = given.clone();
-            shuffled.sort_by_key(|one| karat_json::hash::short_hash(format!("{seed}{}", one.trace_id).as_bytes()));
-            prop_assert_eq!(order(given), order(shuffled));
+        fn order_is_independent_of_input_order(candidates in candidates(), seed in any::<u64>()) {
+            let mut shuffled = candidates.clone();
+            shuffled.sort_by_key(|candidate| karat_json::hash::short_hash(format!("{seed}{}", candidate.trace_id).as_bytes()));
+            prop_assert_eq!(order(candidates), order(shuffled));
         }
 
         #[test]
-        fn keeps_every_candidate_and_sorts_by_priority(given in candidates()) {
-            let ordered = order(given.clone());
-            let mut before: Vec<&str> = ids(&given);
+        fn keeps_every_candidate_and_sorts_by_priority(candidates in candidates()) {
+            let ordered = order(candidates.clone());
+            let mut before: Vec<&str> = ids(&candidates);
             let mut after: Vec<&str> = ids(&ordered);
             before.sort_unstable();
             after.sort_unstable();

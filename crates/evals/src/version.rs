@@ -57,7 +57,7 @@ pub struct RefinedNote<'n> {
     pub model: &'n str,
     pub approver: &'n str,
     /// The model's explanation; may be empty.
-    pub why: &'n str,
+    pub explanation: &'n str,
 }
 
 impl RefinedNote<'_> {
@@ -66,11 +66,11 @@ impl RefinedNote<'_> {
 
 impl fmt::Display for RefinedNote<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, approver, why } = self;
+        let Self { model, approver, explanation } = self;
         write!(out, "{}{model}, approved by {approver}", Self::PREFIX)?;
-        match shorten(why, MAX_EXPLANATION_LENGTH) {
-            why if why.is_empty() => Ok(()),
-            why => write!(out, ": {why}"),
+        match shorten(explanation, MAX_EXPLANATION_LENGTH) {
+            explanation if explanation.is_empty() => Ok(()),
+            explanation => write!(out, ": {explanation}"),
         }
     }
 }
@@ -227,9 +227,12 @@ mod tests {
             note,
             created_at: Timestamp::UNIX_EPOCH,
         };
-        let note = RefinedNote { model: "m", approver: "ann", why: "counts words" }.to_string();
+        let note = RefinedNote { model: "m", approver: "ann", explanation: "counts words" }.to_string();
         assert_eq!(note, "refined by m, approved by ann: counts words");
-        assert_eq!(RefinedNote { model: "m", approver: "ann", why: "" }.to_string(), "refined by m, approved by ann");
+        assert_eq!(
+            RefinedNote { model: "m", approver: "ann", explanation: "" }.to_string(),
+            "refined by m, approved by ann"
+        );
         assert!(version(Some(note)).is_refined());
         assert!(!version(Some("by hand".to_owned())).is_refined() && !version(None).is_refined());
     }

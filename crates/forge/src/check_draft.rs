@@ -42,8 +42,8 @@ pub fn check_draft(brief: &Brief, slot: &Slot, case: &Value, others: &[Case]) ->
     };
     findings
         .extend(lint(&file, context).into_iter().map(|lint| DraftFinding::new(lint.rule, lint.pointer, lint.message)));
-    let personal = find_personal_data(&file.cases[0].input.message).map(|what| {
-        let message = format!("the message contains {what}: replace it unless it may be stored");
+    let personal = find_personal_data(&file.cases[0].input.message).map(|data| {
+        let message = format!("the message contains {data}: replace it unless it may be stored");
         DraftFinding::new(Rule::PersonalData, "/input/message", message)
     });
     findings.extend(personal);
@@ -56,11 +56,11 @@ fn invalid(problem: Problem) -> DraftFinding {
     DraftFinding::new(Rule::Invalid, problem.pointer, format!("{}{help}", problem.message))
 }
 
-fn wrong_difficulty(found: Option<Difficulty>, wanted: Option<Difficulty>) -> Option<DraftFinding> {
-    let message = match (found, wanted) {
-        _ if found == wanted => return None,
+fn wrong_difficulty(found: Option<Difficulty>, expected: Option<Difficulty>) -> Option<DraftFinding> {
+    let message = match (found, expected) {
+        _ if found == expected => return None,
         (_, None) => "a golden case has no difficulty: remove it".to_owned(),
-        (_, Some(wanted)) => format!("expected difficulty '{}'", wanted.name()),
+        (_, Some(expected)) => format!("expected difficulty '{}'", expected.name()),
     };
     Some(DraftFinding::new(Rule::Invalid, "/difficulty", message))
 }

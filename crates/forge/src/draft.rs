@@ -23,7 +23,7 @@ pub struct Draft {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Origin {
-    /// karat itself, without a model.
+    /// A built-in template.
     Template,
     /// The identity of a model.
     Model(String),
@@ -47,7 +47,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A problem of a draft.
+/// A problem in a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DraftFinding {
@@ -66,12 +66,12 @@ impl DraftFinding {
         Self { rule, severity: rule.draft_severity(), pointer: pointer.into(), message: message.into() }
     }
 
-    /// Creates a finding of the drafter that prevents approval.
+    /// Creates a drafter finding that prevents approval.
     pub fn error(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(Rule::Drafter, pointer, message)
     }
 
-    /// Creates a finding of the drafter that a person should look at.
+    /// Creates a drafter finding that a person should review.
     pub fn warning(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(pointer, message) }
     }

@@ -56,7 +56,7 @@ pub struct Request<'a> {
     pub brief: &'a Brief,
     pub slots: &'a [Slot],
     /// All other cases of the tool, from files and other batches, which drafts must not repeat.
-    pub so_far: &'a [Case],
+    pub other_cases: &'a [Case],
     /// How often these slots were filled before; a new draft should differ.
     pub attempt: u32,
     pub revision: Option<Revision<'a>>,

@@ -14,11 +14,20 @@ pub enum Evidence {
     /// The agent did what the case expects.
     Passed,
     /// The agent did not: either the agent or the draft is wrong.
-    Failed { why: Vec<String> },
+    Failed {
+        #[serde(rename = "why")]
+        reasons: Vec<String>,
+    },
     /// There is no verdict.
-    Errored { why: String },
+    Errored {
+        #[serde(rename = "why")]
+        reason: String,
+    },
     /// The case passes, but would also pass with an agent that uses the tool wrongly.
-    ProvesNothing { why: String },
+    ProvesNothing {
+        #[serde(rename = "why")]
+        reason: String,
+    },
 }
 
 impl Evidence {
@@ -26,8 +35,8 @@ impl Evidence {
     pub fn reasons(&self) -> &[String] {
         match self {
             Evidence::Passed => &[],
-            Evidence::Failed { why } => why,
-            Evidence::Errored { why } | Evidence::ProvesNothing { why } => std::slice::from_ref(why),
+            Evidence::Failed { reasons } => reasons,
+            Evidence::Errored { reason } | Evidence::ProvesNothing { reason } => std::slice::from_ref(reason),
         }
     }
 }
@@ -38,10 +47,12 @@ impl Evidence {
 /// acceptable set, and a case that needs no tool passes without calls. With several trials, each must be conclusive.
 pub fn assess_run(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> Evidence {
     match result.outcome {
-        Outcome::Errored => Evidence::Errored { why: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) },
+        Outcome::Errored => {
+            Evidence::Errored { reason: result.error.clone().unwrap_or_else(|| "no verdict".to_owned()) }
+        }
         Outcome::Failed => {
-            let why: Vec<String> = result.reasons().into_iter().map(|(reason, _)| reason.to_owned()).collect();
-            Evidence::Failed { why: if why.is_empty() { vec!["failed".to_owned()] } else { why } }
+            let reasons: Vec<String> = result.reasons().into_iter().map(|(reason, _)| reason.to_owned()).collect();
+            Evidence::Failed { reasons: if reasons.is_empty() { vec!["failed".to_owned()] } else { reasons } }
         }
         Outcome::Passed => {
             let trials = result.all_details().map(|details| details.tools_called.as_slice());
@@ -50,7 +61,7 @@ pub fn assess_run(tool: &str, slot: &Slot, case: &Case, result: &CaseResult) -> 
             } else {
                 trials.into_iter().find_map(|called| inconclusive_reason(tool, slot, case, called))
             };
-            reason.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why })
+            reason.map_or(Evidence::Passed, |reason| Evidence::ProvesNothing { reason })
         }
     }
 }
@@ -66,7 +77,9 @@ fn inconclusive_reason(tool: &str, slot: &Slot, case: &Case, called: &[String]) 
         | Purpose::NoLeak
         | Purpose::Disambiguation { .. }
         | Purpose::Together { .. } => (!was_called).then(not_called),
-        Purpose::AsksFirst => was_called.then(|| format!("passes although '{tool}' was called without confirmation")),
+        Purpose::Confirmation => {
+            was_called.then(|| format!("passes although '{tool}' was called without confirmation"))
+        }
         Purpose::Choice { combination: Combination::Nor, .. } => {
             called.first().map(|name| format!("passes although '{name}' was called and no tool is needed"))
         }
@@ -134,8 +147,8 @@ mod tests {
     #[case::called(Purpose::NoLeak, json!({}), &["a"], None)]
     #[case::golden_without(Purpose::Trigger("t".to_owned()), json!({}), &["b"], Some("passes although 'a' was not called"))]
     #[case::together(Purpose::together(vec!["a".to_owned(), "b".to_owned()]), json!({}), &["b"], Some("passes although 'a' was not called"))]
-    #[case::asks(Purpose::AsksFirst, json!({}), &[], None)]
-    #[case::does_not_ask(Purpose::AsksFirst, json!({}), &["a"], Some("passes although 'a' was called without confirmation"))]
+    #[case::asks(Purpose::Confirmation, json!({}), &[], None)]
+    #[case::does_not_ask(Purpose::Confirmation, json!({}), &["a"], Some("passes although 'a' was called without confirmation"))]
     #[case::none_needed(choice(Combination::Nor), json!({"toolsAcceptable": [["__none__"]]}), &[], None)]
     #[case::none_needed_but_called(choice(Combination::Nor), json!({}), &["b"], Some("passes although 'b' was called and no tool is needed"))]
     #[case::neighbour(choice(Combination::Or), json!({"toolsAcceptable": [["a"], ["b"]]}), &["b"], None)]
@@ -146,10 +159,10 @@ mod tests {
         #[case] purpose: Purpose,
         #[case] expect: Value,
         #[case] called: &[&str],
-        #[case] why: Option<&str>,
+        #[case] reason: Option<&str>,
     ) {
         let evidence = assess_run("a", &slot(purpose), &case(&expect), &result(Outcome::Passed, called));
-        let expected = why.map_or(Evidence::Passed, |why| Evidence::ProvesNothing { why: why.to_owned() });
+        let expected = reason.map_or(Evidence::Passed, |reason| Evidence::ProvesNothing { reason: reason.to_owned() });
         assert_eq!(evidence, expected);
     }
 
@@ -172,10 +185,10 @@ mod tests {
         failed.error = Some(failure.message.clone());
         failed.failures = vec![failure.clone()];
         let assessed = |result: &CaseResult| assess_run("a", &slot(Purpose::NoLeak), &case(&json!({})), result);
-        assert_eq!(assessed(&failed), Evidence::Failed { why: vec![failure.message] });
+        assert_eq!(assessed(&failed), Evidence::Failed { reasons: vec![failure.message] });
         let cause = Some(Cause::Agent);
         let errored = CaseResult { cause, error: Some("HTTP 500".to_owned()), ..result(Outcome::Errored, &[]) };
-        assert_eq!(assessed(&errored), Evidence::Errored { why: "HTTP 500".to_owned() });
+        assert_eq!(assessed(&errored), Evidence::Errored { reason: "HTTP 500".to_owned() });
         let written = serde_json::to_value(assessed(&errored)).expect("JSON");
         assert_eq!(written, json!({"errored": {"why": "HTTP 500"}}));
         assert_eq!(serde_json::from_value::<Evidence>(written).ok(), Some(assessed(&errored)));

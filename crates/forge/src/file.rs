@@ -197,7 +197,7 @@ impl FileEdit {
 
 fn metadata(header: &FileHeader<'_>) -> Map<String, Value> {
     let FileHeader { tool, tier, registry_size, overlap_map_version, generated_at } = header;
-    // A description that is only known at run time is left out.
+    // A description that is known only at run time is left out.
     let description = tool.description.get();
     let entries = [
         ("toolName", Some(json!(tool.name))),
@@ -374,7 +374,7 @@ mod tests {
     #[rstest]
     #[case("{\"cases\": [{}]}")]
     #[case("nothing")]
-    fn what_cannot_be_read_is_not_edited(#[case] text: &str) {
+    fn rejects_invalid_files_and_invalid_results(#[case] text: &str) {
         let tool = tool();
         let refused = merge_cases(Some(text.as_bytes()), NAME, &header(&tool), &[], &[]);
         assert!(matches!(refused, Err(FileError::Invalid(_))), "{refused:?}");

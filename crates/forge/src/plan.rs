@@ -44,8 +44,8 @@ impl Plan {
         let (tools, overlaps, clusters) = (brief.registry.tools().len(), brief.overlaps.len(), brief.clusters.len());
         let wanted = WantedCases::of(tools, overlaps, clusters);
         let tier = |difficulty, wanted| {
-            let is_of = |case: &&Case| case.difficulty == Some(difficulty);
-            TierPlan { difficulty, wanted, existing: brief.labeled.iter().filter(is_of).count() }
+            let has_difficulty = |case: &&Case| case.difficulty == Some(difficulty);
+            TierPlan { difficulty, wanted, existing: brief.labeled.iter().filter(has_difficulty).count() }
         };
         let tiers = vec![
             tier(Difficulty::Straightforward, wanted.straightforward),
@@ -106,8 +106,8 @@ fn amount(cases: usize, batches: usize) -> String {
     format!("{} ({})", counted(cases, "case", "cases"), counted(batches, "batch", "batches"))
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn counted(count: usize, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ pub enum Purpose {
         phrase: Option<String>,
     },
     /// Golden: the agent asks for confirmation before it calls a tool that changes something.
-    AsksFirst,
+    #[serde(rename = "asksFirst")]
+    Confirmation,
     /// Straightforward: the task needs `count` tools, `tools` among them.
     Together { tools: Vec<String>, count: usize },
     /// Ambiguous: several sets of tools are right.
@@ -86,7 +87,7 @@ impl fmt::Display for Purpose {
                 write!(out, "a message that could be confused with {other}")?;
                 if reasons.is_empty() { Ok(()) } else { write!(out, " ({})", reasons.join("; ")) }
             }
-            Purpose::AsksFirst => out.write_str("the agent asks before it changes anything"),
+            Purpose::Confirmation => out.write_str("the agent asks before it changes anything"),
             Purpose::Together { tools, count } if tools.len() == *count => {
                 write!(out, "a task that needs {}", tools.join(", "))
             }
@@ -96,7 +97,7 @@ impl fmt::Display for Purpose {
                 write!(out, "a task that needs {} and {others} {noun}", tools.join(", "))
             }
             Purpose::Choice { combination, others } => {
-                write!(out, "{}: {}", combination.name(), combination.meaning())?;
+                write!(out, "{}: {}", combination.name(), combination.description())?;
                 if others.is_empty() { Ok(()) } else { write!(out, " ({})", others.join(", ")) }
             }
             Purpose::Edge(kind) => out.write_str(kind.name()),
@@ -135,7 +136,7 @@ impl Combination {
         }
     }
 
-    pub fn meaning(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Or => "either tool alone is enough",
             Self::AndOr => "one tool alone, or with another",

@@ -118,7 +118,7 @@ impl Throttle {
     }
 
     /// Returns the current number of parallel attempts if the server ever rate-limited, otherwise `None`.
-    pub fn slowed_down(&self) -> Option<usize> {
+    pub fn reduced_window(&self) -> Option<usize> {
         let state = self.state();
         state.was_limited.then(|| to_slots(state.window))
     }
@@ -252,11 +252,11 @@ mod tests {
             calls.push(throttle.enter().permit().await);
         }
         tokio::time::advance(Duration::from_millis(10)).await;
-        let has_company: Vec<bool> =
+        let runs_in_parallel: Vec<bool> =
             calls.into_iter().map(|call| call.rate_limited(0, Some(Duration::from_secs(1)))).collect();
         assert_eq!(throttle.window(), 4, "one burst halves the window once");
         assert_eq!(
-            has_company,
+            runs_in_parallel,
             [true, true, true, true, true, true, true, false],
             "no other attempt is running for the last one"
         );
@@ -315,8 +315,8 @@ mod tests {
             .collect();
         tokio::time::advance(Duration::from_millis(5)).await;
         first.rate_limited(0, Some(Duration::from_secs(1)));
-        for one in waiting {
-            tokio::time::timeout(Duration::from_secs(10), one).await.expect("is granted").expect("no panic");
+        for attempt in waiting {
+            tokio::time::timeout(Duration::from_secs(10), attempt).await.expect("is granted").expect("no panic");
         }
     }
 

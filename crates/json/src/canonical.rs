@@ -1,4 +1,4 @@
-//! Canonical JSON: sorted keys, no white space, whole numbers as their digits, other numbers as in ECMAScript.
+//! Canonical JSON: sorted keys, no whitespace, whole numbers as their digits, other numbers as in ECMAScript.
 
 use serde_json::{Map, Value};
 

@@ -228,7 +228,7 @@ pub fn read_word<T>(
             Some(known) => format!("did you mean '{known}'?"),
             None => format!("expected one of: {}", names.join(", ")),
         };
-        problems.push(path, Subject::Value, format!("{} cannot be '{name}'", path.name()), Some(help));
+        problems.push(path, Subject::Value, format!("invalid value '{name}' for {}", path.name()), Some(help));
     }
     found
 }

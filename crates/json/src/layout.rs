@@ -232,12 +232,12 @@ impl Observed {
     }
 
     fn layout(self) -> Layout {
-        let is_tight = self.newline.is_none() && self.colon.as_deref() == Some(":");
+        let is_compact = self.newline.is_none() && self.colon.as_deref() == Some(":");
         Layout {
             newline: self.newline.unwrap_or("\n"),
             unit: self.unit.unwrap_or_else(|| "  ".to_owned()),
             colon: self.colon.unwrap_or_else(|| ": ".to_owned()),
-            comma: self.comma.unwrap_or(if is_tight { "," } else { ", " }),
+            comma: self.comma.unwrap_or(if is_compact { "," } else { ", " }),
             object_padding: self.object_padding.unwrap_or(""),
             list_padding: self.list_padding.unwrap_or(""),
             inline_lists: self.lists.0 >= self.lists.1,
@@ -266,9 +266,9 @@ pub(super) fn line_start(text: &str, at: usize) -> usize {
 
 /// Returns the additional indentation of the line after an opening bracket.
 fn unit_after(text: &str, at: usize) -> Option<String> {
-    let behind = text[at + 1..].trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
-    let rest = behind.trim_start_matches([' ', '\t']);
-    let unit = behind[..behind.len() - rest.len()].strip_prefix(indent_at(text, at))?;
+    let following = text[at + 1..].trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
+    let rest = following.trim_start_matches([' ', '\t']);
+    let unit = following[..following.len() - rest.len()].strip_prefix(indent_at(text, at))?;
     (!unit.is_empty() && !rest.starts_with(['}', ']', '\r', '\n'])).then(|| unit.to_owned())
 }
 

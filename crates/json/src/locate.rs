@@ -16,7 +16,7 @@ pub fn locate(text: &str, pointer: &str) -> Option<Located> {
     Locator::new(text).locate(pointer)
 }
 
-/// Lists the members of the object, or the elements of the array, that starts at `start` of a valid JSON text.
+/// Lists the members of the object, or the elements of the array, at offset `start` of a valid JSON text.
 pub(super) fn children(text: &str, start: usize) -> Vec<Located> {
     let mut scanner = Scanner { text: text.as_bytes(), at: start };
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub(super) struct Locator<'t> {
     members: Members,
 }
 
-/// Cached members of the root object, as far as it was scanned.
+/// The members of the root object that have been scanned so far.
 #[derive(Default)]
 struct Members {
     /// Key range and value start by name.
@@ -65,13 +65,13 @@ impl<'t> Locator<'t> {
         scanner.skip_space();
         let mut found = Located { key: None, value: 0..0 };
         for (depth, segment) in pointer.split('/').skip(1).enumerate() {
-            let wanted = segment.replace("~1", "/").replace("~0", "~");
+            let name = segment.replace("~1", "/").replace("~0", "~");
             found.key = match scanner.peek()? {
-                b'{' if depth == 0 => Some(scanner.enter_cached_member(self.text, &wanted, &mut self.members)?),
-                b'{' => Some(scanner.enter_member(self.text, &wanted)?),
+                b'{' if depth == 0 => Some(scanner.enter_cached_member(self.text, &name, &mut self.members)?),
+                b'{' => Some(scanner.enter_member(self.text, &name)?),
                 b'[' => {
-                    let known = self.elements.entry(scanner.at).or_default();
-                    scanner.enter_element(wanted.parse().ok()?, known)?;
+                    let starts = self.elements.entry(scanner.at).or_default();
+                    scanner.enter_element(name.parse().ok()?, starts)?;
                     None
                 }
                 _ => return None,
@@ -100,18 +100,18 @@ impl Scanner<'_> {
         }
     }
 
-    /// Skips a punctuation byte and the white space after it.
+    /// Skips a punctuation byte and the whitespace after it.
     fn step(&mut self) {
         self.at += 1;
         self.skip_space();
     }
 
-    fn enter_member(&mut self, text: &str, wanted: &str) -> Option<Range<usize>> {
+    fn enter_member(&mut self, text: &str, name: &str) -> Option<Range<usize>> {
         self.step();
         while self.peek()? == b'"' {
             let key = self.key()?;
-            let name: String = serde_json::from_str(&text[key.clone()]).ok()?;
-            if name == wanted {
+            let found: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            if found == name {
                 return Some(key);
             }
             self.skip_value()?;
@@ -123,7 +123,7 @@ impl Scanner<'_> {
         None
     }
 
-    /// Skips a key, its colon, and the white space around the colon.
+    /// Skips a key, its colon, and the whitespace around the colon.
     fn key(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         self.skip_string()?;
@@ -133,23 +133,23 @@ impl Scanner<'_> {
         Some(key)
     }
 
-    fn enter_element(&mut self, index: usize, known: &mut Vec<usize>) -> Option<()> {
-        if known.is_empty() {
+    fn enter_element(&mut self, index: usize, starts: &mut Vec<usize>) -> Option<()> {
+        if starts.is_empty() {
             self.step();
             if self.peek()? == b']' {
                 return None;
             }
-            known.push(self.at);
+            starts.push(self.at);
         }
-        self.at = known[index.min(known.len() - 1)];
-        while known.len() <= index {
+        self.at = starts[index.min(starts.len() - 1)];
+        while starts.len() <= index {
             self.skip_value()?;
             self.skip_space();
             if self.peek()? != b',' {
                 return None;
             }
             self.step();
-            known.push(self.at);
+            starts.push(self.at);
         }
         Some(())
     }
@@ -169,8 +169,8 @@ impl Scanner<'_> {
     }
 
     /// Like [`Self::enter_member`], but caches the members it passes.
-    fn enter_cached_member(&mut self, text: &str, wanted: &str, members: &mut Members) -> Option<Range<usize>> {
-        if let Some((key, value)) = members.found.get(wanted) {
+    fn enter_cached_member(&mut self, text: &str, name: &str, members: &mut Members) -> Option<Range<usize>> {
+        if let Some((key, value)) = members.found.get(name) {
             self.at = *value;
             return Some(key.clone());
         }
@@ -185,17 +185,17 @@ impl Scanner<'_> {
             self.skip_space();
             self.step();
             let value = self.at;
-            let name: String = serde_json::from_str(&text[key.clone()]).ok()?;
+            let found: String = serde_json::from_str(&text[key.clone()]).ok()?;
             self.skip_value()?;
             self.skip_space();
             if self.peek()? == b',' {
                 self.step();
             }
             members.next = Some(self.at);
-            let is_wanted = name == wanted;
-            // The first of several members with one name counts, as in `enter_member`.
-            members.found.entry(name).or_insert_with(|| (key.clone(), value));
-            if is_wanted {
+            let is_match = found == name;
+            // The first of several members with the same name wins, as in `enter_member`.
+            members.found.entry(found).or_insert_with(|| (key.clone(), value));
+            if is_match {
                 self.at = value;
                 return Some(key);
             }

@@ -58,8 +58,8 @@ impl Letters {
     /// Returns a lower bound of the edit distance: each step fixes at most one surplus and one missing letter.
     fn min_distance(&self, other: &Self) -> usize {
         let pairs = || self.counts.iter().zip(&other.counts);
-        let surplus: u32 = pairs().map(|(ours, theirs)| ours.saturating_sub(*theirs)).sum();
-        let missing: u32 = pairs().map(|(ours, theirs)| theirs.saturating_sub(*ours)).sum();
+        let surplus: u32 = pairs().map(|(own, others)| own.saturating_sub(*others)).sum();
+        let missing: u32 = pairs().map(|(own, others)| others.saturating_sub(*own)).sum();
         surplus.max(missing) as usize
     }
 }

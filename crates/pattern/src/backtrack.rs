@@ -17,7 +17,7 @@ const EMPTY: usize = usize::MAX;
 
 /// Whether the program matches anywhere in the text.
 pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
-    let (budget, slots) = (Budget::for_text(text.len()), vec![EMPTY; program.slots]);
+    let (budget, slots) = (Budget::for_text(text.len()), vec![EMPTY; program.slot_count]);
     let mut search = Search { program, text, budget, slots, frames: Vec::new() };
     for start in 0..=text.len() {
         if (start == 0 || program.main.may_begin(text, start)) && search.matches_at(start)? {
@@ -35,7 +35,7 @@ enum Frame {
     /// Restore the previous value of a slot.
     Restore { slot: usize, previous: usize },
     /// Leave a look-around, which started here, after its body failed.
-    Look { at: usize, position: usize, negative: bool },
+    LookAround { at: usize, position: usize, negative: bool },
 }
 
 struct Search<'a> {
@@ -71,18 +71,18 @@ impl Search<'_> {
                     }
                     continue_if(true)
                 }
-                Instruction::Check(slot) => continue_if(self.slots[slot as usize] != position),
+                Instruction::CheckAdvance(slot) => continue_if(self.slots[slot as usize] != position),
                 Instruction::Reference { slot, ignore_case, backward } => self
                     .read_capture(slot as usize, position, ignore_case, backward)?
                     .map(|position| (at + 1, position)),
-                Instruction::Look { look, negative } => {
-                    self.push(Frame::Look { at, position, negative })?;
-                    Some((self.program.looks[look as usize].start, position))
+                Instruction::LookAround { index, negative } => {
+                    self.push(Frame::LookAround { at, position, negative })?;
+                    Some((self.program.look_arounds[index as usize].start, position))
                 }
                 Instruction::Match => {
-                    let is_look = |frame: &Frame| matches!(frame, Frame::Look { .. });
-                    match self.frames.iter().rposition(is_look) {
-                        Some(look) => self.leave(look)?,
+                    let is_look_around = |frame: &Frame| matches!(frame, Frame::LookAround { .. });
+                    match self.frames.iter().rposition(is_look_around) {
+                        Some(index) => self.leave_look_around(index)?,
                         None => return Ok(true),
                     }
                 }
@@ -107,30 +107,30 @@ impl Search<'_> {
             match frame {
                 Frame::Choice { at, position } => return Some((at, position)),
                 Frame::Restore { slot, previous } => self.slots[slot] = previous,
-                Frame::Look { at, position, negative: true } => return Some((at + 1, position)),
-                Frame::Look { negative: false, .. } => {}
+                Frame::LookAround { at, position, negative: true } => return Some((at + 1, position)),
+                Frame::LookAround { negative: false, .. } => {}
             }
         }
         None
     }
 
-    /// Leaves the look-around with this frame after its body matched: the body's alternatives are
-    /// dropped, and its captures are kept only if the look-around is positive.
-    fn leave(&mut self, look: usize) -> Result<Option<(usize, usize)>, Exhausted> {
-        self.budget.spend(self.frames.len() - look)?;
-        let Frame::Look { at, position, negative } = self.frames[look] else {
+    /// Leaves the look-around with this frame index after its body matched: the body's alternatives
+    /// are dropped, and its captures are kept only if the look-around is positive.
+    fn leave_look_around(&mut self, index: usize) -> Result<Option<(usize, usize)>, Exhausted> {
+        self.budget.spend(self.frames.len() - index)?;
+        let Frame::LookAround { at, position, negative } = self.frames[index] else {
             return Ok(None);
         };
         if negative {
-            for frame in self.frames.drain(look..).rev() {
+            for frame in self.frames.drain(index..).rev() {
                 if let Frame::Restore { slot, previous } = frame {
                     self.slots[slot] = previous;
                 }
             }
             return Ok(None);
         }
-        let mut end = look;
-        for inside in look + 1..self.frames.len() {
+        let mut end = index;
+        for inside in index + 1..self.frames.len() {
             if matches!(self.frames[inside], Frame::Restore { .. }) {
                 self.frames[end] = self.frames[inside];
                 end += 1;

@@ -15,7 +15,7 @@ const DIGIT: &[UnitRange] = &[(0x30, 0x39)];
 /// The units of `\w`.
 const WORD: &[UnitRange] = &[(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)];
 
-/// The units of `\s`: ECMAScript's white space and line terminators.
+/// The units of `\s`: ECMAScript's whitespace and line terminators.
 const SPACE: &[UnitRange] = &[
     (0x09, 0x0D),
     (0x20, 0x20),

@@ -39,15 +39,21 @@ pub(super) fn compile(source: &str) -> Result<Engine, PatternError> {
     let referenced = captures.referenced();
     let backtracks = !referenced.is_empty();
     let mut compiler = Compiler {
-        slots: referenced.len() * 2,
+        slot_count: referenced.len() * 2,
         captures,
         referenced,
         set_indices: HashMap::new(),
-        program: Program { code: Vec::new(), sets: Vec::new(), looks: Vec::new(), main: Entry::default(), slots: 0 },
+        program: Program {
+            code: Vec::new(),
+            sets: Vec::new(),
+            look_arounds: Vec::new(),
+            main: Entry::default(),
+            slot_count: 0,
+        },
     };
     let body = compiler.disjunction(&pattern.body, Mode { edge: !backtracks, ..Mode::default() })?;
     compiler.program.main = compiler.entry(body, false)?;
-    compiler.program.slots = compiler.slots;
+    compiler.program.slot_count = compiler.slot_count;
     let program = compiler.program;
     Ok(if backtracks { Engine::Backtracking(program) } else { Engine::Linear(program) })
 }
@@ -154,7 +160,7 @@ struct Compiler<'a> {
     referenced: Vec<u32>,
     /// The number of slots so far: two for each referenced group, then one for each loop that may
     /// iterate without reading.
-    slots: usize,
+    slot_count: usize,
     set_indices: HashMap<UnitSet, u32>,
     program: Program,
 }
@@ -218,7 +224,7 @@ impl Compiler<'_> {
                 };
                 Fragment::nullable(vec![Instruction::Assert(assertion)])
             }
-            Term::LookAroundAssertion(look) => self.look(look, mode)?,
+            Term::LookAroundAssertion(assertion) => self.look_around(assertion, mode)?,
             Term::Quantifier(quantifier) => self.quantifier(quantifier, quantifier.max, mode)?,
             Term::Character(character) => {
                 let unit = unit(character);
@@ -277,8 +283,8 @@ impl Compiler<'_> {
         Fragment::nullable(slots.map(|slot| Instruction::Reference { slot, ignore_case, backward }).collect())
     }
 
-    fn look(&mut self, look: &LookAroundAssertion, mode: Mode) -> Result<Fragment, PatternError> {
-        let (behind, negative) = match look.kind {
+    fn look_around(&mut self, assertion: &LookAroundAssertion, mode: Mode) -> Result<Fragment, PatternError> {
+        let (behind, negative) = match assertion.kind {
             LookAroundAssertionKind::Lookahead => (false, false),
             LookAroundAssertionKind::NegativeLookahead => (false, true),
             LookAroundAssertionKind::Lookbehind => (true, false),
@@ -287,11 +293,11 @@ impl Compiler<'_> {
         // The linear engine looks for the ends of matches that begin anywhere, so it reads the
         // other way.
         let backward = behind != self.referenced.is_empty();
-        let body = self.disjunction(&look.body, Mode { backward, ..mode })?;
+        let body = self.disjunction(&assertion.body, Mode { backward, ..mode })?;
         let entry = self.entry(body, backward)?;
-        self.program.looks.push(entry);
-        let look = index_u32(self.program.looks.len() - 1);
-        Ok(Fragment::nullable(vec![Instruction::Look { look, negative }]))
+        self.program.look_arounds.push(entry);
+        let index = index_u32(self.program.look_arounds.len() - 1);
+        Ok(Fragment::nullable(vec![Instruction::LookAround { index, negative }]))
     }
 
     /// Adds a separate part to the program.
@@ -312,13 +318,13 @@ impl Compiler<'_> {
         }
         // An optional iteration that has read nothing is rejected.
         let check = (is_nullable && !self.referenced.is_empty()).then(|| {
-            self.slots += 1;
-            index_u32(self.slots - 1)
+            self.slot_count += 1;
+            index_u32(self.slot_count - 1)
         });
         let mut optional = code.clone();
         if let Some(slot) = check {
             optional.insert(0, Instruction::Save(slot));
-            optional.push(Instruction::Check(slot));
+            optional.push(Instruction::CheckAdvance(slot));
         }
         let split = |inside: i32, outside: i32| {
             let (first, second) = if quantifier.greedy { (inside, outside) } else { (outside, inside) };

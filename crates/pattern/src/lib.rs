@@ -88,7 +88,7 @@ pub enum PatternError {
 }
 
 impl PatternError {
-    /// Syntax that the parser never reports without the flags u and v.
+    /// Returns the error for syntax that the parser does not reject without the flags u and v.
     fn needs_flag() -> Self {
         Self::Syntax("syntax that needs the flag u or v".to_owned())
     }

@@ -21,19 +21,19 @@ pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhauste
         program,
         text,
         budget: Budget::for_text(text.len()),
-        look_matches: Vec::with_capacity(program.looks.len()),
+        look_around_matches: Vec::with_capacity(program.look_arounds.len()),
         seen: vec![0; program.code.len()],
         round: 0,
     };
-    for look in &program.looks {
+    for look_around in &program.look_arounds {
         // Also bounds the memory of the positions.
         simulation.budget.spend(text.len())?;
         let mut positions = vec![0_u64; text.len() / 64 + 1];
-        simulation.run(look, |position| {
+        simulation.run(look_around, |position| {
             positions[position / 64] |= 1 << (position % 64);
             false
         })?;
-        simulation.look_matches.push(positions);
+        simulation.look_around_matches.push(positions);
     }
     simulation.run(&program.main, |_| true)
 }
@@ -43,7 +43,7 @@ struct Simulation<'a> {
     text: &'a [u16],
     budget: Budget,
     /// For each look-around, a bit per position where it matches.
-    look_matches: Vec<Vec<u64>>,
+    look_around_matches: Vec<Vec<u64>>,
     /// For each instruction, the last round in which it was visited.
     seen: Vec<usize>,
     /// The number of positions visited so far.
@@ -109,8 +109,8 @@ impl Simulation<'_> {
                         continue;
                     }
                     Instruction::Assert(assertion) => (false, assertion.holds(self.text, position)),
-                    Instruction::Look { look, negative } => {
-                        let bits = self.look_matches[look as usize][position / 64];
+                    Instruction::LookAround { index, negative } => {
+                        let bits = self.look_around_matches[index as usize][position / 64];
                         (false, (bits >> (position % 64) & 1 == 1) != negative)
                     }
                     Instruction::Match => {
@@ -120,7 +120,7 @@ impl Simulation<'_> {
                     // Nothing is captured without back-references.
                     Instruction::Save(_)
                     | Instruction::Clear(..)
-                    | Instruction::Check(_)
+                    | Instruction::CheckAdvance(_)
                     | Instruction::Reference { .. } => (false, true),
                 };
                 if reads {

@@ -1,4 +1,4 @@
-//! The instructions of a compiled pattern, and what both engines need to run them.
+//! The instructions of a compiled pattern, with helpers for both engines.
 
 use super::{
     Exhausted,
@@ -14,25 +14,25 @@ const STEPS_PER_UNIT: u64 = 32;
 /// An instruction. Offsets are relative, so that code can be copied and joined.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Instruction {
-    /// Reads this code unit.
+    /// Matches this code unit.
     Unit { unit: u16, backward: bool },
-    /// Reads a code unit of the set with this index.
+    /// Matches a code unit in the set with this index.
     Set { set: u32, backward: bool },
     /// Continues if the assertion holds.
     Assert(Assertion),
-    /// Continues if the look-around with this index matches here, or if it does not.
-    Look { look: u32, negative: bool },
+    /// Continues if the look-around with this index matches here or, if negative, does not match.
+    LookAround { index: u32, negative: bool },
     /// Continues at the first offset or, if that fails, at the second.
     Split { first: i32, second: i32 },
     /// Continues at the offset.
     Jump(i32),
     /// Stores the position in a slot.
     Save(u32),
-    /// Empties a range of slots, excluding its end.
+    /// Clears the slots from the first index to the second, exclusive.
     Clear(u32, u32),
     /// Continues if the slot does not hold the current position, to reject empty iterations.
-    Check(u32),
-    /// Reads the capture of the group with these two slots.
+    CheckAdvance(u32),
+    /// Matches the text captured by a group, whose bounds are in this slot and the next.
     Reference { slot: u32, ignore_case: bool, backward: bool },
     /// Ends the look-around or the whole match.
     Match,
@@ -70,10 +70,9 @@ pub(super) struct Program {
     pub(super) code: Vec<Instruction>,
     pub(super) sets: Vec<UnitSet>,
     /// The look-arounds, inner ones first.
-    pub(super) looks: Vec<Entry>,
+    pub(super) look_arounds: Vec<Entry>,
     pub(super) main: Entry,
-    /// The number of slots.
-    pub(super) slots: usize,
+    pub(super) slot_count: usize,
 }
 
 /// A part of the code that ends in [`Instruction::Match`].
@@ -108,7 +107,7 @@ impl Program {
                     pending.extend([offset(at, first), offset(at, second)]);
                 }
                 Instruction::Jump(distance) => pending.push(offset(at, distance)),
-                // It holds only at the first position, for which the set is not used.
+                // Holds only at the first position, for which the set is not used.
                 Instruction::Assert(assertion) if assertion == anchor => {}
                 Instruction::Reference { .. } | Instruction::Match => return None,
                 _ => pending.push(at + 1),
@@ -119,7 +118,7 @@ impl Program {
 }
 
 impl Entry {
-    /// Whether a match may begin at the position, which is not the first one tried.
+    /// Whether a match may begin at a position other than the first one tried.
     #[inline]
     pub(super) fn may_begin(&self, text: &[u16], position: usize) -> bool {
         self.first
@@ -128,7 +127,7 @@ impl Entry {
     }
 }
 
-/// Returns the next unit in the direction of reading, and the position after it.
+/// Returns the next unit in the matching direction, and the position after it.
 #[inline]
 pub(super) fn next_unit(text: &[u16], position: usize, backward: bool) -> Option<(u16, usize)> {
     let (at, next) = if backward {
@@ -150,22 +149,22 @@ pub(super) fn offset(at: usize, distance: i32) -> usize {
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: u64,
-    left: u64,
+    remaining: u64,
 }
 
 impl Budget {
     /// Returns the budget for a text of this many code units.
     pub(super) fn for_text(length: usize) -> Self {
         let limit = BASE_STEPS.saturating_add(STEPS_PER_UNIT.saturating_mul(length as u64));
-        Self { limit, left: limit }
+        Self { limit, remaining: limit }
     }
 
-    /// Uses up steps.
+    /// Subtracts steps, or fails if too few remain.
     #[inline]
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
-        match self.left.checked_sub(steps as u64) {
-            Some(left) => {
-                self.left = left;
+        match self.remaining.checked_sub(steps as u64) {
+            Some(remaining) => {
+                self.remaining = remaining;
                 Ok(())
             }
             None => Err(self.exhausted()),
@@ -175,6 +174,6 @@ impl Budget {
     /// Returns the error for the steps used so far.
     #[cold]
     pub(super) fn exhausted(&self) -> Exhausted {
-        Exhausted { steps: self.limit - self.left }
+        Exhausted { steps: self.limit - self.remaining }
     }
 }

@@ -18,7 +18,7 @@ use crate::lock::lock_path;
 pub struct EvalPath {
     pub path: PathBuf,
     /// Relative to the current folder, for messages.
-    pub shown: String,
+    pub display_path: String,
     /// Relative to the project's folder, with `/` on every platform.
     pub in_project: String,
 }
@@ -39,8 +39,8 @@ pub fn discover(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Resul
 pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Discovered, Error> {
     let evals = default_folder(layout);
     if paths.is_empty() && !evals.exists() {
-        let shown = evals.strip_prefix(current_dir).unwrap_or(&evals).display();
-        return Err(Error::invalid(format!("folder {shown} does not exist"))
+        let display_path = evals.strip_prefix(current_dir).unwrap_or(&evals).display();
+        return Err(Error::invalid(format!("folder {display_path} does not exist"))
             .hint("pass eval files or a folder, or run 'karat init' to create the first eval file"));
     }
     let found = walk(paths, layout, current_dir, FileKind::EvalFiles)?;
@@ -113,8 +113,8 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
     }
     let other = paths.iter().find_map(|path| Some((path, other_project_file(&current_dir.join(path), layout)?)));
     match other {
-        Some((path, what)) if kind == FileKind::EvalFiles && walker.found.is_empty() => {
-            Err(Error::invalid(format!("{} is {what}, not an eval file", path.display())))
+        Some((path, other_kind)) if kind == FileKind::EvalFiles && walker.found.is_empty() => {
+            Err(Error::invalid(format!("{} is {other_kind}, not an eval file", path.display())))
         }
         _ => Ok(Discovered { files: walker.found, ignored: walker.ignored }),
     }
@@ -154,7 +154,7 @@ impl Walker<'_> {
         let identity = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if self.seen.insert(identity) {
             let in_project = path.strip_prefix(&self.layout.root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-            self.found.push(EvalPath { path: path.to_path_buf(), shown: self.shown(path), in_project });
+            self.found.push(EvalPath { path: path.to_path_buf(), display_path: self.display_path(path), in_project });
         }
     }
 
@@ -191,7 +191,7 @@ impl Walker<'_> {
         } else if let Some(reason) =
             ignored_reason(path, &name).filter(|_| other_project_file(path, self.layout).is_none())
         {
-            self.ignored.push(IgnoredFile { shown: self.shown(path), reason });
+            self.ignored.push(IgnoredFile { display_path: self.display_path(path), reason });
         }
     }
 
@@ -219,7 +219,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn shown(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(self.current_dir).unwrap_or(path).display().to_string()
     }
 }

@@ -14,13 +14,13 @@ const CASE_KEYS: [&str; 3] = ["input", "expect", "rubric"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredFile {
     /// Relative to the current folder.
-    pub shown: String,
+    pub display_path: String,
     pub(crate) reason: String,
 }
 
 impl fmt::Display for IgnoredFile {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} is ignored: {}", self.shown, self.reason)
+        write!(out, "{} is ignored: {}", self.display_path, self.reason)
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Layout {
 
 impl Layout {
     /// Returns a path for messages, relative to the current folder.
-    pub fn shown(&self, path: &Path) -> String {
+    pub fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.current_dir).unwrap_or(path).display().to_string()
     }
 }

@@ -33,5 +33,5 @@ pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
-pub use results::{Results, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of};
+pub use results::{EarlierResults, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of};
 pub use runs::{ListedResult, Run, list_results, list_runs, read_head};

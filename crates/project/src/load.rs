@@ -26,7 +26,7 @@ pub struct LoadedRubric {
 }
 
 pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
-    std::fs::read(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.shown)))
+    std::fs::read(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display_path)))
 }
 
 pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
@@ -58,38 +58,38 @@ pub fn load_all(paths: Vec<EvalPath>) -> Result<(Vec<LoadedSuite>, Vec<LoadedRub
         match parse_suite_file(&path, &bytes) {
             Ok(SuiteFile::Eval(file)) => loaded.push(LoadedSuite { path, file }),
             Ok(SuiteFile::Rubric(file)) => rubrics.push(LoadedRubric { path, file }),
-            Err(findings) => invalid.push(InvalidFile::new(&path.shown, &bytes, findings)),
+            Err(findings) => invalid.push(InvalidFile::new(&path.display_path, &bytes, findings)),
         }
     }
     if invalid.is_empty() { Ok((loaded, rubrics)) } else { Err(Error::invalid_files(invalid)) }
 }
 
 /// Reads the JSON file of a setting. Returns `None` if a default path does not exist.
-pub fn read_json_setting(setting: &PathSetting, what: &str) -> Result<Option<Value>, Error> {
-    match read_setting(setting, what)? {
-        Some(text) => parse_json(&text, &setting.path, what).map(Some),
+pub fn read_json_setting(setting: &PathSetting, label: &str) -> Result<Option<Value>, Error> {
+    match read_setting(setting, label)? {
+        Some(text) => parse_json(&text, &setting.path, label).map(Some),
         None => Ok(None),
     }
 }
 
-pub fn read_setting(setting: &PathSetting, what: &str) -> Result<Option<String>, Error> {
+pub fn read_setting(setting: &PathSetting, label: &str) -> Result<Option<String>, Error> {
     if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
-    read_text(&setting.path, what).map(Some)
+    read_text(&setting.path, label).map(Some)
 }
 
-pub fn read_text(path: &Path, what: &str) -> Result<String, Error> {
+pub fn read_text(path: &Path, label: &str) -> Result<String, Error> {
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
+        .map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
     // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-pub fn parse_json(text: &str, path: &Path, what: &str) -> Result<Value, Error> {
+pub fn parse_json(text: &str, path: &Path, label: &str) -> Result<Value, Error> {
     parse(text).map_err(|error| {
         let position = karat_json::Position::of(text, error.offset);
-        let place = format!("{}:{}:{}", path.display(), position.line, position.column);
-        Error::invalid(format!("{what} {place} is not valid JSON: {}", shorten(&error.message, 200)))
+        let location = format!("{}:{}:{}", path.display(), position.line, position.column);
+        Error::invalid(format!("{label} {location} is not valid JSON: {}", shorten(&error.message, 200)))
     })
 }

@@ -16,15 +16,15 @@ pub fn lock_path(flag: Option<&PathBuf>, layout: &Layout) -> PathBuf {
 }
 
 /// Reads the lock. Returns `None` if the file does not exist.
-pub fn read_lock(path: &Path, shown: &str) -> Result<Option<ToolsLock>, Error> {
+pub fn read_lock(path: &Path, display_path: &str) -> Result<Option<ToolsLock>, Error> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+        Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),
     };
     ToolsLock::read(&bytes).map(Some).map_err(|findings| {
-        Error::invalid(format!("{shown} is not a valid tool lock"))
-            .with_file(InvalidFile::new(shown, &bytes, findings))
+        Error::invalid(format!("{display_path} is not a valid tool lock"))
+            .with_file(InvalidFile::new(display_path, &bytes, findings))
             .hint("remove it and run 'karat tools lock' to create a new one")
     })
 }

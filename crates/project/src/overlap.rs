@@ -11,10 +11,10 @@ pub fn read_overlap_map(setting: &PathSetting) -> Result<Option<OverlapMap>, Err
     if !setting.is_explicit && !setting.path.exists() {
         return Ok(None);
     }
-    let shown = setting.path.display().to_string();
+    let display_path = setting.path.display().to_string();
     let bytes = std::fs::read(&setting.path)
-        .map_err(|error| Error::invalid(format!("cannot read the overlap map {shown}: {error}")))?;
+        .map_err(|error| Error::invalid(format!("cannot read the overlap map {display_path}: {error}")))?;
     OverlapMap::read(&bytes)
         .map(Some)
-        .map_err(|findings| Error::invalid_files(vec![InvalidFile::new(&shown, &bytes, findings)]))
+        .map_err(|findings| Error::invalid_files(vec![InvalidFile::new(&display_path, &bytes, findings)]))
 }

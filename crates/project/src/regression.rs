@@ -41,11 +41,12 @@ pub fn regression_ids(layout: &Layout) -> Result<BTreeSet<String>, Error> {
 }
 
 /// Reads an archive. Returns an empty one if the file does not exist.
-pub fn read_archive(path: &Path, shown: &str) -> Result<Archive, Error> {
+pub fn read_archive(path: &Path, display_path: &str) -> Result<Archive, Error> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Archive::empty()),
-        Err(error) => return Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+        Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),
     };
-    Archive::parse(&bytes).map_err(|findings| Error::invalid_files(vec![InvalidFile::new(shown, &bytes, findings)]))
+    Archive::parse(&bytes)
+        .map_err(|findings| Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)]))
 }

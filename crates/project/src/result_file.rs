@@ -69,7 +69,7 @@ fn write_result(path: &Path, result: &impl Serialize) -> Result<(), ReportError>
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
     })
-    .map_err(|source| ReportError { what: path.display().to_string(), source })
+    .map_err(|source| ReportError { target: path.display().to_string(), source })
 }
 
 /// The parts of a result file's name.

@@ -14,23 +14,23 @@ use crate::layout::Layout;
 use crate::load::LoadedSuite;
 
 /// The results that a run is compared with.
-pub struct Results {
+pub struct EarlierResults {
     pub suites: Vec<EarlierResult>,
 }
 
-impl Results {
-    /// Reads all results of a folder, newest first.
+impl EarlierResults {
+    /// Reads all results in a folder, newest first.
     pub fn load_folder(folder: &Path) -> Result<Self, Error> {
         let mut suites = results_of(&result_paths(folder))?;
-        newest_first(&mut suites);
+        sort_newest_first(&mut suites);
         Ok(Self { suites })
     }
 
     /// Reads all earlier results, newest first.
-    pub fn load_newest(layout: &Layout) -> Result<Self, Error> {
+    pub fn load_all(layout: &Layout) -> Result<Self, Error> {
         let mut suites: Vec<EarlierResult> =
             result_paths(&layout.output_dir).iter().filter_map(|path| read_unless_rubric(path, "").ok()?).collect();
-        newest_first(&mut suites);
+        sort_newest_first(&mut suites);
         if suites.is_empty() {
             return Err(Error::invalid(format!("no earlier results in {}", layout.output_dir.display()))
                 .hint("run all cases once, or pass a result with --baseline"));
@@ -47,26 +47,27 @@ impl Results {
 
     /// Returns the results of a suite: those of the same eval file, or else those of its tool and tier if unambiguous.
     fn find_all(&self, path: &EvalPath, file: &EvalFile) -> Vec<&EarlierResult> {
-        let is_suite =
+        let matches_suite =
             |result: &&EarlierResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
-        let of_suite: Vec<&EarlierResult> = self.suites.iter().filter(is_suite).collect();
-        let is_file = |result: &&EarlierResult| result.metadata.eval_file == path.in_project;
-        let of_file: Vec<&EarlierResult> = of_suite.iter().copied().filter(is_file).collect();
-        if !of_file.is_empty() {
-            return of_file;
+        let suite_results: Vec<&EarlierResult> = self.suites.iter().filter(matches_suite).collect();
+        let matches_file = |result: &&EarlierResult| result.metadata.eval_file == path.in_project;
+        let file_results: Vec<&EarlierResult> = suite_results.iter().copied().filter(matches_file).collect();
+        if !file_results.is_empty() {
+            return file_results;
         }
         // A single result is used even if its suite had another name; cases are matched by id.
-        if let ([], [result]) = (of_suite.as_slice(), self.suites.as_slice()) {
+        if let ([], [result]) = (suite_results.as_slice(), self.suites.as_slice()) {
             return vec![result];
         }
         let same_run = |left: &EarlierResult, right: &EarlierResult| {
             left.run_id == right.run_id && left.agent_endpoint == right.agent_endpoint
         };
-        let is_unique = |result: &&EarlierResult| of_suite.iter().filter(|other| same_run(other, result)).count() == 1;
-        of_suite.iter().copied().filter(is_unique).collect()
+        let is_unique =
+            |result: &&EarlierResult| suite_results.iter().filter(|other| same_run(other, result)).count() == 1;
+        suite_results.iter().copied().filter(is_unique).collect()
     }
 
-    /// Retains the cases that did not pass in their newest result.
+    /// Keeps only the cases that did not pass in their newest result.
     pub fn retain_failed(&self, loaded: &mut Vec<LoadedSuite>) -> Result<(), Error> {
         for LoadedSuite { path, file } in loaded.iter_mut() {
             // A run can cover only some cases, so the newest result is looked up per case.
@@ -91,7 +92,7 @@ impl Results {
 }
 
 /// Run ids increase over time, so they break ties between equal timestamps.
-fn newest_first(results: &mut [EarlierResult]) {
+fn sort_newest_first(results: &mut [EarlierResult]) {
     results.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
 }
 
@@ -101,8 +102,8 @@ pub fn results_of(paths: &[PathBuf]) -> Result<Vec<EarlierResult>, Error> {
 }
 
 /// Reads a result found in a folder. Returns `None` for rubric results, which have another format.
-fn read_unless_rubric(path: &Path, what: &str) -> Result<Option<EarlierResult>, Error> {
-    match read_result(path, what) {
+fn read_unless_rubric(path: &Path, label: &str) -> Result<Option<EarlierResult>, Error> {
+    match read_result(path, label) {
         Ok(result) => Ok(Some(result).filter(|result| result.tier != Tier::Rubric)),
         Err(_) if is_rubric_result(path) => Ok(None),
         Err(error) => Err(error),
@@ -115,15 +116,16 @@ fn is_rubric_result(path: &Path) -> bool {
         tier: Tier,
     }
 
-    let read = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    read.is_some_and(|TierOnly { tier }| tier == Tier::Rubric)
+    let parsed = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    parsed.is_some_and(|TierOnly { tier }| tier == Tier::Rubric)
 }
 
-pub fn read_result(path: &Path, what: &str) -> Result<EarlierResult, Error> {
+/// Reads a result file; `label` names it in error messages.
+pub fn read_result(path: &Path, label: &str) -> Result<EarlierResult, Error> {
     let bytes = std::fs::read(path)
-        .map_err(|error| Error::invalid(format!("cannot read {what} {}: {error}", path.display())))?;
+        .map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        let message = format!("{what} {} is not a result file: {error}", path.display());
+        let message = format!("{label} {} is not a result file: {error}", path.display());
         if is_rubric_result(path) {
             return Error::invalid(message).hint("this is a rubric result; scores are not compared");
         }
@@ -149,6 +151,7 @@ pub fn result_paths_in_tree(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// Lists the JSON files in a folder, sorted by name; none if the folder cannot be read.
 pub fn result_paths(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries

@@ -9,7 +9,7 @@ use karat_core::answers::ResultHead;
 
 use crate::results::result_paths;
 
-/// Number of bytes that include everything before the cases in almost every result.
+/// Enough bytes for everything before the cases in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
 
 /// A result file and what precedes its cases.
@@ -28,7 +28,7 @@ pub struct Run {
     pub results: Vec<ListedResult>,
 }
 
-/// Lists the results of a folder, newest first, and counts the files that are not results.
+/// Lists the results in a folder, newest first, and counts the files that are not results.
 pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
     let mut unreadable = 0;
     let mut results = Vec::new();
@@ -38,7 +38,7 @@ pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
             None => unreadable += 1,
         }
     }
-    // Run ids are ordered by time, so they break ties of timestamps.
+    // Run ids increase over time, so they break ties between equal timestamps.
     results.sort_by(|left, right| {
         let key = |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone());
         key(right).cmp(&key(left)).then_with(|| left.path.cmp(&right.path))
@@ -46,17 +46,17 @@ pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
     (results, unreadable)
 }
 
-/// Lists the runs of a folder, newest first.
+/// Lists the runs in a folder, newest first.
 pub fn list_runs(folder: &Path) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for result in list_results(folder).0 {
         let ResultHead { run_id, timestamp, .. } = &result.head;
-        let place = *places.entry(run_id.clone()).or_insert_with(|| {
+        let position = *positions.entry(run_id.clone()).or_insert_with(|| {
             runs.push(Run { run_id: run_id.clone(), timestamp: timestamp.clone(), results: Vec::new() });
             runs.len() - 1
         });
-        runs[place].results.push(result);
+        runs[position].results.push(result);
     }
     runs
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use karat_core::registry::{Gap, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, Registry, Tool, ToolLocation};
 use karat_json::{ObjectReader, Path as ValuePath, Problems, read_positive_count, read_strings};
 use karat_process::{Command, Failure, Limits, RunError};
 use schemars::JsonSchema;
@@ -74,11 +74,12 @@ impl RegistryCommand {
         }
         let read = read_json(text, "").map_err(|error| fails(output_error(&error, text), stderr))?;
         // Positions in the output are of no use.
-        let place = ToolPlace { source: format!("command:{}", shell_words::join(&self.command)), position: None };
-        let placed = |tool: &Tool| Tool { place: Some(place.clone()), description_place: None, ..tool.clone() };
-        let mut registry = Registry::from_tools(read.tools().iter().map(placed));
+        let location = ToolLocation { source: format!("command:{}", shell_words::join(&self.command)), position: None };
+        let located =
+            |tool: &Tool| Tool { location: Some(location.clone()), description_location: None, ..tool.clone() };
+        let mut registry = Registry::from_tools(read.tools().iter().map(located));
         for gap in read.gaps() {
-            registry.add_gap(Gap { place: place.clone(), ..gap.clone() });
+            registry.add_gap(Gap { location: location.clone(), ..gap.clone() });
         }
         Ok(registry)
     }

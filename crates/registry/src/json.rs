@@ -1,6 +1,6 @@
 //! Tool lists as JSON, in the formats of karat, `OpenAI`, Anthropic and MCP's `tools/list`.
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_json::{Position, locate_values, parse, type_name};
 use serde_json::{Map, Value};
 
@@ -20,12 +20,12 @@ pub enum RegistryError {
     EmptyFolder { path: String },
     #[error("no tools found in {}", list_files(.files))]
     NoTools { files: Vec<String> },
-    #[error("not JSON: {message}{}", at(*.position))]
+    #[error("not valid JSON: {message}{}", at(*.position))]
     Syntax { message: String, position: Option<Position> },
     #[error("expected a list of tools or an object with 'tools', found {0}")]
     NotAToolList(&'static str),
-    #[error("tool number {number} {what}{}", at(*.position))]
-    Tool { number: usize, what: String, position: Option<Position> },
+    #[error("tool number {number} {problem}{}", at(*.position))]
+    Tool { number: usize, problem: String, position: Option<Position> },
 }
 
 /// Lists the first few files.
@@ -44,26 +44,26 @@ fn at(position: Option<Position>) -> String {
 
 /// Parses a list of tools in any supported format. Unknown keys are ignored.
 ///
-/// `source` names the text in tool places: a file, or the command that printed it.
+/// `source` names the text in tool locations: a file, or the command that printed it.
 pub fn read_json(text: &str, source: &str) -> Result<Registry, RegistryError> {
     let value = parse(text).map_err(|error| {
         let position = Some(Position::of(text, error.offset));
         RegistryError::Syntax { message: error.message, position }
     })?;
     let (list, pointer) = tool_list(&value).ok_or(RegistryError::NotAToolList(type_name(&value)))?;
-    let places = places(text, source, list, pointer);
+    let locations = locations(text, source, list, pointer);
     let mut registry = Registry::default();
-    for (index, (entry, (place, description_place))) in list.iter().zip(places).enumerate() {
-        let position = place.position;
-        let fails = |what: String| RegistryError::Tool { number: index + 1, what, position };
+    for (index, (entry, (location, description_location))) in list.iter().zip(locations).enumerate() {
+        let position = location.position;
+        let fails = |problem: String| RegistryError::Tool { number: index + 1, problem, position };
         if let Some(kind) = provider_tool_type(entry) {
-            let what = format!("'{kind}' is a built-in tool of the provider, without a name or a schema");
-            registry.add_gap(Gap { kind: GapKind::Unknown, place, what });
+            let message = format!("'{kind}' is a built-in tool of the provider, without a name or a schema");
+            registry.add_gap(Gap { kind: GapKind::Unknown, location, message });
             continue;
         }
         let mut tool = read_tool(entry).map_err(fails)?;
-        tool.description_place = description_place.filter(|_| tool.description.get().is_some());
-        tool.place = Some(place);
+        tool.description_location = description_location.filter(|_| tool.description.get().is_some());
+        tool.location = Some(location);
         registry.add(tool).map_err(|first| fails(format!("has the same name as an earlier tool: '{}'", first.name)))?;
     }
     Ok(registry)
@@ -81,8 +81,8 @@ fn tool_list(value: &Value) -> Option<(&Vec<Value>, &'static str)> {
     ["", "/tools", "/result/tools"].into_iter().find_map(|pointer| Some((value.pointer(pointer)?.as_array()?, pointer)))
 }
 
-/// Returns the place of each tool and of its description.
-fn places(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolPlace, Option<ToolPlace>)> {
+/// Returns the location of each tool and of its description.
+fn locations(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolLocation, Option<ToolLocation>)> {
     let pointers: Vec<String> = list
         .iter()
         .enumerate()
@@ -91,9 +91,9 @@ fn places(text: &str, source: &str, list: &[Value], pointer: &str) -> Vec<(ToolP
             [format!("{pointer}/{index}"), format!("{pointer}/{index}{inner}/description")]
         })
         .collect();
-    let place = |position: Option<Position>| ToolPlace { source: source.to_owned(), position };
+    let location = |position: Option<Position>| ToolLocation { source: source.to_owned(), position };
     let found = locate_values(text, &pointers);
-    found.chunks(2).map(|pair| (place(pair[0]), pair[1].map(|position| place(Some(position))))).collect()
+    found.chunks(2).map(|pair| (location(pair[0]), pair[1].map(|position| location(Some(position))))).collect()
 }
 
 fn read_tool(entry: &Value) -> Result<Tool, String> {
@@ -104,7 +104,7 @@ fn read_tool(entry: &Value) -> Result<Tool, String> {
         _ => outer,
     };
     let name = text(tool, "name")?.filter(|name| !name.is_empty()).ok_or("has no 'name'")?;
-    let in_tool = |what: String| format!("('{name}') {what}");
+    let in_tool = |problem: String| format!("('{name}') {problem}");
     let input_schema = ["inputSchema", "input_schema", "parameters", "schema"]
         .iter()
         .find_map(|key| tool.get(*key))
@@ -185,17 +185,18 @@ mod tests {
             ..Tool::default()
         };
         let [tool] = registry.tools() else { panic!("one tool") };
-        let place = tool.place.as_ref().and_then(|place| place.position).expect("a place");
+        let location = tool.location.as_ref().and_then(|location| location.position).expect("a position");
         let text = list.to_string();
-        assert!(text[place.column - 1..].starts_with('{'), "{place:?}");
-        let description = tool.description_place.as_ref().and_then(|place| place.position).expect("a place");
+        assert!(text[location.column - 1..].starts_with('{'), "{location:?}");
+        let description =
+            tool.description_location.as_ref().and_then(|location| location.position).expect("a position");
         assert!(text[description.column - 1..].starts_with("\"d\""), "{description:?}");
-        assert_eq!(Tool { place: None, description_place: None, ..tool.clone() }, expected);
+        assert_eq!(Tool { location: None, description_location: None, ..tool.clone() }, expected);
     }
 
     #[rstest]
-    #[case("{", "not JSON: EOF while parsing an object (line 1, column 2)")]
-    #[case("[\n  {]", "not JSON: key must be a string (line 2, column 4)")]
+    #[case("{", "not valid JSON: EOF while parsing an object (line 1, column 2)")]
+    #[case("[\n  {]", "not valid JSON: key must be a string (line 2, column 4)")]
     #[case("{}", "expected a list of tools or an object with 'tools', found an object")]
     #[case("[{}]", "tool number 1 has no 'name' (line 1, column 2)")]
     #[case(r#"[{"name": 1}]"#, "tool number 1 has a 'name' that is a number, not a string (line 1, column 2)")]
@@ -217,8 +218,8 @@ mod tests {
         let registry = read_json(text, "t.json").expect("a valid list");
         assert_eq!(registry.names(), ["a"]);
         let [gap] = registry.gaps() else { panic!("one gap") };
-        assert_eq!((gap.kind, gap.place.to_string().as_str()), (GapKind::Unknown, "t.json:1:2"));
-        assert!(gap.what.contains("web_search_preview"), "{}", gap.what);
+        assert_eq!((gap.kind, gap.location.to_string().as_str()), (GapKind::Unknown, "t.json:1:2"));
+        assert!(gap.message.contains("web_search_preview"), "{}", gap.message);
     }
 
     #[test]
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(confirmations, [Some(true), Some(false), None]);
         assert_eq!((a.category.as_deref(), a.status.as_deref()), (Some("write"), Some("deprecated")));
         assert_eq!((a.trigger_phrases().len(), b.trigger_phrases().len()), (1, 2));
-        assert_eq!(b.place.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
+        assert_eq!(b.location.as_ref().map(ToString::to_string).as_deref(), Some("t.json:2:13"));
         let error = read_json(r#"[{"name": "a", "triggerPhrases": ["x", 1]}]"#, "t.json").expect_err("a number");
         let message =
             "tool number 1 ('a') has a 'triggerPhrases' that holds a number, not only strings (line 1, column 2)";

@@ -8,7 +8,7 @@ use crate::files::{display_path, files_below, is_script, is_source};
 use crate::json::{RegistryError, read_json};
 use crate::reader::read_sources;
 
-/// Reads the tools that a file or folder defines; places are relative to `base`.
+/// Reads the tools that a file or folder defines; locations are relative to `base`.
 ///
 /// Parts that cannot be read are gaps in the registry. Fails if there are neither tools nor gaps.
 pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {

@@ -215,7 +215,7 @@ impl Reporter for ConsoleReporter {
         }
         let printed = (self.output)(&self.buffer);
         self.buffer.clear();
-        printed.map_err(|source| ReportError { what: "the summary".to_owned(), source })
+        printed.map_err(|source| ReportError { target: "the summary".to_owned(), source })
     }
 }
 

@@ -50,7 +50,7 @@ impl Reporter for GithubReporter {
             return Ok(());
         }
         self.destination.write_commands(&render(&self.run, &self.folder)).map_err(|source| ReportError {
-            what: format!("GitHub's workflow commands to {}", self.destination),
+            target: format!("GitHub's workflow commands to {}", self.destination),
             source,
         })
     }
@@ -75,8 +75,10 @@ impl Reporter for StepSummaryReporter {
         if !self.run.observe(event) {
             return Ok(());
         }
-        append_summary(&self.path, &self.run)
-            .map_err(|source| ReportError { what: format!("GitHub's step summary to {}", self.path.display()), source })
+        append_summary(&self.path, &self.run).map_err(|source| ReportError {
+            target: format!("GitHub's step summary to {}", self.path.display()),
+            source,
+        })
     }
 }
 

@@ -79,5 +79,5 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize, pretty: bool) -> Resu
         .and_then(|text| out.write_all(escape_json(&text).as_bytes()))
         .and_then(|()| out.write_all(b"\n"))
         .and_then(|()| out.flush())
-        .map_err(|source| ReportError { what: "the JSON output".to_owned(), source })
+        .map_err(|source| ReportError { target: "the JSON output".to_owned(), source })
 }

@@ -41,7 +41,7 @@ impl Reporter for JunitReporter {
         }
         render(&self.run)
             .and_then(|text| self.destination.write(&text))
-            .map_err(|source| ReportError { what: format!("the JUnit report to {}", self.destination), source })
+            .map_err(|source| ReportError { target: format!("the JUnit report to {}", self.destination), source })
     }
 }
 

@@ -61,7 +61,7 @@ impl Reporter for MarkdownReporter {
         }
         self.destination
             .write(&render(&self.run))
-            .map_err(|source| ReportError { what: format!("the Markdown report to {}", self.destination), source })
+            .map_err(|source| ReportError { target: format!("the Markdown report to {}", self.destination), source })
     }
 }
 
@@ -172,8 +172,8 @@ fn matrix_cell(cell: Option<&MatrixCell>) -> String {
         Outcome::Failed => "❌",
         Outcome::Errored => "❗",
     };
-    match cell.tries {
-        Some(tries) => format!("{mark} {}/{}", tries.passed, tries.total()),
+    match cell.trials {
+        Some(trials) => format!("{mark} {}/{}", trials.passed, trials.total()),
         None => mark.to_owned(),
     }
 }
@@ -270,12 +270,17 @@ fn rubric_case(suite: &RubricSuite, case: &RubricCaseResult) -> String {
         );
     }
     let summary = format!("{mark} {id} {description}");
-    let (place, reason) = (code(&suite.path), fenced(&reason));
-    format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
+    let (location, reason) = (code(&suite.path), fenced(&reason));
+    format!("<details>\n<summary>{}</summary>\n\n{location}\n\n{reason}\n</details>\n\n", summary.trim_end())
 }
 
 fn regression(case: &CaseRecord<'_>) -> String {
-    format!("**❌ {}** {}\n\n{}\n", code(&case.result.id), place(case), fenced(&reason_and_answer(case)))
+    format!(
+        "**❌ {}** {}\n\n{}\n",
+        code(&case.result.id),
+        description_and_location(case),
+        fenced(&reason_and_answer(case))
+    )
 }
 
 fn details(mark: &str, case: &CaseRecord<'_>) -> String {
@@ -283,8 +288,8 @@ fn details(mark: &str, case: &CaseRecord<'_>) -> String {
     let trials = passed_trials(case.result).map(|passed| format!(" {passed}")).unwrap_or_default();
     let flaky = if is_flaky(case.result) { " flaky" } else { "" };
     let summary = format!("{mark} {id}{trials}{flaky} {description}");
-    let (place, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&reason_and_answer(case)));
-    format!("<details>\n<summary>{}</summary>\n\n{place}\n\n{reason}\n</details>\n\n", summary.trim_end())
+    let (location, reason) = (code(&case.suite.with_agent(&case.location())), fenced(&reason_and_answer(case)));
+    format!("<details>\n<summary>{}</summary>\n\n{location}\n\n{reason}\n</details>\n\n", summary.trim_end())
 }
 
 /// Renders a case that errored, with the ids of those that errored for the same reason.
@@ -324,7 +329,7 @@ pub(crate) fn reason_and_answer(case: &CaseRecord<'_>) -> String {
     text
 }
 
-fn place(case: &CaseRecord<'_>) -> String {
+fn description_and_location(case: &CaseRecord<'_>) -> String {
     let location = code(&case.suite.with_agent(&case.location()));
     let description = inline(&case.result.description);
     if description.is_empty() { location } else { format!("{description} · {location}") }

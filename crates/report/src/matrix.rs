@@ -70,8 +70,8 @@ pub struct MatrixCell {
     pub regression: bool,
     pub duration_ms: u64,
     /// Present if there are several trials.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tries: Option<TrialCounts>,
+    #[serde(rename = "tries", skip_serializing_if = "Option::is_none")]
+    pub trials: Option<TrialCounts>,
     /// Why the case did not pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -123,7 +123,7 @@ impl MatrixCell {
             vacuous: result.vacuous,
             regression: case.is_regression,
             duration_ms: result.duration_ms,
-            tries: result.trials.as_ref().map(|trials| trials.counts()),
+            trials: result.trials.as_ref().map(|trials| trials.counts()),
             reason,
         }
     }
@@ -215,8 +215,8 @@ fn figures(suites: &[&SuiteRecord]) -> AgentFigures {
                 }
             }
             for details in case.result.all_details() {
-                let one = details.usage.as_ref().and_then(|usage| usage.cost_usd);
-                cost = cost.zip(one).map(|(sum, one)| sum + one);
+                let answer_cost = details.usage.as_ref().and_then(|usage| usage.cost_usd);
+                cost = cost.zip(answer_cost).map(|(sum, answer_cost)| sum + answer_cost);
                 answers += 1;
             }
         }
@@ -313,12 +313,12 @@ pub(crate) fn best_value_line(matrix: &Matrix, name: impl Fn(&str) -> String) ->
     let best = matrix.best_value.as_ref();
     let Some(agent) = matrix.agents.iter().find(|agent| Some(&agent.agent) == best) else {
         let is_known = matrix.agents.iter().any(|agent| agent.cost_per_pass_usd.is_some());
-        let what = if is_known {
+        let reason = if is_known {
             "the cost of the agents that pass most often is unknown"
         } else {
             "no agent has a known cost per passed case"
         };
-        return format!("best value: unknown, since {what}");
+        return format!("best value: unknown, since {reason}");
     };
     let cost = agent.cost_per_pass_usd.map(dollars).unwrap_or_default();
     let rate = agent.pass_rate.map(percent).unwrap_or_default();

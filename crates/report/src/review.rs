@@ -82,8 +82,8 @@ pub struct ReviewView<'v> {
 
 /// Returns the number of lines of a trace that fit on a screen with this number of rows.
 pub fn review_height(rows: usize) -> usize {
-    let around = if rows >= MIN_ROWS_WITH_RULES { 5 } else { 3 };
-    rows.saturating_sub(around).max(1)
+    let other_rows = if rows >= MIN_ROWS_WITH_RULES { 5 } else { 3 };
+    rows.saturating_sub(other_rows).max(1)
 }
 
 /// Renders the screen, one text per row, none wider than `settings.columns`.
@@ -226,11 +226,11 @@ fn keys(view: &ReviewView<'_>, height: usize, settings: ConsoleSettings) -> Stri
 fn help(columns: usize) -> Vec<String> {
     let widest = HELP.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
     let mut lines = Vec::new();
-    for (keys, what) in HELP {
+    for (keys, description) in HELP {
         if columns >= 60 {
-            lines.push(format!("{}  {what}", pad(keys, widest)));
+            lines.push(format!("{}  {description}", pad(keys, widest)));
         } else {
-            lines.extend(wrap(&format!("{keys}: {what}"), columns.max(10)));
+            lines.extend(wrap(&format!("{keys}: {description}"), columns.max(10)));
         }
     }
     lines

@@ -27,7 +27,7 @@ pub struct SourceProblem {
 
 impl SourceProblem {
     pub fn new(name: &str, text: &Arc<str>, finding: Finding, severity: Severity, rule: Option<String>) -> Self {
-        let position = finding.place.position;
+        let position = finding.location.position;
         let source = Excerpt {
             name: printable(name).into_owned(),
             text: Arc::clone(text),
@@ -109,7 +109,7 @@ impl Diagnostic for SourceProblem {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let source = self.source.as_ref()?;
-        let range = &self.finding.place.range;
+        let range = &self.finding.location.range;
         let text = &source.text[range.start..range.end];
         let first_line = &text[..text.find('\n').unwrap_or(text.len())];
         let is_line_end = first_line.is_empty() && source.is_line_end(range.start);

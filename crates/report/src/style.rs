@@ -23,7 +23,7 @@ impl Palette {
         self.paint(AnsiColor::Red.on_default(), text)
     }
 
-    /// For missing verdicts, so that they do not look like failures.
+    /// Styles a missing verdict, which must not look like a failure.
     pub fn error(self, text: impl Display) -> String {
         self.paint(AnsiColor::Magenta.on_default(), text)
     }

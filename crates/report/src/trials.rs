@@ -25,7 +25,7 @@ pub(crate) fn trials_line(trials: &TrialSummary) -> String {
 
 /// Returns the passed trials of a case as a fraction of those that ran.
 pub(crate) fn passed_trials(case: &CaseResult) -> Option<String> {
-    case.trials.as_ref().map(|trials| format!("{}/{}", trials.passed, trials.tries.len()))
+    case.trials.as_ref().map(|trials| format!("{}/{}", trials.passed, trials.attempts.len()))
 }
 
 pub(crate) fn is_flaky(case: &CaseResult) -> bool {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Breaks everything that a GitHub runner would take for a workflow command: `::` at the start of a line, after any
-/// white space, and `##[` anywhere.
+/// whitespace, and `##[` anywhere.
 pub fn break_commands(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##[") {
         return Cow::Borrowed(text);

@@ -88,7 +88,7 @@ impl SuitePlan {
             selected: cases.len(),
             trials,
             timeout_ms: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-            lines: cases.iter().map(|case| case.place.line).collect(),
+            lines: cases.iter().map(|case| case.location.line).collect(),
             staleness: check_staleness(&self.file, &self.current),
             has_baseline: self.baseline.is_some(),
             id_columns: widest(|case| &case.id),

@@ -109,7 +109,8 @@ fn select_judge<'s>(
 
 fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -> RubricSuite {
     let redactor = &shared.plan.redactor;
-    let lines = suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.place.line));
+    let lines =
+        suite.file.cases.iter().map(|case| (redactor.text(&case.case.id).into_owned(), case.case.location.line));
     let agent = (shared.agents.len() > 1).then(|| shared.agents[suite.agent].identity());
     RubricSuite {
         path: suite.path.clone(),
@@ -285,7 +286,7 @@ impl SuiteRun<'_> {
             return Err(NOT_RUN.to_owned());
         }
         let (watch, agent) = (Stopwatch::start(), self.agent());
-        let request = AgentRequest { case: &case.case, sample, waiting: &watch };
+        let request = AgentRequest { case: &case.case, sample, wait_observer: &watch };
         let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
         let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
         reachability.record(&result);

@@ -14,7 +14,7 @@ pub trait RunSink: Send {
     /// Called when no more events are pending, to write buffered output.
     fn flush(&mut self);
 
-    /// Background work, such as writing to a store, while the run waits for cases. Must be cancel-safe.
+    /// Does background work, such as writing to a store, while the run waits for cases. Must be cancel-safe.
     fn work(&mut self) -> impl Future<Output = Infallible> + Send {
         pending()
     }

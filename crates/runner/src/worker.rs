@@ -88,7 +88,7 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
-    let request = AgentRequest { case, sample: unit.sample, waiting: &watch };
+    let request = AgentRequest { case, sample: unit.sample, wait_observer: &watch };
     let agent = shared.agent(suite);
     let reachability = &shared.reachability[shared.plan.suites[suite].agent];
     if reachability.skips_call() {
@@ -194,7 +194,7 @@ impl Shared {
     }
 }
 
-/// The judgement if the run has no eval functions: an error, so that the case does not pass.
+/// Returns the judgement of a run without eval functions: an error, so that the case does not pass.
 fn no_functions() -> Judgement {
     let error = EvalError::new(ErrorKind::Validation, "this run has no eval functions");
     Judgement {

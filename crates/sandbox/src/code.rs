@@ -31,14 +31,14 @@ pub(crate) fn load(engine: &Engine, guest: &Guest) -> Result<Component, SandboxE
 }
 
 /// Makes the guest's code executable in place: wasmtime does not change the protection of memory that it does not own.
-struct InPlace;
+struct InPlaceCodeMemory;
 
 /// Returns the engine's hook for making code executable.
 pub(crate) fn code_memory() -> Arc<dyn CustomCodeMemory> {
-    Arc::new(InPlace)
+    Arc::new(InPlaceCodeMemory)
 }
 
-impl CustomCodeMemory for InPlace {
+impl CustomCodeMemory for InPlaceCodeMemory {
     fn required_alignment(&self) -> usize {
         page_size()
     }

@@ -62,7 +62,7 @@ const MAX_TIMEOUT_DELAY: Duration = Duration::from_secs(5);
 const MAX_OUTPUT_BYTES: usize = (64 << 10) + 64;
 
 /// Number of runs per function; more than one, to see what a trace leaves behind.
-const RUNS: usize = 2;
+const RUNS_PER_FUNCTION: usize = 2;
 
 /// Prefixes a source with code that gets access to other modules than the allowed ones.
 macro_rules! with_os {
@@ -199,7 +199,7 @@ const CHANGES_A_MODULE: &str = "import json\ndef eval_it(trace):\n    is_new = n
                              json.mark = json.dumps = json.loads\n    return is_new, 'new' if is_new else 'marked'";
 
 /// Runs after the hostile function on the same thread and must not be affected.
-const AFTERWARDS: &str = "import json\ndef eval_afterwards(trace): return json.dumps(trace) == '{\"n\": 1}', 'fine'";
+const WELL_BEHAVED: &str = "import json\ndef eval_afterwards(trace): return json.dumps(trace) == '{\"n\": 1}', 'fine'";
 
 /// Checks every guarantee and calls `on_check` after each.
 pub fn check_guarantees(
@@ -219,13 +219,13 @@ pub fn check_guarantees(
 fn check_guarantee(sandbox: &Sandbox, guarantee: &Guarantee) -> Result<GuaranteeCheck, SandboxError> {
     let start = Instant::now();
     let function = Function::new("eval_it".to_owned(), guarantee.source, guarantee.is_stateless);
-    let afterwards = Function::new("eval_afterwards".to_owned(), AFTERWARDS, true);
-    let functions = vec![Arc::new(function), Arc::new(afterwards)];
+    let well_behaved = Function::new("eval_afterwards".to_owned(), WELL_BEHAVED, true);
+    let functions = vec![Arc::new(function), Arc::new(well_behaved)];
     let limits = Limits { time: guarantee.time, memory_bytes: MEMORY_LIMIT };
     // One thread, so that both functions run in the same place.
     let functions = FunctionRunner::new(sandbox, functions, limits, guarantee.isolation, 1)?;
     let trace = json!({ "n": 1 });
-    let runs: Vec<Judgement> = (0..RUNS).map(|_| functions.judge("eval_it", &trace)).collect();
+    let runs: Vec<Judgement> = (0..RUNS_PER_FUNCTION).map(|_| functions.judge("eval_it", &trace)).collect();
     let next = functions.judge("eval_afterwards", &trace);
     let violation = if !(guarantee.holds)(&runs) {
         let results: Vec<String> = runs.iter().map(describe).collect();
@@ -249,7 +249,7 @@ fn describe(run: &Judgement) -> String {
 }
 
 fn all(runs: &[Judgement], holds: impl FnMut(&Judgement) -> bool) -> bool {
-    runs.len() == RUNS && runs.iter().all(holds)
+    runs.len() == RUNS_PER_FUNCTION && runs.iter().all(holds)
 }
 
 fn verdict(run: &Judgement) -> Option<(bool, &str)> {

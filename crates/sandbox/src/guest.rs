@@ -25,7 +25,7 @@ struct Embedded {
     code: &'static [u8],
     /// SHA-256 of the component that the code was compiled from.
     sha256: &'static str,
-    made_by: &'static str,
+    build_tools: &'static str,
 }
 
 /// Aligns code to 64 KB, the largest page size in use, so that it can be made executable in place.
@@ -35,7 +35,7 @@ struct PageAligned<const LENGTH: usize>([u8; LENGTH]);
 pub struct Guest {
     code: Code,
     sha256: String,
-    made_by: Option<&'static str>,
+    build_tools: Option<&'static str>,
 }
 
 /// Location of the machine code.
@@ -49,8 +49,8 @@ impl Guest {
     pub fn find(named: Option<&Path>) -> Result<Self, SandboxError> {
         match (named, EMBEDDED) {
             (Some(path), _) => Self::read(path),
-            (None, Ok(Embedded { code, sha256, made_by })) => {
-                Ok(Self { code: Code::Embedded(code), sha256: sha256.to_owned(), made_by: Some(made_by) })
+            (None, Ok(Embedded { code, sha256, build_tools })) => {
+                Ok(Self { code: Code::Embedded(code), sha256: sha256.to_owned(), build_tools: Some(build_tools) })
             }
             (None, Err(reason)) => Err(SandboxError::NoGuest { reason: reason.to_owned() }),
         }
@@ -68,7 +68,7 @@ impl Guest {
         if !bytes.starts_with(CODE_MAGIC) {
             return Err(invalid("it is not machine code"));
         }
-        Ok(Self { code: Code::File(path.to_owned()), sha256: sha256(&bytes), made_by: None })
+        Ok(Self { code: Code::File(path.to_owned()), sha256: sha256(&bytes), build_tools: None })
     }
 
     /// Returns the first twelve hex digits of the guest's SHA-256.
@@ -85,8 +85,8 @@ impl Guest {
     }
 
     /// Returns the tools that the build made the guest with; unknown for a file.
-    pub fn made_by(&self) -> Option<&'static str> {
-        self.made_by
+    pub fn build_tools(&self) -> Option<&'static str> {
+        self.build_tools
     }
 
     /// Returns Python's version, such as `3.14.0`, found in the guest's data.
@@ -122,7 +122,7 @@ fn python_version(code: &[u8]) -> Option<String> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+');
     code.windows(AFTER.len()).enumerate().filter(|(_, window)| *window == AFTER).find_map(|(end, _)| {
         let before = &code[end.saturating_sub(16)..end];
-        let start = before.iter().rposition(|byte| !is_part(byte)).map_or(0, |place| place + 1);
+        let start = before.iter().rposition(|byte| !is_part(byte)).map_or(0, |index| index + 1);
         let version = std::str::from_utf8(&before[start..]).ok()?;
         version.starts_with("3.").then(|| version.to_owned())
     })
@@ -160,7 +160,7 @@ mod tests {
     fn finds_the_embedded_guest() {
         match (Guest::find(None), EMBEDDED) {
             (Ok(guest), Ok(embedded)) => {
-                assert_eq!((guest.file(), guest.made_by()), (None, Some(embedded.made_by)));
+                assert_eq!((guest.file(), guest.build_tools()), (None, Some(embedded.build_tools)));
                 assert!(guest.python_version().is_some_and(|version| version.starts_with("3.")));
             }
             (Err(error), Err(reason)) => assert!(error.to_string().contains(reason)),

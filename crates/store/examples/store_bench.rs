@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-type Fallible<T> = Result<T, Box<dyn Error>>;
+type BenchResult<T> = Result<T, Box<dyn Error>>;
 
 const BATCH_TRACES: usize = 500;
 const BATCH_ROWS: usize = 5_000;
@@ -38,7 +38,7 @@ const DAYS: usize = 90;
 const ACCURATE_EVAL: &str = "eval_nearly_always_right";
 
 #[tokio::main]
-async fn main() -> Fallible<()> {
+async fn main() -> BenchResult<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [location, traces, evals] = arguments.as_slice() else {
         return Err("usage: store_bench LOCATION TRACES EVALS".into());
@@ -57,7 +57,7 @@ async fn main() -> Fallible<()> {
 }
 
 #[expect(clippy::print_stdout, reason = "the script reads it")]
-fn print(figures: &BTreeMap<&str, Value>) -> Fallible<()> {
+fn print(figures: &BTreeMap<&str, Value>) -> BenchResult<()> {
     println!("{}", serde_json::to_string(figures)?);
     Ok(())
 }
@@ -94,7 +94,7 @@ fn trace(number: usize) -> NewTrace {
         source: "otlp".to_owned(),
         raw: Some(format!("{{\"resourceSpans\":{document_text}}}").into_bytes()),
         document: document_text,
-        expected: ExpectedState::Anything,
+        expected: ExpectedState::Any,
     }
 }
 
@@ -170,13 +170,13 @@ fn rate(count: usize, seconds: f64) -> Value {
     json!((count as f64 / seconds).round())
 }
 
-async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&'static str, Value>> {
+async fn fill(store: &Store, traces: usize, evals: usize) -> BenchResult<BTreeMap<&'static str, Value>> {
     let mut figures = BTreeMap::new();
     let numbers: Vec<usize> = (0..traces).collect();
     let (mut hashes, mut seconds) = (Vec::with_capacity(traces), 0.0);
     for some in numbers.chunks(BATCH_TRACES) {
         let batch: Vec<NewTrace> = some.iter().map(|number| trace(*number)).collect();
-        hashes.extend(batch.iter().map(|one| one.head.hash.clone()));
+        hashes.extend(batch.iter().map(|trace| trace.head.hash.clone()));
         let clock = Instant::now();
         store.put_traces(&batch, start()).await?;
         seconds += clock.elapsed().as_secs_f64();
@@ -220,7 +220,7 @@ async fn fill(store: &Store, traces: usize, evals: usize) -> Fallible<BTreeMap<&
     Ok(figures)
 }
 
-async fn rate_all(store: &Store, numbers: &[usize]) -> Fallible<Value> {
+async fn rate_all(store: &Store, numbers: &[usize]) -> BenchResult<Value> {
     let (mut seconds, mut count) = (0.0, 0);
     for some in numbers.chunks(BATCH_ROWS) {
         let feedback: Vec<Feedback> = some.iter().flat_map(|number| feedback(*number)).collect();
@@ -247,7 +247,7 @@ macro_rules! measure {
     }};
 }
 
-async fn run_queries(store: &Store, traces: usize) -> Fallible<Value> {
+async fn run_queries(store: &Store, traces: usize) -> BenchResult<Value> {
     let mut figures = serde_json::Map::new();
     let newest = |eval: Option<&str>| ContradictionFilter {
         eval_id: eval.map(str::to_owned),

@@ -201,7 +201,7 @@ fn read(mut row: Row) -> Result<Contradiction, StoreError> {
         eval_id: row.text()?,
         eval_version: row.number()?,
         trace_id: row.text()?,
-        result: row.truth()?,
+        result: row.boolean()?,
         reason: row.text_or_null()?,
         rating: row.rating()?,
         note: row.text_or_null()?,
@@ -256,7 +256,7 @@ async fn resolve(
     let Some(mut row) = transaction.row(statement.bind(eval_id).bind(trace_id)).await? else {
         return Ok(false);
     };
-    let (version, hash, result, rating) = (row.number()?, row.text()?, row.truth()?, row.rating()?);
+    let (version, hash, result, rating) = (row.number()?, row.text()?, row.boolean()?, row.rating()?);
     let statement = Statement::new(
         "insert into contradiction_resolutions \
          (eval_id, eval_version, trace_id, trace_hash, result, rating, resolution, note, author, resolved_at) \
@@ -301,8 +301,8 @@ async fn verdict_pairs(
     let pair = |mut row: Row| {
         Ok(VerdictPair {
             trace_id: row.text()?,
-            before: row.truth_or_null()?,
-            now: row.truth_or_null()?,
+            before: row.boolean_or_null()?,
+            now: row.boolean_or_null()?,
             before_reason: row.text_or_null()?,
             now_reason: row.text_or_null()?,
             rating: row.rating_or_null()?,

@@ -129,8 +129,8 @@ async fn check_traces_exist(transaction: &mut Transaction, executions: &[&Stored
     let existing = existing_trace_ids(transaction, ids).await?;
     let missing =
         executions.iter().find(|execution| !existing.contains(&*crate::text::replace_nul(&execution.trace_id)));
-    missing.map_or(Ok(()), |one| {
-        let id = &one.trace_id;
+    missing.map_or(Ok(()), |execution| {
+        let id = &execution.trace_id;
         Err(error(format!("trace '{id}' not found in the store")))
     })
 }
@@ -174,7 +174,7 @@ fn read(mut row: Row) -> Result<StoredExecution, StoreError> {
         eval_version: row.number()?,
         trace_id: row.text()?,
         trace_hash: row.text()?,
-        result: row.truth_or_null()?,
+        result: row.boolean_or_null()?,
         reason: row.text_or_null()?,
         execution_time_ms: row.number()?,
         error: row.text_or_null()?,

@@ -104,17 +104,18 @@ async fn add(database: &Database, feedback: &[Feedback]) -> Result<Vec<bool>, St
     }
     let mut is_new = Vec::with_capacity(feedback.len());
     let mut new: Vec<(&Feedback, &str)> = Vec::new();
-    for (one, hash) in feedback.iter().zip(&hashes) {
+    for (entry, hash) in feedback.iter().zip(&hashes) {
         let added = known.insert(hash.clone());
         is_new.push(added);
         if added {
-            new.push((one, hash));
+            new.push((entry, hash));
         }
     }
     for some in parts(&new, ROWS_PER_STATEMENT) {
         transaction.execute(insert(some)).await?;
     }
-    let touched: BTreeSet<String> = new.iter().map(|(one, _)| replace_nul(&one.trace_id).into_owned()).collect();
+    let touched: BTreeSet<String> =
+        new.iter().map(|(feedback, _)| replace_nul(&feedback.trace_id).into_owned()).collect();
     let touched: Vec<String> = touched.into_iter().collect();
     let added: HashSet<&str> = new.iter().map(|(_, hash)| *hash).collect();
     for some in touched.chunks(ROWS_PER_STATEMENT) {
@@ -147,13 +148,13 @@ fn insert(feedback: &[(&Feedback, &str)]) -> Statement {
     let mut statement =
         Statement::new("insert into feedback (trace_id, author, rating, note, source, created_at, hash) values ");
     statement.push_rows(feedback.len(), 7);
-    for (one, hash) in feedback {
-        statement.add(&one.trace_id);
-        statement.add(&one.author);
-        statement.add(one.rating.map(Rating::name));
-        statement.add(one.note.as_deref().filter(|note| !note.is_empty()));
-        statement.add(&one.source);
-        statement.add(one.created_at);
+    for (entry, hash) in feedback {
+        statement.add(&entry.trace_id);
+        statement.add(&entry.author);
+        statement.add(entry.rating.map(Rating::name));
+        statement.add(entry.note.as_deref().filter(|note| !note.is_empty()));
+        statement.add(&entry.source);
+        statement.add(entry.created_at);
         statement.add(*hash);
     }
     statement

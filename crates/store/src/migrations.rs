@@ -48,21 +48,21 @@ const TABLES: [&str; 13] = [
 pub(crate) type Applied = (i64, String, Vec<u8>);
 
 /// Whether a database has exactly the migrations that this program knows. `tables` are the names of its tables and
-/// views. Returns `foreign` for a database of another program.
+/// views. Returns `foreign_tables_error` for a database of another program.
 pub(crate) fn is_current(
     migrator: &Migrator,
     tables: &BTreeSet<String>,
     applied: &[Applied],
-    foreign: impl Fn() -> StoreError,
+    foreign_tables_error: impl Fn() -> StoreError,
 ) -> Result<bool, StoreError> {
     if applied.is_empty() {
-        return if TABLES.iter().any(|name| tables.contains(*name)) { Err(foreign()) } else { Ok(false) };
+        return if TABLES.iter().any(|name| tables.contains(*name)) { Err(foreign_tables_error()) } else { Ok(false) };
     }
     let is_first = |known: &Migration| {
         applied.iter().any(|(version, name, _)| *version == known.version && *name == known.description)
     };
     if !migrator.iter().next().is_some_and(is_first) {
-        return Err(foreign());
+        return Err(foreign_tables_error());
     }
     let is_applied = |known: &Migration| {
         applied.iter().any(|(version, _, sum)| *version == known.version && **sum == *known.checksum)
@@ -74,7 +74,7 @@ pub(crate) fn migration_error(cause: MigrateError, label: &str) -> StoreError {
     match cause {
         MigrateError::VersionMissing(_) => error_with_hint(
             format!("the store {label} was created by a newer version of karat"),
-            "update karat, or choose another store with --store",
+            "update karat, or pass --store to use another store",
         ),
         MigrateError::VersionMismatch(version) => error_with_hint(
             format!("the store {label} has a different schema: migration {version} does not match"),
@@ -101,8 +101,10 @@ mod tests {
                 .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
                 .collect();
             files.sort();
-            let listed: Vec<String> =
-                migrator.iter().map(|one| format!("{:04}_{}.sql", one.version, one.description)).collect();
+            let listed: Vec<String> = migrator
+                .iter()
+                .map(|migration| format!("{:04}_{}.sql", migration.version, migration.description))
+                .collect();
             assert_eq!(files, listed);
         }
     }
@@ -128,7 +130,7 @@ mod tests {
             .collect()
     }
 
-    fn one(version: i64, name: &str) -> Vec<Applied> {
+    fn applied(version: i64, name: &str) -> Vec<Applied> {
         vec![(version, name.to_owned(), vec![1])]
     }
 
@@ -139,10 +141,10 @@ mod tests {
             (&["orders"], Vec::new(), Some(false)),
             (&["orders", "feedback"], Vec::new(), None),
             (&[MIGRATIONS_TABLE], Vec::new(), Some(false)),
-            (&[MIGRATIONS_TABLE, "orders"], one(1, "orders"), None),
-            (&[MIGRATIONS_TABLE, "orders"], one(20_260_101, "store"), None),
+            (&[MIGRATIONS_TABLE, "orders"], applied(1, "orders"), None),
+            (&[MIGRATIONS_TABLE, "orders"], applied(20_260_101, "store"), None),
             (&[MIGRATIONS_TABLE, "traces"], known(), Some(true)),
-            (&[MIGRATIONS_TABLE, "traces"], one(1, "store"), Some(false)),
+            (&[MIGRATIONS_TABLE, "traces"], applied(1, "store"), Some(false)),
         ];
         for (names, applied, expected) in cases {
             let tables: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();

@@ -72,9 +72,9 @@ fn database(options: &PgConnectOptions) -> &str {
     options.get_database().unwrap_or_else(|| options.get_username())
 }
 
-fn unreachable_error(label: &str, why: &str) -> StoreError {
+fn unreachable_error(label: &str, reason: &str) -> StoreError {
     error_with_hint(
-        format!("cannot connect to PostgreSQL at {label}: {why}"),
+        format!("cannot connect to PostgreSQL at {label}: {reason}"),
         "check that the server is running and that the host and port in 'store' are right",
     )
 }
@@ -127,13 +127,13 @@ async fn is_current(connection: &mut PgConnection, label: &str) -> Result<bool, 
     if tables.contains(migrations::MIGRATIONS_TABLE) {
         applied = sqlx::query_as(migrations::SELECT_APPLIED).fetch_all(connection).await.map_err(query_error)?;
     }
-    let foreign = || {
+    let foreign_tables_error = || {
         error_with_hint(
             format!("the store {label} contains tables of another program"),
             "give karat its own database or schema: postgres://…?options=-csearch_path%3Dkarat",
         )
     };
-    migrations::is_current(&migrations::POSTGRES, &tables, &applied, foreign)
+    migrations::is_current(&migrations::POSTGRES, &tables, &applied, foreign_tables_error)
 }
 
 /// Checks that there is a schema for the tables: PostgreSQL's own error does not name the search path.

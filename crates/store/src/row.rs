@@ -73,11 +73,11 @@ impl Row {
             .transpose()
     }
 
-    pub(crate) fn truth(&mut self) -> Result<bool, StoreError> {
+    pub(crate) fn boolean(&mut self) -> Result<bool, StoreError> {
         Ok(self.number()? != 0)
     }
 
-    pub(crate) fn truth_or_null(&mut self) -> Result<Option<bool>, StoreError> {
+    pub(crate) fn boolean_or_null(&mut self) -> Result<Option<bool>, StoreError> {
         Ok(self.number_or_null()?.map(|number| number != 0))
     }
 
@@ -98,10 +98,14 @@ impl Row {
         self.named("a rating", Rating::from_name)
     }
 
-    /// Reads a text and converts it with `find`; `what` names the expected value.
-    pub(crate) fn named<T>(&mut self, what: &str, find: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+    /// Reads a text and converts it with `find`; `expected` describes the values.
+    pub(crate) fn named<T>(
+        &mut self,
+        expected: &str,
+        find: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
         let text = self.text_or_null()?;
-        text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {what}, found '{text}'"))))
+        text.map(|text| find(&text).ok_or_else(|| invalid_data(&format!("expected {expected}, found '{text}'"))))
             .transpose()
     }
 }

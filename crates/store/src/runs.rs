@@ -92,7 +92,7 @@ fn insert(cases: &[StoredCase]) -> Statement {
     for case in cases {
         statement.add(&case.run_id);
         statement.add(case.suite);
-        statement.add(case.place);
+        statement.add(case.position);
         statement.add(&case.eval_file);
         statement.add(&case.tool_name);
         statement.add(&case.tier);
@@ -118,7 +118,7 @@ fn read_run(mut row: Row) -> Result<StoredRun, StoreError> {
         passed: row.number()?,
         failed: row.number()?,
         errored: row.number()?,
-        interrupted: row.truth()?,
+        interrupted: row.boolean()?,
     })
 }
 
@@ -128,7 +128,7 @@ fn read_case(mut row: Row) -> Result<StoredCase, StoreError> {
     Ok(StoredCase {
         run_id: row.text()?.into(),
         suite: row.number()?,
-        place: row.number()?,
+        position: row.number()?,
         eval_file: row.text()?.into(),
         tool_name: row.text()?.into(),
         tier: row.text()?.into(),

@@ -122,7 +122,7 @@ fn open_error(cause: sqlx::Error, label: &str) -> StoreError {
     if cause.as_database_error().and_then(sqlite_code) == Some(NOT_A_DATABASE) {
         return error_with_hint(
             format!("the store {label} is not an SQLite database"),
-            "choose another file with --store, or move this one away",
+            "pass --store to use another file, or move this one away",
         );
     }
     let cause = query_error(cause);
@@ -154,9 +154,9 @@ impl Contents {
         // SQLite has internal tables.
         let is_foreign = |name: &String| name != migrations::MIGRATIONS_TABLE && !name.starts_with("sqlite_");
         if self.applied.is_empty() && self.tables.iter().any(is_foreign) {
-            return Err(foreign(label));
+            return Err(foreign_tables_error(label));
         }
-        migrations::is_current(&migrations::SQLITE, &self.tables, &self.applied, || foreign(label))
+        migrations::is_current(&migrations::SQLITE, &self.tables, &self.applied, || foreign_tables_error(label))
     }
 }
 
@@ -165,8 +165,8 @@ async fn is_current(connection: &mut SqliteConnection, label: &str) -> Result<bo
     read_contents(connection).await.map_err(query_error)?.is_current(label)
 }
 
-fn foreign(label: &str) -> StoreError {
-    error_with_hint(format!("the store {label} contains tables of another program"), "choose another file with --store")
+fn foreign_tables_error(label: &str) -> StoreError {
+    error_with_hint(format!("the store {label} contains tables of another program"), "pass --store to use another file")
 }
 
 /// Migrates in one write transaction; concurrent migrations wait and find nothing left to do.
@@ -205,7 +205,7 @@ mod tests {
         let document: String =
             (0..400).map(|index| karat_json::hash::long_hash(format!("{id}{index}").as_bytes())).collect();
         let head = TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() };
-        NewTrace { head, source: "karat".to_owned(), raw: None, document, expected: ExpectedState::Anything }
+        NewTrace { head, source: "karat".to_owned(), raw: None, document, expected: ExpectedState::Any }
     }
 
     #[tokio::test]

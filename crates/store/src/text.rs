@@ -24,21 +24,21 @@ pub(crate) fn replace_nul(text: &str) -> Cow<'_, str> {
 }
 
 /// Checks that a key is neither empty nor too long.
-pub(crate) fn check_key(what: &str, key: &str) -> Result<(), StoreError> {
-    check(what, key, MAX_KEY_BYTES)
+pub(crate) fn check_key(subject: &str, key: &str) -> Result<(), StoreError> {
+    check(subject, key, MAX_KEY_BYTES)
 }
 
 /// Checks that a name is neither empty nor too long.
-pub(crate) fn check_name(what: &str, name: &str) -> Result<(), StoreError> {
-    check(what, name, MAX_NAME_BYTES)
+pub(crate) fn check_name(subject: &str, name: &str) -> Result<(), StoreError> {
+    check(subject, name, MAX_NAME_BYTES)
 }
 
-fn check(what: &str, text: &str, limit: usize) -> Result<(), StoreError> {
+fn check(subject: &str, text: &str, limit: usize) -> Result<(), StoreError> {
     let message = if text.is_empty() {
-        format!("{what} is empty")
+        format!("{subject} is empty")
     } else if text.len() > limit {
         let start: String = text.chars().take(40).collect();
-        format!("{what} '{start}…' is too long: {} bytes (maximum: {limit})", text.len())
+        format!("{subject} '{start}…' is too long: {} bytes (maximum: {limit})", text.len())
     } else {
         return Ok(());
     };

@@ -245,13 +245,13 @@ async fn find_existing(
 
 fn decide(new: &CompressedTrace<'_>, before: Option<&ExistingTrace>) -> PutOutcome {
     match (before, &new.trace.expected) {
-        (None, ExpectedState::Anything | ExpectedState::Absent) => PutOutcome::Added,
+        (None, ExpectedState::Any | ExpectedState::Absent) => PutOutcome::Added,
         (Some(before), _) if before.hash == new.trace.head.hash && before.raw_hash == new.raw_hash => {
             PutOutcome::Unchanged
         }
         (None, ExpectedState::RawHash(_)) | (Some(_), ExpectedState::Absent) => PutOutcome::Conflict,
         (Some(before), ExpectedState::RawHash(seen)) if *seen != before.raw_hash => PutOutcome::Conflict,
-        (Some(_), ExpectedState::Anything | ExpectedState::RawHash(_)) => PutOutcome::Changed,
+        (Some(_), ExpectedState::Any | ExpectedState::RawHash(_)) => PutOutcome::Changed,
     }
 }
 
@@ -343,7 +343,7 @@ async fn write_heads(
         heads.add(head.cost_usd);
         heads.add(&head.input_preview);
         heads.add(&head.output_preview);
-        heads.add(searched(head));
+        heads.add(search_text(head));
         heads.add(&head.hash);
         heads.add(&write.compressed.raw_hash);
         heads.add(&write.imported_at);
@@ -354,7 +354,7 @@ async fn write_heads(
 }
 
 /// Returns the text for searching, in lower case, since the databases lower-case only some letters.
-fn searched(head: &TraceHead) -> String {
+fn search_text(head: &TraceHead) -> String {
     let name = head.name.as_deref().unwrap_or_default();
     format!("{name}\n{}\n{}", head.input_preview, head.output_preview).to_lowercase()
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
 use karat_core::tokenizer::Tokenizer;
 
 /// All or selected tools.
@@ -47,7 +47,8 @@ pub struct ListedTool {
     /// Example requests for this tool.
     pub trigger_phrases: Vec<String>,
     /// Source location.
-    pub place: Option<ToolPlace>,
+    #[serde(rename = "place")]
+    pub location: Option<ToolLocation>,
     pub unknown: Vec<ListedUnknown>,
 }
 
@@ -56,8 +57,10 @@ pub struct ListedTool {
 #[serde(rename_all = "camelCase")]
 pub struct ListedUnknown {
     pub field: ToolField,
-    pub place: ToolPlace,
-    pub why: String,
+    #[serde(rename = "place")]
+    pub location: ToolLocation,
+    #[serde(rename = "why")]
+    pub reason: String,
 }
 
 /// A part of the registry that could not be read.
@@ -65,8 +68,10 @@ pub struct ListedUnknown {
 #[serde(rename_all = "camelCase")]
 pub struct ListedGap {
     pub kind: GapKind,
-    pub place: ToolPlace,
-    pub what: String,
+    #[serde(rename = "place")]
+    pub location: ToolLocation,
+    #[serde(rename = "what")]
+    pub message: String,
 }
 
 /// Totals of the listed tools, as far as known.
@@ -112,7 +117,7 @@ impl ListedTool {
             requires_confirmation: tool.requires_confirmation.get().copied(),
             status: tool.status.get().cloned(),
             trigger_phrases: tool.trigger_phrases().to_vec(),
-            place: tool.place.clone(),
+            location: tool.location.clone(),
             unknown: tool.unknowns().map(ListedUnknown::of).collect(),
         }
     }
@@ -125,13 +130,13 @@ impl ListedTool {
 
 impl ListedUnknown {
     fn of((field, unknown): (ToolField, &Unknown)) -> Self {
-        Self { field, place: unknown.place.clone(), why: unknown.why.clone() }
+        Self { field, location: unknown.location.clone(), reason: unknown.reason.clone() }
     }
 }
 
 impl ListedGap {
     fn of(gap: &Gap) -> Self {
-        Self { kind: gap.kind, place: gap.place.clone(), what: gap.what.clone() }
+        Self { kind: gap.kind, location: gap.location.clone(), message: gap.message.clone() }
     }
 }
 
@@ -144,8 +149,8 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_not_counted() {
-        let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown = Unknown { place, why: "a call".to_owned() };
+        let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+        let unknown = Unknown { location, reason: "a call".to_owned() };
         let known = Tool {
             name: "known".to_owned(),
             description: Some("Says hello.".to_owned()).into(),

@@ -21,7 +21,7 @@ pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
     let traces = match value {
         Value::Object(mut map) => match map.get_mut("data").map(Value::take) {
             Some(Value::Array(traces)) => traces,
-            Some(one @ Value::Object(_)) => vec![one],
+            Some(object @ Value::Object(_)) => vec![object],
             _ if map.contains_key("spans") => vec![Value::Object(map)],
             _ => return Err(ParseError("not a Jaeger export: expected 'data' or 'spans'".to_owned())),
         },
@@ -35,9 +35,9 @@ pub fn read_value(value: Value) -> Result<ParsedSpans, ParseError> {
 }
 
 fn read_trace(value: Value, at: usize, collector: &mut SpanCollector) {
-    let place = format!("data[{at}]");
+    let location = format!("data[{at}]");
     let Value::Object(mut trace) = value else {
-        collector.refuse(place, "expected an object");
+        collector.refuse(location, "expected an object");
         return;
     };
     let trace_id = trace.get("traceID").and_then(Value::as_str).and_then(|id| otel_ids::parse_padded(id, 32));
@@ -46,18 +46,18 @@ fn read_trace(value: Value, at: usize, collector: &mut SpanCollector) {
         _ => Map::new(),
     };
     let Some(Value::Array(spans)) = trace.get_mut("spans").map(Value::take) else {
-        collector.refuse(place, "missing list 'spans'");
+        collector.refuse(location, "missing list 'spans'");
         return;
     };
     for (index, value) in spans.into_iter().enumerate() {
-        let place = format!("{place}.spans[{index}]");
+        let location = format!("{location}.spans[{index}]");
         let Value::Object(map) = value else {
-            collector.refuse(place, "expected an object");
+            collector.refuse(location, "expected an object");
             continue;
         };
         match read_span(map, trace_id.as_deref(), &processes) {
             Ok((trace_id, span)) => collector.add_span(trace_id, span),
-            Err(message) => collector.refuse(place, message),
+            Err(message) => collector.refuse(location, message),
         }
     }
 }

@@ -129,7 +129,7 @@ impl LangfuseApi {
         listed: Option<Map<String, Value>>,
         scores: Vec<Value>,
     ) -> Result<Result<Piece, RefusedItem>, LangfuseError> {
-        let refused = |message: String| RefusedItem { place: format!("trace {id}"), message };
+        let refused = |message: String| RefusedItem { location: format!("trace {id}"), message };
         let Some(mut export) = self.fetch_trace(id, listed).await? else {
             return Ok(Err(refused("the trace no longer exists on the server".to_owned())));
         };
@@ -246,8 +246,8 @@ impl LangfusePages {
         let (mut pending, mut pieces) = (Vec::new(), Vec::new());
         for (item, trace) in (1_u64..).zip(traces) {
             let Some(id) = trace.as_object().and_then(|trace| first_text(trace, &["id"])).map(str::to_owned) else {
-                let place = format!("page {number}, item {item}");
-                pieces.push(Err(RefusedItem { place, message: "the trace has no 'id'".to_owned() }));
+                let location = format!("page {number}, item {item}");
+                pieces.push(Err(RefusedItem { location, message: "the trace has no 'id'".to_owned() }));
                 continue;
             };
             let began = trace.get("timestamp").and_then(parse_any_unit);
@@ -276,22 +276,22 @@ impl LangfusePages {
 
     /// Fetches traces concurrently and returns them in order.
     async fn fetch(&mut self, pending: Vec<PendingTrace>) -> Result<Vec<Result<Piece, RefusedItem>>, LangfuseError> {
-        let ids: Vec<String> = pending.iter().map(|one| one.id.clone()).collect();
+        let ids: Vec<String> = pending.iter().map(|trace| trace.id.clone()).collect();
         let mut pieces: BTreeMap<usize, Result<Piece, RefusedItem>> = BTreeMap::new();
         let mut waiting = pending.into_iter().enumerate();
         let mut running = JoinSet::new();
         loop {
             while running.len() < MAX_CONCURRENT_FETCHES
-                && let Some((place, one)) = waiting.next()
+                && let Some((index, pending)) = waiting.next()
             {
                 let api = Arc::clone(&self.api);
-                let scores = self.scores.get(&one.id).cloned().unwrap_or_default();
-                running.spawn(async move { (place, api.read_trace(&one.id, one.listed, scores).await) });
+                let scores = self.scores.get(&pending.id).cloned().unwrap_or_default();
+                running.spawn(async move { (index, api.read_trace(&pending.id, pending.listed, scores).await) });
             }
             match running.join_next().await {
                 None => break,
-                Some(Ok((place, piece))) => {
-                    pieces.insert(place, piece?);
+                Some(Ok((index, piece))) => {
+                    pieces.insert(index, piece?);
                 }
                 Some(Err(error)) => return Err(LangfuseError::Unreachable(error.to_string())),
             }

@@ -48,7 +48,7 @@ impl RunReader {
 
     fn refuse(&mut self, run: &Value, message: String) {
         let id = run.get("id").and_then(Value::as_str).unwrap_or("without an id");
-        self.refused.push(RefusedItem { place: format!("run {id}"), message });
+        self.refused.push(RefusedItem { location: format!("run {id}"), message });
     }
 
     fn read_run(&mut self, value: &Value, enclosing: Option<(&str, &str)>) -> Result<(String, String), String> {

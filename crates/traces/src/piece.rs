@@ -40,8 +40,8 @@ pub struct SourceFeedback {
 /// An item that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedItem {
-    /// The place within the file: `line 3`, `item 12`, `trace 4bf9…, span 00f0…`.
-    pub place: String,
+    /// The location within the file: `line 3`, `item 12`, `trace 4bf9…, span 00f0…`.
+    pub location: String,
     /// A lower-case fragment.
     pub message: String,
 }

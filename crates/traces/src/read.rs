@@ -11,7 +11,7 @@ use crate::gzip;
 use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
 use crate::piece::{ImportedTrace, Piece, RefusedItem};
-use crate::values::{MAX_VALUE_BYTES, PeekedInput, Place, ValueReader, ValueText};
+use crate::values::{Location, MAX_VALUE_BYTES, PeekedInput, ValueReader, ValueText};
 use crate::zip::{self, ZipReader};
 use crate::{
     claude_code, codex, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp, tau_bench,
@@ -24,7 +24,7 @@ const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// One item could not be read. Reading continues after it.
-    #[error("{}: {}", .0.place, .0.message)]
+    #[error("{}: {}", .0.location, .0.message)]
     Refused(RefusedItem),
     /// The input has none of the [`EXPECTED_CONTENT`](crate::EXPECTED_CONTENT). Reading has ended.
     #[error("unrecognised trace format ({0})")]
@@ -45,9 +45,9 @@ pub fn read(format: Option<TraceFormat>, input: impl Read + Send + 'static) -> T
         last_format: None,
         state: State::Unopened(Box::new(input)),
         ready: VecDeque::new(),
-        place: String::new(),
+        location: String::new(),
         line_messages: Vec::new(),
-        first_message_place: None,
+        first_message_location: None,
         session: None,
         requires_id: true,
     }
@@ -59,13 +59,13 @@ pub struct TraceReader {
     /// The format of the last value.
     last_format: Option<TraceFormat>,
     state: State,
-    /// The next pieces, each with its place.
+    /// The next pieces, each with its location.
     ready: VecDeque<(String, Result<Piece, RefusedItem>)>,
-    /// The place of the last piece.
-    place: String,
-    /// The messages of a conversation with one message per line, and the place of the first one.
+    /// The location of the last piece.
+    location: String,
+    /// The messages of a conversation with one message per line, and the location of the first one.
     line_messages: Vec<Value>,
-    first_message_place: Option<Place>,
+    first_message_location: Option<Location>,
     session: Option<Session>,
     requires_id: bool,
 }
@@ -73,7 +73,7 @@ pub struct TraceReader {
 /// The lines of a coding agent's session that were read so far.
 struct Session {
     format: TraceFormat,
-    place: Place,
+    location: Location,
     entries: Vec<Value>,
     bytes: usize,
 }
@@ -99,9 +99,9 @@ impl TraceReader {
         self.given_format.or(self.last_format)
     }
 
-    /// Returns the place of the last whole trace or spans: `line 3`, `item 12`.
-    pub fn place(&self) -> &str {
-        &self.place
+    /// Returns the location of the last whole trace or spans: `line 3`, `item 12`.
+    pub fn location(&self) -> &str {
+        &self.location
     }
 
     /// Whether more of the input is in memory, so that the next piece may be available without blocking.
@@ -133,19 +133,19 @@ impl TraceReader {
         input.take(MAX_VALUE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
         if bytes.len() > MAX_VALUE_BYTES {
             let message = format!("longer than {} MB; JSON Lines files may have any size", MAX_VALUE_BYTES >> 20);
-            return Err(ReadError::Refused(RefusedItem { place: "the message".to_owned(), message }));
+            return Err(ReadError::Refused(RefusedItem { location: "the message".to_owned(), message }));
         }
         let (messages, is_truncated) = split_length_prefixed(&bytes).unwrap_or_else(|| (vec![&bytes], false));
         let has_many = messages.len() > 1 || is_truncated;
         let next = format!("message {}", messages.len() + 1);
         for (number, message) in (1_u64..).zip(messages) {
-            let place = format!("message {number}");
+            let location = format!("message {number}");
             match otlp::read_protobuf(message) {
-                Ok(read) => self.push_spans(read, has_many.then_some(&place)),
+                Ok(read) => self.push_spans(read, has_many.then_some(&location)),
                 Err(_) if self.given_format.is_none() && self.ready.is_empty() => {
                     return Err(unknown(UNKNOWN_ENCODING));
                 }
-                Err(error) => self.refuse(place, error.to_string()),
+                Err(error) => self.refuse(location, error.to_string()),
             }
         }
         if is_truncated {
@@ -158,7 +158,7 @@ impl TraceReader {
 
     /// Reads one value.
     fn read_text(&mut self, text: ValueText) -> Result<(), ReadError> {
-        let refused = |message: String| RefusedItem { place: text.place.to_string(), message };
+        let refused = |message: String| RefusedItem { location: text.location.to_string(), message };
         let bytes = match text.text {
             Ok(bytes) => bytes,
             Err(error) => return Err(ReadError::Refused(refused(error))),
@@ -169,17 +169,19 @@ impl TraceReader {
                 let repaired = replace_lone_surrogates(&bytes);
                 match repaired.and_then(|repaired| Some((serde_json::from_slice(&repaired).ok()?, repaired))) {
                     Some(repaired) => repaired,
-                    None => return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.place)))),
+                    None => {
+                        return Err(ReadError::Refused(refused(describe_json_error(&bytes, &error, text.location))));
+                    }
                 }
             }
         };
-        let is_line_message = matches!(text.place, Place::Line(_)) && value.is_object() && is_message(&value);
+        let is_line_message = matches!(text.location, Location::Line(_)) && value.is_object() && is_message(&value);
         if is_line_message
             && self.given_format.or(self.last_format).is_none_or(is_message_log)
             && detect(&value, None).is_none()
         {
             self.line_messages.push(value);
-            self.first_message_place.get_or_insert(text.place);
+            self.first_message_location.get_or_insert(text.location);
             return Ok(());
         }
         self.flush_conversation();
@@ -189,22 +191,22 @@ impl TraceReader {
                 return Ok(());
             }
             if self.last_format.is_none() {
-                return Err(unknown(&text.place.to_string()));
+                return Err(unknown(&text.location.to_string()));
             }
             return Err(ReadError::Refused(refused("unrecognised trace format".to_owned())));
         };
         self.last_format = Some(format);
-        self.read_value(format, value, &bytes, text.place);
+        self.read_value(format, value, &bytes, text.location);
         Ok(())
     }
 
-    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, place: Place) {
+    fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, location: Location) {
         if self.session.as_ref().is_some_and(|session| session.format != format) {
             self.flush_session();
         }
-        let session = self.session.get_or_insert_with(|| Session { format, place, entries: Vec::new(), bytes: 0 });
+        let session = self.session.get_or_insert_with(|| Session { format, location, entries: Vec::new(), bytes: 0 });
         if session.bytes + bytes > MAX_VALUE_BYTES {
-            self.refuse(place.to_string(), format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20));
+            self.refuse(location.to_string(), format!("the session is longer than {} MB", MAX_VALUE_BYTES >> 20));
             return;
         }
         session.bytes += bytes;
@@ -219,7 +221,7 @@ impl TraceReader {
             _ => vec![codex::read(&session.entries)],
         };
         for trace in traces {
-            self.push_whole(trace, session.place.to_string());
+            self.push_whole(trace, session.location.to_string());
         }
     }
 
@@ -233,7 +235,7 @@ impl TraceReader {
             }
             return Ok(false);
         };
-        let refused = |message: String| ReadError::Refused(RefusedItem { place: entry.name.clone(), message });
+        let refused = |message: String| ReadError::Refused(RefusedItem { location: entry.name.clone(), message });
         let bytes = entry.content.map_err(refused)?;
         let value: Value = serde_json::from_slice(&bytes)
             .or_else(|error| {
@@ -249,28 +251,28 @@ impl TraceReader {
         Ok(true)
     }
 
-    fn push_whole(&mut self, trace: Result<ImportedTrace, String>, place: String) {
+    fn push_whole(&mut self, trace: Result<ImportedTrace, String>, location: String) {
         match trace {
-            Ok(imported) => self.ready.push_back((place, Ok(Piece::Whole(Box::new(imported))))),
-            Err(message) => self.refuse(place, message),
+            Ok(imported) => self.ready.push_back((location, Ok(Piece::Whole(Box::new(imported))))),
+            Err(message) => self.refuse(location, message),
         }
     }
 
-    fn refuse(&mut self, place: String, message: String) {
-        self.ready.push_back((place.clone(), Err(RefusedItem { place, message })));
+    fn refuse(&mut self, location: String, message: String) {
+        self.ready.push_back((location.clone(), Err(RefusedItem { location, message })));
     }
 
     /// Reads the collected conversation with one message per line.
     fn flush_conversation(&mut self) {
-        let Some(place) = self.first_message_place.take() else { return };
+        let Some(location) = self.first_message_location.take() else { return };
         let value = Value::Array(std::mem::take(&mut self.line_messages));
         let format = self.given_format.or_else(|| detect(&value, self.last_format)).unwrap_or(TraceFormat::OpenAi);
         self.last_format = Some(format);
         let text = value.to_string();
-        self.read_item(format, value, text.as_bytes(), place);
+        self.read_item(format, value, text.as_bytes(), location);
     }
 
-    fn read_value(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
+    fn read_value(&mut self, format: TraceFormat, value: Value, text: &[u8], location: Location) {
         let is_list = match &value {
             Value::Array(items) => !(is_message_log(format) && items.iter().any(is_message)),
             Value::Object(object) => {
@@ -293,14 +295,14 @@ impl TraceReader {
             };
             for (number, item) in (1..).zip(items) {
                 let text = item.to_string();
-                self.read_item(format, item, text.as_bytes(), place.item(number));
+                self.read_item(format, item, text.as_bytes(), location.item(number));
             }
             return;
         }
-        self.read_item(format, value, text, place);
+        self.read_item(format, value, text, location);
     }
 
-    fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], place: Place) {
+    fn read_item(&mut self, format: TraceFormat, value: Value, text: &[u8], location: Location) {
         let spans = match format {
             TraceFormat::Otlp => otlp::read_value(value),
             TraceFormat::Jaeger => jaeger::read_value(value),
@@ -310,12 +312,12 @@ impl TraceReader {
                 let is_inspect = format == TraceFormat::Inspect;
                 let traces = if is_inspect { inspect::read(&value) } else { tau2_bench::read(&value) };
                 for (number, trace) in (1..).zip(traces) {
-                    self.push_whole(trace, place.item(number).to_string());
+                    self.push_whole(trace, location.item(number).to_string());
                 }
                 return;
             }
             TraceFormat::ClaudeCode | TraceFormat::Codex => {
-                self.add_to_session(format, value, text.len(), place);
+                self.add_to_session(format, value, text.len(), location);
                 return;
             }
             TraceFormat::Karat
@@ -331,30 +333,31 @@ impl TraceReader {
                     TraceFormat::Mlflow => mlflow::read(&value, text),
                     _ => messages::read(format, &value, text),
                 };
-                self.push_whole(whole, place.to_string());
+                self.push_whole(whole, location.to_string());
                 return;
             }
         };
-        let place = place.to_string();
+        let location = location.to_string();
         match spans {
-            Ok(read) => self.push_spans(read, Some(&place)),
-            Err(error) => self.refuse(place, error.to_string()),
+            Ok(read) => self.push_spans(read, Some(&location)),
+            Err(error) => self.refuse(location, error.to_string()),
         }
     }
 
-    fn push_spans(&mut self, read: ParsedSpans, place: Option<&String>) {
+    fn push_spans(&mut self, read: ParsedSpans, location: Option<&String>) {
         for parts in read.traces {
-            self.ready.push_back((place.cloned().unwrap_or_default(), Ok(Piece::Parts(Box::new(parts)))));
+            self.ready.push_back((location.cloned().unwrap_or_default(), Ok(Piece::Parts(Box::new(parts)))));
         }
         for refused in read.refused {
-            let place = place.map_or_else(|| refused.place.clone(), |place| format!("{place}, {}", refused.place));
-            self.refuse(place, refused.message);
+            let location = location
+                .map_or_else(|| refused.location.clone(), |location| format!("{location}, {}", refused.location));
+            self.refuse(location, refused.message);
         }
     }
 
     fn next_ready(&mut self) -> Option<Result<Piece, ReadError>> {
-        let (place, piece) = self.ready.pop_front()?;
-        self.place = place;
+        let (location, piece) = self.ready.pop_front()?;
+        self.location = location;
         Some(piece.map_err(ReadError::Refused))
     }
 }
@@ -364,8 +367,8 @@ impl Iterator for TraceReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(one) = self.next_ready() {
-                return Some(one);
+            if let Some(result) = self.next_ready() {
+                return Some(result);
             }
             let state = std::mem::replace(&mut self.state, State::Ended);
             let step = match state {
@@ -456,10 +459,10 @@ fn unknown(detail: &str) -> ReadError {
 }
 
 /// Explains why a value is not valid JSON. The line of the error is relative to the first line of the value.
-fn describe_json_error(text: &[u8], error: &serde_json::Error, place: Place) -> String {
+fn describe_json_error(text: &[u8], error: &serde_json::Error, location: Location) -> String {
     let reason = json_error(text, error);
-    match place {
-        Place::Line(first) if error.line() > 1 => format!("{reason} (line {})", first + error.line() as u64 - 1),
-        Place::Line(_) | Place::Item(_) | Place::LineItem(..) => reason.to_string(),
+    match location {
+        Location::Line(first) if error.line() > 1 => format!("{reason} (line {})", first + error.line() as u64 - 1),
+        Location::Line(_) | Location::Item(_) | Location::LineItem(..) => reason.to_string(),
     }
 }

@@ -12,17 +12,17 @@ pub(crate) const MAX_VALUE_BYTES: usize = 256 << 20;
 /// How much of the text is read ahead to detect its layout.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 
-/// The text of a value and its place.
+/// The text of a value and its location.
 #[derive(Debug)]
 pub(crate) struct ValueText {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// The text, or why it could not be read.
     pub(crate) text: Result<Vec<u8>, String>,
 }
 
-/// The place of a value, counted from 1.
+/// The location of a value, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// Starts on this line.
     Line(u64),
     /// This element of the top-level list.
@@ -31,8 +31,8 @@ pub(crate) enum Place {
     LineItem(u64, u64),
 }
 
-impl Place {
-    /// Returns the place of an element of the list at this place.
+impl Location {
+    /// Returns the location of an element of the list at this location.
     pub(crate) fn item(self, number: u64) -> Self {
         match self {
             Self::Line(1) | Self::Item(_) => Self::Item(number),
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(out, "line {line}"),
@@ -186,16 +186,16 @@ impl ValueReader {
             if self.reader.by_ref().take(MAX_VALUE_BYTES as u64 + 1).read_until(b'\n', &mut text)? == 0 {
                 return Ok(None);
             }
-            let place = Place::Line(self.line);
+            let location = Location::Line(self.line);
             self.line += 1;
             if text.len() > MAX_VALUE_BYTES && text.last() != Some(&b'\n') {
                 self.reader.skip_until(b'\n')?;
-                return Ok(Some(ValueText { place, text: Err(too_long()) }));
+                return Ok(Some(ValueText { location, text: Err(too_long()) }));
             }
             let trimmed = text.trim_ascii();
             if !trimmed.is_empty() {
                 let text = if trimmed.len() == text.len() { text } else { trimmed.to_vec() };
-                return Ok(Some(ValueText { place, text: Ok(text) }));
+                return Ok(Some(ValueText { location, text: Ok(text) }));
             }
         }
     }
@@ -204,7 +204,7 @@ impl ValueReader {
         loop {
             let Some(byte) = self.skip_whitespace()? else {
                 return Ok(self.list.take().map(|read| ValueText {
-                    place: Place::Item(read + 1),
+                    location: Location::Item(read + 1),
                     text: Err(format!("unclosed list at line {}: the file is truncated", self.line)),
                 }));
             };
@@ -216,19 +216,19 @@ impl ValueReader {
                 }
                 (b'[', None) => {
                     self.reader.consume(1);
-                    if let Some(one) = self.start_list()? {
-                        return Ok(Some(one));
+                    if let Some(value) = self.start_list()? {
+                        return Ok(Some(value));
                     }
                 }
                 (_, Some(read)) => {
                     self.list = Some(read + 1);
                     let text = self.read_value()?;
-                    return Ok(Some(ValueText { place: Place::Item(read + 1), text }));
+                    return Ok(Some(ValueText { location: Location::Item(read + 1), text }));
                 }
                 (_, None) => {
-                    let place = Place::Line(self.line);
+                    let location = Location::Line(self.line);
                     let text = self.read_value()?;
-                    return Ok(Some(ValueText { place, text }));
+                    return Ok(Some(ValueText { location, text }));
                 }
             }
         }
@@ -236,7 +236,7 @@ impl ValueReader {
 
     /// Reads the first element of a list. Returns it, or the whole list if it is a single value.
     fn start_list(&mut self) -> io::Result<Option<ValueText>> {
-        let place = Place::Line(self.line);
+        let location = Location::Line(self.line);
         match self.skip_whitespace()? {
             None | Some(b']' | b',') => {
                 self.list = Some(0);
@@ -247,15 +247,15 @@ impl ValueReader {
         let first = self.read_value()?;
         if !first.as_ref().is_ok_and(|first| (self.is_single_value)(first)) {
             self.list = Some(1);
-            return Ok(Some(ValueText { place: Place::Item(1), text: first }));
+            return Ok(Some(ValueText { location: Location::Item(1), text: first }));
         }
         let mut whole = vec![b'['];
         let mut next = first;
         loop {
             match next {
                 Ok(text) if whole.len() + text.len() < MAX_VALUE_BYTES => whole.extend_from_slice(&text),
-                Ok(_) => return Ok(Some(ValueText { place, text: Err(too_long()) })),
-                Err(reason) => return Ok(Some(ValueText { place, text: Err(reason) })),
+                Ok(_) => return Ok(Some(ValueText { location, text: Err(too_long()) })),
+                Err(reason) => return Ok(Some(ValueText { location, text: Err(reason) })),
             }
             loop {
                 match self.skip_whitespace()? {
@@ -263,10 +263,10 @@ impl ValueReader {
                     Some(b']') => {
                         self.reader.consume(1);
                         whole.push(b']');
-                        return Ok(Some(ValueText { place, text: Ok(whole) }));
+                        return Ok(Some(ValueText { location, text: Ok(whole) }));
                     }
                     Some(_) => break,
-                    None => return Ok(Some(ValueText { place, text: Err(truncated(self.line)) })),
+                    None => return Ok(Some(ValueText { location, text: Err(truncated(self.line)) })),
                 }
             }
             whole.push(b',');
@@ -404,10 +404,10 @@ mod tests {
         let input = Box::new(SlowReader(io::Cursor::new(text.to_vec())));
         let mut values = PeekedInput::read(input).expect("memory").into_values(|first| first.starts_with(b"{\"role\""));
         let mut shown = Vec::new();
-        while let Some(one) = values.next().expect("memory") {
+        while let Some(value) = values.next().expect("memory") {
             let text =
-                one.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
-            shown.push(format!("{}: {text}", one.place));
+                value.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
+            shown.push(format!("{}: {text}", value.location));
         }
         shown
     }
@@ -431,7 +431,7 @@ mod tests {
     #[case::truncated_between_items("[{\"a\":1},\n", &["item 1: {\"a\":1}", "item 2: ! unclosed list at line 2: the file is truncated"])]
     #[case::empty_list("[]", &[])]
     #[case::stray_brackets("[{}}, 1]", &["item 1: {}", "item 2: }", "item 3: 1"])]
-    fn reads_values_with_their_places(#[case] text: &str, #[case] expected: &[&str]) {
+    fn reads_values_with_their_locations(#[case] text: &str, #[case] expected: &[&str]) {
         assert_eq!(read_all(text.as_bytes()), expected);
     }
 

@@ -54,17 +54,17 @@ async fn measure_eval(
     thresholds: &Thresholds,
 ) -> Result<Option<EvalAgreement>, Error> {
     let versions = versions_of(store, eval).await?;
-    let shown = select_version(&versions, request.version)?.version;
+    let selected = select_version(&versions, request.version)?.version;
     let mut lines = Vec::with_capacity(versions.len());
-    let mut shown_days = Vec::new();
+    let mut selected_days = Vec::new();
     for version in &versions {
         let (counts, days) = agreement_of(store, &eval.eval_id, version.version, request.origin).await?;
         lines.push(VersionAgreement::new(version.version, version.created_at, counts));
-        if version.version == shown {
-            shown_days = days;
+        if version.version == selected {
+            selected_days = days;
         }
     }
-    Ok(EvalAgreement::new(&eval.eval_id, shown, lines, Trend::of(&shown_days), thresholds))
+    Ok(EvalAgreement::new(&eval.eval_id, selected, lines, Trend::of(&selected_days), thresholds))
 }
 
 /// Returns the counts of a version, in total and by day.
@@ -113,14 +113,14 @@ pub async fn compare(request: CompareRequest, context: &Context<'_>) -> Result<V
         .await
 }
 
-fn versions_to_compare(wanted: &[u64], versions: &[EvalVersion]) -> Result<(u64, u64), Error> {
-    for wanted in wanted {
-        select_version(versions, Some(*wanted))?;
+fn versions_to_compare(requested: &[u64], versions: &[EvalVersion]) -> Result<(u64, u64), Error> {
+    for number in requested {
+        select_version(versions, Some(*number))?;
     }
     let newest = select_version(versions, None)?;
-    let (before, now) = match (wanted, versions) {
+    let (before, now) = match (requested, versions) {
         ([before, now], _) => (*before, *now),
-        ([one], _) => (*one, newest.version),
+        ([before], _) => (*before, newest.version),
         ([], [.., second, newest]) => (second.version, newest.version),
         ([], _) => {
             return Err(Error::invalid(format!("{} has only one version", newest.eval_id)).hint(Hint::AddEvalVersion));
@@ -148,7 +148,11 @@ mod tests {
     #[case(&[], 1, Err("eval_tone has only one version"))]
     #[case(&[1, 4], 3, Err("version 4 of eval_tone not found in the store"))]
     #[case(&[1, 2, 3], 3, Err("cannot compare more than two versions"))]
-    fn selects_two_versions(#[case] wanted: &[u64], #[case] newest: u64, #[case] expected: Result<(u64, u64), &str>) {
+    fn selects_two_versions(
+        #[case] requested: &[u64],
+        #[case] newest: u64,
+        #[case] expected: Result<(u64, u64), &str>,
+    ) {
         let versions: Vec<EvalVersion> = (1..=newest)
             .map(|version| EvalVersion {
                 eval_id: "eval_tone".to_owned(),
@@ -160,7 +164,7 @@ mod tests {
                 created_at: Timestamp::UNIX_EPOCH,
             })
             .collect();
-        let found = versions_to_compare(wanted, &versions);
+        let found = versions_to_compare(requested, &versions);
         assert_eq!(found.as_ref().map_err(|error| error.message.as_str()), expected.as_ref().map_err(|text| *text));
     }
 }

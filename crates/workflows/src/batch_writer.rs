@@ -169,16 +169,16 @@ where
         mut items: Receiver<T>,
         mut on_written: impl FnMut(Written<T, R, E>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut came = Vec::new();
+        let mut received = Vec::new();
         loop {
             let available = self.max_rows.saturating_sub(self.waiting.len());
             tokio::select! {
                 written = self.next() => on_written(written)?,
-                count = items.recv_many(&mut came, available), if !self.is_full() => {
+                count = items.recv_many(&mut received, available), if !self.is_full() => {
                     if count == 0 {
                         break;
                     }
-                    came.drain(..).for_each(|item| self.push(item));
+                    received.drain(..).for_each(|item| self.push(item));
                 }
             }
         }
@@ -290,11 +290,11 @@ mod tests {
 
     /// A store of numbers that rejects 13.
     #[derive(Default)]
-    struct Numbers {
+    struct FakeStore {
         batches: Mutex<Vec<Vec<u32>>>,
     }
 
-    impl Numbers {
+    impl FakeStore {
         async fn put(&self, batch: &[u32]) -> Result<usize, String> {
             sleep(Duration::from_millis(5)).await;
             if batch.contains(&13) {
@@ -314,8 +314,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_a_full_batch_at_once() {
-        let (numbers, started) = (Numbers::default(), Instant::now());
+    async fn writes_a_full_batch_immediately() {
+        let (numbers, started) = (FakeStore::default(), Instant::now());
         let mut writer = numbers.writer().max_rows(3);
         (1..=4).for_each(|number| writer.push(number));
         assert!(writer.is_full());
@@ -327,8 +327,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_a_few_items_after_the_delay() {
-        let numbers = Numbers::default();
+    async fn writes_a_partial_batch_after_the_delay() {
+        let numbers = FakeStore::default();
         let mut writer = numbers.writer();
         assert!(timeout(Duration::from_mins(1), writer.next()).await.is_err(), "nothing to write");
         let started = Instant::now();
@@ -341,7 +341,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn limits_a_batch_by_weight() {
-        let (numbers, started) = (Numbers::default(), Instant::now());
+        let (numbers, started) = (FakeStore::default(), Instant::now());
         let mut writer = numbers.writer().max_weight(10, |number| *number as usize);
         writer.push(4);
         assert!(!writer.is_full());
@@ -352,8 +352,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_bad_item_costs_no_other() {
-        let numbers = Numbers::default();
+    async fn a_rejected_item_does_not_affect_others() {
+        let numbers = FakeStore::default();
         let mut writer = numbers.writer();
         (11..=15).for_each(|number| writer.push(number));
         let written = writer.next().await;
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn gives_up_where_the_store_takes_nothing() {
+    async fn gives_up_if_every_write_fails() {
         let mut writer: BatchWriter<'_, u32, (), &str> = BatchWriter::new(|_| async {
             sleep(Duration::from_secs(4)).await;
             Err("the store is gone")
@@ -379,8 +379,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn flush_writes_what_is_left_and_a_write_that_nobody_waited_for() {
-        let numbers = Numbers::default();
+    async fn flush_completes_a_cancelled_write_and_all_remaining_batches() {
+        let numbers = FakeStore::default();
         let mut writer = numbers.writer().max_rows(2);
         (1..=5).for_each(|number| writer.push(number));
         // Dropped while the first batch is being written.
@@ -394,7 +394,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn poll_never_waits() {
-        let numbers = Arc::new(Numbers::default());
+        let numbers = Arc::new(FakeStore::default());
         let mut writer = BatchWriter::new(|batch: Arc<Vec<u32>>| {
             let numbers = Arc::clone(&numbers);
             async move { tokio::spawn(async move { numbers.put(&batch).await }).await.expect("no panic") }
@@ -412,7 +412,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn drain_loses_nothing() {
-        let numbers = Numbers::default();
+        let numbers = FakeStore::default();
         let (sender, receiver) = mpsc::channel(64);
         let send = async move {
             for number in 0..20_000 {
@@ -433,8 +433,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn drain_ends_when_nobody_wants_more() {
-        let numbers = Numbers::default();
+    async fn drain_stops_on_break() {
+        let numbers = FakeStore::default();
         let (sender, receiver) = mpsc::channel(4);
         sender.send(1).await.expect("channel has room");
         let ended = numbers.writer().drain(receiver, |_| ControlFlow::Break(())).await;

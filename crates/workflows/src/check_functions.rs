@@ -83,7 +83,7 @@ pub fn check_functions(request: &Request, context: &Context<'_>) -> Result<EvalC
 
 impl CheckedFile {
     fn new(found: FoundFile) -> Self {
-        let checked = Self { path: found.shown, ..Self::default() };
+        let checked = Self { path: found.display_path, ..Self::default() };
         let file = match found.file {
             Ok(file) => file,
             Err(Error { message, hints, .. }) => return Self { error: Some(message), hints, ..checked },

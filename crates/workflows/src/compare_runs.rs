@@ -83,13 +83,13 @@ pub struct SuiteDiff {
 impl SuiteDiff {
     /// Compares two results of one suite. Returns `None` if both are missing.
     fn of(before: Option<&EarlierResult>, now: Option<&EarlierResult>) -> Option<Self> {
-        let shown = now.or(before)?;
+        let result = now.or(before)?;
         let cases = |side: Option<&EarlierResult>| side.map_or_else(Vec::new, |side| side.cases.clone());
         let cases = diff_cases(&cases(before), &cases(now));
         let hashes = before.zip(now).map(|(old, new)| (&old.metadata.eval_file_hash, &new.metadata.eval_file_hash));
         Some(Self {
-            tool_name: shown.tool_name.clone(),
-            tier: shown.tier,
+            tool_name: result.tool_name.clone(),
+            tier: result.tier,
             before_agent: before.and_then(|result| result.agent_endpoint.clone()),
             now_agent: now.and_then(|result| result.agent_endpoint.clone()),
             eval_file_changed: hashes.is_some_and(|(old, new)| old != new),
@@ -98,7 +98,7 @@ impl SuiteDiff {
         })
     }
 
-    /// The newer agent, if known.
+    /// Returns the newer agent, if known.
     pub fn agent(&self) -> Option<&String> {
         self.now_agent.as_ref().or(self.before_agent.as_ref())
     }

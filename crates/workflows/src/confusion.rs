@@ -104,8 +104,8 @@ pub(crate) fn read_confusion(
     Ok(measured)
 }
 
-fn count(case: &Case, tries: Vec<Option<Vec<String>>>, measured: &mut MeasuredConfusion) {
-    for called in tries {
+fn count(case: &Case, trials: Vec<Option<Vec<String>>>, measured: &mut MeasuredConfusion) {
+    for called in trials {
         match called {
             None => measured.left_out.without_answer += 1,
             Some(called) => {
@@ -117,7 +117,7 @@ fn count(case: &Case, tries: Vec<Option<Vec<String>>>, measured: &mut MeasuredCo
     }
 }
 
-/// The current eval files, indexed.
+/// An index of the current eval files.
 struct Suites<'s> {
     loaded: &'s [LoadedSuite],
     by_hash: HashMap<&'s str, Vec<usize>>,

@@ -35,7 +35,7 @@ pub enum Required {
 }
 
 impl Required {
-    fn is_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         matches!(self, Self::Nothing)
     }
 
@@ -62,8 +62,8 @@ pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage
     let measured = read_confusion(&loaded, runs, context)?;
     let has_results = measured.results > 0 || !measured.left_out.is_empty();
     let scored: Vec<EvalFile> = rubrics.iter().map(|rubric| rubric.file.without_rubrics()).collect();
-    let suites = loaded.iter().map(|suite| Suite { path: &suite.path.shown, file: &suite.file });
-    let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.shown, file });
+    let suites = loaded.iter().map(|suite| Suite { path: &suite.path.display_path, file: &suite.file });
+    let scored = rubrics.iter().zip(&scored).map(|(rubric, file)| Suite { path: &rubric.path.display_path, file });
     let suites: Vec<Suite<'_>> = suites.chain(scored).collect();
     let diff = lock_diff(lock_file.as_ref(), &registry, context)?;
     let measured = Some(&measured).filter(|_| has_results);
@@ -75,13 +75,14 @@ pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage
 async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Registry, Error> {
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
-        let path = settings.tool_registry.path.display();
-        Error::invalid(format!("no tool registry: {path} does not exist"))
+        let default = settings.display_path(&settings.tool_registry.path);
+        Error::invalid("no tool registry is configured")
+            .hint(format!("the default {default} does not exist"))
             .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
     })?;
     if is_empty(&registry) {
         let empty = "the tool registry has no tools";
-        if !required.is_nothing() {
+        if !required.is_empty() {
             return Err(Error::invalid(empty).hint("without tools, all requirements are trivially met"));
         }
         context.notices.warn(empty);
@@ -113,10 +114,10 @@ fn lock_diff(
     context: &Context<'_>,
 ) -> Result<Option<LockDiff>, Error> {
     let path = lock_path(lock_file, &context.settings.layout);
-    let shown = context.settings.display_path(&path);
-    let lock = read_lock(&path, &shown)?;
+    let display_path = context.settings.display_path(&path);
+    let lock = read_lock(&path, &display_path)?;
     if lock.is_none() && lock_file.is_some() {
-        return Err(Error::invalid(format!("{shown} does not exist")).hint(Hint::WriteToolLock));
+        return Err(Error::invalid(format!("{display_path} does not exist")).hint(Hint::WriteToolLock));
     }
     Ok(lock.map(|lock| LockDiff::of(&lock, &ToolsLock::of(registry), registry.gaps().is_empty())))
 }

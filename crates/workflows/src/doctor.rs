@@ -47,7 +47,8 @@ pub struct GuestReport {
     /// Null if unknown.
     pub python_version: Option<String>,
     /// The tool that built the guest; null if the guest is a file.
-    pub made_by: Option<&'static str>,
+    #[serde(rename = "madeBy")]
+    pub build_tools: Option<&'static str>,
     /// The file from `KARAT_GUEST`; null for the built-in guest.
     pub file: Option<String>,
 }
@@ -146,7 +147,7 @@ impl GuestReport {
         Self {
             hash: guest.hash().to_owned(),
             python_version: guest.python_version(),
-            made_by: guest.made_by(),
+            build_tools: guest.build_tools(),
             file: guest.file().map(|path| path.display().to_string()),
         }
     }

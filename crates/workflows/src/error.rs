@@ -74,7 +74,7 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "")
     }
 
-    /// An error for invalid files, without a message of its own.
+    /// Creates an error for invalid files, without a message.
     pub fn invalid_files(files: Vec<InvalidFile>) -> Self {
         Self { files, ..Self::invalid("") }
     }

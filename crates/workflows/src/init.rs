@@ -126,7 +126,7 @@ impl Init {
         Ok(())
     }
 
-    /// The next unanswered question.
+    /// Returns the next unanswered question.
     fn question(&self) -> Option<Question> {
         Question::ALL.get(self.answers.len()).copied()
     }
@@ -144,7 +144,8 @@ impl Init {
 
     fn check_missing(&self, path: &Path) -> Result<(), Error> {
         if path.exists() {
-            return Err(Error::invalid(format!("{} already exists", self.shown(path))));
+            return Err(Error::invalid(format!("{} already exists", self.display_path(path)))
+                .hint("remove it first, or pass another folder"));
         }
         Ok(())
     }
@@ -164,19 +165,19 @@ impl Init {
         let registry = if is_model { &tools_path } else { &default_registry };
         record_tool_version(&mut suite["metadata"], tool, registry, &self.current_dir);
         write_new(&eval_path, &suite)?;
-        let mut files = vec![self.shown(&config_path), self.shown(&eval_path)];
+        let mut files = vec![self.display_path(&config_path), self.display_path(&eval_path)];
         // Do not replace existing tools with an example.
         if is_model && !tools_path.exists() {
             write_new(&tools_path, &first_tools(tool))?;
-            files.push(self.shown(&tools_path));
+            files.push(self.display_path(&tools_path));
         }
         write_new(&config_path, &config(agent, is_model))?;
-        let folder = (self.folder != self.current_dir).then(|| self.shown(&self.folder));
+        let folder = (self.folder != self.current_dir).then(|| self.display_path(&self.folder));
         let variables = provider.map(needed_variables).unwrap_or_default();
         Ok(Written { files, folder, is_model, variables, has_tools: is_model || default_registry.exists() })
     }
 
-    fn shown(&self, path: &Path) -> String {
+    fn display_path(&self, path: &Path) -> String {
         path.strip_prefix(&self.current_dir).unwrap_or(path).display().to_string()
     }
 }

@@ -95,8 +95,8 @@ struct ShardResult {
 fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResult>, Error> {
     let layout = &context.settings.layout;
     let mut shards = Vec::new();
-    for given in &request.shards {
-        let path = layout.current_dir.join(given);
+    for name in &request.shards {
+        let path = layout.current_dir.join(name);
         let before = shards.len();
         if path.is_file() {
             shards.push(ShardResult { result: read_suite_result(&path)?, path });
@@ -105,10 +105,10 @@ fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResu
             let found = read_each(result_paths_in_tree(&path));
             shards.extend(found.filter(|shard| shard.result.shard.is_some()));
         } else {
-            shards.extend(read_each(find_run(given, layout)?.paths));
+            shards.extend(read_each(find_run(name, layout)?.paths));
         }
         if shards.len() == before {
-            return Err(Error::not_found(format!("no results of shards in '{given}'"))
+            return Err(Error::not_found(format!("no results of shards in '{name}'"))
                 .hint("pass result files of 'karat run --shard', their folders, or names of runs"));
         }
     }

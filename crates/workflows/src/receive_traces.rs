@@ -173,7 +173,7 @@ fn submission_writer<'r>(store: &'r Store, clock: &'r dyn Clock, with_feedback: 
     let write = move |batch: Arc<Vec<Arc<Submission>>>| {
         let (store, now) = (store.clone(), clock.now());
         async move {
-            let parts = batch.iter().flat_map(|one| &one.parts);
+            let parts = batch.iter().flat_map(|item| &item.parts);
             let pieces: Vec<Piece> = parts.map(|part| Piece::Parts(Box::new(part.clone()))).collect();
             // Spawned so that a panic fails only this batch.
             let writing = tokio::spawn(async move { Ingest { store: &store, now, with_feedback }.write(pieces).await });

@@ -223,10 +223,10 @@ async fn find_traces(request: Request, store: &Store) -> Result<Review, Error> {
     }
     let mut queue = order(candidates);
     let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
-    let beyond = queue.len().saturating_sub(limit);
+    let omitted = queue.len().saturating_sub(limit);
     queue.truncate(limit);
     Ok(Review {
-        queue: ReviewQueue::new(queue, beyond),
+        queue: ReviewQueue::new(queue, omitted),
         author: request.author,
         show_verdicts: request.show_verdicts,
         notes: BTreeMap::new(),

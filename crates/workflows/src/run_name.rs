@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use karat_core::result::EarlierResult;
-use karat_project::{Baseline, Layout, Results, Run, list_runs, read_head, read_result, results_of};
+use karat_project::{Baseline, EarlierResults, Layout, Run, list_runs, read_head, read_result, results_of};
 
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// The name of the newest run.
+/// Selects the newest run in place of a run id.
 const LATEST: &str = "latest";
 
 /// Maximum number of ids to list if a prefix is ambiguous.
@@ -63,7 +63,7 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
         return Ok(NamedRun { run_id, paths: vec![path.to_owned()], is_file: true });
     }
     let mut runs = list_runs(&layout.output_dir);
-    let folder = layout.shown(&layout.output_dir);
+    let folder = layout.display_path(&layout.output_dir);
     if let Some(age) = age {
         return match runs.len() {
             0 => Err(Error::not_found(format!("no runs in {folder}")).hint(Hint::RunEvals)),
@@ -74,12 +74,12 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
             _ => Ok(runs.swap_remove(age).into()),
         };
     }
-    let place = match runs.iter().position(|run| run.run_id == name) {
+    let position = match runs.iter().position(|run| run.run_id == name) {
         Some(exact) => Some(exact),
         None => unique_prefix(name, &runs)?,
     };
-    match place {
-        Some(place) => Ok(runs.swap_remove(place).into()),
+    match position {
+        Some(position) => Ok(runs.swap_remove(position).into()),
         None => {
             Err(Error::not_found(format!("'{name}' is neither a run in {folder} nor a result file"))
                 .hint(Hint::ListRuns))
@@ -121,10 +121,10 @@ pub(crate) fn short_ids(runs: &[Run]) -> Vec<String> {
 }
 
 /// Reads the results that a run is compared with.
-pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Results, Error> {
+pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<EarlierResults, Error> {
     let run = match baseline {
         Baseline::Named { path, .. } if path.is_dir() => {
-            let results = Results::load_folder(path)?;
+            let results = EarlierResults::load_folder(path)?;
             if results.suites.is_empty() {
                 let folder = path.display();
                 return Err(Error::invalid(format!("the baseline folder {folder} contains no results")));
@@ -135,7 +135,7 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Resu
     };
     let run =
         run.map_err(|error| Error { message: format!("cannot read the baseline: {}", error.message), ..error })?;
-    Ok(Results { suites: run.results()? })
+    Ok(EarlierResults { suites: run.results()? })
 }
 
 /// Finds the run of a baseline that is not a folder.

@@ -34,7 +34,7 @@ fn runs_of(context: &Context<'_>) -> Result<Vec<Run>, Error> {
     let layout = &context.settings.layout;
     let runs = list_runs(&layout.output_dir);
     if runs.is_empty() {
-        let folder = layout.shown(&layout.output_dir);
+        let folder = layout.display_path(&layout.output_dir);
         return Err(Error::nothing_selected(format!("no runs in {folder}")).hint(Hint::RunEvals));
     }
     Ok(runs)

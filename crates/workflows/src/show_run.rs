@@ -98,11 +98,11 @@ fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
         KeptRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
     for path in &run.paths {
         if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
-            shown.rubric_files.push(settings.layout.shown(path));
+            shown.rubric_files.push(settings.layout.display_path(path));
             continue;
         }
         let Some(result) = read_kept(path) else {
-            return Err(Error::invalid(format!("{} is not a result file", settings.layout.shown(path))));
+            return Err(Error::invalid(format!("{} is not a result file", settings.layout.display_path(path))));
         };
         shown.timestamp.clone_from(&result.timestamp);
         shown.suites.push(keep_suite(result, settings));
@@ -152,7 +152,7 @@ impl CurrentFile {
         let raw = tree.get("cases").unwrap_or(&tree).as_array().map_or(&[][..], Vec::as_slice);
         let cases = file.cases.iter().map(|case| {
             // The rows of a table share the text of their case.
-            let expect = raw.get(case.place.index).and_then(|raw| raw.get("expect"));
+            let expect = raw.get(case.location.index).and_then(|raw| raw.get("expect"));
             let keys = Field::ALL.into_iter().map(Field::name);
             let keys = keys.filter(|key| expect.is_some_and(|expect| expect.get(key).is_some()));
             (case.id.clone(), (case.input.message.clone(), keys.map(str::to_owned).collect()))

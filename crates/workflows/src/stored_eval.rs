@@ -18,13 +18,13 @@ pub async fn find_eval(store: &impl EvalStore, name: &str) -> Result<EvalSummary
 
 /// Selects an eval by name, with or without the prefix `eval_`.
 pub fn select_eval(mut evals: Vec<EvalSummary>, name: &str) -> Result<EvalSummary, Error> {
-    let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
-    if let Some(index) = evals.iter().position(|eval| eval.eval_id == wanted) {
+    let eval_id = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
+    if let Some(index) = evals.iter().position(|eval| eval.eval_id == eval_id) {
         return Ok(evals.swap_remove(index));
     }
     let names: Vec<&str> = evals.iter().map(|eval| eval.eval_id.as_str()).collect();
-    let error = Error::not_found(format!("eval '{wanted}' not found in the store"));
-    Err(match nearest(&wanted, &names) {
+    let error = Error::not_found(format!("eval '{eval_id}' not found in the store"));
+    Err(match nearest(&eval_id, &names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None if names.is_empty() => error.hint(Hint::AddEval { file: None }),
         None if names.len() > MAX_LISTED_NAMES => {
@@ -41,16 +41,16 @@ pub async fn versions_of(store: &impl EvalStore, eval: &EvalSummary) -> Result<V
 }
 
 /// Selects a version; the newest by default. `versions` must not be empty.
-pub fn select_version(versions: &[EvalVersion], wanted: Option<u64>) -> Result<EvalVersion, Error> {
-    let found = match wanted {
-        Some(wanted) => versions.iter().find(|version| version.version == wanted),
+pub fn select_version(versions: &[EvalVersion], number: Option<u64>) -> Result<EvalVersion, Error> {
+    let found = match number {
+        Some(number) => versions.iter().find(|version| version.version == number),
         None => versions.last(),
     };
     found.cloned().ok_or_else(|| {
         let name = versions.first().map(|version| version.eval_id.as_str()).unwrap_or_default();
         let newest = versions.last().map_or(0, |version| version.version);
         let error =
-            Error::not_found(format!("version {} of {name} not found in the store", wanted.unwrap_or_default()));
+            Error::not_found(format!("version {} of {name} not found in the store", number.unwrap_or_default()));
         error.hint(if newest == 1 {
             "the only version is 1".to_owned()
         } else {

@@ -37,7 +37,7 @@ pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<Eval
         };
         tested.push(TestedFunction {
             eval_id: suite.loaded.function.name.clone(),
-            file: suite.loaded.shown,
+            file: suite.loaded.display_path,
             cases_file: settings.display_path(&suite.cases_file),
             has_cases_file: suite.has_cases_file,
             cases,
@@ -60,15 +60,15 @@ fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings) -> Result<Vec
     let mut invalid = Vec::new();
     for loaded in functions {
         let cases_file = loaded.path.with_extension("cases.jsonl");
-        let shown = settings.display_path(&cases_file);
+        let display_path = settings.display_path(&cases_file);
         let (has_cases_file, bytes) = match std::fs::read(&cases_file) {
             Ok(bytes) => (true, bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (false, Vec::new()),
-            Err(error) => return Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+            Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),
         };
         match Finding::text_of(&bytes).and_then(FunctionCase::read_all) {
             Ok(cases) => suites.push(Suite { loaded, cases_file, has_cases_file, cases }),
-            Err(findings) => invalid.push(InvalidFile::new(&shown, &bytes, findings)),
+            Err(findings) => invalid.push(InvalidFile::new(&display_path, &bytes, findings)),
         }
     }
     if invalid.is_empty() { Ok(suites) } else { Err(Error::invalid_files(invalid)) }

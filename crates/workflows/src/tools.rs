@@ -94,7 +94,7 @@ pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<Locked,
 
 /// Preserves the lock entries of tools that can no longer be read completely.
 fn preserve_unreadable(now: &mut ToolsLock, before: &ToolsLock, diff: &LockDiff, context: &Context<'_>) {
-    let preserved = now.keep_unknown(before, diff);
+    let preserved = now.preserve_unknown(before, diff);
     if preserved > 0 {
         let tools = if preserved == 1 { "1 tool".to_owned() } else { format!("{preserved} tools") };
         let warning = format!("{tools} can no longer be read completely; the existing lock entries are preserved");
@@ -131,10 +131,10 @@ pub async fn diff(request: DiffRequest, context: &Context<'_>) -> Result<ToolsDi
                 };
                 let effects = effects(&file, &diff.tools, &registry);
                 if !effects.is_empty() {
-                    diff.stale_files.push(StaleFile { file: path.shown, effects });
+                    diff.stale_files.push(StaleFile { file: path.display_path, effects });
                 }
             }
-            Err(_) => diff.invalid_files.push(path.shown),
+            Err(_) => diff.invalid_files.push(path.display_path),
         }
     }
     Ok(diff)
@@ -145,10 +145,9 @@ async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
     let settings = &context.settings;
     let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
         let default = settings.display_path(&settings.tool_registry.path);
-        Error::invalid("no tool registry is configured").hint(format!("the default {default} does not exist")).hint(
-            "pass --tool-registry-path, or set 'toolRegistryPath' in karat.json: docs/reference/tools.md lists the \
-                 formats",
-        )
+        Error::invalid("no tool registry is configured")
+            .hint(format!("the default {default} does not exist"))
+            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
     })?;
     if is_empty(&registry) {
         context.notices.warn("the tool registry has no tools");

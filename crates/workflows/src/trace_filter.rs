@@ -124,7 +124,7 @@ fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), E
     let known: Vec<&str> =
         TraceOrigin::ALL.map(TraceOrigin::name).into_iter().chain(formats).chain([RUN_SOURCE]).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(unknown_source(unknown, &known));
+        return Err(unknown_name("source", unknown, &known));
     }
     let contains = |name: &str| names.iter().any(|given| given == name);
     let has_production = names.is_empty() || contains(TraceOrigin::Production.name());
@@ -145,11 +145,11 @@ fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), E
 /// Returns the source format with this name.
 pub fn source_kind(name: &str) -> Result<TraceFormat, Error> {
     let names: Vec<&str> = TraceFormat::ALL.iter().map(|kind| kind.name()).collect();
-    TraceFormat::from_name(name).ok_or_else(|| unknown_source(name, &names))
+    TraceFormat::from_name(name).ok_or_else(|| unknown_name("trace format", name, &names))
 }
 
-fn unknown_source(name: &str, names: &[&str]) -> Error {
-    let error = Error::invalid(format!("unknown source '{name}'"));
+fn unknown_name(kind: &str, name: &str, names: &[&str]) -> Error {
+    let error = Error::invalid(format!("unknown {kind} '{name}'"));
     match nearest(name, names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
         None => error.hint(format!("expected one of: {}", names.join(", "))),

@@ -24,10 +24,10 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
         [only] => Ok(only.clone()),
         several => {
             let count = several.len();
-            let shown = usize::try_from(MAX_LISTED_IDS).unwrap_or(count).min(count);
-            let more = if count > shown { " and others" } else { "" };
+            let listed = usize::try_from(MAX_LISTED_IDS).unwrap_or(count).min(count);
+            let more = if count > listed { " and others" } else { "" };
             let error = Error::invalid(format!("ambiguous trace id: several ids begin with '{text}'"));
-            Err(error.hint(format!("use a longer prefix: {}{more}", several[..shown].join(", "))))
+            Err(error.hint(format!("use a longer prefix: {}{more}", several[..listed].join(", "))))
         }
     }
 }

@@ -115,11 +115,12 @@ impl ModelAgent {
         let mut elapsed = Duration::ZERO;
         let mut usage = Some(Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() });
         for turn_number in 1..=max_turns {
-            let outcome = self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.waiting).await;
+            let outcome =
+                self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.wait_observer).await;
             let completion = outcome.map_err(|error| AgentError { elapsed: error.elapsed + elapsed, ..error })?;
             let turn = completion.turn;
             elapsed += completion.latency;
-            usage = usage.zip(completion.usage).map(|(sum, one)| add_usage(&sum, &one, turn_number == 1));
+            usage = usage.zip(completion.usage).map(|(sum, turn_usage)| add_usage(&sum, &turn_usage, turn_number == 1));
             trace.model = turn.model.or(trace.model);
             trace.warnings.extend(turn.incomplete_reason);
             if mode == Mode::RoutingOnly {

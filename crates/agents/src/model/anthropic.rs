@@ -136,7 +136,7 @@ fn sanitise_block(block: &Value) -> Value {
 
 fn read_call(block: &Value) -> Result<Call, String> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
-    let missing = |what: &str| format!("the reply's tool call has no {what}: {block}");
+    let missing = |part: &str| format!("the reply's tool call has no {part}: {block}");
     let arguments = match block.get("input") {
         Some(Value::Object(map)) => Arguments::Object(map.clone()),
         None | Some(Value::Null) => Arguments::Object(serde_json::Map::new()),

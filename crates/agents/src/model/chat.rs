@@ -20,12 +20,12 @@ impl ChatModel for ModelClient {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn WaitObserver,
+        wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let system = Some(prompt.system.as_str());
             let messages = self.first_messages(system, &prompt.user);
-            let completion = self.next_turn(system, &messages, None, Some(prompt), waiting).await?;
+            let completion = self.next_turn(system, &messages, None, Some(prompt), wait_observer).await?;
             let Completion { mut turn, usage, latency } = completion;
             let value = match (turn.incomplete_reason.take(), self.api()) {
                 (Some(reason), _) => Err(reason),

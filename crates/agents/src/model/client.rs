@@ -129,7 +129,7 @@ impl ModelClient {
         messages: &[Value],
         tools: Option<&RawValue>,
         prompt: Option<&ChatPrompt>,
-        waiting: &dyn WaitObserver,
+        wait_observer: &dyn WaitObserver,
     ) -> Result<Completion, AgentError> {
         let parameters = self.settings.parameters;
         let body = match self.provider.api {
@@ -137,18 +137,18 @@ impl ModelClient {
             Api::Anthropic => anthropic::request_body(&self.model, parameters, system, messages, tools, prompt),
         };
         let body = body.map_err(|error| AgentError::new(error.to_string(), Duration::ZERO))?;
-        self.call(body, waiting).await
+        self.call(body, wait_observer).await
     }
 
-    async fn call(&self, body: Vec<u8>, waiting: &dyn WaitObserver) -> Result<Completion, AgentError> {
+    async fn call(&self, body: Vec<u8>, wait_observer: &dyn WaitObserver) -> Result<Completion, AgentError> {
         let ModelSettings { budget, price, throttle, max_retries, .. } = &self.settings;
         let bytes = body.len();
-        let wait = WaitGuard::begin(waiting);
+        let wait = WaitGuard::begin(wait_observer);
         let reservation = budget.reserve_tokens(&self.estimator, price.as_ref(), bytes).await;
         drop(wait);
         let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
         let outcome =
-            retry(RetryPolicy::new(*max_retries), throttle, waiting, || self.attempt(&body, &reservation)).await;
+            retry(RetryPolicy::new(*max_retries), throttle, wait_observer, || self.attempt(&body, &reservation)).await;
         let (turn, latency) = outcome?;
         let usage = turn.usage.clone().map(|usage| {
             let cost_usd = price.as_ref().and_then(|price| price.cost(&usage));
@@ -187,7 +187,7 @@ impl ModelClient {
             // An exhausted quota has the status of a rate limit, but a retry does not help.
             let class = if is_quota { RetryClass::Permanent } else { class };
             let colon = if message.is_empty() { "" } else { ": " };
-            let message = format!("{} answered HTTP {status}{colon}{message}", self.provider.name);
+            let message = format!("{} returned HTTP {status}{colon}{message}", self.provider.name);
             return Err(AttemptError::new(message, class));
         }
         let body = read?;

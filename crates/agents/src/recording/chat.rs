@@ -56,14 +56,14 @@ impl ChatModel for RecordingChat {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        waiting: &'a dyn WaitObserver,
+        wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async move {
             let key = self.key(prompt);
             let reply = self.reply(&key);
-            let complete = || self.inner.complete(prompt, waiting);
+            let complete = || self.inner.complete(prompt, wait_observer);
             // Waits while another task completes the same prompt.
-            let wait = WaitGuard::begin(waiting);
+            let wait = WaitGuard::begin(wait_observer);
             let init = || {
                 drop(wait);
                 self.folder.answer(&key, complete)

@@ -197,14 +197,14 @@ fn push_member_changes(name: &str, before: &Map<String, Value>, now: &Map<String
     if name == "parameters" {
         return push_leaf_changes("", before, now, changes);
     }
-    let Some(one) = name.strip_suffix('s') else {
+    let Some(singular) = name.strip_suffix('s') else {
         return push_leaf_changes(&format!("{} ", words(name)), before, now, changes);
     };
     let names_of = |test: &dyn Fn(&String) -> bool| -> Vec<&str> {
         let all: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         all.into_iter().filter(|name| test(name)).map(String::as_str).collect()
     };
-    let one = words(one);
+    let singular = words(singular);
     let kinds: [(&str, Vec<&str>); 3] = [
         ("changed", names_of(&|name| before.contains_key(name) && now.contains_key(name) && before[name] != now[name])),
         ("added", names_of(&|name| !before.contains_key(name))),
@@ -212,7 +212,7 @@ fn push_member_changes(name: &str, before: &Map<String, Value>, now: &Map<String
     ];
     for (verb, names) in kinds.into_iter().filter(|(_, names)| !names.is_empty()) {
         let plural = if names.len() == 1 { "" } else { "s" };
-        changes.push(format!("{} {one}{plural} {verb} ({})", names.len(), join_names(&names)));
+        changes.push(format!("{} {singular}{plural} {verb} ({})", names.len(), join_names(&names)));
     }
 }
 

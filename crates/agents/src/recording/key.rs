@@ -21,7 +21,7 @@ const MAX_SLUG_LEN: usize = 40;
 /// The key of a recorded or new request.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// The parts in the form of the file.
+    /// The parts as written to the file.
     parts: Map<String, Value>,
     /// The name of the part that identifies the request to a person.
     title: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Redacts secrets first, so that a rotated API key does not change the key.
+    /// Creates a key. Redacts secrets first, so that a rotated API key does not change it.
     pub(super) fn new(mut parts: Map<String, Value>, title: &'static str, redactor: &Redactor) -> Self {
         redactor.map(&mut parts);
         // Sorted, so that the file does not depend on the order of the registry.
@@ -55,7 +55,7 @@ impl Key {
     }
 }
 
-/// Converts a text of several lines to an array of lines.
+/// Converts a multi-line string to an array of lines.
 fn split_lines(part: Value) -> Value {
     match part {
         Value::String(text) => Text::from(text).into(),

@@ -163,8 +163,8 @@ async fn cancelled_programs_are_reaped() {
         let listed = std::fs::read_dir("/proc").unwrap().flatten();
         let stats: Vec<String> =
             listed.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok()).collect();
-        let is_ours = |stat: &&String| stat.contains(&format!("(karat-zombie) Z {id} "));
-        stats.iter().filter(is_ours).count()
+        let is_own_child = |stat: &&String| stat.contains(&format!("(karat-zombie) Z {id} "));
+        stats.iter().filter(is_own_child).count()
     };
     let rename = "import ctypes, time; ctypes.CDLL(None).prctl(15, b\"karat-zombie\"); time.sleep(60)";
     let agent = agent_with(&format!("python3 -c '{rename}' 86010.5"), &json!({}));
@@ -196,7 +196,7 @@ async fn a_program_may_close_its_pipes_early() {
 #[case("", "missing program after 'command:'")]
 #[case("  ", "missing program after 'command:'")]
 #[case("''", "missing program after 'command:'")]
-#[case("sh -c 'x", "invalid command: unclosed quotation mark")]
+#[case("sh -c 'x", "the command has an unclosed quote")]
 #[case("./nothing here", "program './nothing' not found")]
 #[case("bin/", "program 'bin/' not found")]
 fn rejects_invalid_command_lines(#[case] command: &str, #[case] expected: &str) {

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::support::{agent, agent_at, ask, ask_server, error_of, serve, serve_securely};
 
 #[rstest]
-#[case(json!({"status": 500, "raw": "out of\n  cheese \n"}), "the agent answered HTTP 500 Internal Server Error: out of\n  cheese")]
-#[case(json!({"status": 503, "raw": ""}), "the agent answered HTTP 503 Service Unavailable")]
-#[case(json!({"status": 429, "headers": {"retry-after": "1"}, "raw": "slow down"}), "the agent answered HTTP 429 Too Many Requests: slow down")]
-#[case(json!({"status": 401, "json": {"error": "no key"}}), "the agent answered HTTP 401 Unauthorized: {\"error\":\"no key\"}")]
-#[case(json!({"status": 404, "json": {"response": "ok"}}), "the agent answered HTTP 404 Not Found: {\"response\":\"ok\"}")]
-#[case(json!({"status": 418, "rawBytes": [255, 65]}), "the agent answered HTTP 418 I'm a teapot: \u{fffd}A")]
-#[case(json!({"status": 599, "raw": "x"}), "the agent answered HTTP 599 <unknown status code>: x")]
-#[case(json!({"status": 304, "raw": ""}), "the agent answered HTTP 304 Not Modified")]
+#[case(json!({"status": 500, "raw": "out of\n  cheese \n"}), "the agent returned HTTP 500 Internal Server Error: out of\n  cheese")]
+#[case(json!({"status": 503, "raw": ""}), "the agent returned HTTP 503 Service Unavailable")]
+#[case(json!({"status": 429, "headers": {"retry-after": "1"}, "raw": "slow down"}), "the agent returned HTTP 429 Too Many Requests: slow down")]
+#[case(json!({"status": 401, "json": {"error": "no key"}}), "the agent returned HTTP 401 Unauthorized: {\"error\":\"no key\"}")]
+#[case(json!({"status": 404, "json": {"response": "ok"}}), "the agent returned HTTP 404 Not Found: {\"response\":\"ok\"}")]
+#[case(json!({"status": 418, "rawBytes": [255, 65]}), "the agent returned HTTP 418 I'm a teapot: \u{fffd}A")]
+#[case(json!({"status": 599, "raw": "x"}), "the agent returned HTTP 599 <unknown status code>: x")]
+#[case(json!({"status": 304, "raw": ""}), "the agent returned HTTP 304 Not Modified")]
 #[tokio::test]
 async fn reports_unsuccessful_statuses(#[case] entry: Value, #[case] message: &str) {
     let server = serve(json!({"*": entry}));
@@ -27,7 +27,7 @@ async fn reports_unsuccessful_statuses(#[case] entry: Value, #[case] message: &s
 #[tokio::test]
 async fn an_error_body_is_quoted_in_full_for_redaction() {
     let error = error_of(json!({"status": 500, "raw": "é".repeat(1_000)})).await;
-    assert_eq!(error, format!("the agent answered HTTP 500 Internal Server Error: {}", "é".repeat(1_000)));
+    assert_eq!(error, format!("the agent returned HTTP 500 Internal Server Error: {}", "é".repeat(1_000)));
 }
 
 #[rstest]
@@ -53,23 +53,23 @@ async fn an_empty_reply_is_an_error() {
 #[case(308, "Permanent Redirect")]
 #[tokio::test]
 async fn redirects_are_not_followed(#[case] status: u16, #[case] reason: &str) {
-    let elsewhere = serve(json!({"*": {"response": "mine"}, "GET /chat": {"response": "mine"}}));
-    let location = elsewhere.endpoint();
+    let other_server = serve(json!({"*": {"response": "mine"}, "GET /chat": {"response": "mine"}}));
+    let location = other_server.endpoint();
     let server = serve(json!({"*": {"status": status, "headers": {"location": location}, "raw": "<a>moved</a>"}}));
     let agent = agent_at(&server.endpoint(), &json!({"headers": {"Authorization": "Bearer s3cr3t", "x-key": "k"}}));
     let error = ask(&agent, "hi").await.expect_err("redirects are not followed").message;
     assert_eq!(
         error,
-        format!("the agent answered HTTP {status} {reason} (redirect to {location}): set that URL as the endpoint")
+        format!("the agent returned HTTP {status} {reason} (redirect to {location}): set that URL as the endpoint")
     );
-    assert_eq!(elsewhere.connections(), 0, "no header is sent to the other host");
+    assert_eq!(other_server.connections(), 0, "no header is sent to the other host");
     assert_eq!(server.requests()[0].headers["authorization"], "Bearer s3cr3t");
 }
 
 #[rstest]
-#[case(json!({"status": 307, "headers": {"location": "/v2/chat"}, "raw": ""}), "the agent answered HTTP 307 Temporary Redirect (redirect to /v2/chat): set that URL as the endpoint")]
-#[case(json!({"status": 302, "raw": "nowhere"}), "the agent answered HTTP 302 Found: nowhere")]
-#[case(json!({"status": 500, "headers": {"location": "/x"}, "raw": "no"}), "the agent answered HTTP 500 Internal Server Error: no")]
+#[case(json!({"status": 307, "headers": {"location": "/v2/chat"}, "raw": ""}), "the agent returned HTTP 307 Temporary Redirect (redirect to /v2/chat): set that URL as the endpoint")]
+#[case(json!({"status": 302, "raw": "nowhere"}), "the agent returned HTTP 302 Found: nowhere")]
+#[case(json!({"status": 500, "headers": {"location": "/x"}, "raw": "no"}), "the agent returned HTTP 500 Internal Server Error: no")]
 #[tokio::test]
 async fn the_location_is_reported_for_redirects_only(#[case] entry: Value, #[case] message: &str) {
     assert_eq!(error_of(entry).await, message);

@@ -100,7 +100,7 @@ fn open_with_secrets(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Ar
 
 async fn ask(inner: &Arc<FakeAgent>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
     let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
-    let answer = agent.answer(AgentRequest { case, sample, waiting: &IgnoreWaits });
+    let answer = agent.answer(AgentRequest { case, sample, wait_observer: &IgnoreWaits });
     tokio::time::timeout(Duration::from_secs(10), answer).await.expect("the agent must not be called")
 }
 
@@ -301,7 +301,7 @@ async fn delegates_metadata_to_the_inner_agent() {
 #[tokio::test]
 async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
     let folder = TempDir::new().unwrap();
-    let error = AgentError::new("the agent answered HTTP 500:\nboom\r\n", Duration::from_nanos(1_234_567_891));
+    let error = AgentError::new("the agent returned HTTP 500:\nboom\r\n", Duration::from_nanos(1_234_567_891));
     let inner = FakeAgent::new(json!({}), [Ok(trace("good")), Err(error.clone()), Ok(trace("better"))]);
     let recorded = open(folder.path(), RecordingMode::Record);
     assert_eq!(ask(&inner, &recorded, &case("hi"), 0).await, Ok(trace("good")));
@@ -317,7 +317,7 @@ async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
 /// Starts a call that never completes and cancels it.
 async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));
-    let answer = agent.answer(AgentRequest { case, sample: 0, waiting: &IgnoreWaits });
+    let answer = agent.answer(AgentRequest { case, sample: 0, wait_observer: &IgnoreWaits });
     assert!(tokio::time::timeout(Duration::from_millis(20), answer).await.is_err());
     agent
 }
@@ -336,7 +336,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let recorded = open(folder.path(), mode);
     let agent = cancel_call(&recorded, &case).await;
     let timeout = AgentError::timeout(Duration::from_nanos(20_123_457));
-    agent.on_abandoned(AgentRequest { case: &case, sample: 0, waiting: &IgnoreWaits }, &timeout);
+    agent.on_abandoned(AgentRequest { case: &case, sample: 0, wait_observer: &IgnoreWaits }, &timeout);
     assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout.clone()));
 
@@ -344,7 +344,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let strict = open(folder.path(), RecordingMode::Strict);
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(&strict));
     let panicked = AgentError::new("internal error", Duration::ZERO);
-    agent.on_abandoned(AgentRequest { case: &case, sample: 0, waiting: &IgnoreWaits }, &panicked);
+    agent.on_abandoned(AgentRequest { case: &case, sample: 0, wait_observer: &IgnoreWaits }, &panicked);
     assert_eq!(strict.tally(), tally(0, 0, 0, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout));
 }
@@ -606,7 +606,7 @@ impl ChatModel for FakeChat {
     fn complete<'a>(
         &'a self,
         _prompt: &'a ChatPrompt,
-        _waiting: &'a dyn WaitObserver,
+        _wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         Box::pin(async {
             let calls = self.calls.fetch_add(1, Ordering::Relaxed);

@@ -115,7 +115,7 @@ async fn get_sends_the_message_in_the_query() {
     let settings = json!({"method": "GET", "request": {"query": "q"}});
     let agent = agent_at(&format!("{}/chat?version=2&q=1#part", server.base_url()), &settings);
     let error = ask(&agent, message).await.expect_err("the server has no such path").message;
-    assert_eq!(error, r#"the agent answered HTTP 404 Not Found: {"error":"no such path"}"#);
+    assert_eq!(error, r#"the agent returned HTTP 404 Not Found: {"error":"no such path"}"#);
     let [request] = &server.gets()[..] else { panic!("{:?}", server.gets()) };
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     assert_eq!(query(&request.path), [pair("version", "2"), pair("q", "1"), pair("q", message)]);

@@ -20,7 +20,7 @@ fn findings(text: &str) -> Vec<String> {
     let error = ScriptedAgent::parse(text, String::new()).expect_err(text);
     assert_eq!(error.to_string(), "the script is invalid");
     let line = |finding: karat_json::Finding| {
-        let position = finding.place.position;
+        let position = finding.location.position;
         format!("{}:{} {}", position.line, position.column, finding.message)
     };
     error.findings.into_iter().map(line).collect()

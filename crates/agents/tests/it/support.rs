@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
-use karat_core::case::{Case, CasePlace, Expectation, Input};
+use karat_core::case::{Case, CaseLocation, Expectation, Input};
 use karat_core::port::{Agent, AgentError, AgentRequest, IgnoreWaits};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
@@ -32,7 +32,7 @@ pub(crate) fn case(message: &str) -> Case {
         expect: Expectation::default(),
         tags: Vec::new(),
         skip: None,
-        place: CasePlace { line: 1, ..CasePlace::default() },
+        location: CaseLocation { line: 1, ..CaseLocation::default() },
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(AgentRequest { case: &case(message), sample: 0, waiting: &IgnoreWaits }).await
+    agent.answer(AgentRequest { case: &case(message), sample: 0, wait_observer: &IgnoreWaits }).await
 }
 
 /// Asks a server that always replies with `entry`.

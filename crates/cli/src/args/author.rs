@@ -11,7 +11,7 @@ macro_rules! with_default_name {
     };
 }
 
-/// Help of `--author` for files whose rows may name an author.
+/// Help text of `--author` for files whose rows may name an author.
 pub(super) const ROW_AUTHOR_HELP: &str = with_default_name!("Author of rows without one");
 
 #[derive(Debug, Args)]

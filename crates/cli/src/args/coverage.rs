@@ -36,7 +36,7 @@ pub(crate) struct CoverageArgs {
         default_missing_value = "all",
         hide_possible_values = true
     )]
-    pub(crate) require: Vec<RequireName>,
+    pub(crate) require: Vec<RequirementName>,
     /// Measure confusion in this run only: latest, latest~1, an id, a unique prefix or a result file
     #[arg(long, value_name = "RUN", conflicts_with = "all_runs")]
     pub(crate) run: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct CoverageArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RequireName {
+pub(crate) enum RequirementName {
     All,
     Tested,
     Golden,
@@ -62,18 +62,18 @@ pub(crate) enum RequireName {
     Known,
 }
 
-impl RequireName {
+impl RequirementName {
     /// Returns the requirement, or `None` for all of them.
     pub(crate) fn requirement(self) -> Option<Requirement> {
         match self {
-            RequireName::All => None,
-            RequireName::Tested => Some(Requirement::Tested),
-            RequireName::Golden => Some(Requirement::Golden),
-            RequireName::Labeled => Some(Requirement::Labeled),
-            RequireName::Overlaps => Some(Requirement::Overlaps),
-            RequireName::Clusters => Some(Requirement::Clusters),
-            RequireName::Fresh => Some(Requirement::Fresh),
-            RequireName::Known => Some(Requirement::Known),
+            RequirementName::All => None,
+            RequirementName::Tested => Some(Requirement::Tested),
+            RequirementName::Golden => Some(Requirement::Golden),
+            RequirementName::Labeled => Some(Requirement::Labeled),
+            RequirementName::Overlaps => Some(Requirement::Overlaps),
+            RequirementName::Clusters => Some(Requirement::Clusters),
+            RequirementName::Fresh => Some(Requirement::Fresh),
+            RequirementName::Known => Some(Requirement::Known),
         }
     }
 }

@@ -11,8 +11,8 @@ use super::{ApproverArgs, ConfigArgs, OutputFormat};
 const AFTER_HELP: &str = "\
 Examples:
   karat forge get_weather --plan                # Show which cases are missing
-  karat forge get_weather --model openai:gpt-5  # Review drafts of a model
-  karat forge get_weather --drafts cases.json   # Review drafts in a file
+  karat forge get_weather --model openai:gpt-5  # Review drafts from a model
+  karat forge get_weather --drafts cases.json   # Review drafts from a file
   karat forge --resume                          # Continue a saved session";
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct ForgeArgs {
     /// Drafter to use [default: model if one is configured, else template]
     #[arg(long, value_name = "DRAFTER")]
     pub(crate) drafter: Option<DrafterName>,
-    /// Model that drafts, in place of 'forge' in karat.json
+    /// Model that drafts the cases; overrides 'forge' in karat.json
     #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
     /// Draft from the messages of these traces; - for stdin (repeatable) [default with --drafter traces: the store]
@@ -54,7 +54,7 @@ pub(crate) struct ForgeArgs {
     /// Print the drafts without writing anything
     #[arg(long, conflicts_with_all = ["approve_all", "resume", "restart"])]
     pub(crate) dry_run: bool,
-    /// Write all valid drafts without review, for scripts; exit with 1 if some are left out
+    /// Write all valid drafts without review, for scripts; exit with 1 if any draft is left out
     #[arg(long)]
     pub(crate) approve_all: bool,
     #[command(flatten)]
@@ -97,7 +97,7 @@ impl From<ForgeTier> for Tiers {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrafterName {
-    /// Built-in templates: trigger phrases and edge messages; other slots stay open
+    /// Built-in templates: trigger phrases and edge messages; other slots remain open
     Template,
     /// A model
     Model,

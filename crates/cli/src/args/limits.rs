@@ -1,4 +1,4 @@
-//! Limits of eval functions from flags.
+//! Resolves the sandbox flags of eval functions.
 
 use karat_core::judgement::{LimitOutOfRange, Limits, LowerLimits};
 use karat_sandbox::Isolation;
@@ -7,7 +7,7 @@ use karat_workflows::context::sandbox::SandboxOptions;
 use super::{IsolationName, LimitArgs};
 use crate::failure::Failure;
 
-/// More jobs than any machine has processors.
+/// More than the number of processors of any machine.
 const MAX_JOBS: usize = 1024;
 
 impl LimitArgs {

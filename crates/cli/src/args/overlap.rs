@@ -25,7 +25,7 @@ pub(crate) struct OverlapArgs {
 pub(crate) enum OverlapAction {
     /// List the declared overlaps (the default)
     List(OverlapListArgs),
-    /// Suggest overlaps: tools with similar descriptions or that the agent confused
+    /// Suggest overlaps from similar descriptions and past confusion
     Suggest(OverlapSuggestArgs),
     /// Declare an overlap or a cluster
     Add(OverlapAddArgs),

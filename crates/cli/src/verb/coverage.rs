@@ -7,7 +7,7 @@ use karat_report::{coverage_page, coverage_text};
 use karat_tools::coverage::{Coverage, Requirement};
 use karat_workflows::coverage::{Request, Required, RunChoice, measure};
 
-use crate::args::{CoverageArgs, OutputFormat, RequireName};
+use crate::args::{CoverageArgs, OutputFormat, RequirementName};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
 fn misplaced_requirement<'a>(args: &'a CoverageArgs, surface: &Surface<'_>) -> Option<std::path::Display<'a>> {
     let is_misplaced = |path: &&std::path::PathBuf| {
         let mut words = path.to_str().unwrap_or_default().split(',');
-        words.all(|word| RequireName::from_str(word, false).is_ok())
+        words.all(|word| RequirementName::from_str(word, false).is_ok())
             && !surface.environment.process.current_dir.join(path).exists()
     };
     args.paths.iter().find(is_misplaced).map(|path| path.display())

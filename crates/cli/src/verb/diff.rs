@@ -131,7 +131,7 @@ fn trials_text(case: &CaseDiff, printer: &Printer) -> String {
     let p_value = case.p_value.map(|p_value| format!(" {}", p_value_text(p_value))).unwrap_or_default();
     match (side(case.before_trials), side(case.now_trials)) {
         (Some(before), Some(now)) => format!("{before} {} {now}{p_value}", printer.symbols.arrow),
-        (one, other) => one.or(other).unwrap_or_default(),
+        (before, now) => before.or(now).unwrap_or_default(),
     }
 }
 

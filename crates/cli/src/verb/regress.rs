@@ -52,11 +52,11 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     let added = surface.run(add(request, &context))?;
     let printer = surface.printer;
     let (id, path) = (printable(&added.case.id), printable(&added.case.path));
-    let place = |new_file: bool| if new_file { format!("{path} (new file)") } else { path.to_string() };
+    let target = |new_file: bool| if new_file { format!("{path} (new file)") } else { path.to_string() };
     let text = match &added.outcome {
-        Outcome::Added { new_file } => format!("added {id} to {}\n", place(*new_file)),
+        Outcome::Added { new_file } => format!("added {id} to {}\n", target(*new_file)),
         Outcome::Planned { new_file } => {
-            printer.note(&format!("{id} would be added to {}", place(*new_file)));
+            printer.note(&format!("{id} would be added to {}", target(*new_file)));
             serde_json::to_string_pretty(&added.case.case).map_err(|error| Failure::errored(error.to_string()))? + "\n"
         }
         Outcome::Exists { trace_ref } => {

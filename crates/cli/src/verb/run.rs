@@ -180,7 +180,8 @@ impl Report {
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let created = folder.map_or(Ok(()), std::fs::create_dir_all);
-        let fail = |why: String| Err(Error::invalid(format!("cannot write the report to {}: {why}", path.display())));
+        let fail =
+            |reason: String| Err(Error::invalid(format!("cannot write the report to {}: {reason}", path.display())));
         match created {
             Err(error) => fail(error.to_string()),
             Ok(()) if path.is_dir() => fail("it is a folder".to_owned()),

@@ -52,7 +52,7 @@ fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     let is_broken = list.gaps.iter().any(|gap| gap.kind == GapKind::Broken);
     let has_no_tool = list.tools.is_empty() && !list.gaps.is_empty();
     for gap in list.gaps {
-        printer.warn_gap(&Gap { kind: gap.kind, place: gap.place, what: gap.what });
+        printer.warn_gap(&Gap { kind: gap.kind, location: gap.location, message: gap.message });
     }
     if is_broken {
         return Ok(ExitStatus::Errored);
@@ -92,7 +92,7 @@ fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         LockOutcome::OutOfDate(diff) => {
             print_changes(diff)?;
             return Err(failed(format!("{file} is out of date"))
-                .hint("run 'karat tools diff' to see stale eval files, 'karat tools lock' to update it"));
+                .hint("run 'karat tools diff' to see stale eval files, or 'karat tools lock' to update it"));
         }
         LockOutcome::Unchanged => printer.note(&format!("{file} is up to date: {count}")),
         LockOutcome::Created => printer.note(&format!("locked {count} in {file}")),

@@ -206,7 +206,7 @@ fn reads_thresholds_from_the_environment() {
 #[case(&["eval", "agreement", "refunds"], 2, "did you mean 'eval_refund'?")]
 #[case(&["eval", "agreement", "refund", "--version", "7"], 2, "version 7 of eval_refund not found in the store")]
 #[case(&["eval", "agreement", "refund", "--agreement", "{\"acuracy\": 1}"], 2, "did you mean 'accuracy'?")]
-#[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "as a share: 0.8")]
+#[case(&["eval", "agreement", "refund", "--agreement", "{\"accuracy\": 80}"], 2, "did you mean 0.8?")]
 #[case(&["eval", "agreement"], 2, "<NAME>")]
 #[case(&["eval", "compare", "refund", "1", "1"], 2, "cannot compare version 1 with itself")]
 #[case(&["eval", "compare", "1", "2"], 2, "for example: karat eval compare NAME 1 2")]
@@ -284,7 +284,7 @@ fn compares_versions_on_the_same_traces() {
       t-20  passed → failed, negative
         before  the word refund is in the answer
         now     the tool refund was called
-      and 7 more (see --limit)
+      and 7 more (pass --limit 0 to show all)
 
     1 gained: the error became a verdict
       t-32  errored → passed, positive

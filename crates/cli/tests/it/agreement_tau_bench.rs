@@ -64,8 +64,8 @@ fn figures_match_an_independent_implementation() {
             for end in ["value", "low", "high"] {
                 let number =
                     |value: &Value| value[figure][end].as_f64().unwrap_or_else(|| panic!("{name} {figure} {end}"));
-                let (found, wanted) = (found[end].as_f64().unwrap(), number(&expected["figures"]));
-                assert!((found - wanted).abs() <= TOLERANCE, "{name} {figure} {end}: expected {wanted}, found {found}");
+                let (found, target) = (found[end].as_f64().unwrap(), number(&expected["figures"]));
+                assert!((found - target).abs() <= TOLERANCE, "{name} {figure} {end}: expected {target}, found {found}");
             }
         }
     }

@@ -239,7 +239,7 @@ fn truncates_many_findings_of_a_rule() {
     let output = project.run(["check", "--tool-registry-path", "tools.json"]);
     assert_eq!(output.stdout.matches("(description-trigger)").count(), 10, "{}", output.stdout);
     let rest = "… and 10 more of description-trigger: tool_10, tool_11, tool_12, …\n\
-                --format json lists all\n\n\
+                pass --format json to list all\n\n\
                 20 tools, 0 files, 0 cases: 0 invalid, 0 errors, 20 warnings\n";
     assert!(output.stdout.ends_with(rest), "{}", output.stdout);
 }

@@ -25,7 +25,7 @@ pub(crate) fn project_with_contradictions() -> (TempProject, ProjectStore) {
     store.add_verdict("eval_refund", refund, "conversation-2", Some(true), "nothing to refund");
     store.add_verdict("eval_refund", refund, "conversation-3", Some(true), "nothing to refund");
     store.add_verdict("eval_tone", tone, "conversation-2", Some(true), "friendly");
-    store.add_feedback("ada", "conversation-1", Rating::Positive, Some("right so: the return had not arrived"));
+    store.add_feedback("ada", "conversation-1", Rating::Positive, Some("correct: the return had not arrived"));
     store.add_feedback("ada", "conversation-2", Rating::Negative, Some("it made up a tracking number"));
     store.add_feedback("ada", "conversation-3", Rating::Neutral, None);
     (project, store)
@@ -49,7 +49,7 @@ fn shows_verdict_and_rating_side_by_side() {
     conversation-1                                                  2025-11-16 12:01
       "I want my money back, and I want it today. I waited for three weeks already!"
       failed: eval_refund version 1         │ positive, ada
-      the tool refund was never called      │ right so: the return had not arrived
+      the tool refund was never called      │ correct: the return had not arrived
 
     conversation-2                                                  2025-11-16 12:01
       "Where is my parcel?"
@@ -83,7 +83,7 @@ fn a_resolution_holds_until_verdict_or_rating_changes() {
       karat feedback add conversation-1 negative
     ");
     let open = project.run(["contradictions", "refund"]);
-    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (see --all)\n"), "{}", open.stdout);
+    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (pass --all to list them)\n"), "{}", open.stdout);
     let all = project.run(["contradictions", "eval_refund", "--all"]);
     assert!(all.stdout.contains("  resolved as label-wrong by cyd: ada was in a hurry\n"), "{}", all.stdout);
     // A resolution does not change the figures.
@@ -128,9 +128,14 @@ fn json_list_follows_its_schema_and_limit() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(some.stdout.ends_with("1 of 2 contradictions (see --limit); 1 resolved (see --all)\n"), "{}", some.stdout);
+    assert!(
+        some.stdout
+            .ends_with("1 of 2 contradictions (pass --limit 0 to list all); 1 resolved (pass --all to list them)\n"),
+        "{}",
+        some.stdout
+    );
     let all = project.run(["contradictions", "--limit", "0"]);
-    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (see --all)\n"), "{}", all.stdout);
+    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (pass --all to list them)\n"), "{}", all.stdout);
 }
 
 #[rstest]

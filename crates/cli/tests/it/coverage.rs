@@ -80,7 +80,7 @@ fn reports_missing_cases_with_suggestions() {
         write one whose toolsAcceptable names both tools
           book_flight / get_weather
 
-      ⚠ 1 cluster has no full case
+      ⚠ 1 cluster has no case with all tools
         write a labeled case with all its tools in one set
           book_flight, get_forecast, get_weather
 
@@ -89,7 +89,7 @@ fn reports_missing_cases_with_suggestions() {
           evals/get-weather.golden.json: written for version 1.0.0 of get_weather,
             which is now 2.0.0
 
-      ⚠ 1 eval file is not known to be fresh
+      ⚠ 1 eval file may be stale
         add descriptionHash to the metadata ('karat tools' shows it), or create a
         lock with 'karat tools lock'
           evals/get-weather.labeled.json: no descriptionHash and no lock
@@ -244,7 +244,7 @@ fn requirements_decide_the_exit_code() {
           evals/get-weather.golden.json: written for version 1.0.0 of get_weather,
             which is now 2.0.0
 
-      ✗ 1 eval file is not known to be fresh
+      ✗ 1 eval file may be stale
         add descriptionHash to the metadata ('karat tools' shows it), or create a
         lock with 'karat tools lock'
           evals/get-weather.labeled.json: no descriptionHash and no lock
@@ -342,7 +342,7 @@ fn reports_untested_tools_without_eval_files() {
           book_flight / get_weather
           get_forecast / get_weather
 
-      ⚠ 1 cluster has no full case
+      ⚠ 1 cluster has no case with all tools
         write a labeled case with all its tools in one set
           book_flight, get_forecast, get_weather
 

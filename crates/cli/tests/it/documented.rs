@@ -24,7 +24,7 @@ use crate::support::project;
 use crate::trace_import::fixture;
 
 /// A line that stands for omitted lines.
-const LEFT_OUT: &str = "…";
+const OMISSION: &str = "…";
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -42,8 +42,8 @@ fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(language)) => open = Some((languages.contains(&language), String::new())),
             (None, None) => {}
-            (Some((wanted, block)), Some(_)) => {
-                if *wanted {
+            (Some((is_selected, block)), Some(_)) => {
+                if *is_selected {
                     blocks.push(std::mem::take(block));
                 }
                 open = None;
@@ -55,18 +55,18 @@ fn blocks(page: &str, languages: &[&str]) -> Vec<String> {
 }
 
 /// A command on a page, with the output that the page shows.
-struct Shown {
+struct DocumentedCommand {
     command: String,
-    prints: String,
+    output: String,
 }
 
 /// Returns the commands of a page that are shown with their output.
-fn shown(page: &str) -> Vec<Shown> {
+fn documented_commands(page: &str) -> Vec<DocumentedCommand> {
     let mut all = Vec::new();
     for block in blocks(page, &["text", "console"]) {
         for part in block.split("$ karat ").skip(1) {
-            let (command, prints) = part.split_once('\n').expect("a line");
-            all.push(Shown { command: command.to_owned(), prints: prints.to_owned() });
+            let (command, output) = part.split_once('\n').expect("a line");
+            all.push(DocumentedCommand { command: command.to_owned(), output: output.to_owned() });
         }
     }
     all
@@ -74,19 +74,19 @@ fn shown(page: &str) -> Vec<Shown> {
 
 /// Asserts that a command prints what the page shows, to stdout or to stdout and stderr.
 #[track_caller]
-fn assert_prints(project: &TempProject, shown: &Shown) {
-    let arguments = shell_words::split(&shown.command).unwrap();
+fn assert_prints(project: &TempProject, documented: &DocumentedCommand) {
+    let arguments = shell_words::split(&documented.command).unwrap();
     let output = project.command(arguments).env("LC_ALL", "C.UTF-8").run();
     let all = format!("{}{}", output.stdout, output.stderr);
-    let is_it = [&output.stdout, &all].into_iter().any(|real| is_shown(real, &shown.prints));
-    assert!(is_it, "karat {} prints\n{all}", shown.command);
+    let is_match = [&output.stdout, &all].into_iter().any(|real| matches_documented(real, &documented.output));
+    assert!(is_match, "karat {} prints\n{all}", documented.command);
 }
 
-/// Whether the real output matches the shown one, apart from omitted lines.
-fn is_shown(real: &str, shown: &str) -> bool {
+/// Whether the real output matches the documented one, apart from omitted lines.
+fn matches_documented(real: &str, documented: &str) -> bool {
     let real: Vec<&str> = real.lines().collect();
-    let shown: Vec<&str> = shown.lines().collect();
-    let mut parts = shown.split(|line| *line == LEFT_OUT);
+    let documented: Vec<&str> = documented.lines().collect();
+    let mut parts = documented.split(|line| *line == OMISSION);
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = real.strip_prefix(first) else { return false };
     let parts: Vec<&[&str]> = parts.collect();
@@ -147,8 +147,8 @@ fn weather() -> TempProject {
 
 #[test]
 fn shows_the_real_output_of_trace_commands() {
-    let shown = shown(&page("reference/traces.md"));
-    let [import, list, show] = &shown[..] else { panic!("{} commands", shown.len()) };
+    let commands = documented_commands(&page("reference/traces.md"));
+    let [import, list, show] = &commands[..] else { panic!("{} commands", commands.len()) };
     let mut trajectories = String::new();
     let packed = std::fs::File::open(fixture("tau-bench/gpt-4o-airline.json.gz")).unwrap();
     GzDecoder::new(packed).read_to_string(&mut trajectories).unwrap();
@@ -165,11 +165,12 @@ fn shows_the_real_output_of_feedback_commands() {
     let json = blocks(&text, &["json"]);
     let line = json.iter().find(|block| block.contains("trace_id")).expect("a line of ratings");
     let ada = project_with_traces(&["tau-retail-17", "tau-airline-3"]).file("labels.csv", rows.clone());
-    let shown = shown(&text);
-    let commands: Vec<&Shown> = shown.iter().filter(|shown| shown.command.starts_with("feedback ")).collect();
+    let commands = documented_commands(&text);
+    let commands: Vec<&DocumentedCommand> =
+        commands.iter().filter(|documented| documented.command.starts_with("feedback ")).collect();
     assert_eq!(commands.len(), 6);
-    for shown in commands {
-        assert_prints(&ada, shown);
+    for documented in commands {
+        assert_prints(&ada, documented);
     }
     let known = ada.command(["feedback", "import", "-"]).stdin(line.clone()).run();
     assert_eq!(known.code, Some(0), "{}", known.both());
@@ -177,8 +178,8 @@ fn shows_the_real_output_of_feedback_commands() {
 
 #[test]
 fn shows_the_real_output_of_agreement_commands() {
-    let shown = shown(&page("guides/feedback.md"));
-    let command = |verb: &str| shown.iter().find(|shown| shown.command.starts_with(verb)).expect(verb);
+    let commands = documented_commands(&page("guides/feedback.md"));
+    let command = |verb: &str| commands.iter().find(|documented| documented.command.starts_with(verb)).expect(verb);
     let judged = rated_project();
     assert_prints(&judged, command("eval agreement "));
     assert_prints(&judged, command("eval compare "));
@@ -254,16 +255,15 @@ fn commands_without_output_are_valid() {
 #[case("reference/assertions.md")]
 #[case("reference/configuration.md")]
 #[case("reference/eval-files.md")]
-#[case("reference/exit-codes.md")]
 #[case("reference/results.md")]
 #[case("reference/tools.md")]
-fn a_page_works_when_typed(#[case] name: &str) {
+fn commands_of_a_page_print_the_documented_output(#[case] name: &str) {
     let karat = Path::new(env!("CARGO_BIN_EXE_karat")).parent().unwrap();
     let search = format!("{}:{}", karat.display(), std::env::var("PATH").unwrap_or_default());
     let project = TempProject::new("/bin/sh").env("PATH", search).env("LC_ALL", "C.UTF-8");
-    let shown = page(name);
-    let real = follow(&shown, &project);
-    let is_real = comparable(&shown) == comparable(&real);
+    let documented = page(name);
+    let real = run_page(&documented, &project);
+    let is_real = comparable(&documented) == comparable(&real);
     if !is_real && std::env::var_os("KARAT_UPDATE").is_some() {
         std::fs::write(docs().join(name), &real).unwrap();
         return;
@@ -274,7 +274,7 @@ fn a_page_works_when_typed(#[case] name: &str) {
 /// Returns the page with the real output in its console blocks. A block after a line that ends in "`PATH`:" is saved to
 /// that path.
 #[cfg(unix)]
-fn follow(page: &str, project: &TempProject) -> String {
+fn run_page(page: &str, project: &TempProject) -> String {
     let mut real = String::new();
     let mut path = None;
     let mut lines = page.lines();

@@ -130,7 +130,7 @@ fn the_summary_separates_failures_from_errors() {
 
     7 traces judged by 2 functions: 7 passed, 5 failed, 2 errored
     [TIME], [RATE] traces/s
-    for tracebacks, use --format jsonl
+    pass --format jsonl for tracebacks
     ----- stderr -----
     ");
 }

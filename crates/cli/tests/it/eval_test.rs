@@ -95,7 +95,7 @@ fn shows_all_invalid_cases_and_runs_nothing() {
        ·                            ─────────
        ╰────
       help: did you mean 'expected'?
-      × 'error' cannot be 'exeption'
+      × invalid value 'exeption' for 'error'
        ╭─[evals/functions/length.cases.jsonl:2:37]
      2 │ {"trace": {"text": "abc"}, "error": "exeption"}
        ·                                     ──────────

@@ -117,7 +117,7 @@ fn reports_broken_lines_with_their_files() {
 
     2 traces judged by 1 function, 2 lines without a trace: 1 passed, 0 failed, 3 errored
     [TIME], [RATE] traces/s
-    for tracebacks, use --format jsonl
+    pass --format jsonl for tracebacks
     ----- stderr -----
     ");
     let none = project.run(["eval", "run", "first", "--traces", "none.jsonl"]);
@@ -136,7 +136,7 @@ fn shows_the_line_of_an_exception_if_it_is_unique() {
     let output = project.run(["eval", "run", "e.py", "--traces", "t.jsonl"]);
     assert!(output.stdout.contains("       2  KeyError: 'n' (line 2)\n"), "{}", output.stdout);
     assert!(output.stdout.contains("       2  ValueError: odd\n"), "{}", output.stdout);
-    assert!(output.stdout.ends_with("\nfor tracebacks, use --format jsonl\n"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("\npass --format jsonl for tracebacks\n"), "{}", output.stdout);
     let quiet = project.run(["eval", "run", "e.py", "--traces", "t.jsonl", "--quiet"]);
     assert!(!quiet.stdout.contains("--format"), "{}", quiet.stdout);
 }

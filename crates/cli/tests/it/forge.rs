@@ -14,26 +14,27 @@ const FIRST_DESCRIPTION: &str = "Fetches the weather of a city and returns its d
 
 /// Returns `count` tools whose descriptions follow the contract.
 pub(crate) fn tools(count: usize) -> Value {
-    let things = ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
+    let subjects =
+        ["weather", "forecast", "calendar", "mail", "contact", "invoice", "ticket", "flight", "hotel", "note"];
     let tool = |number: usize| {
-        let thing = format!(
+        let subject = format!(
             "{}{}",
-            things[number % things.len()],
+            subjects[number % subjects.len()],
             if number < 10 { String::new() } else { number.to_string() }
         );
-        let other = things[(number + 1) % things.len()];
+        let other = subjects[(number + 1) % subjects.len()];
         json!({
-            "name": format!("get_{thing}"),
+            "name": format!("get_{subject}"),
             "version": "1.2.0",
             "category": "read",
             "description": if number == 0 { FIRST_DESCRIPTION.to_owned() } else { format!(
-                "Fetches the {thing} of a city and returns its details. Use when the user asks about the {thing}. For \
+                "Fetches the {subject} of a city and returns its details. Use when the user asks about the {subject}. For \
                  the {other}, use get_{other} instead."
             ) },
             "triggerPhrases": [
-                format!("Show me the {thing} of Paris"),
-                format!("Which {thing} is there in London?"),
-                format!("I want to see the {thing} of Rome"),
+                format!("Show me the {subject} of Paris"),
+                format!("Which {subject} is there in London?"),
+                format!("I want to see the {subject} of Rome"),
             ],
             "inputSchema": {"type": "object", "properties": {"city": {"type": "string", "examples": ["Paris"]}}},
         })
@@ -224,8 +225,9 @@ fn errors_have_hints() {
     let output = project.run(["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "ONE "]);
     assert_eq!(output.code, Some(2), "{}", output.both());
     assert!(output.stderr.contains("has 1 trigger phrases; at least 3"), "{}", output.stderr);
-    let given = ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
-    assert_eq!(project.run(given).code, Some(0));
+    let with_triggers =
+        ["forge", "get_weather", "--dry-run", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    assert_eq!(project.run(with_triggers).code, Some(0));
 }
 
 #[test]
@@ -235,8 +237,9 @@ fn a_brief_without_trigger_phrases_warns() {
     let output = project.run(["forge", "get_weather", "--brief"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.unwrapped_stderr().contains("0 trigger phrases, but golden cases need 3 to 5"), "{}", output.stderr);
-    let given = ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
-    for arguments in [&given[..], &["forge", "get_weather", "--brief", "--tier", "labeled"]] {
+    let with_triggers =
+        ["forge", "get_weather", "--brief", "--trigger", "one", "--trigger", "two", "--trigger", "three"];
+    for arguments in [&with_triggers[..], &["forge", "get_weather", "--brief", "--tier", "labeled"]] {
         let output = project.run(arguments.iter().copied());
         assert!(!output.stderr.contains("trigger phrases"), "{}", output.stderr);
     }

@@ -131,8 +131,8 @@ fn a_correct_agent_passes_golden_cases_and_a_wrong_one_fails() {
     let wrong = agent(&cases, |tool, case| Some(if must_ask_first(case) { tool.to_owned() } else { next(tool) }));
     assert_eq!(run(wrong).0, 0);
     let other = |tool: &str| if tool == "cancel_order" { "refund_order" } else { "cancel_order" }.to_owned();
-    let hasty = agent(&cases, |tool, case| Some(if must_ask_first(case) { other(tool) } else { next(tool) }));
-    assert_eq!(run(hasty).0, 0);
+    let unconfirmed = agent(&cases, |tool, case| Some(if must_ask_first(case) { other(tool) } else { next(tool) }));
+    assert_eq!(run(unconfirmed).0, 0);
 }
 
 /// Values that the seed manifest contains become tokens.

@@ -58,7 +58,7 @@ fn reports_a_full_disk() {
         project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let output = project.run(["run", "--agent-endpoint", "scripted:a.json", "--report", "junit=/dev/full"]);
     assert_eq!(output.code, Some(3), "{}", output.both());
-    assert!(output.stderr.contains("could not write the JUnit report"), "{}", output.stderr);
+    assert!(output.stderr.contains("cannot write the JUnit report"), "{}", output.stderr);
     assert_eq!(only_result(&project, "evals/results")["summary"]["passed"], 1);
 }
 

@@ -74,7 +74,7 @@ fn mcp_execution_requires_a_server() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --tool-execution cannot be 'mpc'
+    error: invalid value 'mpc' for --tool-execution
     hint: did you mean 'mcp'?
     ");
 }

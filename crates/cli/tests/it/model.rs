@@ -84,7 +84,7 @@ fn retries_as_often_as_configured(#[case] keys: Value, #[case] attempts: usize) 
     assert_eq!(output.code, Some(3), "{}", output.both());
     assert_eq!(server.request_count(), attempts);
     let error = only_result(&project, "results")["cases"][0]["error"].as_str().unwrap().to_owned();
-    assert!(error.starts_with("openai answered HTTP 503 Service Unavailable: busy"), "{error}");
+    assert!(error.starts_with("openai returned HTTP 503 Service Unavailable: busy"), "{error}");
     assert_eq!(error.contains(&format!("(tried {attempts} times)")), attempts > 1, "{error}");
 }
 

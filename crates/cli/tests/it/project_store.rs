@@ -109,13 +109,7 @@ pub(crate) fn new_trace(id: &str, source: &str, text: &str) -> NewTrace {
         Ok(document) => TraceHead::from_document(id, &document),
         Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
     };
-    NewTrace {
-        head,
-        source: source.to_owned(),
-        document: text.to_owned(),
-        raw: None,
-        expected: ExpectedState::Anything,
-    }
+    NewTrace { head, source: source.to_owned(), document: text.to_owned(), raw: None, expected: ExpectedState::Any }
 }
 
 /// Returns a fixed time plus some seconds.

@@ -89,7 +89,7 @@ fn compares_candidates_with_the_current_version_without_adopting() {
       19 rated traces held out, 10 positive and 9 negative
 
       code   part     accuracy                 kappa                    wrong errors
-      today  training  0.488  [0.343, 0.635]    0.000  [-0.284, 0.288]     21      0
+      base   training  0.488  [0.343, 0.635]    0.000  [-0.284, 0.288]     21      0
              held out  0.526  [0.317, 0.727]    0.000  [-0.442, 0.423]      9      0
       1      training  1.000  [0.914, 1.000]    1.000  [0.829, 1.000]       0      0
              held out  1.000  [0.832, 1.000]    1.000  [0.663, 1.000]       0      0
@@ -97,24 +97,24 @@ fn compares_candidates_with_the_current_version_without_adopting() {
              held out  0.000  [0.000, 0.168]        —                       0     19
 
      1  goes by the tone
-        held out: 9 better, 0 worse than today (p = 0.004): better
+        held out: 9 better, 0 worse than the base version (p = 0.004): better
           better  t-01  passed → failed, negative
           better  t-05  passed → failed, negative
           better  t-09  passed → failed, negative
           better  t-25  passed → failed, negative
           better  t-33  passed → failed, negative
-          and 4 more (see --format json)
+          and 4 more (pass --format json to list all)
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
-        held out: 0 better, 10 worse than today (p = 0.002): worse
+        held out: 0 better, 10 worse than the base version (p = 0.002): worse
         19 lost to errors
           lost    t-01  passed → errored, negative
           lost    t-05  passed → errored, negative
           lost    t-08  passed → errored, positive
           lost    t-09  passed → errored, negative
           lost    t-25  passed → errored, negative
-          and 14 more (see --format json)
+          and 14 more (pass --format json to list all)
         .karat/refine/eval_tone/candidate_2.py
     ----- stderr -----
     warning: unknown price of openai:test-model: its cost is not counted (set
@@ -219,7 +219,7 @@ fn later_rounds_include_earlier_candidates() {
     let output = run_refine(&project, &["--candidates", "1", "--rounds", "2", "--format", "json"]);
     let report: Value = serde_json::from_str(&output.stdout).expect("valid JSON");
     let codes: Vec<&str> =
-        report["candidates"].as_array().unwrap().iter().filter_map(|one| one["code"].as_str()).collect();
+        report["candidates"].as_array().unwrap().iter().filter_map(|candidate| candidate["code"].as_str()).collect();
     assert_eq!(codes, [GOOD, RAISES]);
     let second = server.bodies()[1].to_string();
     assert!(second.contains("tried") && second.contains("trace['nothing']"), "{second}");

@@ -472,7 +472,7 @@ fn finds_an_existing_regression_file() {
     ----- stdout -----
     ----- stderr -----
     error: 'get_weather' has several regression files: evals/get-weather.regression.json, evals/old/weather.regression.json
-    hint: choose one with --file
+    hint: pass --file to choose one
     ");
     let bare =
         ["regress", "add", "get_weather", "--bug-ref", "#7", "--message", "m", "--no-tool-errors", "--file", FILE];

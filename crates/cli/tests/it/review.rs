@@ -84,7 +84,7 @@ fn ratings(project: &TempProject) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = listed["feedback"].as_array().unwrap().iter();
     let mut ratings: Vec<_> =
-        list.map(|one| (text(&one["trace_id"]), text(&one["rating"]), text(&one["note"]))).collect();
+        list.map(|row| (text(&row["trace_id"]), text(&row["rating"]), text(&row["note"]))).collect();
     ratings.sort();
     ratings
 }
@@ -102,8 +102,8 @@ fn history_len(project: &TempProject) -> usize {
 fn a_new_rating_overrides_one_from_the_future() {
     let project = project_with_traces(&["t1"]);
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now()).unwrap();
-    let ahead = now + jiff::SignedDuration::from_hours(20);
-    let rows = format!("trace_id,rating,created_at\nt1,retracted,{ahead}\n");
+    let future = now + jiff::SignedDuration::from_hours(20);
+    let rows = format!("trace_id,rating,created_at\nt1,retracted,{future}\n");
     let imported = project.command(["feedback", "import", "-"]).stdin(rows).run();
     assert_eq!(imported.code, Some(0), "{}", imported.both());
     let mut session = ReviewSession::start(&project, &[]);
@@ -135,7 +135,7 @@ fn handles_every_key() {
     session.send_keys("u");
     session.expect_output("nothing to undo");
     session.send_keys("x");
-    session.expect_output("'x' is not a command");
+    session.expect_output("unknown command 'x'");
     session.send_keys("?");
     session.expect_output("write a note to store with the rating");
     session.send_keys("g");
@@ -151,7 +151,7 @@ fn handles_every_key() {
     session.expect_output("note: too slow, g b n");
     session.expect_output("g good  b bad");
     session.send_keys("x");
-    session.expect_output("'x' is not a command");
+    session.expect_output("unknown command 'x'");
     // The next key shows the note again.
     session.send_keys("j");
     session.expect_output("note: too slow, g b n");

@@ -14,7 +14,7 @@ fn prints_the_summary() {
             json!({"replies": {
                 "a": {"response": "It is ok.", "toolCalls": [{"name": "get_weather", "success": true, "params": {}}]},
                 "b": {"response": "{\"fetchedAt\": 1}"},
-                "c": {"error": "the agent answered HTTP 500 Internal Server Error: boom"},
+                "c": {"error": "the agent returned HTTP 500 Internal Server Error: boom"},
                 "d": {"response": "fine"},
                 "e": {"response": "It is ok, \u{1b}[31mred\u{1b}[0m."},
             }}),
@@ -42,7 +42,7 @@ fn prints_the_summary() {
       ✗ gs-get-weather-002  says b                                               [TIME]
         → responseNotContains: expected no 'fetchedAt' in response but found it
       ! gs-get-weather-003  says c                                               [TIME]
-        → error: the agent answered HTTP 500 Internal Server Error: boom
+        → error: the agent returned HTTP 500 Internal Server Error: boom
       ⚠ gs-get-weather-004  says d                                               [TIME]
         → no assertion ran, so this proves nothing
       ✗ gs-get-weather-005  a description that is much too long for the lin…     [TIME]
@@ -63,7 +63,7 @@ fn prints_the_summary() {
       FAIL gs-get-weather-002  says b                                            [TIME]
         -> responseNotContains: expected no 'fetchedAt' in response but found it
       ERR  gs-get-weather-003  says c                                            [TIME]
-        -> error: the agent answered HTTP 500 Internal Server Error: boom
+        -> error: the agent returned HTTP 500 Internal Server Error: boom
       warn gs-get-weather-004  says d                                            [TIME]
         -> no assertion ran, so this proves nothing
       FAIL gs-get-weather-005  a description that is much too long for th...     [TIME]

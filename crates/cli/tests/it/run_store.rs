@@ -191,14 +191,14 @@ fn a_rejected_trace_does_not_affect_others() {
         .filter(|case| case.case_id != "gs-x-003")
         .map(|case| (case.case_id, case.trial, case.trace_id.is_some()))
         .collect();
-    let one = |id: &str, trial, has_trace| (id.to_owned(), trial, has_trace);
+    let row = |id: &str, trial, has_trace| (id.to_owned(), trial, has_trace);
     let expected = [
-        one("gs-x-001", 1, true),
-        one("gs-x-001", 2, false),
-        one("gs-x-001", 3, true),
-        one("gs-x-002", 1, true),
-        one("gs-x-002", 2, true),
-        one("gs-x-002", 3, true),
+        row("gs-x-001", 1, true),
+        row("gs-x-001", 2, false),
+        row("gs-x-001", 3, true),
+        row("gs-x-002", 1, true),
+        row("gs-x-002", 2, true),
+        row("gs-x-002", 3, true),
     ];
     assert_eq!(stored, expected);
     let of_run = traces(&store).into_iter().filter(|trace| trace.head.trace_id.starts_with(&run.run_id)).count();

@@ -173,9 +173,9 @@ fn a_password_that_is_a_common_word_is_not_masked() {
 fn errors_do_not_show_the_database_password() {
     let store = StoreProject::new(Database::Postgres);
     let server = store.server_url().unwrap();
-    let (user, place) = server.rsplit_once('@').expect("a user");
-    let place = place.split('?').next().unwrap();
-    let (address, _) = place.split_once('/').expect("a database");
+    let (user, host_and_path) = server.rsplit_once('@').expect("a user");
+    let host_and_path = host_and_path.split('?').next().unwrap();
+    let (address, _) = host_and_path.split_once('/').expect("a database");
     let error_with = |url: &str| {
         let output = store.project.command(["trace", "list"]).env("KARAT_STORE", url).run();
         assert_eq!(output.code, Some(3), "{}", output.both());
@@ -186,12 +186,12 @@ fn errors_do_not_show_the_database_password() {
     for password in ["trace", "s3cr3t-and-l0ng"] {
         let name = "postgres://karat";
         let errors = [
-            error_with(&format!("{name}:{password}@{place}")),
+            error_with(&format!("{name}:{password}@{host_and_path}")),
             error_with(&format!("{name}:{password}@127.0.0.1:1/karat_test")),
             error_with(&format!("postgres://127.0.0.1:1/karat_test?user=karat&password={password}")),
             error_with(&format!("{name}:{password}@nowhere.invalid/karat_test")),
-            error_with(&format!("{name}:12#{password}@{place}")),
-            error_with(&format!("{name}:12/{password}@{place}")),
+            error_with(&format!("{name}:12#{password}@{host_and_path}")),
+            error_with(&format!("{name}:12/{password}@{host_and_path}")),
         ];
         assert!(errors.iter().all(|error| !error.contains(password)), "{errors:#?}");
         assert!(errors[0].contains("SERVER/karat_test rejected the user 'karat'"), "{}", errors[0]);

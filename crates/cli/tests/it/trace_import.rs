@@ -162,13 +162,13 @@ fn assembles_spans_in_any_order(#[case] order: &[usize]) {
     let lines: String = spans.iter().map(|span| span.to_string() + "\n").collect();
     together.project.write("all.jsonl", lines);
     assert_eq!(import(&together.project, ["all.jsonl"]).0, Some(0));
-    let apart = StoreProject::new(Database::Sqlite);
+    let separate = StoreProject::new(Database::Sqlite);
     for (number, index) in order.iter().enumerate() {
-        apart.project.write("one.json", spans[*index].to_string());
-        let (code, report) = import(&apart.project, ["one.json"]);
+        separate.project.write("one.json", spans[*index].to_string());
+        let (code, report) = import(&separate.project, ["one.json"]);
         assert_eq!((code, report["added"].as_u64()), (Some(0), Some(u64::from(number == 0))), "{report}");
     }
-    assert_eq!(apart.dump(), together.dump());
+    assert_eq!(separate.dump(), together.dump());
     let document: Value = serde_json::from_str(together.dump()[0]["document"].as_str().unwrap()).unwrap();
     assert_eq!(document["steps"].as_array().unwrap().len(), 2);
 }
@@ -358,10 +358,10 @@ fn concurrent_imports_lose_no_spans(#[case] database: Database) {
     let lines: String = (0..400).map(|number| weather(&format!("w-{number}"), "Oslo")).collect();
     store.project.write("w.jsonl", lines);
     // The files have different spans of the same traces.
-    for (name, wanted) in [("a.jsonl", 0..2), ("b.jsonl", 1..3)] {
+    for (name, range) in [("a.jsonl", 0..2), ("b.jsonl", 1..3)] {
         let mut lines = String::new();
         for number in 1..=60 {
-            for span in &agent_spans()[wanted.clone()] {
+            for span in &agent_spans()[range.clone()] {
                 let id = format!("{number:032x}");
                 lines += &span.to_string().replace("4bf92f3577b34da6a3ce929d0e0e4736", &id);
                 lines += "\n";

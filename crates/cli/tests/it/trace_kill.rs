@@ -40,14 +40,14 @@ fn project_with_files(database: Database) -> StoreProject {
 #[ignore = "slow, and needs PostgreSQL"]
 #[case::postgres(Database::Postgres)]
 fn the_next_import_completes_a_killed_one(#[case] database: Database) {
-    let undisturbed = project_with_files(database);
+    let uninterrupted = project_with_files(database);
     let started = Instant::now();
-    let output = undisturbed.project.run(["trace", "import", "traces/01.jsonl"]);
+    let output = uninterrupted.project.run(["trace", "import", "traces/01.jsonl"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let duration = started.elapsed();
-    let all = undisturbed.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
+    let all = uninterrupted.project.command(["trace", "import", "traces"]).timeout(Duration::from_mins(5)).run();
     assert_eq!(all.code, Some(0), "{}", all.both());
-    let expected = undisturbed.rows();
+    let expected = uninterrupted.rows();
     assert_eq!(expected.len(), (TRACES * KILLS) as usize);
     let expected_rows: BTreeSet<_> = expected.iter().collect();
 

@@ -191,9 +191,9 @@ fn prints_events_as_json_lines() {
     let stored: Vec<(&Value, &Value, &Value)> =
         lines[1..4].iter().map(|line| (&line["change"], &line["trace_id"], &line["steps"])).collect();
     let id = json!(id);
-    let (one, two) = (json!(1), json!(2));
+    let (one_step, two_steps) = (json!(1), json!(2));
     let (added, unchanged, changed) = (json!("added"), json!("unchanged"), json!("changed"));
-    assert_eq!(stored, [(&added, &id, &one), (&unchanged, &id, &one), (&changed, &id, &two)]);
+    assert_eq!(stored, [(&added, &id, &one_step), (&unchanged, &id, &one_step), (&changed, &id, &two_steps)]);
     assert_eq!((&lines[4]["status"], &lines[4]["rejected"]), (&json!(200), &json!(1)));
     assert_eq!(lines[5]["status"], 400);
     let expected = json!({

@@ -81,7 +81,7 @@ fn aligns_columns_in_ascii() {
     insta::assert_snapshot!(normalise_padding(&output.filtered_stdout()), @"
     === x - golden evals ==============================================
       ERR  gs-x-001  says a                           3/5 flaky [TIME]
-        -> error: 1 of 5 trials errored, 1 failed: the agent answered HTTP 500
+        -> error: 1 of 5 trials errored, 1 failed: the agent returned HTTP 500
            Internal Server Error: boom
       FAIL gs-x-002  says b                           0/5 [TIME]
         -> 5 of 5 trials failed: responseContains: expected 'ok' in response but not
@@ -181,7 +181,7 @@ fn rejects_invalid_trials_and_gates() {
     };
     assert_rejected(&["run", "--trials", "0"], "--trials must be an integer of at least 1");
     assert_rejected(&["run", "--trials", "10001"], "--trials must be at most 10000");
-    assert_rejected(&["run", "--gates", r#"{"passRate": 95}"#], "as a share: 0.95");
+    assert_rejected(&["run", "--gates", r#"{"passRate": 95}"#], "did you mean 0.95?");
     assert_rejected(&["run", "--gates", r#"{"maxCost": 1}"#], "did you mean 'maxCostUsd'?");
     assert_rejected(&["run", "--gates", "0.9"], "--gates must be an object");
     let output = project.command(["run"]).env("KARAT_TRIALS", "many").run();

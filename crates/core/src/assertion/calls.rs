@@ -22,8 +22,8 @@ pub(super) fn no_tool_errors(evidence: Evidence<'_>, tally: &mut Tally) -> Contr
 fn check_success(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
     let calls = &evidence.trace.tool_calls;
     if let Some(failed) = calls.iter().find(|call| call.success == Some(false)) {
-        let why = failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
-        return Check::Failed(format!("expected every tool call to succeed but '{}' failed{why}", failed.name));
+        let reason = failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+        return Check::Failed(format!("expected every tool call to succeed but '{}' failed{reason}", failed.name));
     }
     if let Some(unreported) = calls.iter().find(|call| call.success.is_none()) {
         tally.warn(format!("noToolErrors: the agent does not report whether '{}' succeeded", unreported.name));

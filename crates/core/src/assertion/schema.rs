@@ -29,7 +29,7 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
             }
             Some(tool) => match tool.unknown(ToolField::InputSchema) {
                 Some(unknown) => {
-                    unchecked.push(format!("the schema of '{}' is unknown: {}", call.name, unknown.why));
+                    unchecked.push(format!("the schema of '{}' is unknown: {}", call.name, unknown.reason));
                     Ok(())
                 }
                 None => match tool_validator(tool) {

@@ -31,7 +31,7 @@ pub struct Expectation {
     /// No tool call may fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_tool_errors: Option<bool>,
-    /// The response must contain more than white space.
+    /// The response must contain more than whitespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
     /// How `responseContains`, `responseContainsAny` and `responseNotContains` compare texts (default: `exact`, with a
@@ -139,7 +139,7 @@ impl ToolsCalledMatch {
 pub enum TextMatch {
     /// Character by character.
     Exact,
-    /// Ignores case, runs of white space, the form of quotation marks and dashes, full-width forms, and how accents are
+    /// Ignores case, runs of whitespace, the form of quotation marks and dashes, full-width forms, and how accents are
     /// composed.
     Loose,
 }

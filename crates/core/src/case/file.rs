@@ -138,12 +138,12 @@ pub struct Case {
     #[schemars(regex(pattern = r"\S"))]
     pub skip: Option<String>,
     #[serde(skip)]
-    pub place: CasePlace,
+    pub location: CaseLocation,
 }
 
 /// Where a case comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CasePlace {
+pub struct CaseLocation {
     /// The line on which the case starts.
     pub line: usize,
     /// Index in the file's list of cases; the rows of a table share it.
@@ -155,7 +155,7 @@ pub struct CasePlace {
 impl Case {
     /// Returns the id as written in the file, without the name of a row.
     pub fn written_id(&self) -> &str {
-        let suffix = self.place.row.as_ref().map_or(0, |row| row.name.len() + 1);
+        let suffix = self.location.row.as_ref().map_or(0, |row| row.name.len() + 1);
         &self.id[..self.id.len() - suffix]
     }
 }

@@ -16,7 +16,7 @@ mod tier;
 pub use approval::Approval;
 pub use expectation::{CallSelector, Expectation, NO_TOOL, ParamAssertion, ParamCheck, TextMatch, ToolsCalledMatch};
 pub(crate) use expected_text::{ExpectedText, TextKind};
-pub use file::{Case, CasePlace, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
+pub use file::{Case, CaseLocation, Difficulty, EvalFile, EvalFileSchema, Input, Metadata};
 pub use id::{next_ids, slug};
 pub use read::{InvalidEvalFile, Origin};
 pub use rubric::{Dimension, RubricCase, RubricFile, RubricFileSchema, SuiteFile};

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::read_expectation::read_expectation;
 use super::read_rubric::{read_rubric_case, reject_other_tier};
 use super::table::{FilledCase, TableFiles, Tables};
-use super::{Approval, Case, CasePlace, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
+use super::{Approval, Case, CaseLocation, Difficulty, EvalFile, Input, Metadata, RubricFile, SuiteFile, Tier};
 use karat_json::hash::short_hash;
 use karat_json::{
-    Finding, ObjectReader, Path, Place, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
+    Finding, Location, ObjectReader, Path, Position, Problem, Problems, Subject, SyntaxError, parse, read_array,
     read_count, read_object_map, read_positive_count, read_string, read_word, type_name,
 };
 
@@ -63,11 +63,11 @@ impl EvalFile {
     fn from_contents(contents: &Contents<'_>, bytes: &[u8], origin: Origin<'_>) -> Result<Self, InvalidEvalFile> {
         let mut tables = Tables::new(origin.tables);
         let named_tier = contents.named_tier(origin);
-        let read = |case: &Value, place: CasePlace, path: &Path<'_>, problems: &mut Problems| {
-            if place.row.is_some() {
+        let read = |case: &Value, location: CaseLocation, path: &Path<'_>, problems: &mut Problems| {
+            if location.row.is_some() {
                 reject_regression_table(case, named_tier, path, problems);
             }
-            read_case(case, place, path, problems)
+            read_case(case, location, path, problems)
         };
         let (metadata, cases) = contents.read(|_, _| {}, &mut tables, read)?;
         let declared = metadata.as_ref().and_then(|metadata| metadata.tier);
@@ -156,7 +156,7 @@ impl<'t> Contents<'t> {
         &self,
         check: impl FnOnce(&Metadata, &mut Problems),
         tables: &mut Tables<'_>,
-        read_case: impl Fn(&Value, CasePlace, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Result<(Option<Metadata>, Vec<T>), InvalidEvalFile> {
         let mut problems = Problems::default();
         let mut unreadable = Vec::new();
@@ -170,7 +170,7 @@ impl<'t> Contents<'t> {
         }
         let mut findings = Finding::locate_all(self.text, problems.into_list());
         findings.append(&mut unreadable);
-        findings.sort_by_key(|finding| finding.place.range.start);
+        findings.sort_by_key(|finding| finding.location.range.start);
         Err(InvalidEvalFile { findings })
     }
 }
@@ -179,7 +179,7 @@ fn not_utf8(bytes: &[u8], valid_up_to: usize) -> InvalidEvalFile {
     let valid = String::from_utf8_lossy(&bytes[..valid_up_to]);
     let text = valid.strip_prefix('\u{feff}').unwrap_or(&valid);
     let finding = Finding {
-        place: Place { range: 0..0, position: Position::of(text, text.len()) },
+        location: Location { range: 0..0, position: Position::of(text, text.len()) },
         pointer: None,
         case_id: None,
         message: format!("the file is not valid UTF-8 (byte {valid_up_to})"),
@@ -262,7 +262,7 @@ impl<'t> Layout<'t> {
         problems: &mut Problems,
         unreadable: &mut Vec<Finding>,
         tables: &mut Tables<'_>,
-        read_case: impl Fn(&Value, CasePlace, &Path<'_>, &mut Problems) -> Option<T>,
+        read_case: impl Fn(&Value, CaseLocation, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Vec<T> {
         let raws = self.cases.as_deref().unwrap_or_default();
         let root = Path::Root;
@@ -293,23 +293,23 @@ impl<'t> Layout<'t> {
                     problems.push(&path.key("id"), Subject::Value, message, None);
                 }
             };
-            let place = CasePlace { line, index, row: None };
+            let location = CaseLocation { line, index, row: None };
             let Some(each) = value.get("each") else {
                 check_id(&value, problems);
-                cases.extend(read_case(&value, place, &path, problems));
+                cases.extend(read_case(&value, location, &path, problems));
                 continue;
             };
             if tables.is_out_of_reach(each) {
                 check_id(&value, problems);
                 // Tokens stand where other types are expected.
-                cases.extend(read_case(&value, place, &path, &mut Problems::default()));
+                cases.extend(read_case(&value, location, &path, &mut Problems::default()));
                 continue;
             }
             for FilledCase { value, row } in tables.expand(&value, each, &path, problems) {
                 let before = problems.len();
                 problems.in_case(value.get("id").and_then(Value::as_str).map(str::to_owned));
                 check_id(&value, problems);
-                cases.extend(read_case(&value, CasePlace { row: Some(row), ..place.clone() }, &path, problems));
+                cases.extend(read_case(&value, CaseLocation { row: Some(row), ..location.clone() }, &path, problems));
                 if problems.len() > before {
                     // The other rows probably have the same problem.
                     break;
@@ -420,7 +420,7 @@ impl Case {
     /// Reads a single case, or returns all its problems.
     pub fn read_one(value: &Value) -> Result<Self, Vec<Problem>> {
         let mut problems = Problems::default();
-        let case = read_case(value, CasePlace::default(), &Path::Root, &mut problems);
+        let case = read_case(value, CaseLocation::default(), &Path::Root, &mut problems);
         match case {
             Some(case) if problems.is_empty() => Ok(case),
             _ => Err(problems.into_list()),
@@ -428,7 +428,7 @@ impl Case {
     }
 }
 
-fn read_case(value: &Value, place: CasePlace, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
+fn read_case(value: &Value, location: CaseLocation, path: &Path<'_>, problems: &mut Problems) -> Option<Case> {
     let mut object = ObjectReader::open(value, path, problems)?;
     if value.get("rubric").is_some() {
         let message = "a case with a 'rubric' belongs in a rubric file".to_owned();
@@ -464,7 +464,7 @@ fn read_case(value: &Value, place: CasePlace, path: &Path<'_>, problems: &mut Pr
         expect: expect?,
         tags,
         skip,
-        place,
+        location,
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::read::{read_id, read_input, read_non_empty_string, read_tags};
-use super::{Case, CasePlace, Dimension, Expectation, Metadata, RubricCase, Tier};
+use super::{Case, CaseLocation, Dimension, Expectation, Metadata, RubricCase, Tier};
 use karat_json::{
     ObjectReader, Path, Problems, Subject, read_array, read_object_map, read_positive_count, read_string,
 };
@@ -20,7 +20,7 @@ pub(super) fn reject_other_tier(metadata: &Metadata, problems: &mut Problems) {
 
 pub(super) fn read_rubric_case(
     value: &Value,
-    place: CasePlace,
+    location: CaseLocation,
     path: &Path<'_>,
     problems: &mut Problems,
 ) -> Option<RubricCase> {
@@ -55,7 +55,7 @@ pub(super) fn read_rubric_case(
         expect: Expectation::default(),
         tags,
         skip,
-        place,
+        location,
     };
     Some(RubricCase { case, reference_data, rubric: rubric? })
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{NO_TOOL, ParamCheck, Tier};
 
-/// The named tiers, or null.
+/// Returns the schema of a named tier or null.
 pub(super) fn named_tier(_: &mut schemars::SchemaGenerator) -> Schema {
     let mut names: Vec<Value> = Tier::NAMED.map(Tier::name).map(Value::from).to_vec();
     names.push(Value::Null);
@@ -107,7 +107,7 @@ pub(super) fn param_assertion(schema: &mut Schema) {
     extend(schema, "", json!({ "allOf": rules }));
 }
 
-/// Optional members may be absent, but not null.
+/// Disallows null for optional members, which may be absent instead.
 fn disallow_nulls(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     properties.into_iter().flatten().for_each(|(_, property)| disallow_null(property));

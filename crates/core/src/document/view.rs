@@ -52,7 +52,7 @@ impl<'d> StepView<'d> {
         text(self.0, "model")
     }
 
-    /// The agent that took the step, if there are several.
+    /// Returns the agent that took the step, if there are several.
     pub fn agent(self) -> Option<&'d str> {
         text(self.0, "agent")
     }
@@ -81,17 +81,17 @@ impl<'d> StepView<'d> {
         self.0.get("output").unwrap_or(&Value::Null)
     }
 
-    /// The messages of the input.
+    /// Returns the messages of the input.
     pub fn messages(self) -> impl ExactSizeIterator<Item = MessageView<'d>> {
         list(self.input(), "messages").iter().map(MessageView)
     }
 
-    /// The input's message, or the input itself if it is a string.
+    /// Returns the input's message, or the input itself if it is a string.
     pub fn message(self) -> Option<&'d str> {
         self.input().get("message").unwrap_or(self.input()).as_str()
     }
 
-    /// The input, if it is not text: its `value`, or all of it.
+    /// Returns the input, if it is not text: its `value`, or all of it.
     pub fn input_value(self) -> Option<&'d Value> {
         match self.input() {
             Value::Null | Value::String(_) => None,
@@ -101,12 +101,12 @@ impl<'d> StepView<'d> {
         }
     }
 
-    /// The user messages, in any supported input shape.
+    /// Returns the user messages, in any supported input shape.
     pub fn user_input(self) -> Option<UserInput> {
         UserInput::find(self.input())
     }
 
-    /// The output's response, or the whole output if its shape is unknown.
+    /// Returns the output's response, or the whole output if its shape is unknown.
     pub fn response(self) -> Option<&'d Value> {
         match self.output() {
             Value::Null => None,
@@ -123,12 +123,12 @@ impl<'d> StepView<'d> {
         text(self.output(), "reasoning")
     }
 
-    /// The output, if it is not text.
+    /// Returns the output, if it is not text.
     pub fn output_value(self) -> Option<&'d Value> {
         present(self.output(), "value")
     }
 
-    /// The agent's text, in any supported output shape.
+    /// Returns the agent's text, in any supported output shape.
     pub fn response_text(self) -> String {
         text_content(self.output())
     }
@@ -139,7 +139,7 @@ impl<'d> MessageView<'d> {
         text(self.0, "role")
     }
 
-    /// The tool or agent that sent the message.
+    /// Returns the tool or agent that sent the message.
     pub fn name(self) -> Option<&'d str> {
         text(self.0, "name")
     }
@@ -148,7 +148,7 @@ impl<'d> MessageView<'d> {
         present(self.0, "content")
     }
 
-    /// The call that a tool message answers.
+    /// Returns the call that a tool message answers.
     pub fn tool_call_id(self) -> Option<&'d str> {
         text(self.0, "tool_call_id")
     }
@@ -157,19 +157,19 @@ impl<'d> MessageView<'d> {
         self.0.get("is_error").and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The calls that an assistant message makes.
+    /// Returns the calls that an assistant message makes.
     pub fn calls(self) -> impl ExactSizeIterator<Item = CallView<'d>> {
         list(self.0, "tool_calls").iter().map(CallView)
     }
 
-    /// The types of parts that are neither text nor calls, if given.
+    /// Returns the types of parts that are neither text nor calls, if given.
     pub fn part_types(self) -> impl ExactSizeIterator<Item = Option<&'d str>> {
         list(self.0, "parts").iter().map(|part| text(part, "type"))
     }
 }
 
 impl<'d> CallView<'d> {
-    /// The tool name; always present in a step's calls, but may be empty.
+    /// Returns the tool name; always present in a step's calls, but may be empty.
     pub fn name(self) -> Option<&'d str> {
         text(self.0, "name")
     }
@@ -182,7 +182,7 @@ impl<'d> CallView<'d> {
         present(self.0, "arguments")
     }
 
-    /// The result of the tool, which may be null.
+    /// Returns the result of the tool, which may be null.
     pub fn result(self) -> Option<&'d Value> {
         self.0.get("result")
     }

@@ -14,9 +14,9 @@ pub trait Reporter: Send {
 
 /// A report that could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("could not write {what}: {source}")]
+#[error("cannot write {target}: {source}")]
 pub struct ReportError {
     /// The output that was being written.
-    pub what: String,
+    pub target: String,
     pub source: std::io::Error,
 }

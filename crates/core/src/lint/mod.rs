@@ -83,7 +83,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
     }
     // Reports a finding once per table, not for each row.
     let tables: HashSet<usize> =
-        file.cases.iter().filter(|case| case.place.row.is_some()).map(|case| case.place.index).collect();
+        file.cases.iter().filter(|case| case.location.row.is_some()).map(|case| case.location.index).collect();
     let mut seen = HashSet::new();
     lints.retain(|lint| {
         let table = lint.case_index.filter(|index| tables.contains(index));
@@ -105,7 +105,7 @@ impl Linter<'_, '_> {
         self.lints.push(Lint {
             rule,
             case_id: self.case.id.clone(),
-            case_index: Some(self.case.place.index),
+            case_index: Some(self.case.location.index),
             pointer: pointer.into(),
             message: message.into(),
         });
@@ -114,15 +114,15 @@ impl Linter<'_, '_> {
     /// Finds `{{row:…}}` in a case without rows, where it is plain text.
     fn row_tokens(&mut self) {
         let case = self.case;
-        if case.place.row.is_some() {
+        if case.location.row.is_some() {
             return;
         }
         let is_token = |text: &str| contains_row_token(text);
         let in_expect = || serde_json::to_string(&case.expect).is_ok_and(|text| is_token(&text));
         let in_stubs = || serde_json::to_string(&case.stubs).is_ok_and(|text| is_token(&text));
-        let places: [(&str, bool); 3] =
+        let locations: [(&str, bool); 3] =
             [("/input/message", is_token(&case.input.message)), ("/stubs", in_stubs()), ("/expect", in_expect())];
-        for (pointer, _) in places.into_iter().filter(|(_, is_found)| *is_found) {
+        for (pointer, _) in locations.into_iter().filter(|(_, is_found)| *is_found) {
             self.add(Rule::RowToken, pointer, "{{row:…}} is plain text in a case without 'each'");
         }
     }

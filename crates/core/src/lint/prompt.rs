@@ -104,7 +104,7 @@ fn is_identifier_mark(letter: char) -> bool {
 
 /// Whether a word is an identifier such as `get_weather` or `getWeather`, but not `Search`.
 fn is_identifier(word: &str) -> bool {
-    let has_hump =
+    let has_case_boundary =
         word.chars().zip(word.chars().skip(1)).any(|(left, right)| left.is_lowercase() && right.is_uppercase());
-    word.contains('_') || has_hump
+    word.contains('_') || has_case_boundary
 }

@@ -33,7 +33,7 @@ impl Linter<'_, '_> {
     pub(super) fn regression(&mut self) {
         let hashes = self.file.metadata.as_ref().and_then(|metadata| metadata.case_hashes.as_ref());
         let stored_hash = hashes.and_then(|hashes| hashes.get(&self.case.id));
-        let raw = self.context.raw_cases.and_then(|cases| cases.get(self.case.place.index));
+        let raw = self.context.raw_cases.and_then(|cases| cases.get(self.case.location.index));
         if let (Some(stored_hash), Some(raw)) = (stored_hash, raw)
             && canonical_hash(raw) != *stored_hash
         {

@@ -37,7 +37,7 @@ impl Linter<'_, '_> {
         let tool = &self.file.tool_name;
         match expect.tools_called.as_deref() {
             Some([only]) if self.is_own_tool(only) => {}
-            _ if self.asks_first() => {}
+            _ if self.expects_no_call_yet() => {}
             None => self.add(
                 Rule::GoldenTool,
                 "/expect",
@@ -52,7 +52,7 @@ impl Linter<'_, '_> {
         let fields = [
             ("/difficulty", self.case.difficulty.is_some()),
             ("/expect/toolsAcceptable", expect.tools_acceptable.is_some()),
-            ("/expect/toolsNotCalled", expect.tools_not_called.is_some() && !self.asks_first()),
+            ("/expect/toolsNotCalled", expect.tools_not_called.is_some() && !self.expects_no_call_yet()),
             ("/expect/responseMatches", expect.response_matches.is_some()),
             ("/expect/maxTokens", expect.max_tokens.is_some()),
         ];
@@ -67,7 +67,7 @@ impl Linter<'_, '_> {
         let expect = &self.case.expect;
         let called: BTreeSet<&String> = expect.tools_called.iter().flatten().collect();
         // Asking before acting is straightforward as well.
-        if self.asks_first() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
+        if self.expects_no_call_yet() || called.len() > 1 && called.iter().any(|name| self.is_own_tool(name)) {
             return;
         }
         let tool = &self.file.tool_name;
@@ -89,7 +89,7 @@ impl Linter<'_, '_> {
     }
 
     /// Whether the case expects its tool not to be called yet, so that no value can prove its use.
-    pub(super) fn asks_first(&self) -> bool {
+    pub(super) fn expects_no_call_yet(&self) -> bool {
         let expect = &self.case.expect;
         match expect.tools_called.as_deref() {
             Some(called) => called.is_empty() && self.lists_all_calls(),

@@ -30,7 +30,7 @@ impl Linter<'_, '_> {
 
     fn proof_values(&mut self) {
         let values = self.case.expect.response_contains.as_deref().unwrap_or_default();
-        if self.file.tier == Tier::Golden && values.len() < MIN_PROOF_VALUES && !self.asks_first() {
+        if self.file.tier == Tier::Golden && values.len() < MIN_PROOF_VALUES && !self.expects_no_call_yet() {
             let message = format!(
                 "a golden case needs at least {MIN_PROOF_VALUES} 'responseContains' values to prove that the tool was \
                  used, found {}",

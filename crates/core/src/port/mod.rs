@@ -1,4 +1,4 @@
-//! The interfaces of the core to the outside: agents, tools, stores, the clock.
+//! Traits through which the core accesses agents, tools, stores and the clock.
 
 mod store;
 
@@ -34,8 +34,8 @@ pub trait Agent: Send + Sync {
     /// replace a new one. Expectations are not included.
     fn determinants(&self, case: &Case) -> Map<String, Value>;
 
-    /// Returns a text that is equal for two cases exactly if their determinants are equal. Called for every case before
-    /// a run starts.
+    /// Returns a string that is equal for two cases if and only if their determinants are equal. Called for every case
+    /// before a run starts.
     fn equality_key(&self, case: &Case) -> String {
         case.input.message.clone()
     }
@@ -46,8 +46,8 @@ pub trait Agent: Send + Sync {
     /// Answers the case's message.
     fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>>;
 
-    /// Called when the runner stops waiting for an answer, after a timeout or panic, with the error that takes its
-    /// place. Not called when the run is interrupted.
+    /// Called when the runner stops waiting for an answer, after a timeout or panic, with the error that replaces
+    /// it. Not called when the run is interrupted.
     fn on_abandoned(&self, _request: AgentRequest<'_>, _error: &AgentError) {}
 }
 
@@ -57,7 +57,7 @@ pub struct AgentRequest<'a> {
     pub case: &'a Case,
     /// Number of equal requests before this one in the run: trials, and cases with equal messages.
     pub sample: u32,
-    pub waiting: &'a dyn WaitObserver,
+    pub wait_observer: &'a dyn WaitObserver,
 }
 
 /// Notified while an agent waits for a rate limit or before a retry; that time does not count as latency.
@@ -78,9 +78,9 @@ impl WaitObserver for IgnoreWaits {
 pub struct WaitGuard<'a>(&'a dyn WaitObserver);
 
 impl<'a> WaitGuard<'a> {
-    pub fn begin(waiting: &'a dyn WaitObserver) -> Self {
-        waiting.begin();
-        Self(waiting)
+    pub fn begin(wait_observer: &'a dyn WaitObserver) -> Self {
+        wait_observer.begin();
+        Self(wait_observer)
     }
 }
 
@@ -90,17 +90,16 @@ impl Drop for WaitGuard<'_> {
     }
 }
 
-/// Why there is no answer to judge.
+/// The reason why there is no answer to judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentError {
-    /// A lower-case fragment, not truncated: redaction would miss a secret that is cut in two.
+    /// A lower-case fragment, not truncated: redaction would miss a secret that is cut off.
     pub message: String,
-    /// Duration of the attempt.
     pub elapsed: Duration,
     pub cause: AgentErrorCause,
 }
 
-/// The cause of an error, which decides about retries and the rest of the run.
+/// The cause of an error, which determines whether to retry and whether the run continues.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentErrorCause {
     /// The agent failed, panicked, or returned an unreadable answer.
@@ -155,7 +154,7 @@ impl AgentError {
         }
     }
 
-    /// Whether no further case is started.
+    /// Whether the error ends the run, so that no further case is started.
     pub fn ends_run(&self) -> bool {
         self.cause == AgentErrorCause::Budget
     }
@@ -171,7 +170,7 @@ impl std::error::Error for AgentError {}
 
 /// Runs an agent's real tools.
 pub trait ToolRunner: Send + Sync {
-    /// Calls a tool; a failure is an outcome as well.
+    /// Calls a tool. A failure is part of the outcome.
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a Map<String, Value>) -> BoxFuture<'a, ToolOutcome>;
 }
 
@@ -186,8 +185,8 @@ pub struct ToolOutcome {
 
 /// Judges traces with Python eval functions.
 pub trait EvalFunctions: Send + Sync {
-    /// Runs an eval function over a trace document. Blocks until there is a judgement, which is an error if the
-    /// function does not exist.
+    /// Runs an eval function on a trace document and blocks until it returns. The judgement is an error if the function
+    /// does not exist.
     fn judge(&self, name: &str, trace: &Value) -> Judgement;
 }
 

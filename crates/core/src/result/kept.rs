@@ -239,9 +239,9 @@ impl RawCase {
         let Self {
             id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, ..
         } = self;
-        let mut tries: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
-        if tries.is_empty() {
-            tries.push(RawTrial { outcome, duration_ms, error, failures, details });
+        let mut attempts: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
+        if attempts.is_empty() {
+            attempts.push(RawTrial { outcome, duration_ms, error, failures, details });
         }
         KeptCase {
             id,
@@ -249,7 +249,7 @@ impl RawCase {
             outcome: verdict,
             regression,
             message: own_message.or(message),
-            trials: tries.into_iter().map(|trial| trial.keep(keys)).collect(),
+            trials: attempts.into_iter().map(|trial| trial.keep(keys)).collect(),
         }
     }
 }

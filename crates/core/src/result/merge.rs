@@ -15,8 +15,8 @@ pub enum MergeError {
     Missing { numbers: Vec<usize>, count: usize },
     #[error("shard {number}/{count} is incomplete: {not_run} of its cases did not run")]
     Incomplete { number: usize, count: usize, not_run: usize },
-    #[error("the shards of the runs {first} and {second} differ in {what}, so they are not parts of one run")]
-    Different { what: &'static str, first: String, second: String },
+    #[error("the shards of the runs {first} and {second} differ in {difference}, so they are not parts of one run")]
+    Different { difference: &'static str, first: String, second: String },
     #[error("no shard ran the case '{0}'")]
     MissingCase(String),
 }
@@ -52,12 +52,12 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
         merged.timestamp = merged.timestamp.min(result.timestamp);
         merged.wall_clock_ms = merged.wall_clock_ms.max(result.wall_clock_ms);
     }
-    let places: HashMap<&str, usize> = shared.cases.iter().map(String::as_str).zip(0..).collect();
-    let place = |id: &str| places.get(id).copied();
-    merged.cases.sort_by_key(|case| place(&case.id));
-    merged.skipped.sort_by_key(|case| place(&case.id));
-    merged.regressions.sort_by_key(|id| place(id));
-    merged.new_passes.sort_by_key(|id| place(id));
+    let positions: HashMap<&str, usize> = shared.cases.iter().map(String::as_str).zip(0..).collect();
+    let position = |id: &str| positions.get(id).copied();
+    merged.cases.sort_by_key(|case| position(&case.id));
+    merged.skipped.sort_by_key(|case| position(&case.id));
+    merged.regressions.sort_by_key(|id| position(id));
+    merged.new_passes.sort_by_key(|id| position(id));
     let ran = merged.cases.iter().map(|case| case.id.as_str());
     let present: HashSet<&str> = ran.chain(merged.skipped.iter().map(|case| case.id.as_str())).collect();
     if let Some(missing) = shared.cases.iter().find(|id| !present.contains(id.as_str())) {
@@ -83,9 +83,9 @@ fn check(parts: &[(ShardPart, SuiteResult)]) -> Result<(), MergeError> {
             ("the tool or the settings", result.metadata != first.metadata),
             ("the baseline", result.baseline_run_id != first.baseline_run_id),
         ];
-        if let Some((what, _)) = differences.into_iter().find(|(_, is_different)| *is_different) {
+        if let Some((difference, _)) = differences.into_iter().find(|(_, is_different)| *is_different) {
             let (first, second) = (first.run_id.clone(), result.run_id.clone());
-            return Err(MergeError::Different { what, first, second });
+            return Err(MergeError::Different { difference, first, second });
         }
         if result.summary.not_run > 0 {
             let (number, count, not_run) = (part.number, part.count, result.summary.not_run);

@@ -101,7 +101,7 @@ fn read_cases<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Arc<Case
     let mut cases = Vec::<CaseResult>::deserialize(deserializer)?;
     for case in &mut cases {
         case.cause = Cause::read(case.outcome, case.error.as_deref());
-        for trial in case.trials.iter_mut().flat_map(|trials| &mut trials.tries) {
+        for trial in case.trials.iter_mut().flat_map(|trials| &mut trials.attempts) {
             trial.cause = Cause::read(trial.outcome, trial.error.as_deref());
         }
     }
@@ -161,7 +161,7 @@ pub struct CaseResult {
 impl CaseResult {
     /// Returns the details of every trial.
     pub fn all_details(&self) -> impl Iterator<Item = &CaseDetails> {
-        let trials = self.trials.iter().flat_map(|trials| &trials.tries).map(|trial| &trial.details);
+        let trials = self.trials.iter().flat_map(|trials| &trials.attempts).map(|trial| &trial.details);
         self.trials.is_none().then_some(&self.details).into_iter().chain(trials)
     }
 
@@ -191,7 +191,7 @@ impl CaseResult {
 
     /// Returns the verdict and duration of every trial.
     pub fn all_outcomes(&self) -> impl Iterator<Item = (TrialVerdict, u64)> {
-        let trials = self.trials.iter().flat_map(|trials| &trials.tries);
+        let trials = self.trials.iter().flat_map(|trials| &trials.attempts);
         let trials = trials.map(|trial| (TrialVerdict::new(trial.outcome, trial.vacuous), trial.duration_ms));
         let single = (TrialVerdict::new(self.outcome, self.vacuous), self.duration_ms);
         self.trials.is_none().then_some(single).into_iter().chain(trials)

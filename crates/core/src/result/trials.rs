@@ -19,11 +19,11 @@ pub fn combine(mut results: Vec<CaseResult>, planned: usize) -> Option<CaseResul
     let trials = Trials::new(results.into_iter().map(Trial::from).collect(), planned);
     let summary = match worst {
         Outcome::Passed => None,
-        Outcome::Failed => Some(format!("{} of {} trials failed", trials.failed, trials.tries.len())),
+        Outcome::Failed => Some(format!("{} of {} trials failed", trials.failed, trials.attempts.len())),
         Outcome::Errored if trials.failed > 0 => {
-            Some(format!("{} of {} trials errored, {} failed", trials.errored, trials.tries.len(), trials.failed))
+            Some(format!("{} of {} trials errored, {} failed", trials.errored, trials.attempts.len(), trials.failed))
         }
-        Outcome::Errored => Some(format!("{} of {} trials errored", trials.errored, trials.tries.len())),
+        Outcome::Errored => Some(format!("{} of {} trials errored", trials.errored, trials.attempts.len())),
     };
     combined.error = summary.map(|summary| match combined.error {
         Some(error) => format!("{summary}: {error}"),

@@ -31,6 +31,6 @@ pub fn unused_stubs_warning(unused: usize) -> Option<String> {
     (unused > 0).then(|| format!("{count} unused stubs: the agent runs real tools"))
 }
 
-fn format_count(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+fn format_count(count: usize, singular: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {singular}") } else { format!("{count} {plural}") }
 }

@@ -43,7 +43,7 @@ pub fn evidence(case: &RubricCase, trace: &Trace) -> Map<String, Value> {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Without the duration, which is irrelevant and would make every prompt unique.
+/// Omits the duration, which is irrelevant and would make every prompt unique.
 fn call(call: &ToolCall) -> Value {
     serde_json::to_value(ToolCall { duration_ms: None, ..call.clone() }).unwrap_or_default()
 }

@@ -62,7 +62,8 @@ pub struct ImportedFeedback {
 pub struct RefusedPiece {
     pub file: String,
     /// The position in the file: `line 3`, `item 12`; null for the whole file.
-    pub place: Option<String>,
+    #[serde(rename = "place")]
+    pub location: Option<String>,
     pub message: String,
     pub kind: RefusalKind,
 }

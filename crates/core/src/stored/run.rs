@@ -31,7 +31,7 @@ pub struct StoredCase {
     /// The suite in the run, from 1; one file may run against several agents.
     pub suite: u64,
     /// The position of the case in the file, from 1.
-    pub place: u64,
+    pub position: u64,
     /// The eval file, as in result files.
     pub eval_file: Arc<str>,
     pub tool_name: Arc<str>,

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::{CallView, StepView, TraceDocument, UnreadableTrace};
+use crate::document::{AnswerDocument, CallView, StepView, TraceDocument, UnreadableTrace};
 use crate::rating::Rating;
-use crate::trace::{AnswerDocument, ToolCall};
+use crate::trace::ToolCall;
 use karat_json::hash::short_hash;
 
 /// Maximum length of a preview, in characters.
@@ -62,7 +62,7 @@ pub struct NewTrace {
 pub enum ExpectedState {
     /// Any state; an existing trace is replaced.
     #[default]
-    Anything,
+    Any,
     /// The trace is not stored yet.
     Absent,
     /// The trace is stored, and its raw payload has this hash.
@@ -202,7 +202,7 @@ impl NewTrace {
             hash: short_hash(text.as_bytes()),
             ..TraceHead::default()
         };
-        Self { head, source: source.to_owned(), document: text, raw: None, expected: ExpectedState::Anything }
+        Self { head, source: source.to_owned(), document: text, raw: None, expected: ExpectedState::Any }
     }
 }
 
@@ -226,7 +226,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::trace::{RunOrigin, Usage};
+    use crate::document::RunOrigin;
+    use crate::trace::Usage;
 
     fn head_of(document: &Value) -> TraceHead {
         TraceHead::from_document("t", &TraceDocument::parse(document.to_string()).expect("valid trace"))

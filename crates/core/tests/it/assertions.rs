@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use karat_core::assertion::{Evidence, Failure, Field, Mode, PendingVerdict, Strictness, Verdict, judge};
 use karat_core::case::{
-    CallSelector, Case, CasePlace, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck, ToolsCalledMatch,
+    CallSelector, Case, CaseLocation, EvalFile, Expectation, Input, Origin, ParamAssertion, ParamCheck,
+    ToolsCalledMatch,
 };
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
-use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
 use karat_core::token::TokenSources;
 use karat_core::tokenizer::Tokenizer;
 use karat_core::trace::{ToolCall, Trace, Usage};
@@ -61,8 +62,8 @@ impl Scenario {
     }
 
     fn registry(&self) -> Option<Registry> {
-        let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown = Unknown { place: place.clone(), why: "the value is a call".to_owned() };
+        let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+        let unknown = Unknown { location: location.clone(), reason: "the value is a call".to_owned() };
         let tool = |tool: &Value| Tool {
             name: tool["name"].as_str().expect("tool name").to_owned(),
             input_schema: match tool.get("unknown") {
@@ -74,7 +75,7 @@ impl Scenario {
         let tools = self.0.get("registry")?.as_array().expect("list of tools").iter().map(tool);
         let mut registry = Registry::from_tools(tools);
         if self.0.get("gap").is_some() {
-            registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a loop".to_owned() });
+            registry.add_gap(Gap { kind: GapKind::Unknown, location, message: "a loop".to_owned() });
         }
         Some(registry)
     }
@@ -1073,7 +1074,7 @@ fn case(expect: Expectation, stubs: Option<Map<String, Value>>, message: String)
         expect,
         tags: Vec::new(),
         skip: None,
-        place: CasePlace { line: 1, ..CasePlace::default() },
+        location: CaseLocation { line: 1, ..CaseLocation::default() },
     }
 }
 

@@ -71,7 +71,7 @@ fn distinguishes_right_from_wrong(#[case] id: &str, #[case] calls: Value, #[case
 #[rstest]
 #[case::values_swapped_between_calls("parallel_0", play([("Maroon 5", json!(20)), ("Taylor Swift", json!(15))]))]
 #[case::integer_with_a_point("simple_python_4", solve(&json!({"a": 2.0, "b": 6, "c": 5})))]
-fn accepts_what_the_translation_loses(#[case] id: &str, #[case] calls: Value) {
+fn accepts_values_lost_in_translation(#[case] id: &str, #[case] calls: Value) {
     assert!(judge_calls(id, &calls).passed());
 }
 

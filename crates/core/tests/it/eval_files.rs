@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use karat_core::case::{CasePlace, EvalFile, EvalFileSchema, InvalidEvalFile, Origin, TableFiles};
+use karat_core::case::{CaseLocation, EvalFile, EvalFileSchema, InvalidEvalFile, Origin, TableFiles};
 use karat_json::Finding;
 use rstest::rstest;
 use serde_json::{Map, Value, json};
@@ -60,11 +60,11 @@ fn render(findings: &[Finding]) -> String {
 }
 
 fn render_finding(finding: &Finding) -> String {
-    let Finding { place, pointer, case_id, message, help } = finding;
+    let Finding { location, pointer, case_id, message, help } = finding;
     let id = case_id.as_ref().map_or_else(String::new, |id| format!(" {id}"));
     let at = pointer.as_ref().map_or_else(String::new, |pointer| format!("    at {pointer:?}\n"));
     let help = help.as_ref().map_or_else(String::new, |help| format!("    help: {help}\n"));
-    format!("{}:{}{id}: {message}\n{at}{help}", place.position.line, place.position.column)
+    format!("{}:{}{id}: {message}\n{at}{help}", location.position.line, location.position.column)
 }
 
 fn schema() -> Value {
@@ -80,7 +80,7 @@ fn parse_leniently(bytes: &[u8]) -> Option<Value> {
 #[rstest]
 fn parses_valid_files(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let file = parse_file(&path).unwrap_or_else(|invalid| panic!("{}", render(&invalid.findings)));
-    let lines: Vec<usize> = file.cases.iter().map(|case| case.place.line).collect();
+    let lines: Vec<usize> = file.cases.iter().map(|case| case.location.line).collect();
     let cases = serde_json::to_string_pretty(&file.cases).unwrap();
     let metadata = serde_json::to_string_pretty(&file.metadata).unwrap();
     let header = format!("tier {}, tool '{}', cases on lines {lines:?}", file.tier, file.tool_name);
@@ -93,7 +93,7 @@ fn valid_files_round_trip(#[files("tests/it/corpus/ok/*.json")] path: PathBuf) {
     let written = serde_json::to_string(&json!({ "metadata": first.metadata, "cases": first.cases })).unwrap();
     let mut second = EvalFile::parse(written.as_bytes(), Origin::new(file_name(&path))).unwrap();
     let cases = first.cases.iter_mut().chain(&mut second.cases);
-    cases.for_each(|case| case.place = CasePlace::default());
+    cases.for_each(|case| case.location = CaseLocation::default());
     assert_eq!(first.cases, second.cases);
     assert_eq!(first.metadata.unwrap_or_default(), second.metadata.unwrap_or_default());
 }
@@ -107,9 +107,9 @@ fn rejects_invalid_files(#[files("tests/it/corpus/invalid/*.json")] path: PathBu
 #[rstest]
 fn findings_are_in_text_order(#[files("tests/it/corpus/invalid/*.json")] path: PathBuf) {
     let findings = parse_file(&path).expect_err("invalid file").findings;
-    let places: Vec<(usize, usize)> =
-        findings.iter().map(|finding| (finding.place.position.line, finding.place.position.column)).collect();
-    assert!(places.is_sorted(), "{places:?}");
+    let locations: Vec<(usize, usize)> =
+        findings.iter().map(|finding| (finding.location.position.line, finding.location.position.column)).collect();
+    assert!(locations.is_sorted(), "{locations:?}");
     assert!(findings.iter().all(|finding| !finding.message.is_empty()));
 }
 
@@ -187,7 +187,7 @@ fn the_fixture_sets_every_key_of_the_schema() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/corpus/ok/every-key.labeled.json");
     let file = parse_leniently(&read_bytes(&path)).unwrap();
     let schema = schema();
-    let places = [
+    let locations = [
         ("Envelope", ""),
         ("Metadata", "/metadata"),
         ("Case", "/cases/0"),
@@ -195,7 +195,7 @@ fn the_fixture_sets_every_key_of_the_schema() {
         ("Expectation", "/cases/0/expect"),
         ("ParamAssertion", "/cases/0/expect/toolParams/0"),
     ];
-    for (name, pointer) in places {
+    for (name, pointer) in locations {
         let keys = |object: &Map<String, Value>| object.keys().cloned().collect::<BTreeSet<String>>();
         let set = keys(file.pointer(pointer).and_then(Value::as_object).unwrap());
         assert_eq!(set, keys(schema["$defs"][name]["properties"].as_object().unwrap()), "{name}");
@@ -304,10 +304,10 @@ fn no_key_is_ignored() {
 
 #[test]
 fn the_error_counts_the_problems() {
-    let one = parse_text("[1]").unwrap_err();
-    assert_eq!(one.to_string(), "1 problem in the eval file");
-    let two = parse_text("[1, 2]").unwrap_err();
-    assert_eq!(two.to_string(), "2 problems in the eval file");
+    let one_problem = parse_text("[1]").unwrap_err();
+    assert_eq!(one_problem.to_string(), "1 problem in the eval file");
+    let two_problems = parse_text("[1, 2]").unwrap_err();
+    assert_eq!(two_problems.to_string(), "2 problems in the eval file");
 }
 
 /// All problems of a long file are found without noticeable delay.
@@ -323,8 +323,8 @@ fn reports_every_problem_of_a_long_file() {
     assert_eq!(findings.len(), 10_000);
     let lines_per_case = text.lines().count() / 10_000;
     for (index, finding) in findings.iter().enumerate() {
-        assert_eq!(&text[finding.place.range.clone()], "\"tags\"");
-        assert_eq!(finding.place.position.line, 2 + index * lines_per_case + 6);
+        assert_eq!(&text[finding.location.range.clone()], "\"tags\"");
+        assert_eq!(finding.location.position.line, 2 + index * lines_per_case + 6);
     }
 }
 

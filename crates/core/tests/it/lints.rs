@@ -1,10 +1,10 @@
-//! Lints: each rule fires at the right place, and not elsewhere.
+//! Lints: each rule fires at the right location, and not elsewhere.
 
 use std::collections::BTreeSet;
 
 use karat_core::case::{EvalFile, Origin};
 use karat_core::lint::{Lint, LintContext, Rule, Severity, lint};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_core::token::TokenSources;
 use karat_json::canonical::canonical_hash;
 use karat_json::locate;
@@ -27,7 +27,7 @@ impl LintInput {
     }
 
     /// One case with these members.
-    fn one(file_name: &'static str, members: Value) -> Self {
+    fn from_case(file_name: &'static str, members: Value) -> Self {
         Self::new(file_name, json!([case("gs-x-001", members)]))
     }
 
@@ -60,7 +60,7 @@ impl LintInput {
     }
 
     /// Where a rule fires: the index of the case and the pointer in it.
-    fn places(&self, rule: Rule) -> Vec<String> {
+    fn locations(&self, rule: Rule) -> Vec<String> {
         let lints = self.lints();
         let found = lints.iter().filter(|lint| lint.rule == rule);
         let index = |lint: &Lint| lint.case_index.map(|index| index.to_string()).unwrap_or_default();
@@ -182,9 +182,9 @@ fn a_good_file_has_no_lints() {
 #[case(json!({ "toolsCalled": [], "toolsAcceptable": [["__none__"]] }), &["0/expect/toolsAcceptable"])]
 #[case(json!({ "toolsCalled": ["a"], "toolsNotCalled": ["b"] }), &[])]
 #[case(json!({ "toolsAcceptable": [["a"]] }), &[])]
-fn both_routing_kinds(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(input.places(Rule::BothRoutingKinds), places);
+fn both_routing_kinds(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.locations(Rule::BothRoutingKinds), locations);
 }
 
 #[rstest]
@@ -192,9 +192,9 @@ fn both_routing_kinds(#[case] expect: Value, #[case] places: &[&str]) {
 #[case::by_case("x.labeled.json", json!({ "difficulty": "regression" }), &["0/expect/responseContains"])]
 #[case::elsewhere("x.labeled.json", json!({ "difficulty": "edge" }), &[])]
 #[case::golden("x.golden.json", json!({}), &[])]
-fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value, #[case] places: &[&str]) {
+fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value, #[case] locations: &[&str]) {
     members["expect"] = json!({ "responseContains": ["{{seed:a}}", "is {{snapshot:a.b[0]}}"] });
-    assert_eq!(LintInput::one(name, members).places(Rule::SnapshotInRegression), places);
+    assert_eq!(LintInput::from_case(name, members).locations(Rule::SnapshotInRegression), locations);
 }
 
 #[rstest]
@@ -205,9 +205,9 @@ fn snapshot_in_regression(#[case] name: &'static str, #[case] mut members: Value
     &["0/expect/toolParams"]
 )]
 #[case(json!({ "responseContains": ["{{seed:snapshot}}", "snapshot", "{{snapshot}}"] }), &[])]
-fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.regression.json", json!({ "expect": expect }));
-    assert_eq!(input.places(Rule::SnapshotInRegression), places);
+fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.regression.json", json!({ "expect": expect }));
+    assert_eq!(input.locations(Rule::SnapshotInRegression), locations);
 }
 
 #[rstest]
@@ -221,7 +221,7 @@ fn snapshot_in_any_value_of_a_regression(#[case] expect: Value, #[case] places: 
 #[case::large_number(|case: &mut Value| case["stubs"] = json!({ "t": 12_345_678_901_234_567_999_u64 }), &["0"])]
 #[case::weaker_expectation(|case: &mut Value| case["expect"] = json!({}), &["0"])]
 #[case::one_more_member(|case: &mut Value| case["description"] = json!(""), &["0"])]
-fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
+fn edited_regression(#[case] edit: fn(&mut Value), #[case] locations: &[&str]) {
     let stubs = json!({ "t": 12_345_678_901_234_567_890_u64 });
     let own = json!({ "maxTurns": 3, "stubs": stubs, "expect": { "responseContains": ["a", "b"] } });
     let mut regression = case("rg-x-001", own);
@@ -229,7 +229,7 @@ fn edited_regression(#[case] edit: fn(&mut Value), #[case] places: &[&str]) {
     edit(&mut regression);
     let other = case("rg-x-002", json!({ "input": { "message": "not guarded" } }));
     let document = json!({ "metadata": { "caseHashes": hashes }, "cases": [regression, other] });
-    assert_eq!(LintInput::new("x.regression.json", document).places(Rule::EditedRegression), places);
+    assert_eq!(LintInput::new("x.regression.json", document).locations(Rule::EditedRegression), locations);
 }
 
 #[test]
@@ -247,9 +247,9 @@ fn edits_are_detected_only_with_raw_cases() {
 #[case("x.labeled.json", json!({ "responseContains": ["18"] }), &[])]
 #[case("x.regression.json", json!({}), &[])]
 #[case("x.json", json!({}), &["0/expect"])]
-fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] places: &[&str]) {
+fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] locations: &[&str]) {
     // Without a tier in the file name, the prefix of the id makes it golden.
-    assert_eq!(LintInput::one(name, json!({ "expect": expect })).places(Rule::FewProofValues), places);
+    assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::FewProofValues), locations);
 }
 
 #[rstest]
@@ -259,9 +259,9 @@ fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] p
 #[case(&["tokyo"], &[])]
 #[case(&["{{seed:Tokyo}}"], &[])]
 #[case(&[], &[])]
-fn proof_echoes_prompt(#[case] values: &[&str], #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseContains": values } }));
-    assert_eq!(input.places(Rule::ProofEchoesPrompt), places);
+fn proof_echoes_prompt(#[case] values: &[&str], #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "responseContains": values } }));
+    assert_eq!(input.locations(Rule::ProofEchoesPrompt), locations);
 }
 
 #[rstest]
@@ -271,9 +271,9 @@ fn proof_echoes_prompt(#[case] values: &[&str], #[case] places: &[&str]) {
 #[case("straightforward", json!({ "toolsCalled": ["a"] }), &[])]
 #[case("edge", json!({}), &[])]
 #[case("regression", json!({}), &[])]
-fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
-    assert_eq!(input.places(Rule::AmbiguousWithoutSets), places);
+fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(input.locations(Rule::AmbiguousWithoutSets), locations);
 }
 
 #[rstest]
@@ -289,9 +289,9 @@ fn ambiguous_without_sets(#[case] difficulty: &str, #[case] expect: Value, #[cas
 #[case("edge", json!({ "toolsAcceptable": [["__none__"]] }), &[])]
 #[case("edge", json!({ "toolsAcceptable": [["a"], []] }), &[])]
 #[case("ambiguous", json!({}), &[])]
-fn edge_without_negative(#[case] difficulty: &str, #[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
-    assert_eq!(input.places(Rule::EdgeWithoutNegative), places);
+fn edge_without_negative(#[case] difficulty: &str, #[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "difficulty": difficulty, "expect": expect }));
+    assert_eq!(input.locations(Rule::EdgeWithoutNegative), locations);
 }
 
 #[rstest]
@@ -301,12 +301,12 @@ fn edge_without_negative(#[case] difficulty: &str, #[case] expect: Value, #[case
 #[case(&["Straße", "STRASSE"], &[])]
 #[case(&["ÉTÉ", "été", "x", "Été "], &["1/input/message", "3/input/message"])]
 #[case(&["o ne", "one"], &[])]
-fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
+fn same_prompt(#[case] prompts: &[&str], #[case] locations: &[&str]) {
     let cases = prompts
         .iter()
         .enumerate()
         .map(|(number, message)| case(&format!("ls-x-{number:03}"), json!({ "input": { "message": message } })));
-    assert_eq!(LintInput::new("x.labeled.json", cases.collect()).places(Rule::SamePrompt), places);
+    assert_eq!(LintInput::new("x.labeled.json", cases.collect()).locations(Rule::SamePrompt), locations);
 }
 
 #[rstest]
@@ -314,17 +314,17 @@ fn same_prompt(#[case] prompts: &[&str], #[case] places: &[&str]) {
 #[case(json!([[], ["a", "b"]]), &["0/expect/responseContainsAny/0"])]
 #[case(json!([["a", "b"]]), &[])]
 #[case(json!([]), &[])]
-fn lonely_synonym(#[case] groups: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseContainsAny": groups } }));
-    assert_eq!(input.places(Rule::LonelySynonym), places);
+fn lonely_synonym(#[case] groups: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "responseContainsAny": groups } }));
+    assert_eq!(input.locations(Rule::LonelySynonym), locations);
 }
 
 #[rstest]
 #[case(json!({ "stubs": {} }), &["0/stubs"])]
 #[case(json!({ "stubs": { "a": null } }), &[])]
 #[case(json!({}), &[])]
-fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
-    assert_eq!(LintInput::one("x.labeled.json", members).places(Rule::EmptyStubs), places);
+fn empty_stubs(#[case] members: Value, #[case] locations: &[&str]) {
+    assert_eq!(LintInput::from_case("x.labeled.json", members).locations(Rule::EmptyStubs), locations);
 }
 
 #[rstest]
@@ -344,13 +344,14 @@ fn empty_stubs(#[case] members: Value, #[case] places: &[&str]) {
 #[case(json!({ "toolsCalled": ["a"], "maxLatencyMs": 5, "maxCostUsd": 1, "noToolErrors": true }), false)]
 fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
     let input = |members: Value, routing_only: bool| {
-        LintInput { routing_only, ..LintInput::one("x.labeled.json", members) }.places(Rule::ResponseInRoutingOnly)
+        LintInput { routing_only, ..LintInput::from_case("x.labeled.json", members) }
+            .locations(Rule::ResponseInRoutingOnly)
     };
     let expected: &[&str] = if fires { &["0/expect"] } else { &[] };
     assert_eq!(input(json!({ "expect": expect }), true), expected);
-    let nowhere: &[&str] = &[];
-    assert_eq!(input(json!({ "expect": expect }), false), nowhere, "an agent gives a final answer");
-    assert_eq!(input(json!({ "expect": expect, "stubs": {} }), true), nowhere, "a stubbed model gives a final answer");
+    let none: &[&str] = &[];
+    assert_eq!(input(json!({ "expect": expect }), false), none, "an agent gives a final answer");
+    assert_eq!(input(json!({ "expect": expect, "stubs": {} }), true), none, "a stubbed model gives a final answer");
 }
 
 #[rstest]
@@ -359,14 +360,14 @@ fn response_in_routing_only(#[case] expect: Value, #[case] fires: bool) {
 ])]
 #[case("x.labeled.json", &[])]
 #[case("x.regression.json", &[])]
-fn labeled_field_in_golden(#[case] name: &'static str, #[case] places: &[&str]) {
+fn labeled_field_in_golden(#[case] name: &'static str, #[case] locations: &[&str]) {
     let expect =
         json!({ "toolsAcceptable": [["a"]], "toolsNotCalled": ["b"], "responseMatches": ["c"], "maxTokens": 5 });
-    let input = LintInput::one(name, json!({ "difficulty": "edge", "expect": expect }));
-    assert_eq!(input.places(Rule::LabeledFieldInGolden), places);
+    let input = LintInput::from_case(name, json!({ "difficulty": "edge", "expect": expect }));
+    assert_eq!(input.locations(Rule::LabeledFieldInGolden), locations);
     let shared = json!({ "toolsCalled": ["a"], "responseContains": ["x", "y"], "maxLatencyMs": 5, "minLength": 1 });
-    let nowhere: &[&str] = &[];
-    assert_eq!(LintInput::one(name, json!({ "expect": shared })).places(Rule::LabeledFieldInGolden), nowhere);
+    let none: &[&str] = &[];
+    assert_eq!(LintInput::from_case(name, json!({ "expect": shared })).locations(Rule::LabeledFieldInGolden), none);
 }
 
 #[rstest]
@@ -390,7 +391,7 @@ fn labeled_field_in_golden(#[case] name: &'static str, #[case] places: &[&str]) 
 fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] is_valid: bool) {
     let input = LintInput::new(name, json!([case(id, json!({}))]));
     let expected: &[&str] = if is_valid { &[] } else { &["0/id"] };
-    assert_eq!(input.places(Rule::IdForm), expected);
+    assert_eq!(input.locations(Rule::IdForm), expected);
 }
 
 #[rstest]
@@ -405,25 +406,25 @@ fn id_form(#[case] name: &'static str, #[case] id: &str, #[case] is_valid: bool)
 #[case(json!({ "toolOrder": [["known", "a"], ["b", "known"]] }), &["0/expect/toolOrder/0/1", "0/expect/toolOrder/1/0"])]
 #[case(json!({ "toolsCalled": ["Known", "kno-wn"] }), &["0/expect/toolsCalled/0", "0/expect/toolsCalled/1"])]
 #[case(json!({ "toolsCalled": ["known"], "responseContains": ["a"] }), &[])]
-fn unknown_tool(#[case] expect: Value, #[case] places: &[&str]) {
-    let one = || LintInput::one("x.labeled.json", json!({ "expect": expect }));
-    let known = LintInput { registry: Some(registry(&["known"])), ..one() };
-    assert_eq!(known.places(Rule::UnknownTool), places);
-    let nowhere: &[&str] = &[];
-    assert_eq!(one().places(Rule::UnknownTool), nowhere, "without a registry no tool is unknown");
+fn unknown_tool(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = || LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
+    let known = LintInput { registry: Some(registry(&["known"])), ..input() };
+    assert_eq!(known.locations(Rule::UnknownTool), locations);
+    let none: &[&str] = &[];
+    assert_eq!(input().locations(Rule::UnknownTool), none, "without a registry no tool is unknown");
     let mut gapped = known;
-    let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-    let gap = Gap { kind: GapKind::Unknown, place, what: "a loop makes tools".to_owned() };
+    let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+    let gap = Gap { kind: GapKind::Unknown, location, message: "a loop makes tools".to_owned() };
     gapped.registry.iter_mut().for_each(|registry| registry.add_gap(gap.clone()));
-    assert_eq!(gapped.places(Rule::UnknownTool), nowhere, "it may be in a gap");
-    assert_eq!(gapped.places(Rule::ToolNotKnown), places);
+    assert_eq!(gapped.locations(Rule::UnknownTool), none, "it may be in a gap");
+    assert_eq!(gapped.locations(Rule::ToolNotKnown), locations);
 }
 
 #[test]
 fn suggests_the_nearest_tool() {
     let near = |tool: &str| {
-        let one = LintInput::one("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
-        let input = LintInput { registry: Some(registry(&["get_forecast", "get_weather"])), ..one };
+        let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "toolsCalled": [tool] } }));
+        let input = LintInput { registry: Some(registry(&["get_forecast", "get_weather"])), ..input };
         input.lints().into_iter().find(|lint| lint.rule == Rule::UnknownTool).unwrap().message
     };
     assert_eq!(near("get_wether"), "the registry has no tool 'get_wether' (did you mean 'get_weather'?)");
@@ -436,13 +437,13 @@ fn suggests_the_nearest_tool() {
 #[case("exists", None, &[])]
 #[case("equals", Some(json!(1)), &[])]
 #[case("oneOf", Some(json!([1])), &[])]
-fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] places: &[&str]) {
+fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] locations: &[&str]) {
     let mut param = json!({ "tool": "t", "paramName": "p", "assertion": assertion });
     if let Some(value) = value {
         param["value"] = value;
     }
-    let input = LintInput::one("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
-    assert_eq!(input.places(Rule::IgnoredValue), places);
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "toolParams": [param] } }));
+    assert_eq!(input.locations(Rule::IgnoredValue), locations);
 }
 
 #[rstest]
@@ -452,9 +453,9 @@ fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] 
 #[case(json!({ "responseNotContains": [""] }), &[])]
 #[case(json!({ "responseContainsAny": [["a", "b"], ["c", ""]] }), &["0/expect/responseContainsAny/1/1"])]
 #[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]], "responseMatches": [""] }), &[])]
-fn empty_value(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(input.places(Rule::EmptyValue), places);
+fn empty_value(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.locations(Rule::EmptyValue), locations);
 }
 
 #[rstest]
@@ -466,9 +467,9 @@ fn empty_value(#[case] expect: Value, #[case] places: &[&str]) {
     json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "matches", "value": "^{{seed:a}}" }] }),
     &[]
 )]
-fn token_in_pattern(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(input.places(Rule::TokenInPattern), places);
+fn token_in_pattern(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.locations(Rule::TokenInPattern), locations);
 }
 
 #[rstest]
@@ -479,8 +480,8 @@ fn token_in_pattern(#[case] expect: Value, #[case] places: &[&str]) {
 #[case("x.golden.json", json!({ "toolsCalled": ["y"] }), &["0/expect/toolsCalled"])]
 #[case("x.golden.json", json!({ "toolsCalled": ["x", "x"] }), &["0/expect/toolsCalled"])]
 #[case("x.labeled.json", json!({}), &[])]
-fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] places: &[&str]) {
-    assert_eq!(LintInput::one(name, json!({ "expect": expect })).places(Rule::GoldenTool), places);
+fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] locations: &[&str]) {
+    assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::GoldenTool), locations);
 }
 
 #[rstest]
@@ -488,19 +489,19 @@ fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] places
 #[case(json!({ "toolsCalled": ["x"] }), &["0/expect/toolsCalled"])]
 #[case(json!({ "toolsCalled": ["y", "z"] }), &["0/expect/toolsCalled"])]
 #[case(json!({}), &["0/expect"])]
-fn straightforward_tools(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "difficulty": "straightforward", "expect": expect }));
-    assert_eq!(input.places(Rule::StraightforwardTools), places);
+fn straightforward_tools(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "difficulty": "straightforward", "expect": expect }));
+    assert_eq!(input.locations(Rule::StraightforwardTools), locations);
 }
 
 #[rstest]
 #[case(json!([["x"], ["y"]]), &[])]
 #[case(json!([["__none__"]]), &[])]
 #[case(json!([["y"], ["z"]]), &["0/expect/toolsAcceptable"])]
-fn ambiguous_tools(#[case] sets: Value, #[case] places: &[&str]) {
+fn ambiguous_tools(#[case] sets: Value, #[case] locations: &[&str]) {
     let expect = json!({ "toolsAcceptable": sets });
-    let input = LintInput::one("x.labeled.json", json!({ "difficulty": "ambiguous", "expect": expect }));
-    assert_eq!(input.places(Rule::AmbiguousTools), places);
+    let input = LintInput::from_case("x.labeled.json", json!({ "difficulty": "ambiguous", "expect": expect }));
+    assert_eq!(input.locations(Rule::AmbiguousTools), locations);
 }
 
 #[rstest]
@@ -509,14 +510,14 @@ fn ambiguous_tools(#[case] sets: Value, #[case] places: &[&str]) {
 #[case("Call get_weather for Oslo", Some("edge"), &[])]
 #[case("Get weather for Oslo", None, &[])]
 #[case("What does my_get_weather_2 do?", None, &[])]
-fn message_names_tool(#[case] message: &str, #[case] difficulty: Option<&str>, #[case] places: &[&str]) {
+fn message_names_tool(#[case] message: &str, #[case] difficulty: Option<&str>, #[case] locations: &[&str]) {
     let mut members = json!({ "input": { "message": message } });
     if let Some(difficulty) = difficulty {
         members["difficulty"] = json!(difficulty);
     }
     let registry = Some(registry(&["get_weather", "getForecast"]));
-    let input = LintInput { registry, ..LintInput::one("x.labeled.json", members) };
-    assert_eq!(input.places(Rule::MessageNamesTool), places);
+    let input = LintInput { registry, ..LintInput::from_case("x.labeled.json", members) };
+    assert_eq!(input.locations(Rule::MessageNamesTool), locations);
 }
 
 #[rstest]
@@ -528,12 +529,12 @@ fn message_names_tool(#[case] message: &str, #[case] difficulty: Option<&str>, #
     json!({ "toolParams": [{ "tool": "t", "paramName": "p", "assertion": "oneOf", "value": ["x", "{{seed:no}}"] }] }),
     &["0/expect/toolParams/0/value/1"]
 )]
-fn unresolved_token(#[case] expect: Value, #[case] places: &[&str]) {
-    let one = || LintInput::one("x.labeled.json", json!({ "expect": expect }));
+fn unresolved_token(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = || LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
     let sources = TokenSources { seed: Some(json!({ "city": "Oslo" })), snapshot: None };
-    assert_eq!(LintInput { tokens: Some(sources), ..one() }.places(Rule::UnresolvedToken), places);
-    let nowhere: &[&str] = &[];
-    assert_eq!(one().places(Rule::UnresolvedToken), nowhere, "the manifest is unknown");
+    assert_eq!(LintInput { tokens: Some(sources), ..input() }.locations(Rule::UnresolvedToken), locations);
+    let none: &[&str] = &[];
+    assert_eq!(input().locations(Rule::UnresolvedToken), none, "the manifest is unknown");
 }
 
 #[rstest]
@@ -545,9 +546,9 @@ fn unresolved_token(#[case] expect: Value, #[case] places: &[&str]) {
 #[case("{{name}}", false)]
 #[case("seed:city", false)]
 fn stray_token(#[case] text: &str, #[case] fires: bool) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": { "responseNotContains": [text] } }));
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "responseNotContains": [text] } }));
     let expected: &[&str] = if fires { &["0/expect/responseNotContains/0"] } else { &[] };
-    assert_eq!(input.places(Rule::StrayToken), expected);
+    assert_eq!(input.locations(Rule::StrayToken), expected);
 }
 
 #[rstest]
@@ -556,9 +557,9 @@ fn stray_token(#[case] text: &str, #[case] fires: bool) {
 #[case(json!({ "responseNotContains": ["2026-05-01"] }), &[])]
 #[case(json!({ "responseContains": ["due {{seed:due}}"] }), &[])]
 #[case(json!({ "responseContains": ["18"] }), &[])]
-fn volatile_value(#[case] expect: Value, #[case] places: &[&str]) {
-    let input = LintInput::one("x.labeled.json", json!({ "expect": expect }));
-    assert_eq!(input.places(Rule::VolatileValue), places);
+fn volatile_value(#[case] expect: Value, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
+    assert_eq!(input.locations(Rule::VolatileValue), locations);
 }
 
 #[rstest]
@@ -576,8 +577,8 @@ fn volatile_value(#[case] expect: Value, #[case] places: &[&str]) {
 )]
 #[case(json!({ "noToolErrors": false }), Rule::CannotFail, &["0/expect"])]
 #[case(json!({ "toolsCalled": ["a"] }), Rule::CannotFail, &[])]
-fn contradictions_and_vacuous_cases(#[case] expect: Value, #[case] rule: Rule, #[case] places: &[&str]) {
-    assert_eq!(LintInput::one("x.labeled.json", json!({ "expect": expect })).places(rule), places);
+fn contradictions_and_vacuous_cases(#[case] expect: Value, #[case] rule: Rule, #[case] locations: &[&str]) {
+    assert_eq!(LintInput::from_case("x.labeled.json", json!({ "expect": expect })).locations(rule), locations);
 }
 
 #[test]
@@ -594,17 +595,17 @@ fn checks_parameters_and_stubs_against_the_registry() {
     });
     let input = LintInput {
         registry: Some(Registry::from_tools([tool])),
-        ..LintInput::one("get_weather.labeled.json", members)
+        ..LintInput::from_case("get_weather.labeled.json", members)
     };
-    assert_eq!(input.places(Rule::ParamValue), ["0/expect/toolParams/1/value"]);
-    assert_eq!(input.places(Rule::UnknownParam), ["0/expect/toolParams/2/paramName"]);
-    assert_eq!(input.places(Rule::MissingStub), ["0/stubs"]);
-    assert_eq!(input.places(Rule::UnknownTool), ["0/stubs/get_wether"]);
+    assert_eq!(input.locations(Rule::ParamValue), ["0/expect/toolParams/1/value"]);
+    assert_eq!(input.locations(Rule::UnknownParam), ["0/expect/toolParams/2/paramName"]);
+    assert_eq!(input.locations(Rule::MissingStub), ["0/stubs"]);
+    assert_eq!(input.locations(Rule::UnknownTool), ["0/stubs/get_wether"]);
 }
 
 #[test]
 fn pointers_are_valid_in_both_kinds_of_file() {
-    let bare = LintInput::one("x.golden.json", json!({ "stubs": {} }));
+    let bare = LintInput::from_case("x.golden.json", json!({ "stubs": {} }));
     let envelope = LintInput::new("x.golden.json", json!({ "cases": bare.document }));
     assert_eq!(bare.lints(), envelope.lints());
     assert_ne!(bare.lints(), Vec::new());
@@ -614,9 +615,9 @@ fn pointers_are_valid_in_both_kinds_of_file() {
 fn finds_removed_regression_cases_unless_archived() {
     let document = json!({"metadata": {"caseHashes": {"rg-x/-001": "a", "rg-x-002": "b"}}, "cases": []});
     let mut input = LintInput::new("x.regression.json", document);
-    assert_eq!(input.places(Rule::RemovedRegression), Vec::<String>::new(), "the archive is unknown");
+    assert_eq!(input.locations(Rule::RemovedRegression), Vec::<String>::new(), "the archive is unknown");
     input.archived = Some(BTreeSet::from(["rg-x-002".to_owned()]));
-    assert_eq!(input.places(Rule::RemovedRegression), ["/metadata/caseHashes/rg-x~1-001"]);
+    assert_eq!(input.locations(Rule::RemovedRegression), ["/metadata/caseHashes/rg-x~1-001"]);
 }
 
 #[rstest]
@@ -631,11 +632,11 @@ fn finds_unsealed_regression_cases(
     #[case] name: &'static str,
     #[case] members: Value,
     #[case] has_hashes: bool,
-    #[case] places: &[&str],
+    #[case] locations: &[&str],
 ) {
     let metadata = if has_hashes { json!({"caseHashes": {}}) } else { json!({}) };
     let document = json!({"metadata": metadata, "cases": [case("rg-x-001", members)]});
-    assert_eq!(LintInput::new(name, document).places(Rule::UnsealedRegression), places);
+    assert_eq!(LintInput::new(name, document).locations(Rule::UnsealedRegression), locations);
 }
 
 #[rstest]
@@ -646,9 +647,9 @@ fn finds_unsealed_regression_cases(
 fn finds_archived_regression_cases(
     #[case] name: &'static str,
     #[case] archived: Option<&str>,
-    #[case] places: &[&str],
+    #[case] locations: &[&str],
 ) {
     let archived = archived.map(|id| BTreeSet::from([id.to_owned()]));
     let document = json!({"cases": [case("rg-x-001", json!({}))]});
-    assert_eq!(LintInput { archived, ..LintInput::new(name, document) }.places(Rule::ArchivedRegression), places);
+    assert_eq!(LintInput { archived, ..LintInput::new(name, document) }.locations(Rule::ArchivedRegression), locations);
 }

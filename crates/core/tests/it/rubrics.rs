@@ -10,10 +10,10 @@ const NAME: Origin<'_> = Origin::new("get-weather.rubric.json");
 fn parse(file: &Value) -> Result<RubricFile, Vec<String>> {
     let text = serde_json::to_string_pretty(file).expect("serializable");
     let line = |finding: Finding| {
-        let Finding { place, case_id, message, help, .. } = finding;
+        let Finding { location, case_id, message, help, .. } = finding;
         let id = case_id.map(|id| format!(" {id}")).unwrap_or_default();
         let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
-        format!("{}{id}: {message}{help}", place.position.line)
+        format!("{}{id}: {message}{help}", location.position.line)
     };
     RubricFile::parse(text.as_bytes(), NAME).map_err(|invalid| invalid.findings.into_iter().map(line).collect())
 }
@@ -42,7 +42,7 @@ fn parses_a_rubric_file() {
     let file = parse(&full_file()).unwrap();
     assert_eq!((file.tool_name.as_str(), file.hash.len()), ("get_weather", 12));
     let case = &file.cases[0];
-    assert_eq!((case.case.place.line, case.case.max_turns), (8, Some(3)));
+    assert_eq!((case.case.location.line, case.case.max_turns), (8, Some(3)));
     assert_eq!(case.case.stubs.as_ref().map(serde_json::Map::len), Some(1));
     assert_eq!(case.case.expect, karat_core::case::Expectation::default());
     assert_eq!(case.reference_data.as_ref().unwrap()["paris"], 18);

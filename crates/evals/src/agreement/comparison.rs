@@ -138,7 +138,7 @@ impl VersionComparison {
         let compared = both_right + both_wrong + better + worse;
         let side = |version: u64, errored: u64, right: u64| VersionFigures {
             version: Some(version),
-            accuracy: Estimate::share(right, compared),
+            accuracy: Estimate::proportion(right, compared),
             errored,
         };
         let before = side(before, errored_before, both_right + worse);
@@ -272,7 +272,7 @@ mod tests {
         let comparison = VersionComparison::of("eval_x", 1, 2, pairs(true));
         assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 91, 200));
         assert_eq!((comparison.direction, comparison.count(Change::Lost)), (Direction::Worse, 183));
-        assert_eq!(comparison.now.accuracy, Estimate::share(17, 200));
+        assert_eq!(comparison.now.accuracy, Estimate::proportion(17, 200));
         // The traces that crash now are unrated.
         let comparison = VersionComparison::of("eval_x", 1, 2, pairs(false));
         assert_eq!((comparison.better, comparison.worse, comparison.compared), (8, 0, 17));
@@ -290,11 +290,11 @@ mod tests {
                 .collect();
             let swapped: Vec<VerdictPair> =
                 pairs.iter().map(|pair| VerdictPair { before: pair.now, now: pair.before, ..pair.clone() }).collect();
-            let (one, other) = (VersionComparison::of("e", 1, 2, pairs), VersionComparison::of("e", 2, 1, swapped));
-            prop_assert_eq!((one.better, one.worse), (other.worse, other.better));
-            prop_assert_eq!(one.p_value.to_bits(), other.p_value.to_bits());
-            prop_assert_eq!(one.changed.len(), other.changed.len());
-            prop_assert_eq!((one.before.accuracy, one.now.accuracy), (other.now.accuracy, other.before.accuracy));
+            let (forward, backward) = (VersionComparison::of("e", 1, 2, pairs), VersionComparison::of("e", 2, 1, swapped));
+            prop_assert_eq!((forward.better, forward.worse), (backward.worse, backward.better));
+            prop_assert_eq!(forward.p_value.to_bits(), backward.p_value.to_bits());
+            prop_assert_eq!(forward.changed.len(), backward.changed.len());
+            prop_assert_eq!((forward.before.accuracy, forward.now.accuracy), (backward.now.accuracy, backward.before.accuracy));
         }
     }
 }

@@ -1,32 +1,30 @@
-//! A figure with its confidence interval.
+//! Estimates with confidence intervals.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use karat_core::statistics::{Z_95, rate, wilson};
 
-/// A figure with its 95 % confidence interval.
+/// A value with its 95% confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     pub value: f64,
-    /// Lower bound.
     pub low: f64,
-    /// Upper bound.
     pub high: f64,
 }
 
 impl Estimate {
-    /// Returns a share with Wilson's interval; `None` if `whole` is 0.
-    pub fn share(part: u64, whole: u64) -> Option<Self> {
+    /// Returns a proportion with its Wilson interval; `None` if `whole` is 0.
+    pub fn proportion(part: u64, whole: u64) -> Option<Self> {
         let (part, whole) = (to_usize(part), to_usize(whole));
         let interval = wilson(part, whole)?;
         Some(Self { value: rate(part, whole)?, low: interval.low, high: interval.high })
     }
 
-    /// Returns a coefficient of agreement with the interval from its standard error, clamped to -1..=1.
+    /// Returns an agreement coefficient with the interval from its standard error, clamped to -1..=1.
     pub(super) fn coefficient(value: f64, standard_error: f64) -> Self {
-        let half = Z_95 * standard_error;
-        Self { value, low: (value - half).max(-1.0), high: (value + half).min(1.0) }
+        let margin = Z_95 * standard_error;
+        Self { value, low: (value - margin).max(-1.0), high: (value + margin).min(1.0) }
     }
 
     /// Returns a coefficient of unknown precision: its interval is the whole range.
@@ -35,7 +33,7 @@ impl Estimate {
     }
 }
 
-/// Converts a count, saturating.
+/// Converts a count to `usize`, saturating.
 pub(super) fn to_usize(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
@@ -53,6 +51,6 @@ mod tests {
     fn clamps_coefficients() {
         assert_eq!(Estimate::coefficient(0.9, 0.2).high.to_bits(), 1.0_f64.to_bits());
         assert_eq!(Estimate::coefficient(-0.9, 0.2).low.to_bits(), (-1.0_f64).to_bits());
-        assert_eq!(Estimate::share(0, 0), None);
+        assert_eq!(Estimate::proportion(0, 0), None);
     }
 }

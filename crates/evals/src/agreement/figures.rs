@@ -33,16 +33,16 @@ impl Figures {
         let compared = counts.compared();
         let right = counts.passed_positive;
         Self {
-            accuracy: Estimate::share(right + counts.failed_negative, compared),
-            precision: Estimate::share(right, right + counts.passed_negative),
-            recall: Estimate::share(right, right + counts.failed_positive),
+            accuracy: Estimate::proportion(right + counts.failed_negative, compared),
+            precision: Estimate::proportion(right, right + counts.passed_negative),
+            recall: Estimate::proportion(right, right + counts.failed_positive),
             f1: f1(right, counts.contradictions()),
             kappa: cohen_kappa(&[
                 [counts.passed_positive, counts.passed_negative],
                 [counts.failed_positive, counts.failed_negative],
             ]),
-            contradiction_rate: Estimate::share(counts.contradictions(), compared),
-            error_rate: Estimate::share(counts.errored, counts.executions()),
+            contradiction_rate: Estimate::proportion(counts.contradictions(), compared),
+            error_rate: Estimate::proportion(counts.errored, counts.executions()),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Figures {
 /// Returns F1 = 2J / (1 + J), where J is the share of true positives among all positives on either side. F1 increases
 /// with J, so the bounds of J's interval map to those of F1.
 fn f1(right: u64, wrong: u64) -> Option<Estimate> {
-    let share = Estimate::share(right, right + wrong)?;
+    let share = Estimate::proportion(right, right + wrong)?;
     let transform = |share: f64| 2.0 * share / (1.0 + share);
     Some(Estimate { value: transform(share.value), low: transform(share.low), high: transform(share.high) })
 }
@@ -96,7 +96,7 @@ mod tests {
             AgreementCounts { neutral: 3, unrated: 4, errored: 5, passed_positive: 8, ..AgreementCounts::default() };
         let figures = Figures::of(&counts);
         assert_eq!(figures.error_rate.map(|rate| rate.value), Some(0.25));
-        assert_eq!(figures.accuracy, Estimate::share(8, 8));
+        assert_eq!(figures.accuracy, Estimate::proportion(8, 8));
     }
 
     proptest! {
@@ -118,9 +118,9 @@ mod tests {
         #[test]
         fn swapping_sides_swaps_precision_and_recall(cells in prop::array::uniform4(0_u64..2_000)) {
             let [a, b, c, d] = cells;
-            let (one, other) = (Figures::of(&counts(cells)), Figures::of(&counts([a, c, b, d])));
-            prop_assert_eq!((one.precision, one.recall), (other.recall, other.precision));
-            prop_assert_eq!((one.accuracy, one.f1), (other.accuracy, other.f1));
+            let (figures, transposed) = (Figures::of(&counts(cells)), Figures::of(&counts([a, c, b, d])));
+            prop_assert_eq!((figures.precision, figures.recall), (transposed.recall, transposed.precision));
+            prop_assert_eq!((figures.accuracy, figures.f1), (transposed.accuracy, transposed.f1));
         }
 
         /// One more contradiction improves no figure.

@@ -139,12 +139,12 @@ mod tests {
         fn kappa_is_symmetric(table in prop::array::uniform3(prop::array::uniform3(0_u64..300))) {
             let transposed: [[u64; 3]; 3] = std::array::from_fn(|row| std::array::from_fn(|column| table[column][row]));
             match (cohen_kappa(&table), cohen_kappa(&transposed)) {
-                (Some(one), Some(other)) => {
-                    prop_assert!((one.value - other.value).abs() < 1e-9 && (one.low - other.low).abs() < 1e-9);
-                    prop_assert!((-1.0..=1.0).contains(&one.value));
-                    prop_assert!(one.low < one.high, "{one:?}");
+                (Some(first), Some(second)) => {
+                    prop_assert!((first.value - second.value).abs() < 1e-9 && (first.low - second.low).abs() < 1e-9);
+                    prop_assert!((-1.0..=1.0).contains(&first.value));
+                    prop_assert!(first.low < first.high, "{first:?}");
                 }
-                (one, other) => prop_assert_eq!(one, other),
+                (first, second) => prop_assert_eq!(first, second),
             }
         }
     }

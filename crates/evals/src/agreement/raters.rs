@@ -72,7 +72,7 @@ impl RaterAgreement {
             raters: authors.into_iter().map(rater).collect(),
             common_traces,
             unanimous,
-            observed: Estimate::share(unanimous, common_traces),
+            observed: Estimate::proportion(unanimous, common_traces),
             kappa,
             alpha: krippendorff_alpha(units),
         })

@@ -32,7 +32,9 @@ pub struct Refinement {
     pub training: RatingCounts,
     /// Traces withheld from the model.
     pub held_out: RatingCounts,
-    pub today: SplitAgreement,
+    /// Agreement of the current version.
+    #[serde(rename = "today")]
+    pub current: SplitAgreement,
     /// Best on the training set first. Ranking by the held-out set would turn it into a training set.
     pub candidates: Vec<Candidate>,
     /// Rejected code: not a valid eval function, or equal to the current version or another candidate.
@@ -45,10 +47,10 @@ impl Refinement {
     /// significance alone.
     pub fn suggested(&self) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| {
-            let (now, today) = (&candidate.agreement, &self.today);
-            now.training.right() > today.training.right()
-                && now.held_out.right() >= today.held_out.right()
-                && now.held_out.counts.errored <= today.held_out.counts.errored
+            let (new, current) = (&candidate.agreement, &self.current);
+            new.training.right() > current.training.right()
+                && new.held_out.right() >= current.held_out.right()
+                && new.held_out.counts.errored <= current.held_out.counts.errored
                 && candidate.held_out_changes.direction != Direction::Worse
         })
     }
@@ -113,7 +115,7 @@ impl SetAgreement {
         }
         let kappa = Figures::of(&counts).kappa;
         let right = counts.passed_positive + counts.failed_negative;
-        let accuracy = Estimate::share(right, counts.compared() + counts.errored);
+        let accuracy = Estimate::proportion(right, counts.compared() + counts.errored);
         Self { accuracy, kappa, contradictions: counts.contradictions(), counts }
     }
 
@@ -129,7 +131,8 @@ pub struct Candidate {
     /// 1-based number, by which a person selects it.
     pub number: u64,
     /// The model's explanation of its changes.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub explanation: String,
     pub code: String,
     pub code_hash: String,
     pub agreement: SplitAgreement,
@@ -144,9 +147,9 @@ impl Candidate {
     pub fn measure(
         eval_id: &str,
         version: u64,
-        (code, code_hash, why): (String, String, String),
+        (code, code_hash, explanation): (String, String, String),
         training: &[RatedVerdict],
-        (today, held_out): (&[RatedVerdict], &[RatedVerdict]),
+        (current, held_out): (&[RatedVerdict], &[RatedVerdict]),
     ) -> Self {
         let reason = |verdict: &RatedVerdict| Some(verdict.reason.clone());
         let pair = |(before, now): (&RatedVerdict, &RatedVerdict)| VerdictPair {
@@ -157,12 +160,12 @@ impl Candidate {
             now_reason: reason(now),
             rating: Some(before.rating),
         };
-        let pairs = today.iter().zip(held_out).map(pair).collect();
+        let pairs = current.iter().zip(held_out).map(pair).collect();
         let mut held_out_changes = VersionComparison::of(eval_id, version, version, pairs);
         held_out_changes.now.version = None;
         Self {
             number: 0,
-            why,
+            explanation,
             code,
             code_hash,
             agreement: SplitAgreement { training: SetAgreement::of(training), held_out: SetAgreement::of(held_out) },
@@ -202,16 +205,16 @@ mod tests {
         pairs.iter().enumerate().map(verdict).collect()
     }
 
-    fn candidate(why: &str, training: &[RatedVerdict]) -> Candidate {
-        candidate_with_held_out(why, training, (&[], &[]))
+    fn candidate(explanation: &str, training: &[RatedVerdict]) -> Candidate {
+        candidate_with_held_out(explanation, training, (&[], &[]))
     }
 
     fn candidate_with_held_out(
-        why: &str,
+        explanation: &str,
         training: &[RatedVerdict],
         held_out: (&[RatedVerdict], &[RatedVerdict]),
     ) -> Candidate {
-        Candidate::measure("eval_x", 3, (String::new(), String::new(), why.to_owned()), training, held_out)
+        Candidate::measure("eval_x", 3, (String::new(), String::new(), explanation.to_owned()), training, held_out)
     }
 
     #[test]
@@ -222,7 +225,7 @@ mod tests {
             (None, Rating::Negative),
         ]));
         assert_eq!((agreement.contradictions, agreement.counts.errored, agreement.right()), (1, 1, 1));
-        assert_eq!(agreement.accuracy, Estimate::share(1, 3));
+        assert_eq!(agreement.accuracy, Estimate::proportion(1, 3));
     }
 
     #[test]
@@ -237,7 +240,8 @@ mod tests {
             candidate("also two of three", &verdicts(&[wrong, right, right])),
         ];
         rank(&mut all);
-        let order: Vec<(u64, &str)> = all.iter().map(|one| (one.number, one.why.as_str())).collect();
+        let order: Vec<(u64, &str)> =
+            all.iter().map(|candidate| (candidate.number, candidate.explanation.as_str())).collect();
         assert_eq!(order, [(1, "two of three"), (2, "also two of three"), (3, "one of three, two errors")]);
     }
 
@@ -245,37 +249,37 @@ mod tests {
     fn does_not_suggest_a_worse_candidate() {
         let (right, wrong) = ((Some(true), Rating::Positive), (Some(false), Rating::Positive));
         let lost = (None, Rating::Positive);
-        let (today, better) = (verdicts(&[right, wrong, wrong]), verdicts(&[right, right, wrong]));
-        let agreement = SetAgreement::of(&today);
+        let (current, better) = (verdicts(&[right, wrong, wrong]), verdicts(&[right, right, wrong]));
+        let agreement = SetAgreement::of(&current);
         let mut refinement = Refinement {
             eval_id: "eval_x".to_owned(),
             version: 3,
             model: String::new(),
             training: RatingCounts::default(),
             held_out: RatingCounts::default(),
-            today: SplitAgreement { training: agreement, held_out: agreement },
+            current: SplitAgreement { training: agreement, held_out: agreement },
             candidates: vec![candidate_with_held_out(
                 "as the current version",
                 &verdicts(&[wrong, right, wrong]),
-                (&today, &today),
+                (&current, &current),
             )],
             refused: Vec::new(),
         };
         assert_eq!(refinement.suggested(), None);
-        let fitted = candidate_with_held_out("overfitted", &verdicts(&[right, right, right]), (&today, &today));
+        let fitted = candidate_with_held_out("overfitted", &verdicts(&[right, right, right]), (&current, &current));
         let changes = VersionComparison { direction: Direction::Worse, ..fitted.held_out_changes.clone() };
         refinement.candidates.push(Candidate { held_out_changes: changes, ..fitted });
         assert_eq!(refinement.suggested(), None);
         // Not significant, but still worse on the held-out set.
         for held_out in [[wrong, wrong, wrong], [right, wrong, lost]] {
             let held_out = verdicts(&held_out);
-            let worse = candidate_with_held_out("a little worse", &better, (&today, &held_out));
+            let worse = candidate_with_held_out("a little worse", &better, (&current, &held_out));
             assert_ne!(worse.held_out_changes.direction, Direction::Worse);
             refinement.candidates.push(worse);
             assert_eq!(refinement.suggested(), None);
         }
-        refinement.candidates.push(candidate_with_held_out("better", &better, (&today, &today)));
-        assert_eq!(refinement.suggested().map(|one| one.why.as_str()), Some("better"));
+        refinement.candidates.push(candidate_with_held_out("better", &better, (&current, &current)));
+        assert_eq!(refinement.suggested().map(|candidate| candidate.explanation.as_str()), Some("better"));
     }
 
     #[test]

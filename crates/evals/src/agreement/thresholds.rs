@@ -111,7 +111,7 @@ pub struct ThresholdCheck {
 impl Thresholds {
     /// Checks the figures of one version against the thresholds.
     pub fn check(&self, counts: &AgreementCounts, figures: &Figures) -> Vec<ThresholdCheck> {
-        let one = |figure: Metric, threshold: f64, estimate: Option<Estimate>, measured_by: u64| {
+        let check = |figure: Metric, threshold: f64, estimate: Option<Estimate>, measured_by: u64| {
             let actual = estimate.map(|estimate| estimate.value);
             let holds = |actual: f64| if figure.is_minimum() { actual >= threshold } else { actual <= threshold };
             let held = actual.filter(|_| measured_by >= self.at_least).map(holds);
@@ -119,9 +119,9 @@ impl Thresholds {
         };
         let compared = counts.compared();
         vec![
-            one(Metric::Accuracy, self.accuracy, figures.accuracy, compared),
-            one(Metric::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
-            one(Metric::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
+            check(Metric::Accuracy, self.accuracy, figures.accuracy, compared),
+            check(Metric::ContradictionRate, self.contradiction_rate, figures.contradiction_rate, compared),
+            check(Metric::ErrorRate, self.error_rate, figures.error_rate, counts.executions()),
         ]
     }
 }

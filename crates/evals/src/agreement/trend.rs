@@ -71,7 +71,7 @@ fn week(monday: Date, counts: &AgreementCounts) -> WeekAgreement {
         from: monday,
         compared: counts.compared(),
         contradictions: counts.contradictions(),
-        accuracy: Estimate::share(counts.compared() - counts.contradictions(), counts.compared()),
+        accuracy: Estimate::proportion(counts.compared() - counts.contradictions(), counts.compared()),
     }
 }
 
@@ -87,11 +87,11 @@ fn latest(weeks: &[(Date, AgreementCounts)]) -> Option<LatestWeek> {
     for (_, counts) in others {
         before.add(counts);
     }
-    let tries = |counts: &AgreementCounts| JudgedTrials {
+    let judged = |counts: &AgreementCounts| JudgedTrials {
         passed: to_usize(counts.compared() - counts.contradictions()),
         failed: to_usize(counts.contradictions()),
     };
-    let (before, now) = (tries(&before), tries(newest));
+    let (before, now) = (judged(&before), judged(newest));
     let p_value = fisher_test(before, now);
     Some(LatestWeek { before: before.rate()?, now: now.rate()?, p_value, significant: p_value < SIGNIFICANCE })
 }
@@ -119,7 +119,7 @@ mod tests {
         let trend = Trend::of(&days);
         let found: Vec<_> = trend.weeks.iter().map(|week| (week.week.as_str(), week.from, week.compared)).collect();
         assert_eq!(found, [("2025-W52", date(2025, 12, 22), 1), ("2026-W01", date(2025, 12, 29), 6)]);
-        assert_eq!(trend.weeks[1].accuracy, Estimate::share(5, 6));
+        assert_eq!(trend.weeks[1].accuracy, Estimate::proportion(5, 6));
         let latest = trend.latest.expect("a week before");
         assert!(!latest.significant && (latest.p_value - 1.0).abs() < 1e-9);
     }
@@ -131,9 +131,9 @@ mod tests {
             .collect();
         assert_eq!(Trend::of(&days).weeks.len(), 8);
         assert_eq!(Trend::of(&days).weeks[7].week, "2026-W13");
-        let mut fallen = days;
-        fallen[11] = day(fallen[11].day, 10, 10);
-        let latest = Trend::of(&fallen).latest.expect("weeks before");
+        let mut declining = days;
+        declining[11] = day(declining[11].day, 10, 10);
+        let latest = Trend::of(&declining).latest.expect("weeks before");
         assert!(latest.significant && latest.now < latest.before);
         assert_eq!(Trend::of(&[]), Trend::default());
     }

@@ -60,7 +60,7 @@ pub struct FeedbackEntry {
     /// Whether the row has a time; otherwise it is about the present.
     pub is_dated: bool,
     /// Byte range of the trace id.
-    pub place: Range<usize>,
+    pub trace_id_range: Range<usize>,
 }
 
 /// A problem in a row.
@@ -80,7 +80,7 @@ impl RowProblem {
     /// Locates problems in the text, in text order.
     pub fn locate(text: &str, problems: Vec<Self>) -> Vec<Finding> {
         let parts = problems.into_iter().map(|problem| (problem.range, problem.message, problem.help)).collect();
-        Finding::place_all(text, parts)
+        Finding::from_ranges(text, parts)
     }
 }
 
@@ -106,7 +106,7 @@ const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_hours(24);
 
 impl Column {
     fn of(name: &str) -> Option<Self> {
-        NAMES.iter().position(|known| *known == name).map(|place| COLUMNS[place])
+        NAMES.iter().position(|known| *known == name).map(|index| COLUMNS[index])
     }
 
     fn name(self) -> &'static str {
@@ -238,7 +238,7 @@ impl Reader<'_> {
             let range = |is_wanted: bool| if is_wanted { find(key, false) } else { offset..offset };
             match value {
                 Value::String(text) => {
-                    let range = range(column == Column::TraceId || !is_surely_valid(column, text));
+                    let range = range(column == Column::TraceId || !is_always_valid(column, text));
                     fields.push(Field { column, text: Some(Cow::Borrowed(text.as_str())), range });
                 }
                 Value::Null => fields.push(Field { column, text: None, range: range(true) }),
@@ -263,8 +263,9 @@ impl Reader<'_> {
     /// Adds a row. The fields must include the trace and the rating.
     fn row(&mut self, fields: Vec<Field<'_>>) {
         let before = self.file.problems.len();
-        let place = fields.iter().find(|field| field.column == Column::TraceId).map(|field| field.range.clone());
-        let place = place.unwrap_or_default();
+        let trace_id_range =
+            fields.iter().find(|field| field.column == Column::TraceId).map(|field| field.range.clone());
+        let trace_id_range = trace_id_range.unwrap_or_default();
         let (mut trace_id, mut rating, mut note, mut author) = (String::new(), None, None, None);
         let (mut created_at, mut source) = (None, None);
         for Field { column, text, range } in fields {
@@ -307,7 +308,7 @@ impl Reader<'_> {
             }
         }
         let Some(author) = author.or_else(|| self.options.author.map(str::to_owned)) else {
-            self.problem(place, "the row has no author", Some("pass --author NAME to set it".to_owned()));
+            self.problem(trace_id_range, "the row has no author", Some("pass --author NAME to set it".to_owned()));
             return;
         };
         if self.file.problems.len() > before {
@@ -321,7 +322,7 @@ impl Reader<'_> {
             source: source.unwrap_or_else(|| "import".to_owned()),
             created_at: created_at.unwrap_or(self.options.now),
         };
-        self.add_entry(FeedbackEntry { feedback, is_dated: created_at.is_some(), place });
+        self.add_entry(FeedbackEntry { feedback, is_dated: created_at.is_some(), trace_id_range });
     }
 
     /// Adds a row, unless the file already has it or contradicts it at the same time.
@@ -338,7 +339,7 @@ impl Reader<'_> {
                 } else {
                     "give each a created_at: the newest counts".to_owned()
                 };
-                self.problem(entry.place, message, Some(help));
+                self.problem(entry.trace_id_range, message, Some(help));
             }
             None => {
                 self.seen.insert(key, (*rating, note.clone(), self.file.rows));
@@ -376,12 +377,12 @@ fn columns(names: &[(&str, Range<usize>)], ignore_unknown: bool) -> Result<Vec<O
     if problems.is_empty() { Ok(columns) } else { Err(problems) }
 }
 
-fn unknown(what: &str, name: &str) -> (String, String) {
+fn unknown(kind: &str, name: &str) -> (String, String) {
     let help = match nearest(name, &NAMES) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("expected one of: {}; pass --ignore-unknown to ignore others", NAMES.join(", ")),
     };
-    (format!("unknown {what} '{name}'"), help)
+    (format!("unknown {kind} '{name}'"), help)
 }
 
 fn invalid_rating(word: &str) -> (String, String) {
@@ -396,7 +397,7 @@ fn invalid_rating(word: &str) -> (String, String) {
 }
 
 /// Whether a value cannot have a problem, so that its range is not needed.
-fn is_surely_valid(column: Column, text: &str) -> bool {
+fn is_always_valid(column: Column, text: &str) -> bool {
     let word = text.trim();
     !text.contains('\0')
         && match column {
@@ -442,7 +443,7 @@ mod tests {
             format!("{trace_id} {word} {author} {} {created_at}", note.unwrap_or_default())
         };
         let describe_finding = |finding: Finding| {
-            let position = finding.place.position;
+            let position = finding.location.position;
             let help = finding.help.map(|help| format!(" ({help})")).unwrap_or_default();
             format!("{}:{} {}{help}", position.line, position.column, finding.message)
         };

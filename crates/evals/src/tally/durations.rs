@@ -11,7 +11,7 @@ const PARTS: u64 = 1 << PART_BITS;
 /// Enough for every `u64` of nanoseconds.
 const BUCKETS: usize = (65 - PART_BITS as usize) << PART_BITS;
 
-/// A histogram with fixed buckets, each about 3 % wide.
+/// A histogram with fixed buckets, each about 3% wide.
 #[derive(Debug, Clone)]
 pub struct Durations {
     counts: Vec<u64>,

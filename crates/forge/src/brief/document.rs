@@ -19,7 +19,7 @@ use crate::{Brief, Plan, Purpose, Request, Slot};
 
 use super::instructions::{instructions, task};
 use super::kind::Kind;
-use super::schema::{answer_schema, relaxed};
+use super::schema::{answer_schema, with_optional_keys};
 
 /// The name of the answer schema.
 const NAME: &str = "eval_cases";
@@ -50,7 +50,7 @@ pub struct BriefDocument {
     pub instructions: String,
     /// The tool, the other tools, the facts of the test data and the existing cases.
     #[serde(flatten)]
-    pub material: Map<String, Value>,
+    pub shared_document: Map<String, Value>,
     /// The labeled cases that the tool should have.
     pub plan: Plan,
     /// The slots to fill.
@@ -95,8 +95,8 @@ impl BriefDocument {
     /// Describes the open slots of a tool.
     pub fn new(brief: &Brief, plan: &Plan, slots: &[Slot]) -> Self {
         let open: Vec<&Slot> = slots.iter().collect();
-        let so_far: Vec<Case> = brief.existing().cloned().collect();
-        let request = Request { brief, slots, so_far: &so_far, attempt: 0, revision: None };
+        let other_cases: Vec<Case> = brief.existing().cloned().collect();
+        let request = Request { brief, slots, other_cases: &other_cases, attempt: 0, revision: None };
         let question = Question { request, slots: &open, accepted: &[], problem: None, returned: &[] };
         let kinds = Kind::all_of(&open);
         let is_for_drafts = |rule: &&Rule| {
@@ -113,11 +113,11 @@ impl BriefDocument {
         let rule = |rule: &Rule| BriefRule { rule: *rule, severity: rule.draft_severity(), summary: rule.summary() };
         Self {
             instructions: instructions(&kinds, false),
-            material: question.material(),
+            shared_document: question.shared_document(),
             plan: plan.clone(),
             slots: slots.iter().map(OpenSlot::new).collect(),
             rules: Rule::ALL.iter().filter(is_for_drafts).map(rule).collect(),
-            answer_schema: relaxed(answer_schema(brief, &open, &kinds)),
+            answer_schema: with_optional_keys(answer_schema(brief, &open, &kinds)),
         }
     }
 }
@@ -173,8 +173,8 @@ impl Question<'_> {
 
     /// Returns the part of the document that is the same for all batches. It comes first, so that a provider can cache
     /// it.
-    fn material(&self) -> Map<String, Value> {
-        let Request { brief, so_far, .. } = self.request;
+    fn shared_document(&self) -> Map<String, Value> {
+        let Request { brief, other_cases, .. } = self.request;
         let mut document = Map::new();
         let mut insert = |key: &str, value: Value| document.insert(key.to_owned(), value);
         insert("tool", tool(brief));
@@ -183,15 +183,15 @@ impl Question<'_> {
         insert("overlaps", overlaps.collect());
         insert("clusters", json!(brief.clusters));
         insert("facts", facts(brief));
-        insert("casesSoFar", self.cases_so_far(so_far));
+        insert("casesSoFar", self.cases_so_far(other_cases));
         document
     }
 
     fn document(&self) -> Map<String, Value> {
         let Request { attempt, revision, .. } = self.request;
-        let mut document = self.material();
+        let mut document = self.shared_document();
         let mut insert = |key: &str, value: Value| document.insert(key.to_owned(), value);
-        insert("asked", self.slots.iter().map(|slot| asked(slot)).collect());
+        insert("asked", self.slots.iter().map(|slot| slot_document(slot)).collect());
         if attempt > 0 {
             insert("filledBefore", attempt.into());
         }
@@ -208,8 +208,8 @@ impl Question<'_> {
             let returned = self
                 .returned
                 .iter()
-                .map(|one| RejectedCase { case: one.case.as_ref().map(truncated_case), ..one.clone() });
-            insert("returned", returned.map(|one| serde_json::to_value(one).unwrap_or_default()).collect());
+                .map(|rejected| RejectedCase { case: rejected.case.as_ref().map(truncated_case), ..rejected.clone() });
+            insert("returned", returned.map(|rejected| serde_json::to_value(rejected).unwrap_or_default()).collect());
         }
         document
     }
@@ -219,8 +219,8 @@ impl Question<'_> {
         let brief = self.request.brief;
         let has_few_tools = brief.registry.tools().len() <= MAX_FULL_DESCRIPTIONS;
         let overlaps = brief.overlaps.iter().map(|overlap| &overlap.tool);
-        let asked = self.slots.iter().flat_map(|slot| named_tools(&slot.purpose));
-        let related: BTreeSet<&String> = overlaps.chain(brief.clusters.iter().flatten()).chain(asked).collect();
+        let named = self.slots.iter().flat_map(|slot| named_tools(&slot.purpose));
+        let related: BTreeSet<&String> = overlaps.chain(brief.clusters.iter().flatten()).chain(named).collect();
         let others = brief.registry.tools().iter().filter(|tool| tool.name != brief.tool.name);
         let descriptions = others.map(|tool| {
             let description = tool.description.as_deref().unwrap_or_default();
@@ -236,28 +236,29 @@ impl Question<'_> {
 
     /// Lists the cases that must not be repeated: those of this batch, the newest, and the most similar to the open
     /// slots.
-    fn cases_so_far(&self, so_far: &[Case]) -> Value {
-        let newest = so_far.len().saturating_sub(MAX_CASES);
-        let wanted = self.wanted_words();
-        let shared = |case: &Case| words(&case.input.message).intersection(&wanted).count();
-        let mut older: Vec<(usize, usize)> = so_far[..newest].iter().map(shared).enumerate().collect();
+    fn cases_so_far(&self, other_cases: &[Case]) -> Value {
+        let newest = other_cases.len().saturating_sub(MAX_CASES);
+        let slot_words = self.slot_words();
+        let shared = |case: &Case| words(&case.input.message).intersection(&slot_words).count();
+        let mut older: Vec<(usize, usize)> = other_cases[..newest].iter().map(shared).enumerate().collect();
         // Among equally similar cases, prefer the newest.
         older.sort_by_key(|&(index, shared)| std::cmp::Reverse((shared, index)));
         older.truncate(MAX_CASES);
         let left_out = newest - older.len();
-        let listed: BTreeSet<usize> = older.into_iter().map(|(index, _)| index).chain(newest..so_far.len()).collect();
-        let listed = listed.into_iter().map(|index| &so_far[index]).chain(self.accepted);
+        let listed: BTreeSet<usize> =
+            older.into_iter().map(|(index, _)| index).chain(newest..other_cases.len()).collect();
+        let listed = listed.into_iter().map(|index| &other_cases[index]).chain(self.accepted);
         let messages = listed.map(|case| (case.id.clone(), shorten(&case.input.message, MAX_MESSAGE).into()));
         json!({"messages": messages.collect::<Map<String, Value>>(), "leftOut": left_out})
     }
 
-    fn wanted_words(&self) -> BTreeSet<String> {
-        let mut wanted = BTreeSet::new();
+    fn slot_words(&self) -> BTreeSet<String> {
+        let mut slot_words = BTreeSet::new();
         for slot in self.slots {
-            wanted.extend(phrase(&slot.purpose).map(words).unwrap_or_default());
-            wanted.extend(named_tools(&slot.purpose).iter().flat_map(|tool| words(tool)));
+            slot_words.extend(phrase(&slot.purpose).map(words).unwrap_or_default());
+            slot_words.extend(named_tools(&slot.purpose).iter().flat_map(|tool| words(tool)));
         }
-        wanted
+        slot_words
     }
 }
 
@@ -293,7 +294,7 @@ fn tool(brief: &Brief) -> Value {
     if let Some(category) = tool.category.get() {
         members.insert("category".to_owned(), category.as_str().into());
     }
-    members.insert("asksFirst".to_owned(), brief.asks_first().into());
+    members.insert("asksFirst".to_owned(), brief.needs_confirmation().into());
     members.insert("triggerPhrases".to_owned(), json!(brief.triggers));
     if let Some(schema) = tool.input_schema.get() {
         members.insert("schema".to_owned(), truncate_json(schema, MAX_SCHEMA));
@@ -301,20 +302,20 @@ fn tool(brief: &Brief) -> Value {
     Value::Object(members)
 }
 
-fn asked(slot: &Slot) -> Value {
-    let mut asked = Map::new();
-    asked.insert("id".to_owned(), slot.id.as_str().into());
-    asked.insert("task".to_owned(), task(&slot.purpose).into());
+fn slot_document(slot: &Slot) -> Value {
+    let mut document = Map::new();
+    document.insert("id".to_owned(), slot.id.as_str().into());
+    document.insert("task".to_owned(), task(&slot.purpose).into());
     if let Some(phrase) = phrase(&slot.purpose) {
-        asked.insert("phrase".to_owned(), phrase.into());
+        document.insert("phrase".to_owned(), phrase.into());
     }
     if let Some(count) = tool_count(&slot.purpose) {
-        asked.insert("toolCount".to_owned(), json!(count));
+        document.insert("toolCount".to_owned(), json!(count));
     }
     if matches!(slot.purpose, Purpose::Disambiguation { .. } | Purpose::Together { .. } | Purpose::Choice { .. }) {
-        asked.insert("tools".to_owned(), json!(named_tools(&slot.purpose)));
+        document.insert("tools".to_owned(), json!(named_tools(&slot.purpose)));
     }
-    Value::Object(asked)
+    Value::Object(document)
 }
 
 fn phrase(purpose: &Purpose) -> Option<&str> {

@@ -62,7 +62,7 @@ impl Brief {
     }
 
     /// Whether the user has to confirm before the tool runs: as declared, else if it changes something.
-    pub fn asks_first(&self) -> bool {
+    pub fn needs_confirmation(&self) -> bool {
         self.tool.requires_confirmation.get().copied().unwrap_or_else(|| is_write(&self.tool))
     }
 }

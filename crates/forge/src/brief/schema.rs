@@ -35,16 +35,16 @@ pub(super) fn answer_schema(brief: &Brief, slots: &[&Slot], kinds: &[Kind]) -> V
 }
 
 /// Makes the keys optional that a case does not need.
-pub(super) fn relaxed(mut schema: Value) -> Value {
+pub(super) fn with_optional_keys(mut schema: Value) -> Value {
     const REQUIRED: [&str; 7] = ["cases", "input", "expect", "message", "tool", "paramName", "assertion"];
     match &mut schema {
         Value::Object(members) => {
             if let Some(Value::Array(required)) = members.get_mut("required") {
                 required.retain(|key| key.as_str().is_some_and(|key| REQUIRED.contains(&key)));
             }
-            members.values_mut().for_each(|member| *member = relaxed(member.take()));
+            members.values_mut().for_each(|member| *member = with_optional_keys(member.take()));
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| *item = relaxed(item.take())),
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = with_optional_keys(item.take())),
         _ => {}
     }
     schema
@@ -52,13 +52,13 @@ pub(super) fn relaxed(mut schema: Value) -> Value {
 
 fn expectation(slots: &[&Slot], kinds: &[Kind]) -> Value {
     let has = |kind: Kind| kinds.contains(&kind);
-    let asks_first = slots.iter().any(|slot| slot.purpose == Purpose::AsksFirst);
+    let has_confirmation = slots.iter().any(|slot| slot.purpose == Purpose::Confirmation);
     let calls = has(Kind::Golden) || has(Kind::Straightforward);
     let tool = json!({"$ref": "#/$defs/tool"});
     let mut fields = Vec::new();
     if calls || has(Kind::Edge) {
         // Required if all cases need it.
-        let is_optional = asks_first || has(Kind::Ambiguous) || has(Kind::Edge);
+        let is_optional = has_confirmation || has(Kind::Ambiguous) || has(Kind::Edge);
         fields.push(("toolsCalled", list(&tool, is_optional)));
     }
     if has(Kind::Straightforward) {
@@ -71,7 +71,7 @@ fn expectation(slots: &[&Slot], kinds: &[Kind]) -> Value {
         let set = list(&json!({"$ref": "#/$defs/toolOrNone"}), false);
         fields.push(("toolsAcceptable", list(&set, calls || has(Kind::Edge))));
     }
-    if asks_first || has(Kind::Ambiguous) || has(Kind::Edge) {
+    if has_confirmation || has(Kind::Ambiguous) || has(Kind::Edge) {
         fields.push(("toolsNotCalled", list(&tool, true)));
     }
     let text = json!({"type": "string"});

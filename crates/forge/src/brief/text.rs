@@ -22,7 +22,7 @@ impl fmt::Display for BriefDocument {
             ("casesSoFar", "Messages of cases that already exist"),
         ];
         for (key, title) in titles {
-            let value = self.material.get(key).unwrap_or(&Value::Null);
+            let value = self.shared_document.get(key).unwrap_or(&Value::Null);
             writeln!(out, "### {title}\n\n```json\n{value:#}\n```\n")?;
         }
         writeln!(out, "## The plan\n\n```\n{}```\n", self.plan)?;

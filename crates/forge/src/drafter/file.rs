@@ -32,7 +32,7 @@ pub enum DraftFileError {
     #[error("missing 'cases': expected {{\"cases\": […]}} or a list of cases")]
     NoCases,
     #[error("expected {{\"cases\": […]}} or a list of cases, found {0}")]
-    OtherShape(&'static str),
+    UnexpectedType(&'static str),
     #[error("the file has no cases")]
     Empty,
 }
@@ -52,7 +52,7 @@ impl DraftFile {
                 Some(other) => return Err(DraftFileError::CasesNotAnArray(type_name(&other))),
                 None => return Err(DraftFileError::NoCases),
             },
-            other => return Err(DraftFileError::OtherShape(type_name(&other))),
+            other => return Err(DraftFileError::UnexpectedType(type_name(&other))),
         };
         if cases.is_empty() {
             return Err(DraftFileError::Empty);
@@ -60,7 +60,7 @@ impl DraftFile {
         Ok(Self { name: name.to_owned(), tool, cases })
     }
 
-    /// Removes the cases that the project already has, ids aside. Returns their number.
+    /// Removes the cases that the project already has under any id. Returns the number removed.
     pub fn remove_existing(&mut self, brief: &Brief) -> usize {
         let before = self.cases.len();
         let exists = |case: &Value| {
@@ -75,7 +75,7 @@ impl DraftFile {
 
     /// Assigns each case to a slot: the one with its id, else an open slot for the same kind of case, else a new slot.
     /// Returns the filled slots.
-    pub fn match_to(self, brief: &Brief, slots: &[Slot]) -> (Vec<Slot>, FileDrafter) {
+    pub fn assign_slots(self, brief: &Brief, slots: &[Slot]) -> (Vec<Slot>, FileDrafter) {
         let mut open: Vec<&Slot> = slots.iter().collect();
         let mut filled: BTreeMap<usize, Slot> = BTreeMap::new();
         let index_of = |slot: &Slot| slots.iter().position(|other| other.id == slot.id).unwrap_or(slots.len());
@@ -84,12 +84,13 @@ impl DraftFile {
         for case in self.cases {
             let id = case.get("id").and_then(Value::as_str).unwrap_or_default();
             match open.iter().position(|slot| slot.id == id) {
-                Some(at) => {
-                    let slot = open.remove(at);
-                    // The slot is advice: an explicit purpose of the case wins.
-                    let purpose = Purpose::infer(&case, brief).filter(|own| own.tier() == slot.purpose.tier());
+                Some(index) => {
+                    let slot = open.remove(index);
+                    // An explicit purpose of the case overrides that of the slot.
+                    let purpose =
+                        Purpose::infer(&case, brief).filter(|inferred| inferred.tier() == slot.purpose.tier());
                     let is_explicit = slot.purpose.tier() == Tier::Golden || difficulty(&case).is_some();
-                    let purpose = purpose.filter(|own| is_explicit && !slot.purpose.is_tested_by(&case, own));
+                    let purpose = purpose.filter(|inferred| is_explicit && !slot.purpose.is_tested_by(&case, inferred));
                     let slot = Slot { id: slot.id.clone(), purpose: purpose.unwrap_or_else(|| slot.purpose.clone()) };
                     cases.insert(slot.id.clone(), case);
                     filled.insert(index_of(&slot), slot);
@@ -98,23 +99,27 @@ impl DraftFile {
             }
         }
         let mut extra = Vec::new();
-        let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+        let mut original_ids: BTreeMap<String, String> = BTreeMap::new();
         for mut case in unmatched {
             let purpose = Purpose::infer(&case, brief).unwrap_or(Purpose::NoLeak);
             let kind = |slot: &Slot| (slot.purpose.tier(), slot.purpose.difficulty());
-            let is_same = |slot: &&&Slot| slot.purpose.is_like(&purpose);
-            let is_near = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
-            let found = open.iter().find(is_same).or_else(|| open.iter().find(is_near)).map(|slot| slot.id.clone());
+            let has_similar_purpose = |slot: &&&Slot| slot.purpose.is_like(&purpose);
+            let is_same_kind = |slot: &&&Slot| kind(slot) == (purpose.tier(), purpose.difficulty());
+            let found = open
+                .iter()
+                .find(has_similar_purpose)
+                .or_else(|| open.iter().find(is_same_kind))
+                .map(|slot| slot.id.clone());
             let slot = match found {
                 Some(id) => {
                     open.retain(|slot| slot.id != id);
                     Slot { id, purpose }
                 }
-                None => Slot { id: free_id(brief, &purpose, slots, &extra), purpose },
+                None => Slot { id: unused_id(brief, &purpose, slots, &extra), purpose },
             };
             if let Some(members) = case.as_object_mut() {
-                if let Some(Value::String(given)) = members.shift_remove("id") {
-                    renamed.insert(slot.id.clone(), given);
+                if let Some(Value::String(original)) = members.shift_remove("id") {
+                    original_ids.insert(slot.id.clone(), original);
                 }
                 members.shift_insert(0, "id".to_owned(), json!(slot.id));
             }
@@ -124,12 +129,12 @@ impl DraftFile {
                 _ => extra.push(slot),
             }
         }
-        (filled.into_values().chain(extra).collect(), FileDrafter { name: self.name, cases, renamed })
+        (filled.into_values().chain(extra).collect(), FileDrafter { name: self.name, cases, original_ids })
     }
 }
 
-/// Returns an id that no case or slot has.
-fn free_id(brief: &Brief, purpose: &Purpose, slots: &[Slot], extra: &[Slot]) -> String {
+/// Returns an id that no case or slot uses.
+fn unused_id(brief: &Brief, purpose: &Purpose, slots: &[Slot], extra: &[Slot]) -> String {
     let prefix = purpose.tier().id_prefix().unwrap_or_default();
     let existing = brief.existing().map(|case| case.id.as_str());
     let taken = existing.chain(slots.iter().chain(extra).map(|slot| slot.id.as_str()));
@@ -174,7 +179,7 @@ impl Purpose {
                 Self::Choice { combination: Combination::from_sets(&sets).unwrap_or(Combination::Or), others }
             }
             Some(Difficulty::Edge | Difficulty::Regression) => Self::Edge(EdgeKind::OffTopic),
-            None if list("toolsNotCalled").contains(&brief.tool.name) => Self::AsksFirst,
+            None if list("toolsNotCalled").contains(&brief.tool.name) => Self::Confirmation,
             None if forbidden.iter().any(|text| is_raw(text)) => Self::NoLeak,
             None => {
                 match brief.triggers.iter().find(|phrase| message.to_lowercase().contains(&phrase.to_lowercase())) {
@@ -185,15 +190,15 @@ impl Purpose {
         })
     }
 
-    /// Whether a case with another inferred purpose also tests this one.
-    fn is_tested_by(&self, case: &Value, own: &Self) -> bool {
+    /// Whether a case also tests this purpose, although another one was inferred from it.
+    fn is_tested_by(&self, case: &Value, inferred: &Self) -> bool {
         let message = case.pointer("/input/message").and_then(Value::as_str).unwrap_or_default().to_lowercase();
         let forbidden = case.pointer("/expect/responseNotContains").and_then(Value::as_array).into_iter().flatten();
         match self {
             Self::Trigger(phrase) => message.contains(&phrase.to_lowercase()),
             Self::NoLeak => forbidden.filter_map(Value::as_str).any(is_raw),
-            Self::Rephrasing(_) | Self::Disambiguation { .. } | Self::Plain => *own != Self::AsksFirst,
-            _ => self.is_like(own),
+            Self::Rephrasing(_) | Self::Disambiguation { .. } | Self::Plain => *inferred != Self::Confirmation,
+            _ => self.is_like(inferred),
         }
     }
 
@@ -212,27 +217,28 @@ impl Purpose {
     }
 }
 
-/// Fills slots from a file.
+/// Fills slots with the cases of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileDrafter {
     name: String,
     /// The cases by slot id.
     cases: BTreeMap<String, Value>,
-    /// The ids in the file of cases that have another id now, by slot id.
-    renamed: BTreeMap<String, String>,
+    /// The ids in the file of the cases that were renamed, by slot id.
+    original_ids: BTreeMap<String, String>,
 }
 
 impl FileDrafter {
-    /// Returns the drafts of these slots, each checked against `so_far` and the drafts before it.
-    pub fn drafts(&self, brief: &Brief, slots: &[Slot], so_far: &[Case]) -> Vec<Draft> {
-        let mut others: Vec<Case> = so_far.to_vec();
+    /// Returns the drafts of these slots, each checked against `other_cases` and the drafts before it.
+    pub fn drafts(&self, brief: &Brief, slots: &[Slot], other_cases: &[Case]) -> Vec<Draft> {
+        let mut others: Vec<Case> = other_cases.to_vec();
         let mut drafts = Vec::new();
         for slot in slots {
             let Some(case) = self.cases.get(&slot.id) else { continue };
             let case = without_nulls(case);
             let mut findings = check_draft(brief, slot, &case, &others);
-            if let Some(given) = self.renamed.get(&slot.id) {
-                findings.push(DraftFinding::warning("/id", format!("the id in the file is '{}'", shorten(given, 80))));
+            if let Some(original) = self.original_ids.get(&slot.id) {
+                findings
+                    .push(DraftFinding::warning("/id", format!("the id in the file is '{}'", shorten(original, 80))));
             }
             let draft =
                 Draft { slot: slot.clone(), case: Some(case), origin: Origin::File(self.name.clone()), findings };
@@ -257,11 +263,11 @@ impl Drafter for FileDrafter {
     }
 
     fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
-        Box::pin(std::future::ready(Ok(self.drafts(request.brief, request.slots, request.so_far))))
+        Box::pin(std::future::ready(Ok(self.drafts(request.brief, request.slots, request.other_cases))))
     }
 }
 
-/// Removes the nulls that a model writes for required keys. Elsewhere null is a value, for example of a stub.
+/// Removes the nulls that a model writes for unused keys. Elsewhere, null is a value, for example of a stub.
 fn without_nulls(case: &Value) -> Value {
     let mut case = case.clone();
     let strip = |value: Option<&mut Value>, is_key: fn(&str) -> bool| {

@@ -23,7 +23,7 @@ const CONSENT: &str = "Yes, I am sure: please do it now, without asking me again
 const PLAIN_WORDS: &str = "Please answer in plain words.";
 const MAX_LATENCY_MS: u32 = 30_000;
 /// Words in descriptions of tools that may be called for general knowledge.
-const ANSWERS_ANYTHING: [&str; 8] =
+const GENERAL_KNOWLEDGE_WORDS: [&str; 8] =
     ["answer", "browse", "internet", "knowledge", "question", "search", "web", "wikipedia"];
 
 /// A message that tries to mislead an agent.
@@ -54,7 +54,7 @@ impl Drafter for TemplateDrafter {
 
     fn can_fill(&self, slot: &Slot) -> bool {
         match &slot.purpose {
-            Purpose::Trigger(_) | Purpose::NoLeak | Purpose::AsksFirst | Purpose::Edge(_) => true,
+            Purpose::Trigger(_) | Purpose::NoLeak | Purpose::Confirmation | Purpose::Edge(_) => true,
             Purpose::Disambiguation { phrase, .. } => phrase.is_some(),
             Purpose::Rephrasing(_) | Purpose::Plain | Purpose::Together { .. } | Purpose::Choice { .. } => false,
         }
@@ -70,8 +70,8 @@ impl Drafter for TemplateDrafter {
 }
 
 fn drafts(request: Request<'_>) -> Vec<Draft> {
-    let Request { brief, slots, so_far, .. } = request;
-    let mut others = so_far.to_vec();
+    let Request { brief, slots, other_cases, .. } = request;
+    let mut others = other_cases.to_vec();
     let mut drafts = Vec::new();
     for slot in slots {
         let Some(mut case) = case(brief, &slot.purpose, &others) else { continue };
@@ -96,14 +96,14 @@ fn case(brief: &Brief, purpose: &Purpose, others: &[Case]) -> Option<Map<String,
     match purpose {
         Purpose::Trigger(phrase) => Some(golden(brief, phrase, &format!("trigger phrase: {tool}"), &[])),
         Purpose::Disambiguation { other, reasons, phrase } => {
-            let why = reasons.first().map_or_else(String::new, |reason| format!(" ({reason})"));
-            Some(golden(brief, phrase.as_ref()?, &format!("disambiguation: {tool}, not {other}{why}"), &[]))
+            let reason = reasons.first().map_or_else(String::new, |reason| format!(" ({reason})"));
+            Some(golden(brief, phrase.as_ref()?, &format!("disambiguation: {tool}, not {other}{reason}"), &[]))
         }
         Purpose::NoLeak => {
             let phrase = format!("{} {PLAIN_WORDS}", sentence(brief.triggers.first()?));
             Some(golden(brief, &phrase, &format!("no JSON leak: {tool}"), &RAW_DATA))
         }
-        Purpose::AsksFirst => asks_first(brief, others),
+        Purpose::Confirmation => confirmation(brief, others),
         Purpose::Edge(kind) => edge(brief, *kind, others),
         Purpose::Rephrasing(_) | Purpose::Plain | Purpose::Together { .. } | Purpose::Choice { .. } => None,
     }
@@ -112,7 +112,8 @@ fn case(brief: &Brief, purpose: &Purpose, others: &[Case]) -> Option<Map<String,
 /// Builds a case that calls only the tool under test.
 fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -> Map<String, Value> {
     let message = message.trim();
-    let message = if brief.asks_first() { format!("{} {CONSENT}", sentence(message)) } else { message.to_owned() };
+    let message =
+        if brief.needs_confirmation() { format!("{} {CONSENT}", sentence(message)) } else { message.to_owned() };
     let forbidden: Vec<&str> = [NON_ANSWER].into_iter().chain(forbidden.iter().copied()).collect();
     let expect = json!({
         "toolsCalled": [brief.tool.name],
@@ -125,7 +126,7 @@ fn golden(brief: &Brief, message: &str, description: &str, forbidden: &[&str]) -
 }
 
 /// Builds a case in which the agent has to ask for confirmation, and so may not call any tool that changes something.
-fn asks_first(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
+fn confirmation(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
     let is_new = |phrase: &&String| {
         let taken = brief.existing().chain(others).any(|case| case.input.message.trim() == phrase.trim());
         !taken
@@ -140,12 +141,12 @@ fn asks_first(brief: &Brief, others: &[Case]) -> Option<Map<String, Value>> {
 
 fn edge(brief: &Brief, kind: EdgeKind, others: &[Case]) -> Option<Map<String, Value>> {
     let tool = &brief.tool;
-    let about = words(&format!("{} {}", tool.name, tool.description.as_deref().unwrap_or_default()));
+    let tool_words = words(&format!("{} {}", tool.name, tool.description.as_deref().unwrap_or_default()));
     // A tool that answers questions may be called for general knowledge.
-    let answers_anything = ANSWERS_ANYTHING.iter().any(|word| about.contains(*word));
+    let answers_anything = GENERAL_KNOWLEDGE_WORDS.iter().any(|word| tool_words.contains(*word));
     let is_safe = |edge: &EdgeMessage| {
         let may_be_called = edge.kind == EdgeKind::GeneralKnowledge && answers_anything;
-        !edge.calls_nothing || !may_be_called && words(&edge.message).is_disjoint(&about)
+        !edge.calls_nothing || !may_be_called && words(&edge.message).is_disjoint(&tool_words)
     };
     let is_new = |edge: &&EdgeMessage| {
         edge.kind == kind

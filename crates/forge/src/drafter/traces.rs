@@ -196,10 +196,10 @@ impl TraceDrafter {
 
     /// Fills the slots for which there is a trace.
     fn fill(&self, request: &Request<'_>) -> Vec<Option<Draft>> {
-        let Request { brief, slots, so_far, attempt, .. } = *request;
-        let is_known = |one: &&ObservedTurn| one.calls.iter().all(|call| brief.registry.tool(&call.name).is_some());
+        let Request { brief, slots, other_cases, attempt, .. } = *request;
+        let is_known = |turn: &&ObservedTurn| turn.calls.iter().all(|call| brief.registry.tool(&call.name).is_some());
         let mut pool = Pool::new(self.observed.iter().filter(|_| self.tool == brief.tool.name).filter(is_known));
-        for case in brief.existing().chain(so_far) {
+        for case in brief.existing().chain(other_cases) {
             pool.exclude_near(&words(&case.input.message));
         }
         // Earlier attempts take traces from the pool, so they are not drafted again.
@@ -216,7 +216,7 @@ impl TraceDrafter {
             tokens: TokenIndex::new(&brief.sources),
             with_stubs: self.with_stubs,
         };
-        let mut others: Vec<Case> = so_far.to_vec();
+        let mut others: Vec<Case> = other_cases.to_vec();
         let draft = |(slot, observed): (&Slot, Option<&ObservedTurn>)| {
             let observed = observed?;
             let slot = Slot { id: slot.id.clone(), purpose: adapted_purpose(&slot.purpose, observed) };
@@ -232,16 +232,16 @@ impl TraceDrafter {
     fn pick<'o>(&self, pool: &mut Pool<'o>, purpose: &Purpose) -> Option<&'o ObservedTurn> {
         match purpose {
             // Prefer turns with proof that the tool ran.
-            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::Plain | Purpose::NoLeak => pool.take(|one| {
-                let is_alone = matches!(one.calls.as_slice(), [call] if call.name == self.tool);
-                is_alone.then_some(WANTED_PROOFS - one.proofs)
+            Purpose::Trigger(_) | Purpose::Rephrasing(_) | Purpose::Plain | Purpose::NoLeak => pool.take(|turn| {
+                let is_only_call = matches!(turn.calls.as_slice(), [call] if call.name == self.tool);
+                is_only_call.then_some(WANTED_PROOFS - turn.proofs)
             }),
             // Prefer the slot's number of tools, then few repeated calls.
-            Purpose::Together { count, .. } => pool.take(|one| {
-                let tools = tools(one).len();
-                (tools > 1).then(|| (tools.abs_diff(*count), one.calls.len() - tools))
+            Purpose::Together { count, .. } => pool.take(|turn| {
+                let tools = tools(turn).len();
+                (tools > 1).then(|| (tools.abs_diff(*count), turn.calls.len() - tools))
             }),
-            Purpose::Disambiguation { .. } | Purpose::AsksFirst | Purpose::Choice { .. } | Purpose::Edge(_) => None,
+            Purpose::Disambiguation { .. } | Purpose::Confirmation | Purpose::Choice { .. } | Purpose::Edge(_) => None,
         }
     }
 }
@@ -278,15 +278,15 @@ impl Drafter for TraceDrafter {
     }
 
     fn can_fill(&self, slot: &Slot) -> bool {
-        let suits = match &slot.purpose {
+        let matches_purpose = match &slot.purpose {
             Purpose::Trigger(_)
             | Purpose::Rephrasing(_)
             | Purpose::Plain
             | Purpose::NoLeak
             | Purpose::Together { .. } => true,
-            Purpose::Disambiguation { .. } | Purpose::AsksFirst | Purpose::Choice { .. } | Purpose::Edge(_) => false,
+            Purpose::Disambiguation { .. } | Purpose::Confirmation | Purpose::Choice { .. } | Purpose::Edge(_) => false,
         };
-        suits || self.fallback.can_fill(slot)
+        matches_purpose || self.fallback.can_fill(slot)
     }
 
     fn draft<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Draft>, DraftError>> {
@@ -298,11 +298,11 @@ impl Drafter for TraceDrafter {
             let mut drafts: Vec<Draft> = self.fill(&request).into_iter().flatten().collect();
             let is_open = |slot: &&Slot| drafts.iter().all(|draft| draft.slot.id != slot.id);
             let rest: Vec<Slot> = request.slots.iter().filter(is_open).cloned().collect();
-            let so_far: Vec<Case> =
-                request.so_far.iter().cloned().chain(drafts.iter().filter_map(Draft::parse_case)).collect();
-            drafts.extend(self.fallback.draft(Request { slots: &rest, so_far: &so_far, ..request }).await?);
-            let place = |draft: &Draft| request.slots.iter().position(|slot| slot.id == draft.slot.id);
-            drafts.sort_by_key(place);
+            let other_cases: Vec<Case> =
+                request.other_cases.iter().cloned().chain(drafts.iter().filter_map(Draft::parse_case)).collect();
+            drafts.extend(self.fallback.draft(Request { slots: &rest, other_cases: &other_cases, ..request }).await?);
+            let slot_index = |draft: &Draft| request.slots.iter().position(|slot| slot.id == draft.slot.id);
+            drafts.sort_by_key(slot_index);
             Ok(drafts)
         })
     }

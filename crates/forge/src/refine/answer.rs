@@ -25,9 +25,9 @@ pub(super) fn parse(value: &Value) -> Result<Vec<ProposedCode>, String> {
 fn proposed(at: usize, candidate: &Value) -> Result<ProposedCode, String> {
     let code = candidate.get("code").and_then(Value::as_str).filter(|code| !code.trim().is_empty());
     let code = code.ok_or_else(|| format!("candidates[{at}] has no 'code'"))?;
-    let why = candidate.get("why").and_then(Value::as_str).unwrap_or_default();
-    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(ProposedCode { code: without_fence(code), why: shorten(&why, MAX_EXPLANATION).into_owned() })
+    let explanation = candidate.get("why").and_then(Value::as_str).unwrap_or_default();
+    let explanation = explanation.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(ProposedCode { code: without_fence(code), explanation: shorten(&explanation, MAX_EXPLANATION).into_owned() })
 }
 
 /// Removes a Markdown fence around the code.

@@ -142,13 +142,17 @@ impl RewriteRequest<'_> {
         insert("agreeing", agreeing);
         insert("wanted", self.wanted.into());
         if !self.tried.is_empty() {
-            let tried = self.tried.iter().map(|one| json!({"code": one.code, "training": figures(&one.training)}));
+            let tried = self
+                .tried
+                .iter()
+                .map(|candidate| json!({"code": candidate.code, "training": figures(&candidate.training)}));
             insert("tried", tried.collect());
         }
         if !returned.is_empty() {
-            let one =
-                |one: &RejectedCode| json!({"code": shorten(&one.code, MAX_REJECTED_CODE), "reasons": one.reasons});
-            insert("returned", returned.iter().map(one).collect());
+            let returned = returned.iter().map(
+                |rejected| json!({"code": shorten(&rejected.code, MAX_REJECTED_CODE), "reasons": rejected.reasons}),
+            );
+            insert("returned", returned.collect());
         }
         if let Some(problem) = problem {
             insert("problem", problem.into());
@@ -278,7 +282,7 @@ mod tests {
         for (kind, count) in [("contradictions", 12), ("errors", 4), ("agreeing", 8)] {
             let all = document[kind].as_array().expect("examples");
             assert_eq!(all.len(), count, "{kind}");
-            assert!(all.iter().all(|one| one["trace"]["steps"][0]["input"]["message"].is_string()), "{kind}");
+            assert!(all.iter().all(|entry| entry["trace"]["steps"][0]["input"]["message"].is_string()), "{kind}");
             bytes += document[kind].to_string().len();
         }
         assert!(bytes <= MAX_EXAMPLES_BYTES + 100, "{bytes}");

@@ -21,7 +21,7 @@ const MAX_PROBLEM: usize = 2000;
 pub struct ProposedCode {
     pub code: String,
     /// The model's explanation.
-    pub why: String,
+    pub explanation: String,
 }
 
 /// The result of asking a model.

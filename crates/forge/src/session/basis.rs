@@ -40,9 +40,9 @@ impl Basis {
         if self.tools.get(&self.tool) != now.tools.get(&self.tool) {
             changes.push(format!("the description of {}", self.tool));
         }
-        let mut add = |what: &str, names: Vec<&String>| {
+        let mut add = |change: &str, names: Vec<&String>| {
             if !names.is_empty() {
-                changes.push(format!("{what}: {}", listed(&names)));
+                changes.push(format!("{change}: {}", listed(&names)));
             }
         };
         let missing = |from: &Basis, other: &Basis| -> Vec<String> {

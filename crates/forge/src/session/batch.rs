@@ -112,7 +112,7 @@ impl Batch {
     /// Returns the numbers, from 1, of undecided cases.
     pub fn open_numbers(&self) -> Vec<usize> {
         let open = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_undecided());
-        open.map(|(place, _)| place + 1).collect()
+        open.map(|(index, _)| index + 1).collect()
     }
 
     /// Fails if one of the cases is already written.
@@ -124,9 +124,9 @@ impl Batch {
     }
 
     /// Returns the selected numbers, or an error for an unknown number.
-    pub(super) fn numbers(&self, which: &CaseSelection) -> Result<Vec<usize>, InvalidAction> {
+    pub(super) fn numbers(&self, selection: &CaseSelection) -> Result<Vec<usize>, InvalidAction> {
         let count = self.entries.len();
-        match which {
+        match selection {
             CaseSelection::All => Ok((1..=count).collect()),
             CaseSelection::Some(numbers) => match numbers.iter().find(|number| !(1..=count).contains(*number)) {
                 Some(number) => Err(InvalidAction(format!("no case {number}: expected 1 to {count}"))),

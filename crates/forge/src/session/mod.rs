@@ -113,7 +113,7 @@ impl Session {
     }
 
     /// Adds batches for the open slots that a drafter can fill.
-    pub fn reopen(&mut self, drafter: &dyn Drafter) {
+    pub fn batch_open_slots(&mut self, drafter: &dyn Drafter) {
         let (fillable, open): (Vec<Slot>, Vec<Slot>) =
             std::mem::take(&mut self.open).into_iter().partition(|slot| drafter.can_fill(slot));
         self.open = open;
@@ -175,9 +175,9 @@ impl Session {
     /// Returns the number of the current batch within its tier, from 1, and the tier's number of batches.
     pub fn position(&self) -> (usize, usize) {
         let tier = self.batch().map(|batch| batch.tier);
-        let is_of = |batch: &&Batch| Some(batch.tier) == tier;
-        let before = self.batches.iter().take(self.at).filter(is_of).count();
-        (before + 1, self.batches.iter().filter(is_of).count())
+        let has_tier = |batch: &&Batch| Some(batch.tier) == tier;
+        let before = self.batches.iter().take(self.at).filter(has_tier).count();
+        (before + 1, self.batches.iter().filter(has_tier).count())
     }
 
     pub fn approve_plan(&mut self) {
@@ -199,12 +199,12 @@ impl Session {
 
     /// Approves cases of the current batch, and advances once all are decided. Returns the numbers of cases that cannot
     /// be approved.
-    pub fn approve(&mut self, which: &CaseSelection, approver: Approver<'_>) -> Result<Vec<usize>, InvalidAction> {
-        let is_all = *which == CaseSelection::All;
+    pub fn approve(&mut self, selection: &CaseSelection, approver: Approver<'_>) -> Result<Vec<usize>, InvalidAction> {
+        let is_all = *selection == CaseSelection::All;
         let was_decided = self.is_decided();
         let batch = self.current()?;
         let mut refused = Vec::new();
-        for number in batch.numbers(which)? {
+        for number in batch.numbers(selection)? {
             let entry = &mut batch.entries[number - 1];
             let is_open = entry.decision == Decision::Undecided || (!is_all && entry.decision == Decision::Dropped);
             if !is_open {
@@ -252,7 +252,7 @@ impl Session {
     }
 
     /// Changes an undecided draft; the closure returns its new findings.
-    pub fn amend(&mut self, id: &str, change: impl FnOnce(&mut Value) -> Vec<DraftFinding>) {
+    pub fn update_draft(&mut self, id: &str, change: impl FnOnce(&mut Value) -> Vec<DraftFinding>) {
         let mut entries = self.batches.iter_mut().flat_map(|batch| &mut batch.entries);
         let entry = entries.find(|entry| entry.slot.id == id && entry.is_undecided());
         if let Some(draft) = entry.and_then(|entry| entry.draft.as_mut())
@@ -271,16 +271,20 @@ impl Session {
     }
 
     /// Returns the entries of the current batch to draft again, never an approved one.
-    pub fn redraftable(&self, which: &CaseSelection) -> Result<Vec<&Entry>, InvalidAction> {
+    pub fn redraftable(&self, selection: &CaseSelection) -> Result<Vec<&Entry>, InvalidAction> {
         let batch = self.batch().ok_or_else(|| InvalidAction("no current batch".to_owned()))?;
-        let numbers = batch.numbers(which)?;
+        let numbers = batch.numbers(selection)?;
         let entry = |number: &usize| &batch.entries[number - 1];
-        if let Some(number) = numbers.iter().find(|number| *which != CaseSelection::All && entry(number).is_approved())
+        if let Some(number) =
+            numbers.iter().find(|number| *selection != CaseSelection::All && entry(number).is_approved())
         {
             return Err(InvalidAction(format!("case {number} is approved: drop it first (d {number})")));
         }
-        let open: Vec<&Entry> =
-            numbers.iter().map(entry).filter(|entry| *which != CaseSelection::All || entry.is_undecided()).collect();
+        let open: Vec<&Entry> = numbers
+            .iter()
+            .map(entry)
+            .filter(|entry| *selection != CaseSelection::All || entry.is_undecided())
+            .collect();
         if open.is_empty() { Err(InvalidAction("all cases of this batch are decided".to_owned())) } else { Ok(open) }
     }
 

@@ -109,7 +109,7 @@ fn a_draft_with_an_error_cannot_be_approved() {
     assert_eq!((session.stage(), session.approved_count()), (Stage::Decide, 2));
     assert_eq!(session.forward(), Err(InvalidAction("not decided yet: 2".to_owned())));
     let case = json!({"id": "gs-get-weather-002", "input": {"message": "mine"}, "expect": {}});
-    session.replace(2, case.clone(), Vec::new()).expect("a place");
+    session.replace(2, case.clone(), Vec::new()).expect("a slot");
     assert_eq!(session.approve(&CaseSelection::Some(vec![2]), ADA), Ok(Vec::new()));
     assert_eq!(session.stage(), Stage::Write(Tier::Golden));
     assert_eq!(approved(&session, Tier::Golden)[1], &case);
@@ -203,7 +203,7 @@ fn slots_that_cannot_be_filled_stay_open() {
     // A drafter that gives up on a slot leaves it open too.
     session.fill(&[], "template", None);
     assert_eq!((session.stage(), session.open_slots().len()), (Stage::Done, 2));
-    session.reopen(&TemplateDrafter);
+    session.batch_open_slots(&TemplateDrafter);
     assert_eq!((session.stage(), session.open_slots().len()), (Stage::Draft, 1));
 }
 
@@ -266,7 +266,7 @@ fn rejects_invalid_sessions() {
 }
 
 #[derive(Debug, Clone)]
-enum Move {
+enum Action {
     Approve(CaseSelection),
     Drop(usize),
     Replace(usize, bool),
@@ -279,21 +279,21 @@ enum Move {
     Resume,
 }
 
-fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let which = || {
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let selection = || {
         prop_oneof![Just(CaseSelection::All), proptest::collection::vec(0..8_usize, 1..3).prop_map(CaseSelection::Some)]
     };
-    let one = prop_oneof![
-        which().prop_map(Move::Approve),
-        (0..8_usize).prop_map(Move::Drop),
-        (0..8_usize, any::<bool>()).prop_map(|(number, good)| Move::Replace(number, good)),
-        which().prop_map(Move::Redraft),
-        Just(Move::Back),
-        Just(Move::Forward),
-        Just(Move::Write),
-        Just(Move::Resume),
+    let action = prop_oneof![
+        selection().prop_map(Action::Approve),
+        (0..8_usize).prop_map(Action::Drop),
+        (0..8_usize, any::<bool>()).prop_map(|(number, good)| Action::Replace(number, good)),
+        selection().prop_map(Action::Redraft),
+        Just(Action::Back),
+        Just(Action::Forward),
+        Just(Action::Write),
+        Just(Action::Resume),
     ];
-    proptest::collection::vec(one, 0..40)
+    proptest::collection::vec(action, 0..40)
 }
 
 /// Returns the approved cases of all batches, by id.
@@ -305,10 +305,10 @@ fn all_approved(session: &Session) -> BTreeMap<String, Value> {
 proptest! {
     /// Approved cases stay approved unless they are dropped or edited, and written cases never change.
     #[test]
-    fn approvals_are_not_lost(moves in moves()) {
+    fn approvals_are_not_lost(actions in actions()) {
         let mut session = session(4, 2);
         let mut written: Vec<Value> = Vec::new();
-        for (turn, one) in moves.into_iter().enumerate() {
+        for (turn, action) in actions.into_iter().enumerate() {
             match session.stage() {
                 Stage::ApprovePlan => session.approve_plan(),
                 Stage::Draft => fill(&mut session),
@@ -323,29 +323,29 @@ proptest! {
             let id = |session: &Session, number: usize| {
                 Some(session.batch()?.entries.get(number.checked_sub(1)?)?.slot.id.clone())
             };
-            match one {
-                Move::Approve(which) => { session.approve(&which, ADA).ok(); }
-                Move::Drop(number) => { touched = id(&session, number); session.drop_cases(&[number]).ok(); }
-                Move::Replace(number, good) => {
+            match action {
+                Action::Approve(selection) => { session.approve(&selection, ADA).ok(); }
+                Action::Drop(number) => { touched = id(&session, number); session.drop_cases(&[number]).ok(); }
+                Action::Replace(number, good) => {
                     touched = id(&session, number);
                     let findings = if good { Vec::new() } else { vec![DraftFinding::error("", "bad")] };
                     let case = json!({"id": touched, "input": {"message": turn.to_string()}, "expect": {}});
                     session.replace(number, case, findings).ok();
                 }
-                Move::Redraft(which) => {
-                    let slots = session.redraftable(&which).map(|entries| entries.iter().map(|entry| entry.slot.clone()).collect());
+                Action::Redraft(selection) => {
+                    let slots = session.redraftable(&selection).map(|entries| entries.iter().map(|entry| entry.slot.clone()).collect());
                     let slots: Vec<Slot> = slots.unwrap_or_default();
                     session.fill(&slots.iter().map(|slot| draft(slot, "anew")).collect::<Vec<_>>(), "template", None);
                 }
-                Move::Back => { session.back().ok(); }
-                Move::Forward => { session.forward().ok(); }
-                Move::Write => {
+                Action::Back => { session.back().ok(); }
+                Action::Forward => { session.forward().ok(); }
+                Action::Write => {
                     for tier in [Tier::Golden, Tier::Labeled] {
                         written.extend(session.unwritten(tier).into_iter().cloned());
                         session.mark_written(tier);
                     }
                 }
-                Move::Resume => {
+                Action::Resume => {
                     let saved = Session::read(&session.to_json());
                     prop_assert_eq!(saved.as_ref(), Ok(&session));
                 }

@@ -25,7 +25,7 @@ pub fn golden_slots(brief: &Brief) -> Vec<Slot> {
     let mut missing = MissingCases::new(brief, &phrases, &existing);
     let available = MAX_GOLDEN_CASES.saturating_sub(brief.golden.len());
     while missing.count() > available && missing.drop_least_important() {}
-    if brief.asks_first()
+    if brief.needs_confirmation()
         && missing.count() < available
         && existing.confirmations + missing.confirmations < CONFIRMATIONS
     {
@@ -40,7 +40,7 @@ pub fn golden_slots(brief: &Brief) -> Vec<Slot> {
     purposes.extend(rephrased.cloned().map(Purpose::Rephrasing));
     purposes.extend((0..missing.leaks).map(|_| Purpose::NoLeak));
     purposes.extend(disambiguations);
-    purposes.extend((0..missing.confirmations).map(|_| Purpose::AsksFirst));
+    purposes.extend((0..missing.confirmations).map(|_| Purpose::Confirmation));
     assign_ids(brief, Tier::Golden, purposes)
 }
 
@@ -116,7 +116,7 @@ impl MissingCases {
             rephrasings: if phrases.is_empty() { 0 } else { REPHRASINGS.saturating_sub(existing.rephrasings) },
             leaks: usize::from(existing.leaks == 0),
             neighbours: missing_neighbours.take(more).cloned().collect(),
-            confirmations: usize::from(brief.asks_first() && existing.confirmations == 0),
+            confirmations: usize::from(brief.needs_confirmation() && existing.confirmations == 0),
         }
     }
 

@@ -112,8 +112,8 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
         let target = targets.iter().position(|target| target.fits(combination)).and_then(|at| targets.remove(at));
         let others = match target {
             Some(Target::Cluster(others)) => others,
-            Some(Target::Neighbour(name)) => companions(combination, related, Some(&name), turn),
-            None => companions(combination, related, None, turn),
+            Some(Target::Neighbour(name)) => other_tools(combination, related, Some(&name), turn),
+            None => other_tools(combination, related, None, turn),
         };
         turn += usize::from(combination != Combination::Nor);
         purposes.push(Purpose::Choice { combination, others });
@@ -123,8 +123,8 @@ fn ambiguous(brief: &Brief, related: &[String], count: usize) -> Vec<Purpose> {
 
 /// Returns the other tools that a combination names: the given one first, then related ones in turn. If these are too
 /// few, the drafter chooses.
-fn companions(combination: Combination, related: &[String], first: Option<&String>, turn: usize) -> Vec<String> {
-    let wanted = match combination {
+fn other_tools(combination: Combination, related: &[String], first: Option<&String>, turn: usize) -> Vec<String> {
+    let count = match combination {
         Combination::Or | Combination::AndOr => 1,
         Combination::VariableDepth => 2,
         Combination::Xor => 3,
@@ -132,7 +132,7 @@ fn companions(combination: Combination, related: &[String], first: Option<&Strin
     };
     let begin = turn % related.len().max(1);
     let rest = related.iter().cycle().skip(begin).take(related.len()).filter(|name| Some(*name) != first);
-    first.into_iter().chain(rest).take(wanted).cloned().collect()
+    first.into_iter().chain(rest).take(count).cloned().collect()
 }
 
 /// Returns the targets of ambiguous cases: overlaps and clusters without a case, then overlaps with too few.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use karat_core::case::{Case, Input};
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_core::token::TokenSources;
 use karat_forge::{Brief, Combination, EdgeKind, Purpose, Slot, check_draft};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use crate::drafts::{brief, case, choice, disambiguation, rendered, slot, togethe
 #[case(Purpose::Rephrasing("what's the weather".to_owned()))]
 #[case(Purpose::NoLeak)]
 #[case(disambiguation())]
-#[case(Purpose::AsksFirst)]
+#[case(Purpose::Confirmation)]
 #[case(together(&["get_weather", "send_mail"]))]
 #[case(together(&["get_weather", "send_mail", "find_city", "list_alerts"]))]
 #[case(choice(Combination::Or, &["get_forecast"]))]
@@ -134,17 +134,17 @@ fn checks_golden_cases(#[case] changes: Value, #[case] expected: &str) {
     "warning labeled-field-in-golden /expect/toolsNotCalled|error contradiction /expect/toolsCalled/0"
 )]
 #[case::acts(
-    Purpose::AsksFirst,
+    Purpose::Confirmation,
     json!({"/expect/toolsCalled": ["get_weather"]}),
     "warning few-proof-values /expect"
 )]
-#[case::may_act(Purpose::AsksFirst, json!({"/expect/toolsCalled": null}), "error golden-tool /expect|warning few-proof-values /expect")]
+#[case::may_act(Purpose::Confirmation, json!({"/expect/toolsCalled": null}), "error golden-tool /expect|warning few-proof-values /expect")]
 #[case::must_not(
-    Purpose::AsksFirst,
+    Purpose::Confirmation,
     json!({"/expect/toolsCalled": null, "/expect/toolsNotCalled": ["get_weather"]}),
     ""
 )]
-#[case::looks_first(Purpose::AsksFirst, json!({"/expect/toolsCalled": ["find_city"]}), "error golden-tool /expect/toolsCalled|warning few-proof-values /expect")]
+#[case::looks_first(Purpose::Confirmation, json!({"/expect/toolsCalled": ["find_city"]}), "error golden-tool /expect/toolsCalled|warning few-proof-values /expect")]
 #[case::no_companion(
     together(&["get_weather", "send_mail"]),
     json!({"/expect/toolsCalled": ["get_weather"]}),
@@ -280,8 +280,8 @@ fn an_open_or_unknown_schema_allows_any_parameter() {
 #[test]
 fn an_unknown_tool_is_a_warning_if_the_registry_has_gaps() {
     let mut brief = brief();
-    let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-    brief.registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a call".to_owned() });
+    let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+    brief.registry.add_gap(Gap { kind: GapKind::Unknown, location, message: "a call".to_owned() });
     let case = with(valid_case(&trigger()), &json!({"/stubs": {"get_weather": 1, "other": 2}}));
     let findings = check_draft(&brief, &slot(trigger()), &case, &[]);
     assert_eq!(rendered(&findings), ["warning tool-not-known /stubs/other"]);
@@ -388,7 +388,7 @@ proptest! {
         purpose in prop::sample::select(vec![
             trigger(),
             Purpose::NoLeak,
-            Purpose::AsksFirst,
+            Purpose::Confirmation,
             together(&["get_weather", "send_mail"]),
             choice(Combination::Xor, &["get_forecast"]),
             Purpose::Edge(EdgeKind::OffTopic),

@@ -13,8 +13,8 @@ fn slots(brief: &Brief) -> Vec<Slot> {
 
 fn drafts(brief: &Brief, text: &Value) -> Vec<Draft> {
     let file = DraftFile::read("drafts.json", &text.to_string()).expect("drafts");
-    let (slots, drafter) = file.match_to(brief, &slots(brief));
-    let request = Request { brief, slots: &slots, so_far: &[], attempt: 0, revision: None };
+    let (slots, drafter) = file.assign_slots(brief, &slots(brief));
+    let request = Request { brief, slots: &slots, other_cases: &[], attempt: 0, revision: None };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(drafter.draft(request)).expect("drafts")
 }
@@ -137,14 +137,14 @@ fn reports_findings_per_case() {
 #[test]
 fn keeps_null_stubs_and_arguments() {
     let brief = brief();
-    let mut given = valid_case(&trigger());
-    given["difficulty"] = Value::Null;
-    given["expect"]["maxTokens"] = Value::Null;
-    given["stubs"] = json!({"get_weather": null});
-    given["expect"]["toolParams"] = json!([
+    let mut input = valid_case(&trigger());
+    input["difficulty"] = Value::Null;
+    input["expect"]["maxTokens"] = Value::Null;
+    input["stubs"] = json!({"get_weather": null});
+    input["expect"]["toolParams"] = json!([
         {"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": null, "call": null, "optional": null}
     ]);
-    let found = drafts(&brief, &json!([given]));
+    let found = drafts(&brief, &json!([input]));
     let case = found[0].case.as_ref().expect("a case");
     assert_eq!(case["stubs"], json!({"get_weather": null}));
     let param = json!({"tool": "get_weather", "paramName": "city", "assertion": "equals", "value": null});

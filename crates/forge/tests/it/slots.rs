@@ -45,8 +45,8 @@ fn a_tool_that_writes_has_to_ask_first() {
     gs-cancel-order-004 Rephrasing("Cancel my order 4711")
     gs-cancel-order-005 Rephrasing("I want to call off my purchase")
     gs-cancel-order-006 NoLeak
-    gs-cancel-order-007 AsksFirst
-    gs-cancel-order-008 AsksFirst
+    gs-cancel-order-007 Confirmation
+    gs-cancel-order-008 Confirmation
     "#);
 }
 
@@ -60,7 +60,7 @@ fn a_tool_that_writes_has_to_ask_first() {
 #[case::twenty(20, 3, 9)]
 fn golden_cases_are_five_to_ten(#[case] triggers: usize, #[case] overlaps: usize, #[case] expected: usize) {
     let mut brief = brief(6, overlaps);
-    brief.triggers = (0..triggers).map(|place| format!("phrase {place}")).collect();
+    brief.triggers = (0..triggers).map(|number| format!("phrase {number}")).collect();
     let slots = golden_slots(&brief);
     assert_eq!(slots.len(), expected);
     let count = |is: fn(&Purpose) -> bool| slots.iter().filter(|slot| is(&slot.purpose)).count();

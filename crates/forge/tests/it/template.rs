@@ -11,8 +11,8 @@ use crate::registries::{brief, write_brief};
 
 fn drafts(brief: &Brief, slots: &[Slot]) -> Vec<Draft> {
     let slots: Vec<Slot> = slots.iter().filter(|slot| TemplateDrafter.can_fill(slot)).cloned().collect();
-    let so_far: Vec<Case> = brief.existing().cloned().collect();
-    let request = Request { brief, slots: &slots, so_far: &so_far, attempt: 0, revision: None };
+    let other_cases: Vec<Case> = brief.existing().cloned().collect();
+    let request = Request { brief, slots: &slots, other_cases: &other_cases, attempt: 0, revision: None };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(TemplateDrafter.draft(request)).expect("drafts")
 }

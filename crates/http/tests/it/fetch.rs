@@ -32,16 +32,16 @@ async fn returns_the_body() {
 
 #[tokio::test]
 async fn fails_without_success() {
-    let elsewhere = serve(json!({"GET /": {"secret": true}}));
+    let other_server = serve(json!({"GET /": {"secret": true}}));
     let server = serve(json!({
-        "GET /moved": {"status": 302, "headers": {"location": elsewhere.base_url()}, "raw": ""},
+        "GET /moved": {"status": 302, "headers": {"location": other_server.base_url()}, "raw": ""},
         "GET /hangup": {"hangup": true},
         "GET /large": {"huge": MAX_BYTES + 1},
     }));
     let error = async |path: &str| fetched(&format!("{}{path}", server.base_url()), &[]).await.expect_err(path);
     assert!(error("/missing").await.contains("HTTP 404 Not Found"));
-    assert!(error("/moved").await.contains(&format!("a redirect to {}", elsewhere.base_url())));
-    assert_eq!(elsewhere.connections(), 0);
+    assert!(error("/moved").await.contains(&format!("a redirect to {}", other_server.base_url())));
+    assert_eq!(other_server.connections(), 0);
     assert!(error("/hangup").await.contains("connection closed"));
     assert!(error("/large").await.contains("larger than 67108864 bytes"));
 }

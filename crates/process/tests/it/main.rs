@@ -49,10 +49,10 @@ fn is_running(pid: &str) -> bool {
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
-async fn wait_until(what: &str, holds: impl Fn() -> bool) {
+async fn wait_until(description: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
+        assert!(Instant::now() < deadline, "{description}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -7,5 +7,5 @@ mod server;
 mod servers;
 
 pub use config::{McpServerConfig, NamedServer, ShortFormError, read_mcp_servers};
-pub use server::{McpError, McpProblem, McpServer, mcp_place};
+pub use server::{McpError, McpProblem, McpServer, mcp_location};
 pub use servers::McpServers;

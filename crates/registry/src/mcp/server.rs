@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use karat_core::port::ToolOutcome;
-use karat_core::registry::{Tool, ToolPlace};
+use karat_core::registry::{Tool, ToolLocation};
 use karat_process::{Command, Process};
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -94,7 +94,7 @@ impl McpServer {
         let listing = tokio::time::timeout(self.limit, connection.list());
         let listed = match listing.await {
             Ok(Ok(tools)) => {
-                Ok(tools.into_iter().map(|tool| Tool { place: Some(self.target.place()), ..tool }).collect())
+                Ok(tools.into_iter().map(|tool| Tool { location: Some(self.target.location()), ..tool }).collect())
             }
             Ok(Err(problem)) => Err(problem),
             Err(_) => Err(McpProblem::TimedOut { limit_ms: self.limit.as_millis(), output: connection.stderr() }),
@@ -155,11 +155,11 @@ impl McpServer {
     }
 }
 
-/// Returns the place of a server's tools.
-pub fn mcp_place(server: &str) -> ToolPlace {
+/// Returns the location of a server's tools.
+pub fn mcp_location(server: &str) -> ToolLocation {
     // A server without a name is called by its short form, which has the prefix already.
     let source = if server.starts_with("mcp:") { server.to_owned() } else { format!("mcp:{server}") };
-    ToolPlace { source, position: None }
+    ToolLocation { source, position: None }
 }
 
 impl NamedServer {
@@ -167,8 +167,8 @@ impl NamedServer {
         McpError { server: self.name.clone(), problem }
     }
 
-    pub(super) fn place(&self) -> ToolPlace {
-        mcp_place(&self.name)
+    pub(super) fn location(&self) -> ToolLocation {
+        mcp_location(&self.name)
     }
 }
 

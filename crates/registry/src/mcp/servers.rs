@@ -45,21 +45,21 @@ impl McpServers {
 
     /// Lists the tools of all servers and disconnects. A server that fails is a gap.
     pub async fn list(targets: Vec<NamedServer>, limit: Duration) -> Registry {
-        let places: Vec<_> = targets.iter().map(NamedServer::place).collect();
+        let locations: Vec<_> = targets.iter().map(NamedServer::location).collect();
         let listed = join_all(targets.into_iter().map(|target| connect(target, limit))).await;
         let mut registry = Registry::default();
-        for (place, listed) in places.into_iter().zip(listed) {
-            let gap = |what: McpProblem| Gap {
+        for (location, listed) in locations.into_iter().zip(listed) {
+            let gap = |problem: McpProblem| Gap {
                 kind: GapKind::Broken,
-                place: place.clone(),
-                what: format!("the server {what}"),
+                location: location.clone(),
+                message: format!("the server {problem}"),
             };
             match listed {
                 Ok((_, tools)) => {
                     for tool in tools {
                         let name = tool.name.clone();
                         if let Err(other) = registry.add(tool) {
-                            let other = other.place.as_ref().map(ToString::to_string).unwrap_or_default();
+                            let other = other.location.as_ref().map(ToString::to_string).unwrap_or_default();
                             registry.add_gap(gap(duplicate_tool(&name, &other)));
                         }
                     }

@@ -208,7 +208,7 @@ impl Project {
                 };
                 match (base.last_name().unwrap_or_default(), arguments.as_slice()) {
                     ("Optional", [only]) => union(vec![of(only), json!({"type": "null"})]),
-                    ("Union", many) => union(many.iter().map(|one| of(one)).collect()),
+                    ("Union", many) => union(many.iter().map(|member| of(member)).collect()),
                     (
                         "list" | "List" | "Sequence" | "Iterable" | "Collection" | "set" | "Set" | "frozenset"
                         | "FrozenSet",

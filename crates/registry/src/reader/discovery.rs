@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use karat_core::registry::{Gap, GapKind, Known, Tool, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Known, Tool, ToolLocation, Unknown};
 use serde_json::{Value, json};
 
 use super::evaluate::{Located, Resolved, UnknownReason};
@@ -73,16 +73,16 @@ pub(crate) struct Discovery {
     /// Objects that are spread into tools, with the names of these tools.
     bases: Vec<(Origin, String)>,
     /// The call that creates the tool being read.
-    pub(crate) call_site: Option<(Origin, ToolPlace)>,
+    pub(crate) call_site: Option<(Origin, ToolLocation)>,
 }
 
 /// A tool definition before it is added.
 pub(crate) struct Candidate {
     pub(crate) origin: Origin,
-    pub(crate) place: ToolPlace,
+    pub(crate) location: ToolLocation,
     pub(crate) name: Result<String, UnknownReason>,
     pub(crate) description: Known<String>,
-    pub(crate) description_place: Option<ToolPlace>,
+    pub(crate) description_location: Option<ToolLocation>,
     pub(crate) schema: Known<Value>,
     pub(crate) symbols: Vec<String>,
 }
@@ -91,9 +91,9 @@ impl Discovery {
     /// Adds a tool. Without a known name it becomes a gap.
     pub(crate) fn add(&mut self, mut candidate: Candidate, more: impl FnOnce(&mut Tool)) {
         let mut template = None;
-        if let Some((origin, place)) = &self.call_site {
+        if let Some((origin, location)) = &self.call_site {
             template = Some(std::mem::replace(&mut candidate.origin, *origin));
-            candidate.place = place.clone();
+            candidate.location = location.clone();
         }
         if candidate.name.as_ref().is_ok_and(String::is_empty) || !self.seen.insert(candidate.origin) {
             return;
@@ -112,8 +112,8 @@ impl Discovery {
             name,
             description: candidate.description,
             input_schema: candidate.schema,
-            place: Some(candidate.place),
-            description_place: candidate.description_place,
+            location: Some(candidate.location),
+            description_location: candidate.description_location,
             ..Tool::default()
         };
         more(&mut tool);
@@ -162,16 +162,15 @@ impl Discovery {
     }
 }
 
-fn unnamed(UnknownReason { place, reason }: UnknownReason) -> Gap {
-    let what = format!(
-        "cannot determine the name of a tool: {reason}; the script that 'karat tools export-script' prints lists it"
-    );
-    Gap { kind: GapKind::Unknown, place, what }
+fn unnamed(UnknownReason { location, reason }: UnknownReason) -> Gap {
+    let message =
+        format!("cannot determine the name of a tool: {reason}; export the tools with 'karat tools export-script'");
+    Gap { kind: GapKind::Unknown, location, message }
 }
 
 impl From<UnknownReason> for Unknown {
-    fn from(UnknownReason { place, reason }: UnknownReason) -> Self {
-        Self { place, why: reason }
+    fn from(UnknownReason { location, reason }: UnknownReason) -> Self {
+        Self { location, reason }
     }
 }
 
@@ -185,13 +184,13 @@ impl Project {
         schema: Known<Value>,
         variable: Option<&str>,
     ) -> Candidate {
-        let (description, description_place) = self.description(description);
+        let (description, description_location) = self.description(description);
         Candidate {
             origin: (located.module, located.expr.at),
-            place: self.place(located),
+            location: self.location(located),
             name,
             description,
-            description_place,
+            description_location,
             schema,
             symbols: self.symbols(located.module, located.scope, variable),
         }
@@ -240,20 +239,20 @@ impl Project {
         schema: Known<Value>,
     ) -> Candidate {
         let class = &self.module(module).classes[id];
-        let (description, description_place) = match description {
+        let (description, description_location) = match description {
             Some(Resolved::Expr(text)) => self.description(Some(&text)),
             Some(Resolved::Unknown(reason)) => (Known::Unknown(reason.into()), None),
             _ => match &class.docstring {
-                Some(doc) => (Known::Known(clean_doc(&doc.text)), Some(self.module(module).place(doc.at))),
+                Some(doc) => (Known::Known(clean_doc(&doc.text)), Some(self.module(module).location(doc.at))),
                 None => (Known::Absent, None),
             },
         };
         Candidate {
             origin: (module, class.at),
-            place: self.module(module).place(class.at),
+            location: self.module(module).location(class.at),
             name,
             description,
-            description_place,
+            description_location,
             schema,
             symbols: self.symbols(module, class.scope, Some(&class.name)),
         }
@@ -278,12 +277,12 @@ impl Project {
         }
     }
 
-    /// Reads a description, with its place.
-    pub(crate) fn description<'p>(&'p self, text: Option<&Located<'p>>) -> (Known<String>, Option<ToolPlace>) {
+    /// Reads a description, with its location.
+    pub(crate) fn description<'p>(&'p self, text: Option<&Located<'p>>) -> (Known<String>, Option<ToolLocation>) {
         match text {
             None => (Known::Absent, None),
             Some(located) => match self.text(located) {
-                Ok(text) => (Known::Known(text), Some(self.place(located))),
+                Ok(text) => (Known::Known(text), Some(self.location(located))),
                 Err(reason) => (Known::Unknown(reason.into()), None),
             },
         }
@@ -312,7 +311,7 @@ impl Project {
                 let Kind::Object(entries) = &inner.kind else { return };
                 spread += entries
                     .iter()
-                    .map(|one| if let Entry::Spread(base) = one { count(base) } else { 0 })
+                    .map(|entry| if let Entry::Spread(base) = entry { count(base) } else { 0 })
                     .sum::<usize>();
             });
         }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use karat_core::registry::ToolPlace;
+use karat_core::registry::ToolLocation;
 
 use super::members::{Receiver, is_receiver};
 use super::project::{ModuleId, Project, submodule};
@@ -48,7 +48,7 @@ pub(crate) enum Resolved<'p> {
 /// Why a value is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownReason {
-    pub(crate) place: ToolPlace,
+    pub(crate) location: ToolLocation,
     /// A lower-case fragment.
     pub(crate) reason: String,
 }
@@ -76,12 +76,12 @@ impl Project {
         &self.modules[id]
     }
 
-    pub(crate) fn place(&self, located: &Located<'_>) -> ToolPlace {
-        self.module(located.module).place(located.expr.at)
+    pub(crate) fn location(&self, located: &Located<'_>) -> ToolLocation {
+        self.module(located.module).location(located.expr.at)
     }
 
     pub(crate) fn unknown_reason(&self, located: &Located<'_>, reason: impl Into<String>) -> UnknownReason {
-        UnknownReason { place: self.place(located), reason: reason.into() }
+        UnknownReason { location: self.location(located), reason: reason.into() }
     }
 
     /// Resolves names, members and calls.

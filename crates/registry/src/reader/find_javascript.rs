@@ -86,10 +86,11 @@ impl Project {
                 continue;
             }
             let name = call.callee.dotted().unwrap_or_else(|| "a function".to_owned());
-            let what = format!("'{name}(…)' may return tools that are known only at run time");
-            discovery
-                .gaps
-                .push(((module, found.expr.at), Gap { kind: GapKind::Unknown, place: self.place(&found), what }));
+            let message = format!("'{name}(…)' may return tools that are known only at run time");
+            discovery.gaps.push((
+                (module, found.expr.at),
+                Gap { kind: GapKind::Unknown, location: self.location(&found), message },
+            ));
         }
     }
 
@@ -116,7 +117,7 @@ impl Project {
             read(&located, discovery);
             // A function or method of the project may create the tool.
             if let Some(found) = self.resolve_call_result(&located) {
-                discovery.call_site = Some(((module, inner.at), self.place(&located)));
+                discovery.call_site = Some(((module, inner.at), self.location(&located)));
                 read(&found, discovery);
                 discovery.call_site = None;
             }
@@ -230,7 +231,7 @@ impl Project {
         self.unknown_reason(located, reason)
     }
 
-    /// `agent.asTool({ toolName, toolDescription })`
+    /// Adds `agent.asTool({ toolName, toolDescription })`.
     fn add_script_agent_as_tool<'p>(
         &'p self,
         located: &Located<'p>,
@@ -366,7 +367,7 @@ impl Project {
         self.add_described_tool(located, name, &entries, variable, discovery);
     }
 
-    /// `{ name: "…", definition: { description: "…", inputSchema }, handler }`
+    /// Adds `{ name: "…", definition: { description: "…", inputSchema }, handler }`.
     fn add_split_tool<'p>(
         &'p self,
         located: &Located<'p>,
@@ -387,7 +388,7 @@ impl Project {
         }
     }
 
-    /// `tools: { weather: { description: "…", inputSchema, execute } }`
+    /// Adds `tools: { weather: { description: "…", inputSchema, execute } }`.
     fn add_keyed_tools(&self, entries: &Entries<'_>, is_among_tools: bool, discovery: &mut Discovery) {
         let listed = entries.get("tools").and_then(|tools| self.entries(tools));
         let own = is_among_tools.then_some(entries);
@@ -395,7 +396,8 @@ impl Project {
             // Next to `tool({…})`, an object without a function is a tool too: the client runs it.
             let has_calls = tools.list.iter().any(|(.., value)| self.call_origin(value).is_some());
             for (key, _, value) in &tools.list {
-                let Some(object) = self.resolve_expr(value).filter(|one| matches!(one.expr.kind, Kind::Object(_)))
+                let Some(object) =
+                    self.resolve_expr(value).filter(|object| matches!(object.expr.kind, Kind::Object(_)))
                 else {
                     continue;
                 };
@@ -418,8 +420,8 @@ impl Project {
             Some(located.with(object))
         });
         let field = |keys: &[&str]| {
-            let given = || self.entries(super_object.as_ref()?)?.any(keys).cloned().map(Resolved::Expr);
-            self.class_field(module, id, None, keys).or_else(given)
+            let from_super = || self.entries(super_object.as_ref()?)?.any(keys).cloned().map(Resolved::Expr);
+            self.class_field(module, id, None, keys).or_else(from_super)
         };
         let Some(name) = self.class_name(field(&["name", "toolName"])) else { return };
         let (description, schema) = (field(&DESCRIPTION_KEYS), field(PLAIN_SCHEMA_KEYS));
@@ -445,7 +447,7 @@ impl Project {
     pub(super) fn record_handlers<'s>(
         &self,
         located: &Located<'_>,
-        given: impl Iterator<Item = &'s Located<'s>>,
+        handlers: impl Iterator<Item = &'s Located<'s>>,
         discovery: &mut Discovery,
     ) {
         let mut add = |module: ModuleId, id: FunctionId| {
@@ -456,7 +458,7 @@ impl Project {
                 add(located.module, id);
             }
         });
-        for value in given {
+        for value in handlers {
             if let Resolved::Function(module, id) = self.resolve(value) {
                 add(module, id);
             }

@@ -73,7 +73,7 @@ impl Project {
         let function = &self.module(module).functions[id];
         discovery.handlers.insert((module, function.scope));
         let mut origin = (module, function.at);
-        let mut place = self.module(module).place(function.at);
+        let mut location = self.module(module).location(function.at);
         let texts = settings.map(|settings| settings.texts(self)).unwrap_or_default();
         if let Some(Settings { located, is_decorator: false, .. }) = settings
             && (settings.is_some_and(|settings| settings.named(&NAME_KEYS).is_some())
@@ -81,25 +81,27 @@ impl Project {
         {
             // An explicit name makes it a different tool from the function itself.
             origin = (located.module, located.expr.at);
-            place = self.place(located);
+            location = self.location(located);
         }
-        let name_given = settings.and_then(|settings| settings.named(&NAME_KEYS));
-        let name = match (&name_given, texts.as_slice()) {
-            (Some(given), _) if !is_none(given.expr) => self.text(given),
+        let name_setting = settings.and_then(|settings| settings.named(&NAME_KEYS));
+        let name = match (&name_setting, texts.as_slice()) {
+            (Some(name), _) if !is_none(name.expr) => self.text(name),
             (_, [first, ..]) if library.first_text_is_name() || is_tool_name(&first.1) => Ok(first.1.clone()),
             _ => self.assigned_text(module, id, "__name__").unwrap_or_else(|| Ok(function.name.clone())),
         };
-        let described = settings.and_then(|settings| settings.named(&DESCRIPTION_KEYS));
+        let description_setting = settings.and_then(|settings| settings.named(&DESCRIPTION_KEYS));
         let positional = match texts.as_slice() {
             [first, second, ..] if is_tool_name(&first.1) || library.first_text_is_name() => Some(&second.0),
             [only] if !is_tool_name(&only.1) && !library.first_text_is_name() => Some(&only.0),
             _ => None,
         };
-        let given = described.filter(|given| !is_none(given.expr)).or_else(|| positional.cloned());
-        let (mut description, mut description_place) = self.description(given.as_ref());
+        let description =
+            description_setting.filter(|description| !is_none(description.expr)).or_else(|| positional.cloned());
+        let (mut description, mut description_location) = self.description(description.as_ref());
         let is_missing = matches!(&description, Known::Absent) || description.as_deref() == Some("");
-        let schema_given = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
-        let schema_given = schema_given.or_else(|| settings?.named(&["json_schema"])).filter(|one| !is_none(one.expr));
+        let schema_setting = settings.and_then(|settings| settings.named(&SCHEMA_KEYS));
+        let schema_setting =
+            schema_setting.or_else(|| settings?.named(&["json_schema"])).filter(|schema| !is_none(schema.expr));
         let is_ignored = settings.is_some_and(|settings| settings.flag(self, "use_docstring_info") == Some(false));
         let docstring = self.docstring(module, id);
         if let (true, Some(Err(reason))) = (is_missing, &docstring) {
@@ -110,22 +112,22 @@ impl Project {
                 if is_parsed { Docstring::read(doc).summary } else { self.docstring_description(module, library, doc) };
             if !text.is_empty() {
                 description = Known::Known(text);
-                description_place = Some(self.module(module).place(*at));
+                description_location = Some(self.module(module).location(*at));
             }
         } else if is_missing
             && library == Library::LangChain
-            && let Some((home, model)) = schema_given.as_ref().and_then(|given| self.model(given))
+            && let Some((home, model)) = schema_setting.as_ref().and_then(|schema| self.model(schema))
             && let Some(doc) = &self.module(home).classes[model].docstring
         {
             description = Known::Known(clean_doc(&doc.text));
-            description_place = Some(self.module(home).place(doc.at));
+            description_location = Some(self.module(home).location(doc.at));
         }
-        let schema = match schema_given {
-            Some(given) => self.schema(Some(&given)),
+        let schema = match schema_setting {
+            Some(schema) => self.schema(Some(&schema)),
             None => self.function_schema(module, id, library, settings),
         };
         let symbols = self.symbols(module, function.scope, Some(&function.name));
-        let candidate = Candidate { origin, place, name, description, description_place, schema, symbols };
+        let candidate = Candidate { origin, location, name, description, description_location, schema, symbols };
         discovery.add(candidate, |_| ());
     }
 
@@ -163,7 +165,8 @@ impl Project {
                 remove_parameter(&mut schema, &context);
             }
         }
-        let Some(excluded) = settings.and_then(|one| one.named(&["exclude_args"])).filter(|one| !is_none(one.expr))
+        let Some(excluded) =
+            settings.and_then(|settings| settings.named(&["exclude_args"])).filter(|excluded| !is_none(excluded.expr))
         else {
             return Known::Known(schema);
         };
@@ -215,13 +218,13 @@ impl Project {
         if source.functions[id].decorators.iter().any(is_decorator) {
             return Vec::new();
         }
-        let is_it = |object: &Located<'_>| matches!(self.resolve(object), Resolved::Function(home, function) if (home, function) == (module, id));
+        let is_same_function = |object: &Located<'_>| matches!(self.resolve(object), Resolved::Function(home, function) if (home, function) == (module, id));
         let mut values = Vec::new();
         for (scope, statements) in source.scopes.iter().map(|scope| &scope.statements).enumerate() {
             for statement in statements {
                 if let Statement::SetMember { object, name: set, value } = statement
                     && set == name
-                    && is_it(&Located::new(module, scope, object))
+                    && is_same_function(&Located::new(module, scope, object))
                 {
                     values.push(Located::new(module, scope, value));
                 }
@@ -260,7 +263,7 @@ impl Project {
             self.visit_expression(&located, variable, discovery);
             // A function or method of the project may create the tool.
             if let Some(found) = self.resolve_call_result(&located) {
-                discovery.call_site = Some(((module, inner.at), self.place(&located)));
+                discovery.call_site = Some(((module, inner.at), self.location(&located)));
                 self.visit_expression(&found, variable, discovery);
                 discovery.call_site = None;
             }
@@ -307,7 +310,7 @@ impl Project {
             let function = settings.named(&["func", "fn", "function", "coroutine", "callable", "handler"]);
             let function = match function {
                 Some(function) => self.function(&function),
-                None => call.arguments.iter().take(2).find_map(|one| self.function(&located.with(one))),
+                None => call.arguments.iter().take(2).find_map(|argument| self.function(&located.with(argument))),
             };
             if let Some((home, id)) = function {
                 let has_name = settings.named(&NAME_KEYS).is_some();
@@ -362,12 +365,12 @@ impl Project {
         }
     }
 
-    /// `agent.as_tool(tool_name=…, tool_description=…)`
+    /// Adds `agent.as_tool(tool_name=…, tool_description=…)`.
     fn add_agent_as_tool(&self, settings: &Settings<'_, '_>, discovery: &mut Discovery) {
         let located = settings.located;
-        let given = settings.named(&NAME_KEYS).or_else(|| settings.positional(0));
-        let name = match given.filter(|given| !is_none(given.expr)) {
-            Some(given) => self.text(&given),
+        let name = settings.named(&NAME_KEYS).or_else(|| settings.positional(0));
+        let name = match name.filter(|name| !is_none(name.expr)) {
+            Some(name) => self.text(&name),
             None => match self.agent_name(settings) {
                 Some(name) => name.map(|name| sanitise_function_name(&name).to_lowercase()),
                 None => return,
@@ -375,7 +378,7 @@ impl Project {
         };
         let text = settings.named(&DESCRIPTION_KEYS).or_else(|| settings.positional(1));
         let schema = match settings.named(&["parameters", "args_schema", "input_type"]) {
-            Some(given) => self.schema(Some(&given)),
+            Some(schema) => self.schema(Some(&schema)),
             None => Known::Known(single_string_schema("input")),
         };
         discovery.add(self.candidate(located, name, text.as_ref(), schema, None), |_| ());
@@ -388,7 +391,7 @@ impl Project {
         Some(self.text(&agent.with(agent.call()?.named("name")?)))
     }
 
-    /// `AgentTool(agent=researcher)` takes the name and description of the agent.
+    /// Adds `AgentTool(agent=researcher)`, which takes the name and description of the agent.
     fn add_agent_tool<'p>(&'p self, located: &Located<'p>, agent: &Located<'p>, discovery: &mut Discovery) {
         let Some(agent) = self.resolve_expr(agent) else { return };
         let Some(call) = agent.call() else { return };
@@ -396,13 +399,13 @@ impl Project {
         let Some(name) = settings.named(&["name"]) else { return };
         let description = settings.named(&["description"]);
         let schema = match settings.named(&["input_schema"]) {
-            Some(given) => self.schema(Some(&given)),
+            Some(schema) => self.schema(Some(&schema)),
             None => Known::Known(single_string_schema("request")),
         };
         discovery.add(self.candidate(located, self.text(&name), description.as_ref(), schema, None), |_| ());
     }
 
-    /// `Tool(name=…, description=…, inputSchema=…)`
+    /// Adds `Tool(name=…, description=…, inputSchema=…)`.
     fn add_constructed_tool(&self, settings: &Settings<'_, '_>, variable: Option<&str>, discovery: &mut Discovery) {
         let located = settings.located;
         let (Some(name), description) = (settings.named(&["name"]), settings.named(&DESCRIPTION_KEYS)) else { return };
@@ -424,7 +427,7 @@ impl Project {
         discovery.add(self.candidate(located, self.text(&name), description.as_ref(), schema, variable), |_| ());
     }
 
-    /// A dictionary in the format of OpenAI, Anthropic, MCP, Bedrock or karat.
+    /// Adds a dictionary in the format of OpenAI, Anthropic, MCP, Bedrock or karat.
     fn visit_dictionary<'p>(&'p self, located: &Located<'p>, variable: Option<&str>, discovery: &mut Discovery) {
         let Some(entries) = self.entries(located) else { return };
         self.ignore_parameters(&entries, discovery);

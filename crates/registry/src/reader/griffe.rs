@@ -51,10 +51,10 @@ fn headings<'l>(lines: &'l [&'l str], is_lenient: bool) -> impl Iterator<Item = 
         let is_title = title.starts_with(is_word)
             && title.chars().all(|letter| is_word(letter) || letter.is_whitespace() || letter == '-')
             && (rest.is_empty() || rest.starts_with(' '));
-        let is_apart = at == 0 || is_blank(at - 1);
+        let follows_blank_line = at == 0 || is_blank(at - 1);
         let has_block = is_indented(at + 1) || (is_indented(at + 2) && !is_blank(at + 1));
         let is_allowed = is_lenient && rest.is_empty() && PARAMETER_SECTIONS.contains(&title.to_lowercase().as_str());
-        (is_title && has_block && (is_apart || is_allowed)).then_some((at, Some(title)))
+        (is_title && has_block && (follows_blank_line || is_allowed)).then_some((at, Some(title)))
     })
 }
 

@@ -162,16 +162,16 @@ fn strip_comments(text: &str) -> String {
 
 /// Finds a file by the combined rules of Node, TypeScript and bundlers: the exact path, the source of a `.js` file, the
 /// path with an extension, or the index of a folder.
-fn find_script(wanted: &Path, is_typescript: bool) -> Option<PathBuf> {
-    let written = extension(wanted);
+fn find_script(path: &Path, is_typescript: bool) -> Option<PathBuf> {
+    let written = extension(path);
     let mut candidates = Vec::new();
     if let Some((_, sources)) = SOURCES.iter().find(|(compiled, _)| *compiled == written) {
-        candidates.extend(sources.iter().map(|source| wanted.with_extension(source)));
+        candidates.extend(sources.iter().map(|source| path.with_extension(source)));
     }
     // TypeScript imports name the compiled `.js` file of a `.ts` file.
-    candidates.insert(if is_typescript { candidates.len() } else { 0 }, wanted.to_owned());
-    candidates.extend(SCRIPT_EXTENSIONS.iter().chain(&["json"]).map(|extension| append_extension(wanted, extension)));
-    candidates.extend(SCRIPT_EXTENSIONS.iter().map(|extension| wanted.join(format!("index.{extension}"))));
+    candidates.insert(if is_typescript { candidates.len() } else { 0 }, path.to_owned());
+    candidates.extend(SCRIPT_EXTENSIONS.iter().chain(&["json"]).map(|extension| append_extension(path, extension)));
+    candidates.extend(SCRIPT_EXTENSIONS.iter().map(|extension| path.join(format!("index.{extension}"))));
     let found = candidates.into_iter().find(|candidate| candidate.is_file())?;
     (is_script(&found) || extension(&found) == "json").then_some(found)
 }

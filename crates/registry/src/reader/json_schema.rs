@@ -105,26 +105,26 @@ impl Project {
 
     /// Reads smolagents' `inputs`, `{"city": {"type": "string", "description": "…", "nullable": True}}`, and lists of
     /// named parameters.
-    pub(crate) fn inputs(&self, given: &Located<'_>) -> Option<Value> {
+    pub(crate) fn inputs(&self, inputs: &Located<'_>) -> Option<Value> {
         let mut schema = ObjectSchema::default();
-        if let Some(items) = self.items(given) {
+        if let Some(items) = self.items(inputs) {
             for item in items {
                 // `{"name": …, "type": …}`, or a call with the same names.
-                let given: Vec<(String, Located<'_>)> = match item.call() {
+                let fields: Vec<(String, Located<'_>)> = match item.call() {
                     Some(call) => call.named.iter().map(|(name, value)| (name.clone(), item.with(value))).collect(),
                     None => self.entries(&item)?.list.into_iter().map(|(name, _, value)| (name, value)).collect(),
                 };
                 let known = |value: &Located<'_>| self.json(value);
                 let mut members: Map<String, Value> =
-                    given.iter().filter_map(|(name, value)| Some((name.clone(), known(value)?))).collect();
+                    fields.iter().filter_map(|(name, value)| Some((name.clone(), known(value)?))).collect();
                 let name = members.shift_remove("name")?.as_str()?.to_owned();
                 let is_optional = members.shift_remove("required") == Some(Value::Bool(false))
-                    || item.call().is_none() && given.iter().all(|(name, _)| name != "required");
+                    || item.call().is_none() && fields.iter().all(|(name, _)| name != "required");
                 schema.add(&name, Value::Object(members), None, None, !is_optional);
             }
             return Some(schema.finish());
         }
-        let entries = self.entries(given).filter(|entries| !entries.is_open)?;
+        let entries = self.entries(inputs).filter(|entries| !entries.is_open)?;
         if entries.get("type").is_some_and(|kind| self.text(kind).is_ok()) || entries.get("properties").is_some() {
             return None;
         }

@@ -116,7 +116,7 @@ impl Project {
         });
     }
 
-    /// `new Agent({ tools: { weather: weatherTool } })`
+    /// Collects the keys in `new Agent({ tools: { weather: weatherTool } })`.
     fn agent_keys(&self, located: &Located<'_>, keys: &mut Keys) {
         let Some(call) = located.call().filter(|call| self.is_mastra(&located.with(&call.callee))) else { return };
         let tools = call.arguments.first().and_then(|argument| self.entry(&located.with(argument), "tools"));

@@ -149,7 +149,7 @@ impl Project {
         let mut scope = Some(located.scope);
         while let Some(id) = scope {
             if let Owner::Function(function) = module.scopes[id].owner {
-                let parameter = module.functions[function].parameters.iter().find(|one| one.name == *name);
+                let parameter = module.functions[function].parameters.iter().find(|parameter| parameter.name == *name);
                 if let Some(parameter) = parameter {
                     let outside = module.scopes[id].parent.unwrap_or(0);
                     let annotation: Option<&Expr> = parameter.annotation.as_ref();

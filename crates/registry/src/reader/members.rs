@@ -72,10 +72,11 @@ impl Project {
     ) -> Vec<Located<'p>> {
         let source = self.module(module);
         let names = [Some(source.functions[function].name.as_str()), object.expr.last_name()];
-        let is_it = |object: &Expr| matches!(&object.kind, Kind::Name(own) if names.contains(&Some(own.as_str())));
+        let is_own_object =
+            |object: &Expr| matches!(&object.kind, Kind::Name(own) if names.contains(&Some(own.as_str())));
         let statements = source.scopes[0].statements.iter();
         let set = statements.filter_map(|statement| match statement {
-            Statement::SetMember { object, name: set, value } if set == name && is_it(object) => {
+            Statement::SetMember { object, name: set, value } if set == name && is_own_object(object) => {
                 Some(Located::new(module, 0, value))
             }
             _ => None,
@@ -155,7 +156,7 @@ impl Project {
 
     /// Whether another class of the project derives from this one.
     fn is_derived_from(&self, module: ModuleId, class: ClassId) -> bool {
-        let is_it = |home: ModuleId, scope: usize, base: &Expr| {
+        let is_base = |home: ModuleId, scope: usize, base: &Expr| {
             base.last_name() == Some(self.module(module).classes[class].name.as_str())
                 && !matches!(
                     self.resolve(&Located::new(home, scope, base)),
@@ -165,7 +166,7 @@ impl Project {
         self.modules.iter().enumerate().any(|(home, source)| {
             source.classes.iter().any(|derived| {
                 let scope = source.scopes[derived.scope].parent.unwrap_or(0);
-                derived.bases.iter().any(|base| is_it(home, scope, base))
+                derived.bases.iter().any(|base| is_base(home, scope, base))
             })
         })
     }
@@ -212,9 +213,9 @@ impl Project {
                 let reason = format!("'{name}' is assigned more than once");
                 return Some(Resolved::Unknown(self.unknown_reason(&Located::new(module, scope, set[0]), reason)));
             }
-        } else if let Some((call, given)) = call.and_then(|call| Some((call, call.call()?.named(name)?))) {
+        } else if let Some((call, argument)) = call.and_then(|call| Some((call, call.call()?.named(name)?))) {
             // A data class or a model takes its fields from the call.
-            return Some(self.resolve_at(&call.with(given), steps + 1));
+            return Some(self.resolve_at(&call.with(argument), steps + 1));
         }
         let inside = Located { frame: frame.clone(), ..Located::new(module, definition.scope, PLACEHOLDER) };
         match self.resolve_in_scope(&inside, definition.scope, name, steps + 1) {
@@ -394,9 +395,9 @@ impl Project {
         is_constructor: bool,
     ) -> Frame<'p> {
         let definition = &self.module(module).functions[function];
-        let given = call.and_then(|located| Some((located, located.call()?)));
+        let located_call = call.and_then(|located| Some((located, located.call()?)));
         // Python passes the receiver first, except in `Base.__init__(self, …)`.
-        let passes_itself = given.is_some_and(|(_, call)| {
+        let passes_itself = located_call.is_some_and(|(_, call)| {
             is_constructor
                 && matches!(&call.callee.kind, Kind::Member(object, _) if !matches!(object.kind, Kind::Call(_)))
                 && call.callee.last_name() == Some("__init__")
@@ -408,7 +409,7 @@ impl Project {
         let mut arguments: Vec<(&'p str, Located<'p>)> = Vec::new();
         let parameters = definition.parameters.iter().filter(|parameter| parameter.kind != ParameterKind::Rest);
         for (number, parameter) in parameters.enumerate() {
-            let value = given.and_then(|(located, call)| {
+            let value = located_call.and_then(|(located, call)| {
                 let argument = call.named(&parameter.name).or_else(|| {
                     let argument = number.checked_sub(skipped).and_then(|number| call.arguments.get(number));
                     argument.filter(|argument| !matches!(argument.kind, Kind::Spread(_)))

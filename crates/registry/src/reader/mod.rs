@@ -36,7 +36,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 
 use self::discovery::{Discovery, FoundTool};
 use self::project::{ModuleId, Project, STACK_BYTES};
@@ -45,7 +45,7 @@ use self::syntax::Language;
 use crate::files::display_path;
 use crate::json::RegistryError;
 
-/// Reads the tools that files define, in source order; places are relative to `base`.
+/// Reads the tools that files define, in source order; locations are relative to `base`.
 ///
 /// For a single file, the tools that it imports are included.
 pub(crate) fn read_sources(paths: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
@@ -72,10 +72,10 @@ fn read(paths: &[PathBuf], base: &Path) -> Registry {
     discovery.resolve_templates();
     let mut gaps: Vec<Gap> = project.gaps.clone();
     if project.is_exhausted() {
-        let place =
-            ToolPlace { source: display_path(paths.first().map_or(base, PathBuf::as_path), base), position: None };
-        let what = "the project is too large to analyse; name the file or folder that defines the tools".to_owned();
-        gaps.push(Gap { kind: GapKind::Broken, place, what });
+        let location =
+            ToolLocation { source: display_path(paths.first().map_or(base, PathBuf::as_path), base), position: None };
+        let message = "the project is too large to analyse; name the file or folder that defines the tools".to_owned();
+        gaps.push(Gap { kind: GapKind::Broken, location, message });
     }
     let mut missing = project.missing.clone();
     if is_single {
@@ -120,15 +120,15 @@ fn collect(tools: Vec<FoundTool>, gaps: Vec<Gap>) -> Registry {
     for FoundTool { tool, .. } in
         tools.into_iter().filter(|found| completeness(&found.tool) == most_complete[&found.tool.name])
     {
-        let (name, place) = (tool.name.clone(), tool.place.clone());
+        let (name, location) = (tool.name.clone(), tool.location.clone());
         let facts = (tool.description.clone(), tool.input_schema.clone());
-        if let (Err(first), Some(place)) = (registry.add(tool), place) {
+        if let (Err(first), Some(location)) = (registry.add(tool), location) {
             if (&first.description, &first.input_schema) == (&facts.0, &facts.1) {
                 continue;
             }
-            let at = first.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
-            let what = format!("a tool named '{name}' is already defined{at}; this one is ignored");
-            registry.add_gap(Gap { kind: GapKind::Broken, place, what });
+            let at = first.location.as_ref().map_or_else(String::new, |location| format!(" ({location})"));
+            let message = format!("a tool named '{name}' is already defined{at}; this one is ignored");
+            registry.add_gap(Gap { kind: GapKind::Broken, location, message });
         }
     }
     for gap in gaps {

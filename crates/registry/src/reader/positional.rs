@@ -15,7 +15,7 @@ use super::values::Entries;
 const ANNOTATIONS: [&str; 5] = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 impl Project {
-    /// `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`
+    /// Adds `server.tool("name", "description", { … }, handler)` and `server.registerTool("name", { … }, handler)`.
     pub(super) fn add_positional_tool<'p>(
         &'p self,
         located: &Located<'p>,
@@ -69,19 +69,19 @@ impl Project {
             !is_literal && !self.is_text(last) && self.entries(last).is_none()
         });
         let is_defined = has_handler && is_registrar(callee);
-        let mut given = Positional { description: None, schema: Known::Absent, configuration: None, is_defined };
+        let mut positional = Positional { description: None, schema: Known::Absent, configuration: None, is_defined };
         let mut rest = arguments.iter().peekable();
         if let Some(text) = rest.peek().filter(|text| self.is_text(text)) {
-            given.description = Some((*text).clone());
-            given.is_defined |= has_handler || arguments.len() > 1;
+            positional.description = Some((*text).clone());
+            positional.is_defined |= has_handler || arguments.len() > 1;
             rest.next();
         }
         for argument in rest {
             let Some(entries) = self.entries(argument) else {
                 // `Schema.shape`, a zod type, or a variable from elsewhere; functions are handlers.
                 let is_handler = matches!(self.resolve(argument), Resolved::Function(..));
-                if !is_handler && given.schema == Known::Absent && !self.is_handler_name(argument) {
-                    given.schema = self.schema(Some(argument));
+                if !is_handler && positional.schema == Known::Absent && !self.is_handler_name(argument) {
+                    positional.schema = self.schema(Some(argument));
                 }
                 continue;
             };
@@ -93,21 +93,21 @@ impl Project {
             let is_shape = !entries.list.is_empty() && entries.list.iter().all(|(.., value)| self.zod(value).is_some());
             let is_annotations =
                 !entries.list.is_empty() && entries.list.iter().all(|(name, ..)| ANNOTATIONS.contains(&name.as_str()));
-            given.is_defined |=
+            positional.is_defined |=
                 is_shape || is_configuration && (has_handler || entries.any(PLAIN_SCHEMA_KEYS).is_some());
             if is_configuration && !is_shape {
                 if let Some(text) = entries.any(&DESCRIPTION_KEYS) {
-                    given.description = Some(text.clone());
+                    positional.description = Some(text.clone());
                 }
                 if let Some(schema) = entries.any(&SCHEMA_KEYS) {
-                    given.schema = self.schema(Some(schema));
+                    positional.schema = self.schema(Some(schema));
                 }
-                given.configuration = Some(entries);
-            } else if !is_annotations && given.schema == Known::Absent {
-                given.schema = self.schema(Some(argument));
+                positional.configuration = Some(entries);
+            } else if !is_annotations && positional.schema == Known::Absent {
+                positional.schema = self.schema(Some(argument));
             }
         }
-        given
+        positional
     }
 
     /// Whether an unknown variable is a handler rather than a schema, by its name.

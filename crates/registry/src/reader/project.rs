@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use karat_core::registry::{Gap, GapKind, ToolPlace};
+use karat_core::registry::{Gap, GapKind, ToolLocation};
 
 use super::imports::{ScriptResolver, find_python_module};
 use super::parse_error::ParseError;
@@ -67,13 +67,13 @@ impl Project {
         let mut next = 0;
         while next < project.modules.len() && project.modules.len() < MAX_MODULES {
             let until = project.modules.len();
-            let wanted: Vec<_> = (next..until).flat_map(|module| loader.imports_of(&project, module)).collect();
-            let mut missing: Vec<PathBuf> = wanted.iter().filter_map(|(_, path)| path.clone()).collect();
+            let imports: Vec<_> = (next..until).flat_map(|module| loader.imports_of(&project, module)).collect();
+            let mut missing: Vec<PathBuf> = imports.iter().filter_map(|(_, path)| path.clone()).collect();
             missing.sort();
             missing.dedup();
             missing.retain(|path| !loader.by_path.contains_key(path));
             loader.read(&mut project, &missing);
-            for (key, path) in wanted {
+            for (key, path) in imports {
                 if path.is_none() {
                     project.record_missing(&key);
                 }
@@ -109,9 +109,9 @@ impl Project {
             Export::Local { .. } => false,
         });
         if is_re_exported && specifier.starts_with('.') {
-            let place = ToolPlace { source: source.display_path.clone(), position: None };
-            let what = format!("no file found for '{specifier}'");
-            self.missing.push((*module, Gap { kind: GapKind::Broken, place, what }));
+            let location = ToolLocation { source: source.display_path.clone(), position: None };
+            let message = format!("no file found for '{specifier}'");
+            self.missing.push((*module, Gap { kind: GapKind::Broken, location, message }));
         }
     }
 
@@ -157,8 +157,8 @@ impl Loader<'_> {
                     Some(project.modules.len() - 1)
                 }
                 Err(ParseError { position, message }) => {
-                    let place = ToolPlace { source: display_path(path, self.base), position };
-                    project.gaps.push(Gap { kind: GapKind::Broken, place, what: message });
+                    let location = ToolLocation { source: display_path(path, self.base), position };
+                    project.gaps.push(Gap { kind: GapKind::Broken, location, message });
                     None
                 }
             };

@@ -18,7 +18,7 @@ use super::syntax::{
 };
 
 pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Module, ParseError> {
-    // Normalise line ends, as Python does.
+    // Normalise line endings, as Python does.
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     if bracket_depth(&text) > MAX_DEPTH {
         return Err(ParseError::new("the code is nested too deeply"));
@@ -26,7 +26,7 @@ pub(super) fn parse(path: &Path, display_path: &str, text: &str) -> Result<Modul
     let mut module = Module::new(path.to_owned(), display_path.to_owned(), Language::Python, text);
     let parsed = parse_unchecked(&module.text, ParseOptions::from(Mode::Module));
     if let Some(error) = parsed.errors().first() {
-        let position = module.place(error.location.start().to_u32()).position;
+        let position = module.location(error.location.start().to_u32()).position;
         return Err(ParseError {
             position,
             message: format!("syntax error: {}", error.error.to_string().trim_end_matches('.')),

@@ -13,10 +13,11 @@ use super::project::{ModuleId, Project};
 use super::syntax::{Call, ClassId, Expr, ScopeId, Statement};
 
 const CLASS_NAME_KEYS: [&str; 2] = ["name", "tool_name"];
-const METHODS: [&str; 8] = ["_run", "forward", "_arun", "run", "execute", "__call__", "call", "arun"];
+/// Methods that run a tool. The parameters of the first one that exists are the arguments.
+const RUN_METHODS: [&str; 8] = ["_run", "forward", "_arun", "run", "execute", "__call__", "call", "arun"];
 
 impl Project {
-    /// A class that derives from a tool class and has a name, or has all fields of a tool.
+    /// Adds a class that derives from a tool class and has a name, or that has all fields of a tool.
     pub(super) fn add_class_tool(&self, module: ModuleId, scope: ScopeId, id: ClassId, discovery: &mut Discovery) {
         let class = &self.module(module).classes[id];
         let decorator = class.decorators.iter().find(|decorator| is_decorator(decorator));
@@ -26,12 +27,12 @@ impl Project {
         }
         let is_tool = self.is_tool_class(module, scope, id, 0);
         // Other classes must define a name themselves.
-        let names_itself = self.method(module, id, "__init__").is_some()
+        let defines_name = self.method(module, id, "__init__").is_some()
             || self.module(module).scopes[class.scope].statements.iter().any(|statement| match statement {
                 Statement::Assign { name, .. } | Statement::Define { name, .. } => name.ends_with("name"),
                 _ => false,
             });
-        if !is_tool && !names_itself {
+        if !is_tool && !defines_name {
             return;
         }
         if let Some(candidate) = self.class_tool(module, id, None, None, is_tool) {
@@ -40,7 +41,7 @@ impl Project {
         }
     }
 
-    /// `@tool class Search(BaseModel)`: the fields of a model are the arguments; other classes must define them.
+    /// Adds `@tool class Search(BaseModel)`: the fields of a model are the arguments; other classes must define them.
     fn add_decorated_class(
         &self,
         module: ModuleId,
@@ -53,10 +54,10 @@ impl Project {
         let settings = decorator.call().map(|call| Settings { call, located: &decorator, is_decorator: true });
         let has_fields =
             !self.is_tool_class(module, scope, id, 0) && self.model_schema(module, id).get("properties").is_some();
-        let names_itself = self.class_field(module, id, None, &CLASS_NAME_KEYS).is_some();
+        let defines_name = self.class_field(module, id, None, &CLASS_NAME_KEYS).is_some();
         let candidate = self.class_tool(module, id, None, settings.as_ref(), true);
         let is_named = candidate.as_ref().is_some_and(|candidate| candidate.name.is_ok());
-        if has_fields && (!names_itself || !is_named || self.library(&decorator) == Library::LangChain) {
+        if has_fields && (!defines_name || !is_named || self.library(&decorator) == Library::LangChain) {
             self.add_model_tool(module, id, settings.as_ref(), discovery);
         } else if let Some(candidate) = candidate {
             discovery.handlers.insert((module, self.module(module).classes[id].scope));
@@ -68,7 +69,7 @@ impl Project {
         }
     }
 
-    /// An instance of a tool class with a different name than its class: `Search(name="search_docs")`.
+    /// Adds an instance of a tool class with another name than the class: `Search(name="search_docs")`.
     pub(super) fn add_instance_tool<'p>(
         &'p self,
         located: &Located<'p>,
@@ -81,17 +82,17 @@ impl Project {
             return false;
         }
         let Some(mut candidate) = self.class_tool(module, id, Some(located), None, true) else { return false };
-        let own_name = self.class_tool(module, id, None, None, true).map(|own| own.name);
-        if candidate.name.is_err() || own_name.as_ref() == Some(&candidate.name) {
+        let class_name = self.class_tool(module, id, None, None, true).map(|class_tool| class_tool.name);
+        if candidate.name.is_err() || class_name.as_ref() == Some(&candidate.name) {
             return false;
         }
         let site = (located.module, located.expr.at);
-        if matches!(own_name, Some(Err(_))) {
-            discovery.call_site = Some((site, self.place(located)));
+        if matches!(class_name, Some(Err(_))) {
+            discovery.call_site = Some((site, self.location(located)));
             discovery.add(candidate, |_| ());
             discovery.call_site = None;
         } else {
-            (candidate.origin, candidate.place) = (site, self.place(located));
+            (candidate.origin, candidate.location) = (site, self.location(located));
             discovery.add(candidate, |_| ());
         }
         true
@@ -109,30 +110,30 @@ impl Project {
         // A library's base class takes the fields from the constructor.
         let super_call = self.super_call_in(module, id, call);
         let field = |keys: &[&str]| {
-            let given = decorator.and_then(|settings| settings.named(keys)).map(Resolved::Expr);
-            given.or_else(|| self.class_field(module, id, call, keys)).or_else(|| {
+            let from_decorator = decorator.and_then(|settings| settings.named(keys)).map(Resolved::Expr);
+            from_decorator.or_else(|| self.class_field(module, id, call, keys)).or_else(|| {
                 let located = super_call.as_ref()?;
                 let settings = Settings { call: located.call()?, located, is_decorator: true };
                 settings.named(keys).map(Resolved::Expr)
             })
         };
-        let registered = decorator.and_then(|settings| settings.first_text(self));
-        let name = registered.map(Ok).or_else(|| self.class_name(field(&CLASS_NAME_KEYS)))?;
+        let registered_name = decorator.and_then(|settings| settings.first_text(self));
+        let name = registered_name.map(Ok).or_else(|| self.class_name(field(&CLASS_NAME_KEYS)))?;
         let (description, schema) = (field(&DESCRIPTION_KEYS), field(&SCHEMA_KEYS));
         let is_valid = |name: &String| is_tool_name(name);
         if !is_tool && (description.is_none() || schema.is_none() || !name.as_ref().is_ok_and(is_valid)) {
             return None;
         }
         // Classes of tool results have similar names, but no other fields of a tool.
-        if description.is_none() && schema.is_none() && decorator.is_none() && !self.runs(module, id) {
+        if description.is_none() && schema.is_none() && decorator.is_none() && !self.has_run_method(module, id) {
             return None;
         }
-        let listed = match &schema {
-            Some(Resolved::Expr(given)) => self.inputs(given),
+        let inputs = match &schema {
+            Some(Resolved::Expr(schema)) => self.inputs(schema),
             _ => None,
         };
-        let schema = match (listed, schema) {
-            (Some(listed), _) => Known::Known(listed),
+        let schema = match (inputs, schema) {
+            (Some(inputs), _) => Known::Known(inputs),
             (None, Some(schema)) => self.class_schema(Some(schema)),
             (None, None) => self.method_schema(module, id),
         };
@@ -141,13 +142,13 @@ impl Project {
     }
 
     /// Whether a class has or inherits a method that runs a tool.
-    fn runs(&self, module: ModuleId, id: ClassId) -> bool {
-        METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Resolved::Function(..))))
+    fn has_run_method(&self, module: ModuleId, id: ClassId) -> bool {
+        RUN_METHODS.iter().any(|name| matches!(self.attribute(module, id, name), Some(Resolved::Function(..))))
     }
 
     /// Returns the schema of the method that runs a tool.
     fn method_schema(&self, module: ModuleId, id: ClassId) -> Known<Value> {
-        let method = METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
+        let method = RUN_METHODS.iter().find_map(|name| match self.attribute(module, id, name)? {
             Resolved::Function(home, method) => Some(self.signature_schema(home, method, false)),
             _ => None,
         });
@@ -159,9 +160,10 @@ impl Project {
         depth < 10
             && class.bases.iter().any(|base| match self.resolve(&Located::new(module, scope, base)) {
                 Resolved::Class(home, base) => {
-                    let outside = self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
+                    let base_scope =
+                        self.module(home).scopes[self.module(home).classes[base].scope].parent.unwrap_or(0);
                     mentions_tools(&self.module(home).classes[base].name)
-                        || self.is_tool_class(home, outside, base, depth + 1)
+                        || self.is_tool_class(home, base_scope, base, depth + 1)
                 }
                 _ => base.last_name().is_some_and(mentions_tools),
             })
@@ -188,23 +190,24 @@ impl Project {
         if self.is_tool_class(module, self.module(module).scopes[class.scope].parent.unwrap_or(0), id, 0) {
             return;
         }
-        let given = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
-        let registered = settings.filter(|settings| settings.is_decorator).and_then(|one| one.first_text(self));
-        let name = match given(&NAME_KEYS) {
+        let setting = |keys: &[&str]| settings.and_then(|settings| settings.named(keys));
+        let registered_name =
+            settings.filter(|settings| settings.is_decorator).and_then(|settings| settings.first_text(self));
+        let name = match setting(&NAME_KEYS) {
             Some(name) => self.text(&name),
-            None => Ok(registered.unwrap_or_else(|| class.name.clone())),
+            None => Ok(registered_name.unwrap_or_else(|| class.name.clone())),
         };
         let mut schema = self.model_schema(module, id);
         if let Some(members) = schema.as_object_mut() {
             members.shift_remove("description");
         }
-        let description = given(&DESCRIPTION_KEYS).map(Resolved::Expr);
+        let description = setting(&DESCRIPTION_KEYS).map(Resolved::Expr);
         let mut candidate = self.class_candidate(module, id, name, description, Known::Known(schema));
-        let is_parsed = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
-        if let (true, None, Some(doc)) = (is_parsed, given(&DESCRIPTION_KEYS), &class.docstring) {
+        let parses_docstring = settings.is_some_and(|settings| settings.flag(self, "parse_docstring") == Some(true));
+        if let (true, None, Some(doc)) = (parses_docstring, setting(&DESCRIPTION_KEYS), &class.docstring) {
             candidate.description = Known::Known(Docstring::read(&doc.text).summary);
         }
-        if let (Some(settings @ Settings { is_decorator: false, .. }), Some(_)) = (settings, given(&NAME_KEYS)) {
+        if let (Some(settings @ Settings { is_decorator: false, .. }), Some(_)) = (settings, setting(&NAME_KEYS)) {
             // An explicit name makes it a different tool from the model itself.
             candidate.origin = (settings.located.module, settings.located.expr.at);
         }

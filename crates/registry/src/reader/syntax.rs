@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use karat_core::registry::ToolPlace;
+use karat_core::registry::ToolLocation;
 use karat_json::Position;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,13 +80,13 @@ impl Module {
             .collect()
     }
 
-    pub(crate) fn place(&self, at: u32) -> ToolPlace {
+    pub(crate) fn location(&self, at: u32) -> ToolLocation {
         let line = self.line_starts.partition_point(|start| *start <= at).saturating_sub(1);
         let start = self.line_starts.get(line).copied().unwrap_or_default() as usize;
         let continuations_before = |until: usize| self.continuation_bytes.partition_point(|at| (*at as usize) < until);
         let at = (at as usize).min(self.text.len());
         let column = (at - start) - (continuations_before(at) - continuations_before(start)) + 1;
-        ToolPlace { source: self.display_path.clone(), position: Some(Position { line: line + 1, column }) }
+        ToolLocation { source: self.display_path.clone(), position: Some(Position { line: line + 1, column }) }
     }
 }
 

@@ -150,7 +150,9 @@ fn mentioned(source: &Module) -> BTreeSet<String> {
     for statement in source.scopes.iter().flat_map(|scope| &scope.statements) {
         statement.expressions().for_each(|expression| add(expression, false));
         match statement {
-            Statement::Define { defined, .. } => source.defining_expressions(*defined).for_each(|one| add(one, false)),
+            Statement::Define { defined, .. } => {
+                source.defining_expressions(*defined).for_each(|expr| add(expr, false))
+            }
             Statement::Assign { annotation: Some(annotation), .. } => add(annotation, true),
             _ => {}
         }

@@ -136,7 +136,7 @@ impl Project {
                 return Err(self.unknown_reason(located, format!("'{name}' is known only at run time")));
             }
             Resolved::Function(..) | Resolved::Class(..) | Resolved::Module(_) => {
-                return Err(self.unknown_reason(located, "it is not a text"));
+                return Err(self.unknown_reason(located, "it is not a string"));
             }
         };
         match &found.expr.kind {

@@ -96,7 +96,7 @@ impl Project {
     fn constructor_type<'p>(&'p self, found: &Located<'p>, call: &'p Call, name: &str, depth: usize) -> Option<Type> {
         let argument = |number: usize| call.arguments.get(number).map(|argument| found.with(argument));
         let inner =
-            |number: usize| argument(number).and_then(|one| self.zod_at(&one, depth + 1)).unwrap_or_else(Type::any);
+            |number: usize| argument(number).and_then(|value| self.zod_at(&value, depth + 1)).unwrap_or_else(Type::any);
         let schema = match name {
             "string" | "String" | "nanoid" | "cuid" | "cuid2" | "ulid" | "base64" | "jwt" | "emoji"
             | "templateLiteral" => {

@@ -17,7 +17,7 @@ fn facts(registry: &Registry) -> BTreeMap<String, Value> {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let facts = registry.tools().iter().map(|tool| {
         let unknowns: Vec<String> =
-            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.reason)).collect();
         assert!(unknowns.is_empty(), "{}: {unknowns:?}", tool.name);
         let schema = tool.input_schema.get().cloned().unwrap_or_default();
         let parameters: Vec<&String> =
@@ -97,11 +97,11 @@ fn reads_a_folder() {
 #[test]
 fn reports_names_computed_at_run_time() {
     let registry = read_path(&folder().join("wrappers.ts"), &folder()).unwrap();
-    let gaps: Vec<String> = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what)).collect();
+    let gaps: Vec<String> = registry.gaps().iter().map(|gap| format!("{}: {}", gap.location, gap.message)).collect();
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     assert!(
         gaps[0].starts_with("wrappers.ts:16:") && gaps[0].contains("cannot determine the name of a tool"),
         "{gaps:?}"
     );
-    assert!(gaps[0].ends_with("the script that 'karat tools export-script' prints lists it"), "{gaps:?}");
+    assert!(gaps[0].ends_with("export the tools with 'karat tools export-script'"), "{gaps:?}");
 }

@@ -39,7 +39,7 @@ fn assert_same(read: &Registry, offered: &Registry, differences: &[&str]) {
         let name = &offered.name;
         let tool = read.tool(name).unwrap();
         let unknowns: Vec<String> =
-            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.why)).collect();
+            tool.unknowns().map(|(field, unknown)| format!("{field:?}: {}", unknown.reason)).collect();
         if !unknowns.is_empty() {
             mismatches.push(format!("{name}: unknown {unknowns:?}"));
         }

@@ -42,7 +42,7 @@ fn request_tools(command: &[String]) -> Vec<Value> {
     listed.expect("a response")["tools"].as_array().unwrap().clone()
 }
 
-fn assert_matches(tools: &[Tool], expected: &[Value], place: &str) {
+fn assert_matches(tools: &[Tool], expected: &[Value], location: &str) {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let expected_names: Vec<&str> = expected.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names, expected_names);
@@ -51,7 +51,7 @@ fn assert_matches(tools: &[Tool], expected: &[Value], place: &str) {
         assert_eq!(tool.description_hash(), Some(short_hash(description.as_bytes())), "{}", tool.name);
         assert_eq!(tool.input_schema.get(), Some(&expected["inputSchema"]), "{}", tool.name);
         assert_eq!(tool.input_schema.get().unwrap()["type"], "object");
-        assert_eq!(tool.place.as_ref().unwrap().to_string(), place);
+        assert_eq!(tool.location.as_ref().unwrap().to_string(), location);
         let category = match &expected["annotations"] {
             hints if hints["readOnlyHint"] == true => Some("read"),
             hints if hints["destructiveHint"] == true => Some("destructive"),

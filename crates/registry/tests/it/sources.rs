@@ -32,7 +32,7 @@ fn description<'r>(registry: &'r Registry, name: &str) -> Option<&'r str> {
 }
 
 fn gaps(registry: &Registry) -> Vec<String> {
-    registry.gaps().iter().map(|gap| format!("{:?} {} {}", gap.kind, gap.place, gap.what)).collect()
+    registry.gaps().iter().map(|gap| format!("{:?} {} {}", gap.kind, gap.location, gap.message)).collect()
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn evaluates_python(#[case] expression: &str, #[case] expected: Result<&str, &st
     let tool = registry.tool("t").unwrap();
     match expected {
         Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
-        Err(reason) => assert!(tool.description.unknown().unwrap().why.contains(reason), "{:?}", tool.description),
+        Err(reason) => assert!(tool.description.unknown().unwrap().reason.contains(reason), "{:?}", tool.description),
     }
 }
 
@@ -105,7 +105,7 @@ fn evaluates_typescript(#[case] expression: &str, #[case] expected: Result<&str,
     let tool = registry.tool("t").unwrap();
     match expected {
         Ok(expected) => assert_eq!(tool.description.as_deref(), Some(expected), "{:?}", tool.description),
-        Err(reason) => assert!(tool.description.unknown().unwrap().why.contains(reason), "{:?}", tool.description),
+        Err(reason) => assert!(tool.description.unknown().unwrap().reason.contains(reason), "{:?}", tool.description),
     }
 }
 
@@ -154,7 +154,7 @@ fn a_python_file_includes_imported_tools() {
     names.sort_unstable();
     assert_eq!(names, ["add", "own", "rain", "shine"]);
     assert_eq!(description(&registry, "own"), Some("It's here 4*"));
-    assert_eq!(registry.tool("rain").unwrap().place.as_ref().unwrap().to_string(), "app/weather.py:2:5");
+    assert_eq!(registry.tool("rain").unwrap().location.as_ref().unwrap().to_string(), "app/weather.py:2:5");
     assert_eq!(gaps(&registry), [""; 0]);
 }
 

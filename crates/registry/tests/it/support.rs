@@ -38,10 +38,10 @@ pub(crate) fn is_running(pid: &str) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim_start().starts_with('Z'))
 }
 
-pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+pub(crate) async fn eventually(description: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{description}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -82,7 +82,7 @@ fn write_changes(
         write_change(changed, settings, out);
     }
     if count > limit {
-        let _ = writeln!(out, "  and {} more (see --limit)", count - limit);
+        let _ = writeln!(out, "  and {} more (pass --limit 0 to show all)", count - limit);
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
           t-1  passed → failed, negative
             before  as it was
             now     no refund was made
-          and 6 more (see --limit)
+          and 6 more (pass --limit 0 to show all)
 
         1 changed on neutral or unrated traces
           longlonglonglonglonglonglonglonglonglonglong  failed → passed, unrated

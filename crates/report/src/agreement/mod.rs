@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn formats_figures_with_three_decimals() {
         assert_eq!((digits(-0.0001), digits(0.6666), digits(-0.5)), ("0.000".into(), "0.667".into(), "-0.500".into()));
-        assert_eq!(estimate(Estimate::share(1, 2), "-"), " 0.500  [0.095, 0.905]  ");
+        assert_eq!(estimate(Estimate::proportion(1, 2), "-"), " 0.500  [0.095, 0.905]  ");
         assert_eq!(estimate(None, "-").trim(), "-");
         assert_eq!((probability(0.00001), probability(0.04)), ("p < 0.001".to_owned(), "p = 0.040".to_owned()));
     }

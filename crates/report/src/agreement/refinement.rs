@@ -13,7 +13,7 @@ use crate::tools::counted;
 /// Maximum number of changed verdicts of a candidate.
 const MAX_CHANGES: usize = 5;
 
-/// Renders the agreement of today's version and of the candidates on both parts, and what each candidate changes.
+/// Renders the agreement of the current version and of the candidates on both parts, and what each candidate changes.
 pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> String {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
@@ -26,7 +26,7 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     let _ = writeln!(out, "  {} to train on, {}", traces(training), of_each(training));
     let _ = writeln!(out, "  {} held out, {}\n", traces(held_out), of_each(held_out));
     let _ = writeln!(out, "  {:<5}  {:<8} {:<24} {:<24} wrong errors", "code", "part", "accuracy", "kappa");
-    write_parts("today", &refinement.today, settings, &mut out);
+    write_parts("base", &refinement.current, settings, &mut out);
     for candidate in &refinement.candidates {
         write_parts(&candidate.number.to_string(), &candidate.agreement, settings, &mut out);
     }
@@ -73,11 +73,11 @@ fn write_parts(label: &str, agreement: &SplitAgreement, settings: ConsoleSetting
 fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut String) {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let changes = &candidate.held_out_changes;
-    let why = printable(&candidate.why);
-    let why = truncate(&why, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
-    let _ = writeln!(out, "\n{}  {why}", palette.bold(format!("{:>2}", candidate.number)));
+    let explanation = printable(&candidate.explanation);
+    let explanation = truncate(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
+    let _ = writeln!(out, "\n{}  {explanation}", palette.bold(format!("{:>2}", candidate.number)));
     let summary = format!(
-        "held out: {} better, {} worse than today ({})",
+        "held out: {} better, {} worse than the base version ({})",
         changes.better,
         changes.worse,
         probability(changes.p_value)
@@ -109,7 +109,7 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
         let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }
     if shown.len() > MAX_CHANGES {
-        let _ = writeln!(out, "      and {} more (see --format json)", shown.len() - MAX_CHANGES);
+        let _ = writeln!(out, "      and {} more (pass --format json to list all)", shown.len() - MAX_CHANGES);
     }
     if let Some(file) = &candidate.file {
         let _ = writeln!(out, "    {}", palette.dim(printable(file)));
@@ -141,20 +141,20 @@ mod tests {
     }
 
     fn refinement() -> Refinement {
-        let today = verdicts(9, 0);
+        let current = verdicts(9, 0);
         let candidate = |number: u64, wrong: usize, errors: usize| {
             let parts = ("code".to_owned(), "hash".to_owned(), "looks at \u{1b}[31m the last answer only ".repeat(4));
             let now = verdicts(wrong, errors);
-            Candidate { number, ..Candidate::measure("eval_refund", 2, parts, &now, (&today, &now)) }
+            Candidate { number, ..Candidate::measure("eval_refund", 2, parts, &now, (&current, &now)) }
         };
-        let part = SetAgreement::of(&today);
+        let part = SetAgreement::of(&current);
         Refinement {
             eval_id: "eval_refund".to_owned(),
             version: 2,
             model: "openai:test-model".to_owned(),
             training: RatingCounts { positive: 10, negative: 10 },
             held_out: RatingCounts { positive: 10, negative: 10 },
-            today: SplitAgreement { training: part, held_out: part },
+            current: SplitAgreement { training: part, held_out: part },
             candidates: vec![candidate(1, 1, 0), candidate(2, 9, 2)],
             refused: vec![RefusedCode { code: "import os".to_owned(), reasons: vec!["import of 'os'".to_owned()] }],
         }
@@ -172,7 +172,7 @@ mod tests {
           20 rated traces held out, 10 positive and 10 negative
 
           code   part     accuracy                 kappa                    wrong errors
-          today  training  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
+          base   training  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
                  held out  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
           1      training  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
                  held out  0.950  [0.764, 0.991]    0.900  [0.710, 1.000]       1      0
@@ -180,16 +180,16 @@ mod tests {
                  held out  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
 
          1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 8 better, 0 worse than today (p = 0.008): better
+            held out: 8 better, 0 worse than the base version (p = 0.008): better
               better  trace-1  passed -> failed, negative
               better  trace-2  failed -> passed, positive
               better  trace-3  passed -> failed, negative
               better  trace-4  failed -> passed, positive
               better  trace-5  passed -> failed, negative
-              and 3 more (see --format json)
+              and 3 more (pass --format json to list all)
 
          2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 0 better, 2 worse than today (p = 0.500): not significant
+            held out: 0 better, 2 worse than the base version (p = 0.500): not significant
             2 lost to errors
               lost    trace-18  passed -> errored, positive
               lost    trace-19  failed -> errored, negative

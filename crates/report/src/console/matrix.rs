@@ -94,12 +94,12 @@ impl Page {
             return (self.settings.symbols.dash.to_owned(), Paint::Warning);
         };
         let (mark, paint) = self.mark(cell);
-        let Some(tries) = cell.tries else {
+        let Some(trials) = cell.trials else {
             return (mark.to_owned(), paint);
         };
-        let shown = format!("{}/{}", tries.passed, tries.total());
+        let shown = format!("{}/{}", trials.passed, trials.total());
         // Errors and vacuous passes are not visible in the rate.
-        match (tries.errored > 0, cell.vacuous) {
+        match (trials.errored > 0, cell.vacuous) {
             (true, _) => (format!("{shown} {}", self.settings.symbols.errored.trim_end()), paint),
             (false, true) => (format!("{shown} {}", self.settings.symbols.warning.trim_end()), paint),
             (false, false) => (shown, paint),
@@ -246,9 +246,9 @@ impl<'t> Table<'t> {
     /// Writes the title of an eval file's rows.
     fn group(&self, row: &MatrixRow, out: &mut String) {
         let is_same = |other: &&MatrixRow| other.tool_name == row.tool_name && other.tier == row.tier;
-        let is_alone = self.matrix.rows.iter().filter(is_same).all(|other| other.path == row.path);
+        let is_unique = self.matrix.rows.iter().filter(is_same).all(|other| other.path == row.path);
         let title = format!("{} {} {} evals", row.tool_name, self.page.settings.symbols.dash, row.tier);
-        let title = if is_alone { title } else { format!("{title}, {}", row.path) };
+        let title = if is_unique { title } else { format!("{title}, {}", row.path) };
         let title = self.page.clean(&title);
         let _ = writeln!(out, "{}", truncate(&title, self.page.settings.columns, self.page.settings.symbols.ellipsis));
     }
@@ -287,8 +287,8 @@ impl<'t> Table<'t> {
                 let (mark, paint) = page.mark(cell);
                 let heads: Vec<&str> = agents.iter().map(|agent| self.heads[*agent].as_str()).collect();
                 let owner = if heads.len() == self.heads.len() { "all".to_owned() } else { heads.join(", ") };
-                let what = if cell.regression { "regression: " } else { "" };
-                let text = page.clean(&format!("{owner}: {what}{reason}"));
+                let prefix = if cell.regression { "regression: " } else { "" };
+                let text = page.clean(&format!("{owner}: {prefix}{reason}"));
                 let indent = 5 + width(mark);
                 let available = page.settings.columns.saturating_sub(indent).max(20);
                 let lines = wrap(&truncate(&text, 2 * available, ellipsis), available);

@@ -27,7 +27,7 @@ struct Listed {
     suite: usize,
     index: usize,
     id: String,
-    place: String,
+    location: String,
     outcome: Outcome,
     reason: String,
     is_regression: bool,
@@ -44,7 +44,7 @@ impl NotPassed {
             suite,
             index,
             id: case.id.clone(),
-            place: format!("{}{line}", header.path),
+            location: format!("{}{line}", header.path),
             outcome: case.outcome,
             reason: shorten(&reason, MAX_REASON_CHARS).into_owned(),
             is_regression: false,
@@ -90,8 +90,8 @@ impl Page {
         for (case, others) in groups.iter().take(MAX_LISTED) {
             let mark = if case.outcome == Outcome::Errored { symbols.errored } else { symbols.failed };
             let subject = match others {
-                0 => format!("{} ({})", case.id, case.place),
-                count => format!("{} ({}) and {count} more", case.id, case.place),
+                0 => format!("{} ({})", case.id, case.location),
+                count => format!("{} ({}) and {count} more", case.id, case.location),
             };
             let regression = if case.is_regression { "regression: " } else { "" };
             let text = self.clean(&format!("{subject}: {regression}{}", case.reason));

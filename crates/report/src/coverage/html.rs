@@ -127,7 +127,7 @@ impl State {
 struct FigureView {
     name: &'static str,
     number: String,
-    what: &'static str,
+    description: &'static str,
     class: &'static str,
     label: &'static str,
     percent: usize,
@@ -138,12 +138,13 @@ impl FigureView {
     fn of(figure: &Figure, has_map: bool) -> Self {
         let Ratio { count, of } = figure.part;
         let is_not_applicable = figure.state == State::NotApplicable;
-        let what = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.what };
+        let description =
+            if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
         let bar = Bar::of(count, of);
         Self {
             name: figure.requirement.name(),
             number: bar.text,
-            what,
+            description,
             class: figure.state.class(),
             label: figure.state.label(),
             percent: bar.percent,

@@ -20,7 +20,7 @@ struct Figure {
     requirement: Requirement,
     part: Ratio,
     /// The counted items.
-    what: &'static str,
+    description: &'static str,
     state: State,
 }
 
@@ -79,12 +79,12 @@ fn figures(coverage: &Coverage) -> Vec<Figure> {
         Requirement::Known => (totals.known, "eval files whose tools are all in the registry"),
     };
     let figure = |requirement: Requirement| {
-        let (part, what) = of(requirement);
+        let (part, description) = of(requirement);
         let state = match state(coverage, requirement, part.is_complete()) {
             State::Complete if part.of == 0 => State::NotApplicable,
             state => state,
         };
-        Figure { requirement, part, what, state }
+        Figure { requirement, part, description, state }
     };
     Requirement::ALL.into_iter().map(figure).collect()
 }
@@ -131,7 +131,7 @@ fn gaps(coverage: &Coverage) -> Section {
             counted(coverage.registry.gaps.len(), "part of the registry", "parts of the registry")
         ),
         advice: "there may be more tools, so the required numbers are minimums",
-        lines: gaps.map(|gap| format!("{}: {}", gap.place, one_line(&gap.what))).collect(),
+        lines: gaps.map(|gap| format!("{}: {}", gap.location, one_line(&gap.message))).collect(),
         is_in_table: false,
     }
 }
@@ -175,7 +175,7 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
             let uncovered = coverage.clusters.iter().filter(|cluster| cluster.covered_by.is_empty());
             let tools = uncovered.map(|cluster| cluster.tools.iter().map(|tool| clipped(tool)).collect::<Vec<_>>());
             let lines: Vec<String> = tools.map(|tools| tools.join(", ")).collect();
-            let title = format!("{} no full case", counted(lines.len(), "cluster has", "clusters have"));
+            let title = format!("{} no case with all tools", counted(lines.len(), "cluster has", "clusters have"));
             (title, "write a labeled case with all its tools in one set", lines)
         }
         Requirement::Fresh => {
@@ -193,13 +193,13 @@ fn section(coverage: &Coverage, requirement: Requirement) -> Section {
 fn unknown_freshness(coverage: &Coverage) -> Section {
     let files = coverage.doubtful_files.iter();
     let lines: Vec<String> =
-        files.map(|one| format!("{}: {}", one.file, one.doubt.sentence(&clipped(&one.tool)))).collect();
+        files.map(|file| format!("{}: {}", file.file, file.doubt.sentence(&clipped(&file.tool)))).collect();
     let can_be_fixed = coverage.doubtful_files.iter().any(|file| file.doubt.is_fixable_by_author());
     Section {
         state: state(coverage, Requirement::Fresh, false),
-        title: format!("{} not known to be fresh", counted(lines.len(), "eval file is", "eval files are")),
+        title: format!("{} may be stale", counted(lines.len(), "eval file", "eval files")),
         advice: if can_be_fixed {
-            "add descriptionHash to the metadata ('karat tools' shows it), or create a lock with 'karat tools lock'"
+            "add descriptionHash to the metadata ('karat tools' shows it), or run 'karat tools lock' to create a lock"
         } else {
             "their metadata cannot be compared with the registry"
         },
@@ -214,7 +214,8 @@ fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
     let files = coverage.unknown_files.iter();
     let files = files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, near(&file.nearest)));
     let cases = coverage.unknown_tools.iter();
-    let cases = cases.map(|one| format!("{}: {} names '{}'{}", one.file, one.case_id, one.tool, near(&one.nearest)));
+    let cases =
+        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, near(&case.nearest)));
     let lines: Vec<String> = files.chain(cases).collect();
     let count = counted(lines.len(), "mention", "mentions");
     if coverage.registry.complete {
@@ -268,7 +269,9 @@ fn left_out(left_out: &LeftOut) -> Vec<String> {
         (*without_expectation, "answer", "answers", "to cases that expect no tool"),
     ];
     let counts = all.into_iter().filter(|(count, ..)| *count > 0);
-    counts.map(|(count, one, many, what)| format!("{} {what}", counted(count, one, many))).collect()
+    counts
+        .map(|(count, singular, plural, description)| format!("{} {description}", counted(count, singular, plural)))
+        .collect()
 }
 
 /// Truncates a name in a list.
@@ -281,8 +284,8 @@ fn tool_label(name: &str) -> &str {
     if name == NO_TOOL { "(no tool)" } else { name }
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+fn counted(count: usize, singular: &str, plural: &str) -> String {
+    if count == 1 { format!("1 {singular}") } else { format!("{count} {plural}") }
 }
 
 /// Formats a share in percent; only exact values are shown as 0% or 100%.

@@ -89,11 +89,12 @@ impl Page<'_> {
             let number = if figure.state == State::NotApplicable { "" } else { number };
             let has_map = self.coverage.overlap_map_version.is_some();
             let is_not_applicable = figure.state == State::NotApplicable;
-            let what = if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.what };
+            let description =
+                if is_not_applicable { not_applicable(figure.requirement, has_map) } else { figure.description };
             let name = pad(figure.requirement.name(), 8);
             let fill = " ".repeat(widest.saturating_sub(width(number)));
             let mark = self.mark(figure.state);
-            let _ = writeln!(out, "  {mark} {name}  {fill}{number}  {}", self.settings.palette.dim(what));
+            let _ = writeln!(out, "  {mark} {name}  {fill}{number}  {}", self.settings.palette.dim(description));
         }
     }
 
@@ -114,7 +115,7 @@ impl Page<'_> {
     fn more(&self, count: usize, shown: usize, out: &mut String) {
         if count > shown {
             let ellipsis = self.settings.symbols.ellipsis;
-            let _ = writeln!(out, "    {ellipsis} and {} more (--format json lists all)", count - shown);
+            let _ = writeln!(out, "    {ellipsis} and {} more (pass --format json to list all)", count - shown);
         }
     }
 
@@ -145,7 +146,7 @@ impl Page<'_> {
             if section.lines.len() > MAX_LINES {
                 let more = section.lines.len() - MAX_LINES;
                 let ellipsis = self.settings.symbols.ellipsis;
-                let _ = writeln!(out, "{indent}  {ellipsis} and {more} more (--format json lists all)");
+                let _ = writeln!(out, "{indent}  {ellipsis} and {more} more (pass --format json to list all)");
             }
         }
     }

@@ -63,9 +63,9 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
     for group in groups {
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
-        let place = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let text = truncate(&text, available.saturating_sub(width(&place)), ellipsis);
-        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{place}", group.count);
+        let location = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
+        let text = truncate(&text, available.saturating_sub(width(&location)), ellipsis);
+        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{location}", group.count);
         let traces = trace_list(group, available, ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
     }
@@ -140,12 +140,12 @@ pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
 pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s FunctionSummary>) -> Option<&'static str> {
     let has_raised =
         |function: &FunctionSummary| function.errors.iter().any(|error| error.kind == ErrorKind::Exception);
-    functions.into_iter().any(has_raised).then_some("for tracebacks, use --format jsonl")
+    functions.into_iter().any(has_raised).then_some("pass --format jsonl for tracebacks")
 }
 
 /// Counts the judged traces, and the lines without a trace.
 fn judged(summary: &EvalRunSummary) -> String {
-    let count = |number: u64, what: &str| counted(saturating_usize(number), what);
+    let count = |number: u64, noun: &str| counted(saturating_usize(number), noun);
     let traces = summary.traces.saturating_sub(summary.without_trace);
     let by = format!("{} judged by {}", count(traces, "trace"), counted(summary.functions.len(), "function"));
     match (traces, summary.without_trace) {

@@ -57,20 +57,20 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
 
 /// Renders one version: its metadata, the verdicts of all versions, and its code.
 pub fn eval_details_text(eval: &EvalDetails, settings: ConsoleSettings) -> String {
-    let shown = &eval.shown;
-    let title = format!("{} version {} of {}", printable(&shown.eval_id), shown.version, eval.newest_version);
+    let version = &eval.version;
+    let title = format!("{} version {} of {}", printable(&version.eval_id), version.version, eval.newest_version);
     let mut out = format!("{}\n", settings.palette.bold(title));
-    labelled("added", &format!("{} UTC", shown.created_at.strftime(TIME_FORMAT)), settings, &mut out);
-    if let Some(note) = &shown.note {
+    labelled("added", &format!("{} UTC", version.created_at.strftime(TIME_FORMAT)), settings, &mut out);
+    if let Some(note) = &version.note {
         labelled("note", &printable(note), settings, &mut out);
     }
-    labelled("code", &printable(&shown.code_hash), settings, &mut out);
-    labelled("python", &printable(&shown.guest_hash), settings, &mut out);
+    labelled("code", &printable(&version.code_hash), settings, &mut out);
+    labelled("python", &printable(&version.guest_hash), settings, &mut out);
     for (index, counts) in eval.verdicts.iter().rev().enumerate() {
         let label = if index == 0 { "verdicts" } else { "" };
         labelled(label, &format!("version {}: {}", counts.version, verdict_counts(counts)), settings, &mut out);
     }
-    let _ = writeln!(out, "\n{}", mask_control_chars(shown.code.trim_end()));
+    let _ = writeln!(out, "\n{}", mask_control_chars(version.code.trim_end()));
     out
 }
 

@@ -35,13 +35,13 @@ pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static 
         lines.push(("with", param_text(param)));
     }
     if let Some(texts) = expect.response_contains.as_ref().filter(|texts| !texts.is_empty()) {
-        lines.push(("says", quoted(texts)));
+        lines.push(("contains", quoted(texts)));
     }
     for group in expect.response_contains_any.iter().flatten() {
         lines.push(("any of", group.join(" | ")));
     }
     if let Some(texts) = expect.response_not_contains.as_ref().filter(|texts| !texts.is_empty()) {
-        lines.push(("never", quoted(texts)));
+        lines.push(("excludes", quoted(texts)));
     }
     if let Some(stubs) = &case.stubs {
         let names: Vec<&str> = stubs.keys().map(String::as_str).collect();
@@ -57,8 +57,8 @@ pub(super) fn expectation_lines(case: &Case, symbols: Symbols) -> Vec<(&'static 
     lines
 }
 
-fn called(tools: &[String], how: ToolsCalledMatch) -> String {
-    let how = match how {
+fn called(tools: &[String], match_mode: ToolsCalledMatch) -> String {
+    let suffix = match match_mode {
         _ if tools.len() < 2 => "",
         ToolsCalledMatch::Exact => " (in this order)",
         ToolsCalledMatch::AnyOrder => " (in any order)",
@@ -67,7 +67,7 @@ fn called(tools: &[String], how: ToolsCalledMatch) -> String {
     };
     match tools {
         [] => "no tool".to_owned(),
-        tools => format!("{}{how}", tools.join(" + ")),
+        tools => format!("{}{suffix}", tools.join(" + ")),
     }
 }
 

@@ -103,7 +103,7 @@ fn not_comparable(tools: &[NotComparable], settings: ConsoleSettings, out: &mut 
     for NotComparable { tool, fields } in tools {
         let fields: Vec<&str> = fields.iter().copied().map(LockedField::name).collect();
         let reason = if fields.is_empty() {
-            "may be in a part of the registry that is only known at run time".to_owned()
+            "may be in a part of the registry that is known only at run time".to_owned()
         } else {
             format!("{} unknown, so changes cannot be detected", fields.join(" and "))
         };

@@ -21,7 +21,7 @@ const MAX_WORD_WIDTH: usize = 12;
 /// Maximum width of the name column; longer names overflow it.
 const MAX_NAMES_WIDTH: usize = 64;
 
-/// Shown for a value that is only known at run time.
+/// Shown for a value that is known only at run time.
 const UNKNOWN: &str = "unknown";
 
 /// Renders the tools, their unknown fields, and their token counts. Rows are truncated only on a terminal, so that
@@ -57,8 +57,13 @@ fn footnotes(list: &ToolList, settings: ConsoleSettings, out: &mut String) {
         if number == 0 {
             out.push('\n');
         }
-        let line =
-            format!("{}: the {} of '{}' is {UNKNOWN}: {}", unknown.place, unknown.field.name(), tool.name, unknown.why);
+        let line = format!(
+            "{}: the {} of '{}' is {UNKNOWN}: {}",
+            unknown.location,
+            unknown.field.name(),
+            tool.name,
+            unknown.reason
+        );
         let lines = wrap(&printable(&line), settings.columns.saturating_sub(2).max(20));
         let _ = writeln!(out, "{}", lines.join("\n  "));
     }
@@ -133,9 +138,10 @@ impl Table {
         columns.push(Column::new("DESCRIPTION", Fit::TruncateEnd, tools, hash));
         columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
         columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
-        if tools.iter().any(|tool| tool.place.is_some()) {
-            let place = |tool: &ListedTool| tool.place.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
-            columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, place));
+        if tools.iter().any(|tool| tool.location.is_some()) {
+            let location =
+                |tool: &ListedTool| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
+            columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, location));
         }
         let mut table = Self { settings, rows: tools.len(), columns };
         if let Some(screen) = screen {
@@ -153,8 +159,8 @@ impl Table {
             self.drop_unless_fits(title, screen);
         }
         let too_wide = self.width().saturating_sub(screen);
-        if let Some(place) = self.columns.iter_mut().find(|column| column.fit == Fit::TruncateStart) {
-            place.width = place.width.saturating_sub(too_wide).max(place.width.min(MIN_LOCATION_WIDTH));
+        if let Some(location) = self.columns.iter_mut().find(|column| column.fit == Fit::TruncateStart) {
+            location.width = location.width.saturating_sub(too_wide).max(location.width.min(MIN_LOCATION_WIDTH));
         }
         for title in ["DESCRIPTION", "LOCATION", "TOKENS"] {
             self.drop_unless_fits(title, screen);
@@ -188,7 +194,7 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use karat_core::registry::{Known, Registry, Tool, ToolPlace, Unknown};
+    use karat_core::registry::{Known, Registry, Tool, ToolLocation, Unknown};
     use karat_core::tokenizer::Tokenizer;
     use karat_json::Position;
     use rstest::rstest;
@@ -202,8 +208,8 @@ mod tests {
         ConsoleSettings { columns, symbols: Symbols::UNICODE, palette, verbosity: Verbosity::Normal }
     }
 
-    fn place(source: &str, line: usize) -> ToolPlace {
-        ToolPlace { source: source.to_owned(), position: Some(Position { line, column: 3 }) }
+    fn location(source: &str, line: usize) -> ToolLocation {
+        ToolLocation { source: source.to_owned(), position: Some(Position { line, column: 3 }) }
     }
 
     fn list(tools: impl IntoIterator<Item = Tool>) -> ToolList {
@@ -211,7 +217,8 @@ mod tests {
     }
 
     fn some_tools() -> ToolList {
-        let unknown = |why: &str| Known::Unknown(Unknown { place: place("tools/a.ts", 9), why: why.to_owned() });
+        let unknown =
+            |reason: &str| Known::Unknown(Unknown { location: location("tools/a.ts", 9), reason: reason.to_owned() });
         list([
             Tool {
                 name: "get_weather".to_owned(),
@@ -220,12 +227,12 @@ mod tests {
                 input_schema: Some(json!({"type": "object"})).into(),
                 category: Some("read".to_owned()).into(),
                 status: Some("deprecated".to_owned()).into(),
-                place: Some(place("packages/agent/source/tools/weather/get-weather.tool.ts", 12)),
+                location: Some(location("packages/agent/source/tools/weather/get-weather.tool.ts", 12)),
                 ..Tool::default()
             },
             Tool {
                 name: "a_tool_with_a_name_that_is_long".to_owned(),
-                place: Some(place("tools/a.ts", 3)),
+                location: Some(location("tools/a.ts", 3)),
                 description: unknown("the template has a hole"),
                 version: unknown("it is imported from 'package.json', which is not a module"),
                 ..Tool::default()
@@ -279,7 +286,7 @@ mod tests {
             name: format!("\u{1b}[31m{}", "名".repeat(10_000)),
             version: Some("9".repeat(10_000)).into(),
             status: Some("\n".repeat(200)).into(),
-            place: Some(place(&"x/".repeat(5_000), 1)),
+            location: Some(location(&"x/".repeat(5_000), 1)),
             ..Tool::default()
         };
         let short = || Tool { name: "t".to_owned(), ..Tool::default() };

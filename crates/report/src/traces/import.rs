@@ -94,8 +94,8 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
     }
     let _ = writeln!(out, "{}", settings.palette.failure(format!("{} refused", refused.len())));
     for piece in refused.iter().take(MAX_REJECTED) {
-        let place = piece.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default();
-        let text = format!("{}{place}: {}", piece.file, piece.message);
+        let location = piece.location.as_ref().map(|location| format!(", {location}")).unwrap_or_default();
+        let text = format!("{}{location}: {}", piece.file, piece.message);
         let text = printable(&text);
         let lines = wrap(&text, settings.columns.saturating_sub(6).max(20));
         for (number, line) in lines.iter().take(MAX_LINES).enumerate() {
@@ -105,7 +105,11 @@ fn write_refused(refused: &[RefusedPiece], settings: ConsoleSettings, out: &mut 
         }
     }
     if refused.len() > MAX_REJECTED {
-        let _ =
-            writeln!(out, "  {} {} more (see --format json)", settings.symbols.ellipsis, refused.len() - MAX_REJECTED);
+        let _ = writeln!(
+            out,
+            "  {} {} more (pass --format json to list all)",
+            settings.symbols.ellipsis,
+            refused.len() - MAX_REJECTED
+        );
     }
 }

@@ -13,24 +13,24 @@ use crate::terminal_text::printable;
 const MAX_NOTE_LINES: usize = 6;
 
 /// Renders a trace.
-pub fn trace_text(shown: &TraceDetails, length: Length, settings: ConsoleSettings) -> String {
+pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
-    draw_head(shown, &mut canvas);
+    draw_head(details, &mut canvas);
     canvas.line("");
-    conversation::draw(&shown.document, &mut canvas);
-    if !shown.executions.is_empty() {
+    conversation::draw(&details.document, &mut canvas);
+    if !details.executions.is_empty() {
         canvas.line("");
         canvas.rule("evals");
-        let hash = &shown.listed.head.hash;
-        shown.executions.iter().for_each(|execution| draw_execution(execution, hash, &mut canvas));
+        let hash = &details.listed.head.hash;
+        details.executions.iter().for_each(|execution| draw_execution(execution, hash, &mut canvas));
     }
-    if !shown.feedback.is_empty() {
+    if !details.feedback.is_empty() {
         canvas.line("");
         canvas.rule("feedback");
-        for (index, feedback) in shown.feedback.iter().enumerate() {
+        for (index, feedback) in details.feedback.iter().enumerate() {
             let author = printable(&feedback.author);
             // The oldest come first, and an author's last rating counts.
-            let is_earlier = shown.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
+            let is_earlier = details.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
             let line = format!("{}  {author}, {}{earlier}", feedback.rating_name(), minute(feedback.created_at));
             canvas.line(&line);
@@ -41,21 +41,21 @@ pub fn trace_text(shown: &TraceDetails, length: Length, settings: ConsoleSetting
     }
     if canvas.is_shortened {
         canvas.line("");
-        let note = settings.palette.dim("shortened; use --full to show everything");
+        let note = settings.palette.dim("shortened; pass --full to show everything");
         canvas.line(&note);
     }
     canvas.out
 }
 
-fn draw_head(shown: &TraceDetails, canvas: &mut Canvas) {
-    let (head, document) = (&shown.listed.head, &shown.document);
+fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
+    let (head, document) = (&details.listed.head, &details.document);
     let title = format!("trace {}", canvas.settings.palette.bold(printable(&head.trace_id)));
     canvas.line(&title);
     let mut fact = |name: &str, value: &str| canvas.text(value, &format!("  {name:<9}"), 11, 2);
     if let Some(name) = &head.name {
         fact("name", name);
     }
-    fact("source", &format!("{}, imported {}", shown.listed.source, minute(shown.listed.imported_at)));
+    fact("source", &format!("{}, imported {}", details.listed.source, minute(details.listed.imported_at)));
     let duration = head.duration_ms.map(|milliseconds| {
         #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
         let milliseconds = milliseconds as f64;
@@ -88,7 +88,7 @@ fn draw_head(shown: &TraceDetails, canvas: &mut Canvas) {
     }
     let content = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
     fact("content", &content.join(", "));
-    if let Some(rating) = shown.listed.rating {
+    if let Some(rating) = details.listed.rating {
         fact("rating", rating.name());
     }
 }

@@ -1,7 +1,7 @@
 //! Coverage for the terminal and as an HTML page.
 
 use karat_core::case::Expectation;
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolPlace};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_json::Position;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, coverage_page, coverage_text};
 use karat_tools::confusion::{LeftOut, MeasuredConfusion};
@@ -13,8 +13,8 @@ fn registry(names: impl IntoIterator<Item = String>) -> Registry {
 
 fn broken() -> Registry {
     let mut registry = registry(["a".to_owned()]);
-    let place = ToolPlace { source: "tools.ts".to_owned(), position: Some(Position { line: 3, column: 7 }) };
-    registry.add_gap(Gap { kind: GapKind::Broken, place, what: "expected `}`".to_owned() });
+    let location = ToolLocation { source: "tools.ts".to_owned(), position: Some(Position { line: 3, column: 7 }) };
+    registry.add_gap(Gap { kind: GapKind::Broken, location, message: "expected `}`".to_owned() });
     registry
 }
 

@@ -103,9 +103,9 @@ pub(crate) fn case(id: &str, description: &str, outcome: Outcome) -> CaseResult 
 pub(crate) fn failed(id: &str, description: &str, failures: &[(&str, &str)]) -> CaseResult {
     let failures: Vec<Failure> = failures
         .iter()
-        .map(|(assertion, what)| Failure {
+        .map(|(assertion, problem)| Failure {
             assertion: (*assertion).to_owned(),
-            message: format!("{assertion}: {what}"),
+            message: format!("{assertion}: {problem}"),
             pointer: format!("/expect/{assertion}"),
         })
         .collect();

@@ -73,12 +73,12 @@ fn a_nearly_full_summary_gets_only_the_headline() {
 #[test]
 fn a_failed_write_is_an_error() {
     let message = fixture::report_read_only(GithubReporter::new).to_string();
-    assert!(message.starts_with("could not write GitHub's workflow commands to /"), "{message}");
+    assert!(message.starts_with("cannot write GitHub's workflow commands to /"), "{message}");
 
     let folder = tempfile::tempdir().unwrap();
     let mut reporter = StepSummaryReporter::new(folder.path().to_path_buf());
     let error = fixture::events().iter().find_map(|event| reporter.on_event(event).err()).expect("a folder");
-    assert!(error.to_string().starts_with("could not write GitHub's step summary to /"), "{error}");
+    assert!(error.to_string().starts_with("cannot write GitHub's step summary to /"), "{error}");
 }
 
 proptest! {

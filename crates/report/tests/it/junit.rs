@@ -144,7 +144,7 @@ fn an_unfinished_suite_has_no_cases() {
 #[test]
 fn a_failed_write_is_an_error() {
     let message = fixture::report_read_only(JunitReporter::new).to_string();
-    assert!(message.starts_with("could not write the JUnit report to /"), "{message}");
+    assert!(message.starts_with("cannot write the JUnit report to /"), "{message}");
     assert!(message.ends_with("report: the file is read-only"), "{message}");
 }
 

@@ -115,8 +115,8 @@ fn missing_verdicts_are_marked_with_a_warning() {
 
     let both = Suite { cases: vec![(0, passed()), (1, errored())], ..suite() };
     assert_eq!(headline(both), "## ⚠️ karat: 1/2 passed, 1 errored");
-    let one = Suite { cases: vec![(0, passed())], ..suite() };
-    assert_eq!(headline(one), "## ⚠️ karat: 1/1 passed, 1 not run");
+    let passing = Suite { cases: vec![(0, passed())], ..suite() };
+    assert_eq!(headline(passing), "## ⚠️ karat: 1/1 passed, 1 not run");
     assert_eq!(headline(suite()), "## ⚠️ karat: 0/0 passed, 2 not run");
 }
 
@@ -142,7 +142,7 @@ fn truncates_long_reports_with_a_note() {
 #[test]
 fn a_failed_write_is_an_error() {
     let message = fixture::report_read_only(MarkdownReporter::new).to_string();
-    assert!(message.starts_with("could not write the Markdown report to /"), "{message}");
+    assert!(message.starts_with("cannot write the Markdown report to /"), "{message}");
 }
 
 proptest! {

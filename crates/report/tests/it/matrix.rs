@@ -188,7 +188,7 @@ fn shows_passed_trials() {
         let passes = vec![case("gs-x-001", "", Outcome::Passed); passed];
         let failures = vec![failed_case(); failed];
         let errors = vec![errored("gs-x-001", "", "no connection"); errored_trials];
-        let all = passes.into_iter().chain(failures).chain(errors).map(|one| with_cost(one, 100, Some(0.01)));
+        let all = passes.into_iter().chain(failures).chain(errors).map(|result| with_cost(result, 100, Some(0.01)));
         combine(all.collect(), 5).expect("trials")
     };
     let suites = [trials(5, 0, 0), trials(3, 2, 0), trials(3, 1, 1), trials(0, 0, 5)];
@@ -422,7 +422,7 @@ fn junit_has_a_suite_per_agent() {
 #[test]
 fn a_long_list_is_limited_to_failures() {
     let cases = |fails: usize| -> Vec<CaseResult> {
-        let one = |number: usize| {
+        let new_row = |number: usize| {
             let id = format!("gs-x-{number:04}");
             if number < fails {
                 failed(&id, "", &[("toolsCalled", "expected []")])
@@ -430,7 +430,7 @@ fn a_long_list_is_limited_to_failures() {
                 case(&id, "", Outcome::Passed)
             }
         };
-        (0..700).map(one).collect()
+        (0..700).map(new_row).collect()
     };
     let suites = [("a:1", 0), ("b:2", 400)].map(|(agent, fails)| suite_of(agent, "x.json", Tier::Golden, cases(fails)));
     let text = fixture::report(&events_of(&suites), MarkdownReporter::new);

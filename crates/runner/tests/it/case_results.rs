@@ -49,11 +49,11 @@ async fn a_timed_out_call_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_error_makes_the_case_errored() {
-    let broken = Act::Fail("the agent answered HTTP 500".to_owned(), Duration::from_millis(7));
+    let broken = Act::Fail("the agent returned HTTP 500".to_owned(), Duration::from_millis(7));
     let agent = FakeAgent::default().on("broken", 40, broken).on("wrong", 20, Act::reply("no"));
     let run = run_plan(plan(vec![suite("a", cases(&["broken", "wrong", "fine"]))]), agent).await;
     let case = run.case("broken");
-    assert_eq!(case.error.as_deref(), Some("the agent answered HTTP 500"));
+    assert_eq!(case.error.as_deref(), Some("the agent returned HTTP 500"));
     assert_eq!((case.outcome, case.passed), (Outcome::Errored, false));
     assert_eq!(case.duration_ms, 7, "as reported by the agent, without delays between retries");
     let case = run.case("wrong");

@@ -38,7 +38,7 @@ impl ChatModel for FakeJudge {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn WaitObserver,
+        _wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         self.prompts.lock().unwrap().push(prompt.clone());
         let prompt: Value = serde_json::from_str(&prompt.user).unwrap();

@@ -111,9 +111,11 @@ async fn warns_once_about_tokens_without_a_value() {
         case
     };
     let tokens = TokenSources { seed: Some(json!({"known": "ok"})), snapshot: None };
-    let one = vec![expecting("a", &["{{seed:known}}", "{{seed:b}}"]), expecting("b", &["{{seed:b}}"])];
-    let many = vec![expecting("c", &["{{snapshot:z}} {{seed:b}}"]), expecting("d", &["{{seed:a[0].x}}", "{{seed:b}}"])];
-    let plan = Plan { tokens, ..plan(vec![suite("a", one), suite("b", many), suite("c", cases(&["e"]))]) };
+    let one_missing = vec![expecting("a", &["{{seed:known}}", "{{seed:b}}"]), expecting("b", &["{{seed:b}}"])];
+    let several_missing =
+        vec![expecting("c", &["{{snapshot:z}} {{seed:b}}"]), expecting("d", &["{{seed:a[0].x}}", "{{seed:b}}"])];
+    let plan =
+        Plan { tokens, ..plan(vec![suite("a", one_missing), suite("b", several_missing), suite("c", cases(&["e"]))]) };
     let run = run_plan(plan, FakeAgent::default()).await;
     let warnings: Vec<_> = run.suites().iter().map(|suite| suite.warnings.join("|")).collect();
     assert_eq!(
@@ -247,7 +249,7 @@ async fn serialises_a_suite_result() {
 #[tokio::test(start_paused = true)]
 async fn the_start_event_describes_all_suites() {
     let mut long = cases(&["a", "bé-long", "c"]);
-    long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.place.line = line);
+    long.iter_mut().zip([4, 9, 20]).for_each(|(case, line)| case.location.line = line);
     let current = CurrentTool { name: Some("Tool".to_owned()), ..CurrentTool::default() };
     let suites = vec![
         SuitePlan { current, ..suite("tool", long) },
@@ -268,14 +270,14 @@ async fn the_start_event_describes_all_suites() {
 
 /// A reporter that always fails to write.
 struct FullDisk {
-    what: &'static str,
+    target: &'static str,
     at_flush: bool,
     events: Arc<Mutex<usize>>,
 }
 
 impl FullDisk {
     fn fail(&self) -> ReportError {
-        ReportError { what: self.what.to_owned(), source: io::Error::from(io::ErrorKind::StorageFull) }
+        ReportError { target: self.target.to_owned(), source: io::Error::from(io::ErrorKind::StorageFull) }
     }
 }
 
@@ -296,7 +298,7 @@ impl Reporter for FullDisk {
 #[tokio::test(start_paused = true)]
 async fn a_failing_reporter_does_not_affect_others(#[case] at_flush: bool) {
     let events = Arc::new(Mutex::new(0));
-    let broken = |what| Box::new(FullDisk { what, at_flush, events: Arc::clone(&events) }) as Box<dyn Reporter>;
+    let broken = |target| Box::new(FullDisk { target, at_flush, events: Arc::clone(&events) }) as Box<dyn Reporter>;
     // Before the recorder, which must still receive everything.
     let others = vec![broken("the report"), broken("the log")];
     let run = run_with(plan(vec![suite("a", cases(&["1", "2"]))]), mixed_agent(), None, others).await;
@@ -305,7 +307,7 @@ async fn a_failing_reporter_does_not_affect_others(#[case] at_flush: bool) {
     let mut texts: Vec<String> = run.errors.iter().map(ToString::to_string).collect();
     texts.sort();
     texts.dedup();
-    assert_eq!(texts, ["could not write the log: no storage space", "could not write the report: no storage space"]);
+    assert_eq!(texts, ["cannot write the log: no storage space", "cannot write the report: no storage space"]);
     assert!(run.errors.iter().all(|error| error.source.kind() == io::ErrorKind::StorageFull));
     assert_eq!((run.totals.passed, run.totals.failed), (2, 0), "report errors do not affect verdicts");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use karat_core::assertion::{Mode, Strictness};
-use karat_core::case::{Case, CasePlace, EvalFile, Expectation, Input, Tier};
+use karat_core::case::{Case, CaseLocation, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
 use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
@@ -175,7 +175,7 @@ pub(crate) fn case(id: &str, message: &str) -> Case {
         expect,
         tags: Vec::new(),
         skip: None,
-        place: CasePlace { line: 1, ..CasePlace::default() },
+        location: CaseLocation { line: 1, ..CaseLocation::default() },
     }
 }
 

@@ -31,7 +31,7 @@ async fn trials_are_in_order_of_their_start() {
     assert_eq!(run.completed(), ["m"], "a case is reported once");
     let result = run.case("m");
     let trials = result.trials.as_ref().unwrap();
-    let responses: Vec<&str> = trials.tries.iter().map(|trial| trial.details.response.as_str()).collect();
+    let responses: Vec<&str> = trials.attempts.iter().map(|trial| trial.details.response.as_str()).collect();
     assert_eq!(responses, ["ok first", "no second", "ok third"]);
     assert_eq!((trials.passed, trials.failed, trials.flaky, trials.planned), (2, 1, true, 3));
     assert_eq!((result.outcome, result.duration_ms), (Outcome::Failed, 60));
@@ -65,7 +65,7 @@ async fn finished_trials_are_reported_after_cancellation() {
     let run = run_until(55, with_trials(plan(vec![suite("a", cases(&["1", "2", "3"]))]), 4), agent).await;
     assert_eq!(run.event_labels(), ["run", "1", "2", "suite 0", "end"]);
     let trials = run.case("2").trials.as_ref().unwrap();
-    assert_eq!((trials.planned, trials.tries.len(), trials.passed), (4, 1, 1));
+    assert_eq!((trials.planned, trials.attempts.len(), trials.passed), (4, 1, 1));
     assert_eq!((run.totals.cases, run.totals.not_run, run.totals.interrupted), (2, 1, true));
     assert_eq!(run.totals.trials.as_ref().map(|trials| trials.total), Some(5));
 }

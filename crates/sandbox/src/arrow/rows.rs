@@ -87,7 +87,7 @@ fn text_bytes(row: &Execution) -> usize {
     optional.into_iter().flatten().chain(texts).map(String::len).sum()
 }
 
-/// The columns of `Execution`, in its order.
+/// Returns the columns of `Execution`, in its order.
 fn schema() -> Schema {
     Schema::new(vec![
         Field::new("id", DataType::Utf8, false),

@@ -276,16 +276,16 @@ mod tests {
 
     #[test]
     fn stops_reading_when_the_receiver_is_dropped() {
-        let one = traces(&[Some("{}")]);
-        let (mut traces, batches) = read(&stream(&one.schema(), &[one.clone(), one])).expect("a stream");
+        let batch = traces(&[Some("{}")]);
+        let (mut traces, batches) = read(&stream(&batch.schema(), &[batch.clone(), batch])).expect("a stream");
         drop(batches);
         assert!(traces.by_ref().count() <= 1);
     }
 
     #[test]
     fn returns_complete_batches_of_a_truncated_stream() {
-        let one = traces(&[Some("{}")]);
-        let bytes = stream(&one.schema(), &[one.clone(), one]);
+        let batch = traces(&[Some("{}")]);
+        let bytes = stream(&batch.schema(), &[batch.clone(), batch]);
         // Cut off the end marker and a part of the last record batch.
         let (mut traces, _batches) = read(&bytes[..bytes.len() - 20]).expect("a stream");
         assert!(traces.next().expect("rows").is_ok());
@@ -335,9 +335,9 @@ mod tests {
             let view: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a longer text than twelve"), None, Some("b")]));
             let batch = batch(vec![("trace", text), ("trace_id", view)]);
             let mut bytes = stream(&batch.schema(), &[batch.clone(), batch]);
-            for (place, byte) in damage {
-                let place = place.index(bytes.len());
-                bytes[place] = byte;
+            for (position, byte) in damage {
+                let position = position.index(bytes.len());
+                bytes[position] = byte;
             }
             if let Ok((traces, batches)) = read(&bytes) {
                 let count: usize = traces.map_while(Result::ok).map(|rows| rows.len()).sum();

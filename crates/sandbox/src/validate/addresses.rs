@@ -11,7 +11,7 @@ use ruff_python_ast::{
     Arguments, CmpOp, Comprehension, Expr, ExprCall, ExprContext, Keyword, PatternKeyword, Stmt, StmtFunctionDef,
 };
 
-use super::python_names::{COMPUTING, CONSTANTS};
+use super::python_names::{CONSTANTS, PURE_BUILTINS};
 
 /// Built-in functions that return an iterator, with the number of leading arguments that are functions.
 const ITERATORS: [(&str, usize); 6] =
@@ -206,8 +206,8 @@ impl<'a> Addresses<'_, 'a> {
     }
 
     fn arguments(&mut self, arguments: &'a Arguments, functions: usize, consumes: bool, replaces: bool, is_own: bool) {
-        for (place, argument) in arguments.args.iter().enumerate() {
-            if (place < functions || replaces)
+        for (index, argument) in arguments.args.iter().enumerate() {
+            if (index < functions || replaces)
                 && (argument.is_name_expr() || argument.is_lambda_expr() || is_method(argument))
             {
                 self.visit_called(argument);
@@ -228,7 +228,7 @@ impl<'a> Addresses<'_, 'a> {
     fn attribute(&mut self, value: &'a Expr, attr: &str) {
         let base = value.as_name_expr().map(|name| name.id.as_str());
         let is_module = base.is_some_and(|name| self.definitions.modules.contains(name));
-        let is_type = base.is_some_and(|name| COMPUTING.contains(&name) || CONSTANTS.contains(&name));
+        let is_type = base.is_some_and(|name| PURE_BUILTINS.contains(&name) || CONSTANTS.contains(&name));
         if !is_module && !is_type && !DATA.contains(&attr) && attr != "__name__" {
             self.mark_harmful();
         }

@@ -70,7 +70,7 @@ fn check_form(function: &StmtFunctionDef, findings: &mut Vec<Finding>) {
             "the function is called with the trace as its only argument",
         ));
     }
-    let mut yields = Yields::default();
+    let mut yields = YieldFinder::default();
     yields.visit_body(&function.body);
     if let Some(range) = yields.first {
         let message = format!("'{name}' contains 'yield', so it returns a generator instead of a verdict");
@@ -95,11 +95,11 @@ impl<'a> SourceOrderVisitor<'a> for Rebinding<'_> {
 
 /// Finds the first `yield` of a function, without nested functions.
 #[derive(Default)]
-struct Yields {
+struct YieldFinder {
     first: Option<TextRange>,
 }
 
-impl<'a> SourceOrderVisitor<'a> for Yields {
+impl<'a> SourceOrderVisitor<'a> for YieldFinder {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         if !matches!(stmt, Stmt::FunctionDef(_) | Stmt::ClassDef(_)) {
             walk_stmt(self, stmt);

@@ -1,7 +1,7 @@
 //! Names of Python and its modules, for the check of whether a function is stateless.
 
 /// Built-in functions and types that only compute.
-pub(super) const COMPUTING: [&str; 44] = [
+pub(super) const PURE_BUILTINS: [&str; 44] = [
     "abs",
     "all",
     "any",
@@ -80,7 +80,7 @@ pub(super) const CONSTANTS: [&str; 27] = [
 ];
 
 /// The other built-in names: if the source binds one, it could still be Python's in another scope.
-pub(super) const OTHERS: [&str; 38] = [
+pub(super) const OTHER_BUILTINS: [&str; 38] = [
     "__build_class__",
     "__debug__",
     "__doc__",
@@ -121,10 +121,10 @@ pub(super) const OTHERS: [&str; 38] = [
     "vars",
 ];
 
-pub(super) const JSON: [&str; 3] = ["JSONDecodeError", "dumps", "loads"];
+pub(super) const JSON_NAMES: [&str; 3] = ["JSONDecodeError", "dumps", "loads"];
 
 /// Names of `re` other than the functions that cache patterns.
-pub(super) const RE: [&str; 18] = [
+pub(super) const RE_NAMES: [&str; 18] = [
     "A",
     "ASCII",
     "DOTALL",
@@ -146,7 +146,7 @@ pub(super) const RE: [&str; 18] = [
 ];
 
 /// Functions that cache patterns by text and flags, with the index of their `flags` argument.
-pub(super) const CACHING: [(&str, usize); 9] = [
+pub(super) const CACHING_FUNCTIONS: [(&str, usize); 9] = [
     ("compile", 1),
     ("findall", 2),
     ("finditer", 2),
@@ -159,7 +159,7 @@ pub(super) const CACHING: [(&str, usize); 9] = [
 ];
 
 /// Names of `typing` that only create types.
-pub(super) const TYPING: [&str; 31] = [
+pub(super) const TYPING_NAMES: [&str; 31] = [
     "AbstractSet",
     "Any",
     "AnyStr",
@@ -196,6 +196,6 @@ pub(super) const TYPING: [&str; 31] = [
 /// Prefixes of attributes that lead to frames and code.
 pub(super) const FRAME_PREFIXES: [&str; 7] = ["ag_", "co_", "cr_", "f_", "func_", "gi_", "tb_"];
 /// Methods that change shared objects.
-pub(super) const MUTATING: [&str; 5] = ["add_note", "cache_clear", "mro", "register", "with_traceback"];
+pub(super) const MUTATING_METHODS: [&str; 5] = ["add_note", "cache_clear", "mro", "register", "with_traceback"];
 /// String methods that read the attributes named in the string.
-pub(super) const FORMATTING: [&str; 2] = ["format", "format_map"];
+pub(super) const FORMATTING_METHODS: [&str; 2] = ["format", "format_map"];

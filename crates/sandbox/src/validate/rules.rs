@@ -17,7 +17,7 @@ const MAX_INTEGER_DIGITS: usize = 4300;
 pub(super) const BLOCKED: [&str; 7] = ["eval", "exec", "compile", "__import__", "open", "input", "breakpoint"];
 
 /// Special methods that may be called on `super()`.
-const INHERITED: [&str; 27] = [
+const SUPER_METHODS: [&str; 27] = [
     "__add__",
     "__bool__",
     "__call__",
@@ -96,9 +96,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn dunder(&mut self, name: &str, what: &str, range: TextRange) {
+    fn dunder(&mut self, name: &str, kind: &str, range: TextRange) {
         let help = Some("a class may define its own special methods, and '__name__' may be read");
-        self.report(Rule::Dunder, range, format!("the double-underscore {what} '{name}' is not allowed"), help);
+        self.report(Rule::Dunder, range, format!("the double-underscore {kind} '{name}' is not allowed"), help);
     }
 
     fn blocked(&mut self, name: &str, is_bound: bool, range: TextRange) {
@@ -234,7 +234,7 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
                 self.visit_expr(&attribute.value);
                 let attr = attribute.attr.as_str();
                 let is_read = attr == "__name__" && attribute.ctx == ExprContext::Load;
-                let is_inherited = INHERITED.contains(&attr) && is_super(&attribute.value);
+                let is_inherited = SUPER_METHODS.contains(&attr) && is_super(&attribute.value);
                 if is_dunder(attr) && !is_read && !is_inherited {
                     self.dunder(attr, "attribute", attribute.attr.range());
                 }

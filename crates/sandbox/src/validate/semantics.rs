@@ -13,7 +13,7 @@ use ruff_text_size::TextRange;
 pub(super) fn check(body: &[Stmt], source: &str, version: PythonVersion) -> Vec<(String, TextRange)> {
     let mut checker = SemanticSyntaxChecker::new();
     let context = Context { source, version, scopes: vec![Scope::Module], loops: 0, errors: RefCell::default() };
-    let mut walk = Walk { checker: &mut checker, context };
+    let mut walk = SemanticVisitor { checker: &mut checker, context };
     walk.visit_body(body);
     let errors = walk.context.errors.into_inner();
     errors.into_iter().map(|error| (error.to_string(), error.range)).collect()
@@ -126,12 +126,12 @@ impl SemanticSyntaxContext for Context<'_> {
     }
 }
 
-struct Walk<'c, 's> {
+struct SemanticVisitor<'c, 's> {
     checker: &'c mut SemanticSyntaxChecker,
     context: Context<'s>,
 }
 
-impl Walk<'_, '_> {
+impl SemanticVisitor<'_, '_> {
     fn within(&mut self, scope: Scope, visit: impl FnOnce(&mut Self)) {
         let loops = std::mem::take(&mut self.context.loops);
         self.context.scopes.push(scope);
@@ -165,7 +165,7 @@ impl Walk<'_, '_> {
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Walk<'_, '_> {
+impl<'a> SourceOrderVisitor<'a> for SemanticVisitor<'_, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         self.checker.visit_stmt(stmt, &self.context);
         match stmt {

@@ -34,7 +34,8 @@ use ruff_python_ast::{
 
 use super::addresses::shows_no_address;
 use super::python_names::{
-    CACHING, COMPUTING, CONSTANTS, FORMATTING, FRAME_PREFIXES, JSON, MUTATING, OTHERS, RE, TYPING,
+    CACHING_FUNCTIONS, CONSTANTS, FORMATTING_METHODS, FRAME_PREFIXES, JSON_NAMES, MUTATING_METHODS, OTHER_BUILTINS,
+    PURE_BUILTINS, RE_NAMES, TYPING_NAMES,
 };
 
 /// Whether no effect of the statements can outlive their namespace.
@@ -68,7 +69,7 @@ impl Bindings<'_> {
         let is_other = |name: &&str| self.names.contains(*name) || self.types.contains(*name);
         self.has_duplicate_module
             || self.modules.keys().any(is_other)
-            || self.names.iter().any(|name| OTHERS.contains(name))
+            || self.names.iter().any(|name| OTHER_BUILTINS.contains(name))
     }
 }
 
@@ -142,15 +143,15 @@ impl<'a> Checker<'_, 'a> {
         let Bindings { names, modules, types, .. } = self.bindings;
         let is_module = modules.contains_key(name) || types.contains(name);
         let is_own = names.contains(name);
-        let is_known = COMPUTING.contains(&name) || CONSTANTS.contains(&name) || name == "__name__";
+        let is_known = PURE_BUILTINS.contains(&name) || CONSTANTS.contains(&name) || name == "__name__";
         self.require(!is_module && (is_own || is_known));
     }
 
     fn attribute(&mut self, value: &'a Expr, attr: &str) {
         if let Some(module) = self.module(value) {
             self.require(match module {
-                "json" => JSON.contains(&attr),
-                "re" => RE.contains(&attr),
+                "json" => JSON_NAMES.contains(&attr),
+                "re" => RE_NAMES.contains(&attr),
                 _ => false,
             });
         } else if attr == "__name__" && is_type_call(value) {
@@ -172,12 +173,12 @@ impl<'a> Checker<'_, 'a> {
             Expr::Name(name) => {
                 let Bindings { names, modules, types, .. } = self.bindings;
                 let id = name.id.as_str();
-                let is_builtin = COMPUTING.contains(&id) || CONSTANTS.contains(&id) || id == "object";
+                let is_builtin = PURE_BUILTINS.contains(&id) || CONSTANTS.contains(&id) || id == "object";
                 let is_type = (types.contains(id) || is_builtin) && !names.contains(id) && !modules.contains_key(id);
                 self.require(is_type);
             }
             Expr::Attribute(attribute) => self.require(match self.module(&attribute.value) {
-                Some("typing") => TYPING.contains(&attribute.attr.as_str()),
+                Some("typing") => TYPING_NAMES.contains(&attribute.attr.as_str()),
                 Some("re") => ["Match", "Pattern"].contains(&attribute.attr.as_str()),
                 _ => false,
             }),
@@ -233,11 +234,11 @@ impl<'a> Checker<'_, 'a> {
             Expr::Name(name) if ["getattr", "hasattr"].contains(&name.id.as_str()) => self.attribute_call(call),
             Expr::Attribute(attribute) => {
                 let attr = attribute.attr.as_str();
-                let caching = CACHING.iter().find(|(name, _)| *name == attr);
+                let caching = CACHING_FUNCTIONS.iter().find(|(name, _)| *name == attr);
                 match (self.module(&attribute.value), caching, &*attribute.value) {
                     (Some("re"), Some((_, flags)), _) => self.flags(call, *flags),
                     (None, _, Expr::StringLiteral(text)) if attr == "format" => {
-                        self.require(names_no_attribute(text.value.to_str()));
+                        self.require(has_plain_fields_only(text.value.to_str()));
                     }
                     _ => self.visit_expr(&call.func),
                 }
@@ -286,7 +287,7 @@ impl<'a> Checker<'_, 'a> {
 }
 
 /// Whether the fields of a format string are only numbers and names.
-fn names_no_attribute(text: &str) -> bool {
+fn has_plain_fields_only(text: &str) -> bool {
     let text = text.replace("{{", "").replace("}}", "");
     text.split('{').skip(1).all(|field| {
         let Some((field, _)) = field.split_once('}') else { return false };
@@ -297,11 +298,11 @@ fn names_no_attribute(text: &str) -> bool {
 
 fn is_harmless_attribute(name: &str) -> bool {
     !name.starts_with('_')
-        && !FORMATTING.contains(&name)
+        && !FORMATTING_METHODS.contains(&name)
         // Python normalises other letters to ASCII.
         && name.is_ascii()
         && !FRAME_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        && !MUTATING.contains(&name)
+        && !MUTATING_METHODS.contains(&name)
 }
 
 /// Whether an expression is `type(x)`, which is harmless if its value is not passed on: it could be called.
@@ -322,9 +323,9 @@ impl<'a> SourceOrderVisitor<'a> for Checker<'_, 'a> {
             }
             Stmt::ImportFrom(StmtImportFrom { names, module, level, .. }) => {
                 let known: &[&str] = match module.as_deref() {
-                    Some("json") => &JSON,
-                    Some("re") => &RE,
-                    Some("typing") => &TYPING,
+                    Some("json") => &JSON_NAMES,
+                    Some("re") => &RE_NAMES,
+                    Some("typing") => &TYPING_NAMES,
                     _ => &[],
                 };
                 self.require(*level == 0 && names.iter().all(|Alias { name, .. }| known.contains(&name.as_str())));

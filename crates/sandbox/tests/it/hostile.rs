@@ -67,9 +67,9 @@ fn problems_of(sandbox: &Sandbox, source: &Source, isolation: Isolation) -> Vec<
     task.limits.time = if expected.outcomes.contains(&"timeout") { SHORT_TIMEOUT } else { LONG_TIMEOUT };
     let judged = judge(sandbox, &task, TRACES);
     let mut problems = Vec::new();
-    let mut check = |holds: bool, what: &str, judgement: &Judgement| {
+    let mut check = |holds: bool, description: &str, judgement: &Judgement| {
         if !holds {
-            problems.push(format!("{} ({isolation:?}): {what}: {}", source.name, describe(judgement)));
+            problems.push(format!("{} ({isolation:?}): {description}: {}", source.name, describe(judgement)));
         }
     };
     let [before, hostile, after] = judged.iter().map(|judged| &judged.judgements[0]).collect::<Vec<_>>()[..] else {

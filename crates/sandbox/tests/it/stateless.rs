@@ -212,9 +212,9 @@ fn rejects_other_built_in_names(
 )]
 fn strict_isolation_gives_the_same_results(#[case] source: &str) {
     let sandbox = sandbox();
-    let one = r#"{"trace_id":"1","p":"one","f":2}"#;
-    let two = r#"{"trace_id":"2","p":"two","f":2.0}"#;
-    let lines = [one, two, one, two, one, two, two, two, one].join("\n");
+    let first = r#"{"trace_id":"1","p":"one","f":2}"#;
+    let second = r#"{"trace_id":"2","p":"two","f":2.0}"#;
+    let lines = [first, second, first, second, first, second, second, second, first].join("\n");
     let function = std::sync::Arc::new(validate(source.as_bytes()).expect("valid"));
     let conclusions_in = |isolation| {
         let mut task = task(&[std::sync::Arc::clone(&function)], isolation);

@@ -29,7 +29,7 @@ def eval_mixed(trace):
         return number
     order = {Item(): index for index in range(5)}
     places = [order[item] for item in set(order)]
-    return number % 2 == 0, f"{number} {len(SEEN)} {places}"
+    return number % 2 == 0, f"{number} {len(SEEN)} {locations}"
 "#;
 
 fn mixed() -> Arc<Function> {
@@ -68,8 +68,8 @@ fn returns_results_while_the_next_read_blocks() {
     let (sender, never) = channel();
     let reader = BlockingReader { text: io::Cursor::new(traces(3).into_bytes()), never };
     let mut judged = Vec::new();
-    let receive = |one: Judged| {
-        judged.push(one);
+    let receive = |row: Judged| {
+        judged.push(row);
         if judged.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let task = Task { jobs: 2, ..task(&[mixed()], Isolation::Namespace) };
@@ -93,11 +93,11 @@ fn results_do_not_depend_on_the_number_of_threads() {
         };
         judge(sandbox, &task, traces(150)).into_iter().map(row).collect::<Vec<_>>()
     };
-    let one = rows(1, Isolation::Namespace);
-    assert_eq!(one.len(), 150);
-    assert!(one.iter().enumerate().all(|(index, row)| row.0 == index as u64 + 1));
-    assert_eq!(one, rows(8, Isolation::Namespace));
-    assert_eq!(one, rows(3, Isolation::Strict));
+    let expected = rows(1, Isolation::Namespace);
+    assert_eq!(expected.len(), 150);
+    assert!(expected.iter().enumerate().all(|(index, row)| row.0 == index as u64 + 1));
+    assert_eq!(expected, rows(8, Isolation::Namespace));
+    assert_eq!(expected, rows(3, Isolation::Strict));
 }
 
 #[test]

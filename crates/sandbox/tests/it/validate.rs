@@ -1,12 +1,12 @@
-//! Findings about sources.
+//! Validation of eval sources.
 
 use karat_sandbox::{Finding, MAX_SOURCE_BYTES, Rule, display_source, validate};
 use proptest::prelude::*;
 use rstest::rstest;
 
-const REST: &str = "\ndef eval_x(trace):\n    return True, ''\n";
+const EVAL_FUNCTION: &str = "\ndef eval_x(trace):\n    return True, ''\n";
 
-/// Returns the findings of a source as `rule line:column text`, with the text that they point at.
+/// Returns the findings in a source as `rule line:column text`, where the text is the source at that range.
 fn findings_of(source: &str) -> Vec<String> {
     let text = display_source(source.as_bytes());
     let format = |finding: Finding| {
@@ -18,21 +18,21 @@ fn findings_of(source: &str) -> Vec<String> {
     validate(source.as_bytes()).err().unwrap_or_default().into_iter().map(format).collect()
 }
 
-fn only_rule(source: &str) -> Rule {
+fn single_rule(source: &str) -> Rule {
     let findings = validate(source.as_bytes()).expect_err(source);
     assert_eq!(findings.len(), 1, "{source}: {findings:?}");
     findings[0].rule
 }
 
 #[rstest]
-#[case::nothing_else("")]
+#[case::only_the_function("")]
 #[case::imports(
     "import json, re as r, typing\nfrom typing import Any, List as L\nimport json.decoder\nfrom json import decoder"
 )]
 #[case::star("from re import *")]
 #[case::methods_of_modules("import re\nP = re.compile('x')\nQ = P.open, P.eval, P.input")]
-#[case::words("# import os; eval()\nX = 'import os; __class__ eval(1)'\n'''__import__'''")]
-#[case::words_in_f_strings("X = f'eval(1) {1:open} __class__'")]
+#[case::comments_and_strings("# import os; eval()\nX = 'import os; __class__ eval(1)'\n'''__import__'''")]
+#[case::text_in_f_strings("X = f'eval(1) {1:open} __class__'")]
 #[case::string_annotations("def f(x: 'os.eval.__class__'): pass")]
 #[case::classes(
     "class A:\n    __slots__ = ('a',)\n    __hash__ = None\n    __match_args__: tuple = ('a',)\n    def __init__(self): self.a = 1\n    def __add__(self, b): return self\n    __radd__ = __add__"
@@ -44,8 +44,8 @@ fn only_rule(source: &str) -> Rule {
 #[case::nested("def f():\n    def eval_y(trace): pass\n    eval_z = 1\n    class eval_c: pass")]
 #[case::called("def f(**k): return k\nX = f(eval_a=1)")]
 #[case::comprehension("X = [eval_a for eval_a in ()]")]
-fn accepts(#[case] before: &str) {
-    let source = format!("{before}{REST}");
+fn accepts_allowed_constructs(#[case] before: &str) {
+    let source = format!("{before}{EVAL_FUNCTION}");
     let function = validate(source.as_bytes()).unwrap_or_else(|findings| panic!("{source}\n{findings:?}"));
     assert_eq!((function.name.as_str(), &*function.source), ("eval_x", source.as_str()));
 }
@@ -108,8 +108,8 @@ fn accepts(#[case] before: &str) {
 #[case("class eval_y: pass", "function 1:7 eval_y")]
 #[case("if 1:\n    def eval_y(trace): pass", "function 2:9 eval_y")]
 #[case("def eval_(trace): pass", "function 1:5 eval_")]
-fn rejects(#[case] before: &str, #[case] expected: &str) {
-    assert_eq!(findings_of(&format!("{before}{REST}")).join(";"), expected);
+fn rejects_forbidden_constructs(#[case] before: &str, #[case] expected: &str) {
+    assert_eq!(findings_of(&format!("{before}{EVAL_FUNCTION}")).join(";"), expected);
 }
 
 #[rstest]
@@ -128,7 +128,7 @@ fn rejects(#[case] before: &str, #[case] expected: &str) {
 #[case("def eval_x(a):\n    yield from a", "function 2:5 yield from a")]
 #[case("def eval_a(t): pass\ndef eval_b(t): pass", "function 2:5 eval_b")]
 #[case("def eval_a(t): pass\ndef eval_a(t): pass", "function 2:5 eval_a")]
-fn rejects_other_signatures(#[case] source: &str, #[case] expected: &str) {
+fn rejects_invalid_signatures(#[case] source: &str, #[case] expected: &str) {
     assert_eq!(findings_of(source).join(";"), expected);
 }
 
@@ -137,7 +137,7 @@ fn rejects_other_signatures(#[case] source: &str, #[case] expected: &str) {
 #[case("def eval_x(a=None): pass")]
 #[case("def eval_x(a):\n    def f(): yield 1\n    return True, str(list(f()))")]
 #[case("def eval_x(a):\n    return (lambda: (yield)), ''")]
-fn accepts_signatures(#[case] source: &str) {
+fn accepts_valid_signatures(#[case] source: &str) {
     assert_eq!(findings_of(source), Vec::<String>::new());
 }
 
@@ -179,7 +179,7 @@ fn reports_syntax_errors_with_other_findings() {
 #[case("def f():\n    from json import *", "syntax 2:5 from json import *")]
 #[case("def f():\n    *a, *b = g", "syntax 2:5 *a, *b")]
 fn rejects_semantic_errors(#[case] before: &str, #[case] expected: &str) {
-    assert_eq!(findings_of(&format!("{before}{REST}")).join(";"), expected);
+    assert_eq!(findings_of(&format!("{before}{EVAL_FUNCTION}")).join(";"), expected);
 }
 
 #[rstest]
@@ -190,7 +190,7 @@ fn rejects_semantic_errors(#[case] before: &str, #[case] expected: &str) {
     "class A:\n    def f(self, a, *b, c=1, **d):\n        nonlocal_ = [y for x in b for y in x]\n        return self"
 )]
 fn accepts_valid_python(#[case] before: &str) {
-    assert_eq!(findings_of(&format!("{before}{REST}")), Vec::<String>::new());
+    assert_eq!(findings_of(&format!("{before}{EVAL_FUNCTION}")), Vec::<String>::new());
 }
 
 #[rstest]
@@ -199,30 +199,30 @@ fn accepts_valid_python(#[case] before: &str) {
 #[case::old_mac("x = 1\ropen")]
 #[case::form_feed("\u{c}x = 1\nopen")]
 #[case::line_separator_does_not_end_a_line("'\u{2028}'\nopen")]
-fn positions_are_right_for_all_line_endings(#[case] source: &str) {
-    assert_eq!(findings_of(&format!("{source}{REST}")), ["name 2:1 open"]);
+fn reports_positions_for_all_line_endings(#[case] source: &str) {
+    assert_eq!(findings_of(&format!("{source}{EVAL_FUNCTION}")), ["name 2:1 open"]);
 }
 
 #[test]
 fn strips_the_byte_order_mark() {
-    let function = validate(format!("\u{feff}{REST}").as_bytes()).unwrap();
-    assert_eq!(Ok(function), validate(REST.as_bytes()));
+    let function = validate(format!("\u{feff}{EVAL_FUNCTION}").as_bytes()).unwrap();
+    assert_eq!(Ok(function), validate(EVAL_FUNCTION.as_bytes()));
 }
 
 #[test]
 fn rejects_invalid_utf8_and_nul() {
     assert_eq!(validate(b"x = '\xff'").unwrap_err()[0].range, 5..5);
-    assert_eq!(findings_of(&format!("x = '\0'{REST}")), ["syntax 1:6 \0"]);
+    assert_eq!(findings_of(&format!("x = '\0'{EVAL_FUNCTION}")), ["syntax 1:6 \0"]);
 }
 
 #[test]
-fn limits_the_size() {
-    let source = |length: usize| format!("#{}{REST}", "x".repeat(length - REST.len() - 1));
+fn rejects_large_sources() {
+    let source = |length: usize| format!("#{}{EVAL_FUNCTION}", "x".repeat(length - EVAL_FUNCTION.len() - 1));
     assert!(validate(source(MAX_SOURCE_BYTES).as_bytes()).is_ok());
-    assert_eq!(only_rule(&source(MAX_SOURCE_BYTES + 1)), Rule::Size);
+    assert_eq!(single_rule(&source(MAX_SOURCE_BYTES + 1)), Rule::Size);
 }
 
-/// Constructs for which a parser recurses, each repeated as often as fits into a source.
+/// Constructs for which a parser recurses, each repeated until the source has about the maximum size.
 #[rstest]
 #[case::parentheses("(", "", "")]
 #[case::closed_parentheses("(", "1", ")")]
@@ -262,13 +262,13 @@ fn rejects_deep_nesting_without_overflow(#[case] before: &str, #[case] middle: &
     assert!(validate(source.as_bytes()).is_err());
     // Accepted depths must not overflow the stack either.
     for times in [50, 95, 190, 240, 480, 990] {
-        let source = format!("{}{middle}{}{REST}", before.repeat(times), after.repeat(times));
+        let source = format!("{}{middle}{}{EVAL_FUNCTION}", before.repeat(times), after.repeat(times));
         let _ = validate(source.as_bytes());
     }
 }
 
 #[test]
-fn wide_sources_are_not_deep() {
+fn accepts_wide_sources() {
     let wide = [
         format!("if 1: pass\n{}", "elif 1: pass\n".repeat(4000)),
         format!("X = [{}]", "-1, ".repeat(15_000)),
@@ -279,11 +279,11 @@ fn wide_sources_are_not_deep() {
         format!("def f():\n{}    pass", "    x.y = -1\n".repeat(4000)),
     ];
     for source in wide {
-        assert_eq!(findings_of(&format!("{source}{REST}")), Vec::<String>::new(), "{}", &source[..40]);
+        assert_eq!(findings_of(&format!("{source}{EVAL_FUNCTION}")), Vec::<String>::new(), "{}", &source[..40]);
     }
 }
 
-/// The guest's compiler has less stack than other Pythons.
+/// The compiler in the guest has less stack than a native Python.
 #[test]
 fn applies_the_limits_of_the_guest() {
     let nested = |open: &str, close: &str, count: usize| {
@@ -304,10 +304,10 @@ fn applies_the_limits_of_the_guest() {
 }
 
 #[test]
-fn limits_nested_blocks() {
+fn rejects_deeply_nested_blocks() {
     let lines: Vec<_> = (0..120).map(|depth| format!("{}if 1:\n", " ".repeat(depth))).collect();
     let source = lines.concat();
-    let findings = validate(format!("{source}{}pass{REST}", " ".repeat(120)).as_bytes()).unwrap_err();
+    let findings = validate(format!("{source}{}pass{EVAL_FUNCTION}", " ".repeat(120)).as_bytes()).unwrap_err();
     assert_eq!((findings[0].rule, findings.len()), (Rule::Size, 1));
 }
 

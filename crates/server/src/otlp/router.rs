@@ -185,7 +185,7 @@ impl Receiver {
             }
             for RefusedTrace { trace_id, message } in self.write(parts, body).await? {
                 rejected += item_counts.remove(&trace_id).unwrap_or_default();
-                refused.push(RefusedItem { place: format!("trace {trace_id}"), message });
+                refused.push(RefusedItem { location: format!("trace {trace_id}"), message });
             }
         }
         Ok((rejected > 0).then(|| PartialSuccess { rejected, message: refusal_message(signal, rejected, &refused) }))
@@ -265,9 +265,9 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 fn refusal_message(signal: Signal, rejected: u64, refused: &[RefusedItem]) -> String {
     let plural = if rejected == 1 { "" } else { "s" };
     let mut message = format!("{rejected} {}{plural} refused", signal.item_name());
-    for (index, RefusedItem { place, message: reason }) in refused.iter().take(MAX_LISTED).enumerate() {
+    for (index, RefusedItem { location, message: reason }) in refused.iter().take(MAX_LISTED).enumerate() {
         message.push_str(if index == 0 { ": " } else { "; " });
-        message.push_str(place);
+        message.push_str(location);
         message.push_str(": ");
         message.push_str(reason);
     }

@@ -67,7 +67,7 @@ async fn a_failed_request_does_not_affect_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_over_the_memory_limit_are_told_to_retry() {
+async fn tells_clients_to_retry_over_the_memory_limit() {
     let limits = Limits { max_total_bytes: 1 << 20, max_request_bytes: 1 << 20, ..Limits::default() };
     let sink = MemorySink { delay: Duration::from_millis(300), ..MemorySink::default() };
     let receiver = Arc::new(Receiver::with(sink, limits).await);

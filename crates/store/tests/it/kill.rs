@@ -27,10 +27,11 @@ async fn write(path: String) {
             (0..BATCH_TRACES).map(|number| trace(&format!("{batch:06}-{number:02}"), "x")).collect();
         store.put_traces(&traces, at(0)).await.expect("stored");
         println!("\nwritten {batch}");
-        let executions: Vec<_> = traces.iter().map(|one| execution("eval_x", 1, one, Some(batch % 2 == 0))).collect();
+        let executions: Vec<_> =
+            traces.iter().map(|trace| execution("eval_x", 1, trace, Some(batch % 2 == 0))).collect();
         store.put_executions(&executions).await.expect("stored");
         let feedback: Vec<_> =
-            traces.iter().map(|one| feedback_by("ann", &one.head.trace_id, Rating::Positive, 1)).collect();
+            traces.iter().map(|trace| feedback_by("ann", &trace.head.trace_id, Rating::Positive, 1)).collect();
         store.add_feedback(&feedback).await.expect("stored");
     }
 }

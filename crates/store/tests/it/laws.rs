@@ -83,13 +83,13 @@ impl Model {
     /// Returns the current rating of each author of a trace.
     fn ratings(&self, trace: usize) -> BTreeMap<String, Rating> {
         let mut newest: BTreeMap<&str, &Feedback> = BTreeMap::new();
-        for (_, one) in self.feedback.iter().filter(|(about, _)| *about == trace) {
-            let before = newest.entry(&one.author).or_insert(one);
-            if one.created_at >= before.created_at {
-                *before = one;
+        for (_, feedback) in self.feedback.iter().filter(|(rated_trace, _)| *rated_trace == trace) {
+            let before = newest.entry(&feedback.author).or_insert(feedback);
+            if feedback.created_at >= before.created_at {
+                *before = feedback;
             }
         }
-        newest.into_iter().filter_map(|(author, one)| Some((author.to_owned(), one.rating?))).collect()
+        newest.into_iter().filter_map(|(author, feedback)| Some((author.to_owned(), feedback.rating?))).collect()
     }
 
     fn rating(&self, trace: usize) -> Option<Rating> {
@@ -137,8 +137,8 @@ impl Model {
                 if let (Some(passed), Some(rating)) = (result, self.rating(trace))
                     && contradicts(rating, passed)
                 {
-                    let about = (*eval, trace, self.traces[&trace], passed, rating);
-                    let resolved = self.resolved.contains(&about);
+                    let key = (*eval, trace, self.traces[&trace], passed, rating);
+                    let resolved = self.resolved.contains(&key);
                     found.push((eval_id(*eval), trace_id(trace), resolved));
                 }
             }
@@ -195,13 +195,13 @@ async fn perform(store: &Store, model: &mut Model, action: Action) {
                 rating.unwrap_or(Rating::Neutral),
                 seconds,
             );
-            let one = Feedback { rating, ..feedback };
-            let put = store.add_feedback(std::slice::from_ref(&one)).await;
+            let feedback = Feedback { rating, ..feedback };
+            let put = store.add_feedback(std::slice::from_ref(&feedback)).await;
             assert_eq!(put.is_ok(), model.traces.contains_key(&trace));
             if let Ok(is_new) = put {
-                assert_eq!(is_new[0], !model.feedback.contains(&(trace, one.clone())));
+                assert_eq!(is_new[0], !model.feedback.contains(&(trace, feedback.clone())));
                 if is_new[0] {
-                    model.feedback.push((trace, one));
+                    model.feedback.push((trace, feedback));
                 }
             }
         }
@@ -234,7 +234,7 @@ async fn compare(store: &Store, database: &TestDatabase, model: &Model) {
             let days = store.agreement_by_day(&eval_id(*eval), version).await.expect("days");
             let seen: BTreeMap<i64, AgreementCounts> = days
                 .iter()
-                .map(|one| (i64::from(one.day.since(first).expect("days").get_days()), one.counts))
+                .map(|row| (i64::from(row.day.since(first).expect("days").get_days()), row.counts))
                 .collect();
             assert_eq!(seen, expected);
         }
@@ -246,7 +246,7 @@ async fn compare(store: &Store, database: &TestDatabase, model: &Model) {
         .await
         .expect("contradictions")
         .into_iter()
-        .map(|one| (one.eval_id, one.trace_id, one.resolution.is_some()))
+        .map(|row| (row.eval_id, row.trace_id, row.resolution.is_some()))
         .collect();
     seen.sort();
     assert_eq!(seen, expected);

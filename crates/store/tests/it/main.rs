@@ -1,5 +1,6 @@
 //! Tests of the store with both databases.
 
+mod concurrency;
 mod contract;
 mod kill;
 mod laws;
@@ -7,4 +8,3 @@ mod migrations;
 mod plain_sql;
 mod server;
 mod support;
-mod together;

@@ -152,7 +152,7 @@ pub(crate) fn trace_of(id: &str, document: &Value) -> NewTrace {
         source: "karat".to_owned(),
         raw: Some(format!("raw: {text}").into_bytes()),
         document: text,
-        expected: ExpectedState::Anything,
+        expected: ExpectedState::Any,
     }
 }
 

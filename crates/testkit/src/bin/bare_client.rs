@@ -35,7 +35,7 @@ fn main() -> Result<(), Failure> {
     rustls::crypto::ring::default_provider().install_default().map_err(|_| "a TLS provider is already installed")?;
     // No certificates: nothing is encrypted, and loading the system's would take longer than many requests.
     let client = Client::builder().tls_certs_only([]).build()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answered = runtime.block_on(send_all(client, arguments.url, bodies, arguments.concurrency))?;
     println!("{answered}");
     Ok(())

@@ -11,7 +11,7 @@ use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value};
 
 /// How much of a value a message shows.
-const MAX_SHOWN_CHARS: usize = 300;
+const MAX_PREVIEW_CHARS: usize = 300;
 
 /// Returns the first mismatch with its path, which starts with `at`, or `None` if the value matches.
 pub fn mismatch(want: &Value, got: &Value, at: &str) -> Option<String> {
@@ -20,14 +20,14 @@ pub fn mismatch(want: &Value, got: &Value, at: &str) -> Option<String> {
     }
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => mismatch_in_object(want, got, at),
-        (Value::Object(_), _) => Some(format!("{at}: {} is not an object", shown(got))),
-        (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
-            let mut pairs = wanted.iter().zip(found).enumerate();
+        (Value::Object(_), _) => Some(format!("{at}: {} is not an object", preview(got))),
+        (Value::Array(want), Value::Array(got)) if want.len() == got.len() => {
+            let mut pairs = want.iter().zip(got).enumerate();
             pairs.find_map(|(index, (want, got))| mismatch(want, got, &format!("{at}[{index}]")))
         }
         (Value::Number(_), Value::Number(_)) if same_number(want, got) => None,
         _ if want == got => None,
-        _ => Some(format!("{at}: {} is not {}", shown(got), shown(want))),
+        _ => Some(format!("{at}: {} is not {}", preview(got), preview(want))),
     }
 }
 
@@ -36,7 +36,7 @@ fn mismatch_in_object(want: &Map<String, Value>, got: &Map<String, Value>, at: &
         let at = format!("{at}.{key}");
         match (is_absent(want), got.get(key)) {
             (true, None | Some(Value::Null)) => None,
-            (true, Some(got)) => Some(format!("{at}: present: {}", shown(got))),
+            (true, Some(got)) => Some(format!("{at}: present: {}", preview(got))),
             (false, None) => Some(format!("{at}: missing")),
             (false, Some(got)) => mismatch(want, got, &at),
         }
@@ -55,7 +55,8 @@ pub(super) fn as_operator(want: &Value) -> Option<(&str, &Value)> {
 }
 
 fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<String> {
-    let unless = |is_match: bool, what: &str| (!is_match).then(|| format!("{at}: {} {what} {argument}", shown(got)));
+    let unless =
+        |is_match: bool, relation: &str| (!is_match).then(|| format!("{at}: {} {relation} {argument}", preview(got)));
     match operator {
         "$any" => None,
         "$prefix" => {
@@ -64,11 +65,11 @@ fn apply(operator: &str, argument: &Value, got: &Value, at: &str) -> Option<Stri
         }
         "$has" => {
             let text = as_text(got);
-            let one = std::slice::from_ref(argument);
-            let needed = argument.as_array().map_or(one, Vec::as_slice);
+            let single = std::slice::from_ref(argument);
+            let needed = argument.as_array().map_or(single, Vec::as_slice);
             let missing: Vec<_> =
                 needed.iter().filter(|part| !contains(&text, part)).map(ToString::to_string).collect();
-            (!missing.is_empty()).then(|| format!("{at}: {} lacks {}", shown(got), missing.join(", ")))
+            (!missing.is_empty()).then(|| format!("{at}: {} lacks {}", preview(got), missing.join(", ")))
         }
         "$lacks" => unless(!contains(&as_text(got), argument), "contains"),
         "$len" => {
@@ -140,9 +141,9 @@ fn as_text(value: &Value) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-fn shown(value: &Value) -> String {
+fn preview(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(MAX_SHOWN_CHARS) {
+    match text.char_indices().nth(MAX_PREVIEW_CHARS) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }

@@ -194,8 +194,8 @@ impl Step<'_> {
 
     fn check_exit(&self, output: &Output, problems: &mut Vec<String>) {
         let Some(expected) = self.rules.get("exit") else { return };
-        let one = std::slice::from_ref(expected);
-        let allowed = expected.as_array().map_or(one, Vec::as_slice);
+        let single = std::slice::from_ref(expected);
+        let allowed = expected.as_array().map_or(single, Vec::as_slice);
         if !allowed.iter().any(|code| code.as_i64() == output.code.map(i64::from)) {
             problems.push(format!("expected exit {expected}, found {}", describe_end(output)));
         }

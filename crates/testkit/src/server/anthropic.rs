@@ -88,7 +88,7 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
 }
 
 fn check_tool<'v>(tool: &'v Value, at: &str) -> Result<&'v str, Refusal> {
-    let refuse = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
+    let refuse = |problem: &str| Err(Refusal::bad(format!("{at}{problem}")));
     let Some(keys) = tool.as_object() else { return refuse(": not an object") };
     only_keys(keys, &["type", "name", "description", "input_schema", "cache_control", "strict"], at)?;
     if non_null(tool, "type").is_some_and(|kind| kind != "custom") {

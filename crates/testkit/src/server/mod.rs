@@ -268,10 +268,10 @@ impl Session {
 }
 
 /// Returns the maximum number of moments in a half-open window.
-fn max_within(mut moments: Vec<Instant>, window: Duration) -> usize {
-    moments.sort_unstable();
-    let within = |start: usize| moments[start..].partition_point(|moment| *moment - moments[start] < window);
-    (0..moments.len()).map(within).max().unwrap_or(0)
+fn max_within(mut times: Vec<Instant>, window: Duration) -> usize {
+    times.sort_unstable();
+    let within = |start: usize| times[start..].partition_point(|time| *time - times[start] < window);
+    (0..times.len()).map(within).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -288,9 +288,9 @@ mod tests {
     #[case(&[30, 0, 31, 1, 32], 3, 3)]
     #[case(&[4, 4, 4], 1, 3)]
     #[case(&[4, 4, 4], 0, 0)]
-    fn finds_the_fullest_window(#[case] moments: &[u64], #[case] window: u64, #[case] expected: usize) {
+    fn finds_the_fullest_window(#[case] times: &[u64], #[case] window: u64, #[case] expected: usize) {
         let start = Instant::now();
-        let moments = moments.iter().map(|after| start + Duration::from_millis(*after)).collect();
-        assert_eq!(max_within(moments, Duration::from_millis(window)), expected);
+        let times = times.iter().map(|after| start + Duration::from_millis(*after)).collect();
+        assert_eq!(max_within(times, Duration::from_millis(window)), expected);
     }
 }

@@ -102,7 +102,7 @@ fn check_tools(body: &Value) -> Result<(), Refusal> {
 }
 
 fn check_tool(tool: &Value, at: &str) -> Result<(), Refusal> {
-    let refuse = |what: &str| Err(Refusal::bad(format!("{at}{what}")));
+    let refuse = |problem: &str| Err(Refusal::bad(format!("{at}{problem}")));
     let Some((outer, function)) = tool.as_object().zip(tool["function"].as_object()) else {
         return refuse(".function: missing");
     };
@@ -146,7 +146,7 @@ fn check_response_format(body: &Value) -> Result<(), Refusal> {
 /// Checks a strict schema: every key of an object must be required, other keys must be forbidden, and every value must
 /// have a type.
 fn check_strict(schema: &Value, at: &str) -> Result<(), Refusal> {
-    let refuse = |what: &str| Err(Refusal::bad(format!("{at}: {what}")));
+    let refuse = |problem: &str| Err(Refusal::bad(format!("{at}: {problem}")));
     if !["type", "$ref", "anyOf"].iter().any(|key| schema.get(key).is_some()) {
         return refuse("schema must have a 'type' key");
     }
@@ -221,7 +221,7 @@ fn call_ids(message: &Value, at: &str) -> Result<BTreeSet<String>, Refusal> {
     let calls = calls.ok_or_else(|| Refusal::bad(format!("{at}.tool_calls: at least one is required")))?;
     let mut ids = BTreeSet::new();
     for (index, call) in calls.iter().enumerate() {
-        let refuse = |what: &str| Err(Refusal::bad(format!("{at}.tool_calls[{index}].{what}")));
+        let refuse = |problem: &str| Err(Refusal::bad(format!("{at}.tool_calls[{index}].{problem}")));
         let id = call["id"].as_str().unwrap_or_default();
         if id.is_empty() || !ids.insert(id.to_owned()) {
             return refuse("id: missing or not unique");

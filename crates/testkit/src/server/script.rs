@@ -29,8 +29,8 @@ impl Script {
         for (message, entry) in &entries {
             let is_queue = message == ANY_MESSAGE && entry.get("queue").is_some();
             let steps = entry.get(if is_queue { "queue" } else { "sequence" }).and_then(Value::as_array);
-            let one = std::slice::from_ref(entry);
-            let steps = steps.map_or(one, Vec::as_slice);
+            let single = std::slice::from_ref(entry);
+            let steps = steps.map_or(single, Vec::as_slice);
             assert!(!steps.is_empty(), "the sequence of '{message}' is empty");
             let is_post = !message.starts_with("GET ");
             assert!(!is_post || steps.iter().all(Value::is_object), "the entry of '{message}' is not an object");

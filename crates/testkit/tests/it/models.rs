@@ -123,8 +123,8 @@ fn openai_gets_a_chat_completion() {
         )
     );
     let (_, answer) = OpenAi.ask(&server, &OpenAi.request("say", &[]));
-    let wanted = json!([{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}]);
-    assert_eq!(answer["choices"], wanted);
+    let expected = json!([{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}]);
+    assert_eq!(answer["choices"], expected);
     assert_eq!(answer["usage"], json!({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}));
     let (_, silent) = OpenAi.ask(&server, &OpenAi.request("nothing", &[]));
     assert_eq!(silent["choices"][0]["message"], json!({"role": "assistant", "content": null}));
@@ -303,8 +303,8 @@ fn both_apis_refuse(
 ) {
     assert_eq!(refused(api, &api.request("m", &[])), None);
     assert_eq!(refused(api, &api.request("m", &api.round())), None);
-    let reason_given = refused(api, &with(api.request("m", &[]), pointer, value));
-    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
+    let actual_reason = refused(api, &with(api.request("m", &[]), pointer, value));
+    assert!(actual_reason.as_ref().is_some_and(|actual| actual.contains(reason)), "{actual_reason:?}");
 }
 
 #[rstest]
@@ -319,8 +319,8 @@ fn both_apis_refuse_invalid_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[
         Anthropic => "/tools/0/name",
     };
     assert_eq!(refused(api, &with(api.request("m", &[]), pointer, json!("A-z_0".repeat(12)))), None);
-    let reason_given = refused(api, &with(api.request("m", &[]), pointer, json!(name))).unwrap();
-    assert!(reason_given.contains("does not match"), "{reason_given}");
+    let actual_reason = refused(api, &with(api.request("m", &[]), pointer, json!(name))).unwrap();
+    assert!(actual_reason.contains("does not match"), "{actual_reason}");
 }
 
 #[rstest]
@@ -350,8 +350,8 @@ fn both_apis_refuse_invalid_tool_names(#[values(OpenAi, Anthropic)] api: Api, #[
 #[case("/messages/1/tool_calls/0/function/arguments", json!({}), "arguments: not a string")]
 #[case("/messages/-", json!({"role": "assistant", "content": null}), "neither content nor tool_calls")]
 fn openai_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &str) {
-    let reason_given = refused(OpenAi, &with(OpenAi.request("m", &OpenAi.round()), pointer, value));
-    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
+    let actual_reason = refused(OpenAi, &with(OpenAi.request("m", &OpenAi.round()), pointer, value));
+    assert!(actual_reason.as_ref().is_some_and(|actual| actual.contains(reason)), "{actual_reason:?}");
 }
 
 #[rstest]
@@ -384,8 +384,8 @@ fn openai_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &
 #[case("/messages/2/content/0/is_error", json!("true"), "is_error")]
 #[case("/messages/2/content/0/tool_call_id", json!("a"), "'tool_call_id' is not permitted")]
 fn anthropic_refuses(#[case] pointer: &str, #[case] value: Value, #[case] reason: &str) {
-    let reason_given = refused(Anthropic, &with(Anthropic.request("m", &Anthropic.round()), pointer, value));
-    assert!(reason_given.as_ref().is_some_and(|given| given.contains(reason)), "{reason_given:?}");
+    let actual_reason = refused(Anthropic, &with(Anthropic.request("m", &Anthropic.round()), pointer, value));
+    assert!(actual_reason.as_ref().is_some_and(|actual| actual.contains(reason)), "{actual_reason:?}");
 }
 
 #[test]
@@ -440,18 +440,18 @@ fn tool_choice_requires_tools() {
 #[case(Anthropic, &[("anthropic-version", "2023-06-01"), ("authorization", "Bearer k")], 401)]
 #[case(Anthropic, &[("x-api-key", "k")], 400)]
 #[case(Anthropic, &[("anthropic-version", "2023-06-01"), ("x-api-key", "k")], 200)]
-fn requires_an_api_key(#[case] api: Api, #[case] headers: &[(&str, &str)], #[case] wanted: u16) {
+fn requires_an_api_key(#[case] api: Api, #[case] headers: &[(&str, &str)], #[case] expected: u16) {
     let server = ScriptedServer::start(json!({"*": {"text": "fine"}}));
     let request = post(api.path(), headers, &api.request("m", &[]));
     let (status, _, body) = split(exchange(&server, &request, usize::MAX).0);
-    assert_eq!(status, wanted, "{body}");
+    assert_eq!(status, expected, "{body}");
     if let [reason] = &server.refusals()[..] {
-        assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), api.error(wanted, reason));
+        assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), api.error(expected, reason));
     }
     assert_eq!(server.requests()[0].path, api.path(), "refused requests are recorded too");
     let server = ScriptedServer::start(json!({"*": {"text": "fine"}})).without_keys();
     let status = split(exchange(&server, &request, usize::MAX).0).0;
-    assert_eq!(status, if wanted == 401 { 200 } else { wanted });
+    assert_eq!(status, if expected == 401 { 200 } else { expected });
 }
 
 #[rstest]
@@ -516,8 +516,8 @@ fn structured_answers_follow_the_request() {
     assert_eq!(*call, json!({"name": "look", "arguments": "{\"score\":4}"}));
     let forced = json!({"type": "tool", "name": "look"});
     let (_, answer) = Anthropic.ask(&server, &with(Anthropic.request("m", &[]), "/tool_choice", forced));
-    let wanted = json!([{"type": "tool_use", "id": "toolu_0_look", "name": "look", "input": {"score": 4}}]);
-    assert_eq!((&answer["content"], &answer["stop_reason"]), (&wanted, &json!("tool_use")));
+    let expected = json!([{"type": "tool_use", "id": "toolu_0_look", "name": "look", "input": {"score": 4}}]);
+    assert_eq!((&answer["content"], &answer["stop_reason"]), (&expected, &json!("tool_use")));
     for api in [OpenAi, Anthropic] {
         let (status, answer) = api.ask(&server, &api.request("m", &[]));
         assert_eq!((status, answer), (400, api.error(400, "a structured answer is scripted but was not requested")));

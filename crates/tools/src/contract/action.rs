@@ -150,9 +150,10 @@ pub(super) fn check(tool: &Tool, prose: &Prose<'_>) -> Option<ContractFinding> {
 /// Skips prefixes of the sentence: a `[tag]`, a `Label:`, the tool's own name.
 fn skip_labels<'w>(mut sentence: &'w [Word], tool: &Tool, text: &str) -> &'w [Word] {
     while let [first, rest @ ..] = sentence {
-        let behind = text[first.span.end..].trim_start_matches(['*', '`', '"']);
+        let following = text[first.span.end..].trim_start_matches(['*', '`', '"']);
         let is_name = same_name(&first.text, &tool.name.to_lowercase());
-        let ends = behind.starts_with([':', ']', ')']) || is_name && behind.trim_start().starts_with(['-', '–', '—']);
+        let ends =
+            following.starts_with([':', ']', ')']) || is_name && following.trim_start().starts_with(['-', '–', '—']);
         let is_noun = NOUNS.contains(&first.text.as_str()) || SUBJECTS.contains(&first.text.as_str());
         if rest.is_empty() || !ends || is_noun {
             break;

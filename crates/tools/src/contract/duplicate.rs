@@ -130,8 +130,8 @@ fn without_own_name(tool: &Tool) -> String {
 
 /// Whether a name cannot be an ordinary word.
 fn is_identifier(name: &str) -> bool {
-    let is_hump = |pair: (char, char)| pair.0.is_lowercase() && pair.1.is_uppercase();
-    name.chars().any(|letter| !letter.is_alphabetic()) || name.chars().zip(name.chars().skip(1)).any(is_hump)
+    let is_case_boundary = |pair: (char, char)| pair.0.is_lowercase() && pair.1.is_uppercase();
+    name.chars().any(|letter| !letter.is_alphabetic()) || name.chars().zip(name.chars().skip(1)).any(is_case_boundary)
 }
 
 /// Disjoint sets (union-find).

@@ -26,7 +26,7 @@ use crate::overlap::OverlapMap;
 use karat_core::registry::{Registry, Tool, ToolField};
 
 /// Placeholder for the first sentence of a description.
-const WHAT_IT_DOES: &str = "<What it does>.";
+const ACTION_PLACEHOLDER: &str = "<What it does>.";
 
 /// The rules of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -96,7 +96,7 @@ pub enum DraftingGate {
     /// Cases for the tool would be unreliable.
     Refuse,
     /// A person must confirm.
-    Ask,
+    Confirm,
     /// Drafting continues.
     Warn,
 }
@@ -118,7 +118,7 @@ impl ContractFinding {
             {
                 DraftingGate::Refuse
             }
-            ContractRule::DescriptionTrigger => DraftingGate::Ask,
+            ContractRule::DescriptionTrigger => DraftingGate::Confirm,
             ContractRule::DescriptionReturns | ContractRule::DescriptionLength | ContractRule::DescriptionDuplicate => {
                 DraftingGate::Warn
             }
@@ -140,15 +140,15 @@ pub fn corrected_description(tool: &Tool, findings: &[&ContractFinding], registr
         match index {
             _ if is_empty => {}
             0 if has(ContractRule::DescriptionAction) && trigger::is_condition(&prose, tool, words) => {
-                sentences.extend([WHAT_IT_DOES.to_owned(), format!("{text}.")]);
+                sentences.extend([ACTION_PLACEHOLDER.to_owned(), format!("{text}.")]);
             }
-            0 if has(ContractRule::DescriptionAction) => sentences.push(WHAT_IT_DOES.to_owned()),
+            0 if has(ContractRule::DescriptionAction) => sentences.push(ACTION_PLACEHOLDER.to_owned()),
             0 if is_vague => sentences.push(format!("{text} <which ones, whose, from where>.")),
             _ => sentences.push(format!("{text}.")),
         }
     }
     if sentences.is_empty() {
-        sentences.push(WHAT_IT_DOES.to_owned());
+        sentences.push(ACTION_PLACEHOLDER.to_owned());
     }
     let has_trigger =
         !has(ContractRule::DescriptionTrigger) && empty_condition.is_none() && !has(ContractRule::DescriptionMissing);
@@ -162,8 +162,8 @@ pub fn corrected_description(tool: &Tool, findings: &[&ContractFinding], registr
     let others: BTreeSet<&String> = named.collect();
     let own = trigger::condition(&prose, tool);
     for other in others.into_iter().filter_map(|name| registry.tool(name)) {
-        let theirs = other.description.as_deref().map(Prose::of);
-        let is_same = theirs.is_some_and(|theirs| trigger::condition(&theirs, other) == own);
+        let other_prose = other.description.as_deref().map(Prose::of);
+        let is_same = other_prose.is_some_and(|other_prose| trigger::condition(&other_prose, other) == own);
         sentences.push(if is_same {
             format!("For …, use {} instead.", other.name)
         } else {

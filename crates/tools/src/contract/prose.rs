@@ -201,8 +201,8 @@ fn ends_sentence(word: &Word, gap: &str) -> bool {
         return true;
     }
     let stop = gap.find(['.', '!', '?']).filter(|&at| {
-        let behind = &gap[at + 1..];
-        behind.is_empty() || behind.starts_with(|next: char| next.is_whitespace() || "\"')]*`”’".contains(next))
+        let following = &gap[at + 1..];
+        following.is_empty() || following.starts_with(|next: char| next.is_whitespace() || "\"')]*`”’".contains(next))
     });
     if let Some(at) = stop {
         let is_abbreviation = at == 0 && gap.starts_with('.') && ABBREVIATIONS.contains(&word.text.as_str());

@@ -25,13 +25,13 @@ pub struct Silence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum SilencedRules {
-    All(EveryRule),
+    All(RuleWildcard),
     Named(Vec<SilencedRule>),
 }
 
 /// The wildcard for all rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-enum EveryRule {
+enum RuleWildcard {
     #[serde(rename = "*")]
     All,
 }
@@ -95,14 +95,15 @@ impl SilencedRules {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         let names: Vec<&str> = SilencedRule::all().map(SilencedRule::name).collect();
         match value {
-            Value::String(word) if word == ALL => Some(Self::All(EveryRule::All)),
+            Value::String(word) if word == ALL => Some(Self::All(RuleWildcard::All)),
             Value::Array(_) => {
                 let read_rule = |value: &Value, path: &Path<'_>, problems: &mut Problems| {
                     let name = read_string(value, path, problems)?;
                     let rule = SilencedRule::all().find(|rule| rule.name() == name);
                     if rule.is_none() {
                         let help = nearest(&name, &names).map(|near| format!("did you mean '{near}'?"));
-                        let help = help.unwrap_or_else(|| "'karat check --rules' lists the rules for cases".to_owned());
+                        let help =
+                            help.unwrap_or_else(|| "run 'karat check --rules' to list the rules for cases".to_owned());
                         let message = format!("unknown or non-silenceable rule '{name}'");
                         problems.push(path, Subject::Value, message, Some(help));
                     }

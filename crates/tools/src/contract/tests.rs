@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use karat_core::registry::{Known, ToolPlace, Unknown};
+use karat_core::registry::{Known, ToolLocation, Unknown};
 
 fn tool(name: &str, description: &str) -> Tool {
     Tool { name: name.to_owned(), description: Some(description.to_owned()).into(), ..Tool::default() }
@@ -45,8 +45,8 @@ fn a_missing_description_is_one_finding(#[case] description: Option<&str>) {
 
 #[test]
 fn skips_unknown_descriptions() {
-    let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-    let description = Known::Unknown(Unknown { place, why: "a call".to_owned() });
+    let location = ToolLocation { source: "t.ts".to_owned(), position: None };
+    let description = Known::Unknown(Unknown { location, reason: "a call".to_owned() });
     let tool = |name: &str| Tool { name: name.to_owned(), description: description.clone(), ..Tool::default() };
     assert_eq!(rules(&Registry::from_tools([tool("t"), tool("u")]), r#"{"t": {"overlaps": ["u"]}}"#), []);
 }

@@ -30,7 +30,7 @@ pub enum Doubt {
     ToolMissing,
     /// The tool may be in a part of the registry that could not be read.
     ToolUnseen,
-    /// The tool's description is only known when its source is run.
+    /// The tool's description is known only at run time.
     DescriptionUnknown,
 }
 
@@ -42,7 +42,7 @@ impl Doubt {
             Doubt::NotLocked => format!("no descriptionHash, and {tool} is not in the lock"),
             Doubt::ToolMissing => format!("{tool} is not in the registry"),
             Doubt::ToolUnseen => format!("{tool} is not in the readable part of the registry"),
-            Doubt::DescriptionUnknown => format!("the description of {tool} is only known when its source is run"),
+            Doubt::DescriptionUnknown => format!("the description of {tool} is known only at run time"),
         }
     }
 

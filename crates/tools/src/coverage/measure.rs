@@ -250,8 +250,8 @@ impl<'c> Counter<'c> {
         }
         let gap = |gap: &karat_core::registry::Gap| RegistryGap {
             kind: gap.kind,
-            place: gap.place.clone(),
-            what: gap.what.clone(),
+            location: gap.location.clone(),
+            message: gap.message.clone(),
         };
         let gaps = self.registry.gaps();
         let overlap = |((left, right), covered_by): ((&str, &str), Vec<CaseReference>)| OverlapCoverage {
@@ -336,8 +336,9 @@ impl Counts {
         let amounts = [tool.golden, tool.straightforward, tool.ambiguous, tool.edge];
         let parts = [tool.overlaps, tool.clusters].map(|part| Amount { count: part.count, wanted: part.of });
         let all = || amounts.iter().chain(&parts);
-        tool.share = share(all().map(|one| one.count.min(one.wanted)).sum(), all().map(|one| one.wanted).sum());
-        tool.complete = all().all(|one| one.is_enough()) && tool.stale_files.is_empty();
+        tool.share =
+            share(all().map(|amount| amount.count.min(amount.wanted)).sum(), all().map(|amount| amount.wanted).sum());
+        tool.complete = all().all(|amount| amount.is_enough()) && tool.stale_files.is_empty();
         tool
     }
 }

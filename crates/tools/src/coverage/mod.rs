@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use karat_core::registry::{GapKind, ToolPlace};
+use karat_core::registry::{GapKind, ToolLocation};
 
 pub use freshness::{Doubt, DoubtfulFile};
 pub use matrix::{ConfusedPair, ConfusionMatrix, CorrectCalls};
@@ -71,8 +71,10 @@ impl RegistryState {
 #[serde(rename_all = "camelCase")]
 pub struct RegistryGap {
     pub kind: GapKind,
-    pub place: ToolPlace,
-    pub what: String,
+    #[serde(rename = "place")]
+    pub location: ToolLocation,
+    #[serde(rename = "what")]
+    pub message: String,
 }
 
 /// Overall numbers.

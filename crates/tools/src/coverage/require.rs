@@ -72,8 +72,8 @@ pub struct RequirementResult {
 impl Coverage {
     /// Checks requirements, each once, in the order of [`Requirement::ALL`].
     pub fn require(&mut self, required: &[Requirement]) {
-        let wanted = Requirement::ALL.into_iter().filter(|requirement| required.contains(requirement));
-        self.requirements = wanted.map(|requirement| self.check(requirement)).collect();
+        let selected = Requirement::ALL.into_iter().filter(|requirement| required.contains(requirement));
+        self.requirements = selected.map(|requirement| self.check(requirement)).collect();
     }
 
     fn check(&self, requirement: Requirement) -> RequirementResult {
@@ -122,15 +122,16 @@ impl Coverage {
                 vec!["no eval files found".to_owned()]
             }
             Requirement::Fresh => {
-                let stale = self.stale_files.iter().map(|one| format!("{}: {}", one.file, one.reasons.join("; ")));
+                let stale = self.stale_files.iter().map(|file| format!("{}: {}", file.file, file.reasons.join("; ")));
                 let doubtful = self.doubtful_files.iter();
-                let doubtful = doubtful.map(|one| format!("{}: unknown: {}", one.file, one.doubt.sentence(&one.tool)));
+                let doubtful =
+                    doubtful.map(|file| format!("{}: unknown: {}", file.file, file.doubt.sentence(&file.tool)));
                 stale.chain(doubtful).collect()
             }
             Requirement::Known => {
                 let files = self.unknown_files.iter().map(|file| format!("{} is about {}", file.file, file.tool));
                 let tools = self.unknown_tools.iter();
-                files.chain(tools.map(|one| format!("{}: {} names {}", one.file, one.case_id, one.tool))).collect()
+                files.chain(tools.map(|case| format!("{}: {} names {}", case.file, case.case_id, case.tool))).collect()
             }
         }
     }

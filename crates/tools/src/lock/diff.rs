@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!(diff.not_comparable[0].fields, []);
         let mut now = lock(&[("b", None, "2"), ("c", None, "1")]);
-        assert_eq!(now.keep_unknown(&before, &diff), 2);
+        assert_eq!(now.preserve_unknown(&before, &diff), 2);
         assert_eq!(now, lock(&[("a", Some("a"), "1"), ("b", Some("b"), "2"), ("c", None, "1")]));
     }
 
@@ -228,13 +228,13 @@ mod tests {
             }
             prop_assert_eq!(&forward.not_comparable, &backward.not_comparable);
             prop_assert_eq!(forward.changed.len(), backward.changed.len());
-            for (one, other) in forward.changed.iter().zip(&backward.changed) {
-                let mirrored: Vec<_> = other
+            for (change, reverse) in forward.changed.iter().zip(&backward.changed) {
+                let mirrored: Vec<_> = reverse
                     .fields
                     .iter()
                     .map(|field| FieldChange { before: field.now.clone(), now: field.before.clone(), ..field.clone() })
                     .collect();
-                prop_assert_eq!((&one.tool, &one.fields), (&other.tool, &mirrored));
+                prop_assert_eq!((&change.tool, &change.fields), (&reverse.tool, &mirrored));
             }
         }
 

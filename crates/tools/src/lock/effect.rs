@@ -179,7 +179,7 @@ mod tests {
 
     use super::super::ToolsLock;
     use super::*;
-    use karat_core::case::{Case, CasePlace, Expectation, Input, Metadata};
+    use karat_core::case::{Case, CaseLocation, Expectation, Input, Metadata};
     use karat_core::registry::Tool;
 
     fn tool(name: &str, description: &str, version: &str) -> Tool {
@@ -208,7 +208,7 @@ mod tests {
             expect,
             tags: Vec::new(),
             skip: None,
-            place: CasePlace { line: 1, ..CasePlace::default() },
+            location: CaseLocation { line: 1, ..CaseLocation::default() },
         };
         EvalFile { metadata, tier, tool_name: tool.to_owned(), hash: String::new(), cases: vec![case] }
     }

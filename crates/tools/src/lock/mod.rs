@@ -124,8 +124,8 @@ impl ToolsLock {
 
     /// Keeps the locked values of fields and tools that are unknown now, and returns the number of tools affected:
     /// knowing less of a tool is not a change of it.
-    pub fn keep_unknown(&mut self, before: &Self, diff: &LockDiff) -> usize {
-        let mut kept = 0;
+    pub fn preserve_unknown(&mut self, before: &Self, diff: &LockDiff) -> usize {
+        let mut preserved = 0;
         for hidden in &diff.not_comparable {
             let Some(old) = before.tools.get(&hidden.tool) else {
                 continue;
@@ -141,11 +141,11 @@ impl ToolsLock {
                 tool.unknown.retain(|unknown| *unknown != field);
             }
             if now.as_ref() != Some(&tool) {
-                kept += 1;
+                preserved += 1;
                 self.tools.insert(hidden.tool.clone(), tool);
             }
         }
-        kept
+        preserved
     }
 
     /// Returns the file's text, which is deterministic.
@@ -200,12 +200,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use karat_core::registry::{Known, ToolPlace, Unknown};
+    use karat_core::registry::{Known, ToolLocation, Unknown};
 
     #[test]
     fn locks_unknown_fields_as_unknown() {
-        let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-        let unknown = Unknown { place, why: "a call".to_owned() };
+        let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+        let unknown = Unknown { location, reason: "a call".to_owned() };
         let tools = [
             Tool { name: "b".to_owned(), description: Known::Unknown(unknown), ..Tool::default() },
             Tool {

@@ -116,7 +116,7 @@ mod tests {
     )]
     #[case(
         r#"{"lockVersion": 1, "tools": {"a": {"descriptionHash": null, "schemaHash": null, "version": null, "unknown": ["name"]}}}"#,
-        "'unknown'[0] cannot be 'name'"
+        "invalid value 'name' for 'unknown'[0]"
     )]
     fn reports_all_problems(#[case] text: &str, #[case] messages: &str) {
         let findings = ToolsLock::read(text.as_bytes()).expect_err("invalid");

@@ -180,7 +180,7 @@ impl<'c> Checker<'c> {
                  large registry only a few hubs should",
                 counts.len()
             );
-            let help = "keep only the overlaps that a person could confuse".to_owned();
+            let help = "keep only overlaps of tools that a person could confuse".to_owned();
             self.warn(DENSE, String::new(), message, Some(help));
         }
         for (tool, overlaps, clusters) in counts {
@@ -203,7 +203,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use karat_core::registry::{Gap, GapKind, Tool, ToolPlace};
+    use karat_core::registry::{Gap, GapKind, Tool, ToolLocation};
     use karat_json::locate;
 
     fn registry(names: &[&str]) -> Registry {
@@ -262,13 +262,13 @@ mod tests {
         let map = json!({"get_wether": {"overlaps": ["b"]}, "b": {"overlaps": ["get_wether"]}});
         let mut registry = registry(&["get_weather", "b"]);
         let all = found(&map, Some(&registry));
-        let places: Vec<&str> = all.iter().map(|(_, pointer, _)| pointer.as_str()).collect();
-        assert_eq!(places, ["/get_wether", "/b/overlaps/0"]);
+        let locations: Vec<&str> = all.iter().map(|(_, pointer, _)| pointer.as_str()).collect();
+        assert_eq!(locations, ["/get_wether", "/b/overlaps/0"]);
         let map = OverlapMap::read(map.to_string().as_bytes()).expect("valid");
         let finding = &check_overlaps(&map, Some(&registry))[0];
         assert_eq!((finding.severity, finding.help.as_deref()), (Severity::Error, Some("did you mean 'get_weather'?")));
-        let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-        registry.add_gap(Gap { kind: GapKind::Unknown, place, what: "a call".to_owned() });
+        let location = ToolLocation { source: "t.ts".to_owned(), position: None };
+        registry.add_gap(Gap { kind: GapKind::Unknown, location, message: "a call".to_owned() });
         assert!(check_overlaps(&map, Some(&registry)).iter().all(|finding| finding.severity == Severity::Warning));
     }
 

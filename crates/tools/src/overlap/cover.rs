@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::overlap::{Cluster, Neighbour, OverlapEntry, Shape};
-    use karat_core::case::{CasePlace, Expectation, Input};
+    use karat_core::case::{CaseLocation, Expectation, Input};
 
     fn case(difficulty: Difficulty, sets: &[Vec<&str>]) -> Case {
         let set = |set: &Vec<&str>| set.iter().map(|&tool| tool.to_owned()).collect();
@@ -104,7 +104,7 @@ mod tests {
             expect: Expectation { tools_acceptable: Some(sets.iter().map(set).collect()), ..Expectation::default() },
             tags: Vec::new(),
             skip: None,
-            place: CasePlace { line: 1, ..CasePlace::default() },
+            location: CaseLocation { line: 1, ..CaseLocation::default() },
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn leaves_exactly_the_uncovered(
+        fn retains_only_uncovered_pairs_and_clusters(
             declared in prop::collection::vec(("[a-e]", "[a-e]"), 0..6),
             clusters in prop::collection::vec(prop::collection::vec("[a-e]", 1..4), 0..4),
             cases in prop::collection::vec(prop::collection::vec(prop::collection::vec("[a-e]", 0..4), 0..3), 0..4),
@@ -143,9 +143,9 @@ mod tests {
             let of_clusters = OverlapEntry { tool: "a".to_owned(), clusters, ..OverlapEntry::default() };
             let map = OverlapMap::of(Shape::List, entries.chain([of_clusters]).collect(), String::new());
             let cases: Vec<Case> = cases.into_iter().map(|sets| {
-                let mut one = case(Difficulty::Ambiguous, &[]);
-                one.expect.tools_acceptable = Some(sets);
-                one
+                let mut case = case(Difficulty::Ambiguous, &[]);
+                case.expect.tools_acceptable = Some(sets);
+                case
             }).collect();
             let mut uncovered = Uncovered::of(&map);
             for case in &cases {

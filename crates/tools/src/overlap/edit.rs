@@ -101,7 +101,7 @@ impl OverlapEditor {
             return Ok(());
         };
         let reason = match entry.reason {
-            Some(existing) if existing.split(REASON_SEPARATOR).any(|one| one == reason) || existing == reason => {
+            Some(existing) if existing.split(REASON_SEPARATOR).any(|part| part == reason) || existing == reason => {
                 return Ok(());
             }
             Some(existing) => format!("{existing}{REASON_SEPARATOR}{reason}"),
@@ -177,7 +177,8 @@ impl OverlapEditor {
     fn clusters_of(&self, tool: &str, members: &[String]) -> Vec<usize> {
         let members: BTreeSet<&String> = members.iter().collect();
         let clusters = self.entry(tool).map(|entry| entry.clusters).unwrap_or_default();
-        let same = clusters.iter().enumerate().filter(|(_, one)| one.tools.iter().collect::<BTreeSet<_>>() == members);
+        let same =
+            clusters.iter().enumerate().filter(|(_, cluster)| cluster.tools.iter().collect::<BTreeSet<_>>() == members);
         same.map(|(index, _)| index).collect()
     }
 

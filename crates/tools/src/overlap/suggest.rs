@@ -98,7 +98,7 @@ pub fn suggest(
 }
 
 fn by_urgency(left: &Suggestion, right: &Suggestion) -> Ordering {
-    let count = |one: &Suggestion| one.confused.0 + one.confused.1;
+    let count = |suggestion: &Suggestion| suggestion.confused.0 + suggestion.confused.1;
     count(right).cmp(&count(left)).then(right.score.total_cmp(&left.score)).then(left.tools.cmp(&right.tools))
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn pairs(suggestions: &Suggestions) -> Vec<(&str, &str)> {
-        suggestions.list.iter().map(|one| (one.tools.0.as_str(), one.tools.1.as_str())).collect()
+        suggestions.list.iter().map(|suggestion| (suggestion.tools.0.as_str(), suggestion.tools.1.as_str())).collect()
     }
 
     #[test]

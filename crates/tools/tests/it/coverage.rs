@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use karat_core::case::{Case, CasePlace, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
-use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolPlace, Unknown};
+use karat_core::case::{Case, CaseLocation, Difficulty, EvalFile, Expectation, Input, Metadata, Tier};
+use karat_core::registry::{Gap, GapKind, Known, Registry, Tool, ToolLocation, Unknown};
 use karat_tools::confusion::MeasuredConfusion;
 use karat_tools::coverage::{Amount, Coverage, Ratio, Requirement, Suite};
 use karat_tools::lock::{LockDiff, ToolsLock};
@@ -32,7 +32,7 @@ fn case(id: &str, difficulty: Option<Difficulty>, expect: Expectation) -> Case {
         expect,
         tags: Vec::new(),
         skip: None,
-        place: CasePlace { line: 1, ..CasePlace::default() },
+        location: CaseLocation { line: 1, ..CaseLocation::default() },
     }
 }
 
@@ -200,8 +200,8 @@ fn described(name: &str, description: Option<&str>) -> Tool {
 }
 
 fn unknown_description(name: &str) -> Tool {
-    let place = ToolPlace { source: "t.ts".to_owned(), position: None };
-    let description = Known::Unknown(Unknown { place, why: "a call".to_owned() });
+    let location = ToolLocation { source: "t.ts".to_owned(), position: None };
+    let description = Known::Unknown(Unknown { location, reason: "a call".to_owned() });
     Tool { description, ..described(name, None) }
 }
 
@@ -242,7 +242,7 @@ enum RecordedHash {
     unknown_description("a"),
     None,
     None,
-    "e: unknown: the description of a is only known when its source is run"
+    "e: unknown: the description of a is known only at run time"
 )]
 #[case::missing(RecordedHash::Current, described("b", Some("now")), None, None, "e: unknown: a is not in the registry")]
 #[case::locked(RecordedHash::Missing, described("a", Some("now")), Some(described("a", Some("now"))), Some(true), "")]
@@ -272,7 +272,7 @@ enum RecordedHash {
     unknown_description("a"),
     Some(described("a", Some("then"))),
     None,
-    "e: unknown: the description of a is only known when its source is run"
+    "e: unknown: the description of a is known only at run time"
 )]
 fn unknown_files_are_not_fresh(
     #[case] recorded: RecordedHash,
@@ -381,8 +381,8 @@ fn requirements_are_undecidable_with_gaps(
     #[case] held: Option<bool>,
 ) {
     let mut registry = registry(&["a"]);
-    let place = ToolPlace { source: "tools.ts".to_owned(), position: None };
-    registry.add_gap(Gap { kind, place, what: "a syntax error".to_owned() });
+    let location = ToolLocation { source: "tools.ts".to_owned(), position: None };
+    registry.add_gap(Gap { kind, location, message: "a syntax error".to_owned() });
     let mut files = complete_files();
     files[0].1.cases[0].expect = calls(&["a", "b"]);
     let mut coverage = cover(&registry, None, &files);

@@ -166,11 +166,11 @@ fn find_by_id(
     joined: &HashSet<CallPosition>,
     span: &Span,
 ) -> Option<CallPosition> {
-    let made_before = |position: &&CallPosition| match (builders[position.0].start, span.start) {
+    let starts_before = |position: &&CallPosition| match (builders[position.0].start, span.start) {
         (Some(step_start), Some(start)) => step_start <= start,
         _ => true,
     };
-    let earlier = || positions.iter().filter(made_before);
+    let earlier = || positions.iter().filter(starts_before);
     earlier()
         .find(|position| !joined.contains(position))
         .or_else(|| earlier().next_back())

@@ -66,11 +66,11 @@ impl OpenCalls {
         let set = |arguments: Option<&Value>, scope: Scope| {
             self.calls.get(&key(&execution.name, arguments, without_id, scope))
         };
-        let made_before = |position: &CallPosition| match (builders[position.0].start, span.start) {
+        let starts_before = |position: &CallPosition| match (builders[position.0].start, span.start) {
             (Some(step_start), Some(start)) => step_start <= start,
             _ => true,
         };
-        let first = |set: &BTreeSet<CallPosition>| set.first().copied().filter(made_before);
+        let first = |set: &BTreeSet<CallPosition>| set.first().copied().filter(starts_before);
         let in_step = |arguments: Option<&Value>| {
             let step = enclosing_step?;
             set(arguments, Scope::Anywhere)?.range((step, 0)..(step + 1, 0)).next().copied()

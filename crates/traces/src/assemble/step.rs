@@ -89,8 +89,8 @@ fn group_spans(tree: &Tree<'_>, models: &[usize], contents: &HashMap<usize, Cont
                 _ => break at,
             }
         };
-        for one in path {
-            tops.insert(one, found);
+        for model in path {
+            tops.insert(model, found);
         }
         let at = *group_of_top.entry(found).or_insert_with(|| {
             grouped.push(Vec::new());
@@ -112,13 +112,13 @@ fn depths(models: &[usize], outer_model: impl Fn(usize) -> Option<usize>) -> Has
     let mut path = Vec::new();
     for index in models {
         let mut at = Some(*index);
-        while let Some(one) = at.filter(|one| !depths.contains_key(one)) {
-            path.push(one);
-            at = outer_model(one);
+        while let Some(model) = at.filter(|model| !depths.contains_key(model)) {
+            path.push(model);
+            at = outer_model(model);
         }
         let base = at.and_then(|known| depths.get(&known).copied()).map_or(0, |depth| depth + 1);
-        for (more, one) in path.drain(..).rev().enumerate() {
-            depths.insert(one, base + more);
+        for (more, model) in path.drain(..).rev().enumerate() {
+            depths.insert(model, base + more);
         }
     }
     depths
@@ -290,7 +290,7 @@ fn from_agent(tree: &Tree<'_>, index: usize) -> Vec<StepBuilder> {
 /// state, which repeats the input.
 fn joined_conversation(content: &Content) -> Vec<Message> {
     let (input, output) = (&content.input.messages, &content.output.messages);
-    let repeated = output.iter().zip(input).take_while(|(one, other)| one == other).count();
+    let repeated = output.iter().zip(input).take_while(|(left, right)| left == right).count();
     let after = if repeated == input.len() { &output[repeated..] } else { &output[..] };
     let answers = after.iter().filter(|message| message.role == "assistant").count();
     if answers > 1 { input.iter().chain(after).cloned().collect() } else { Vec::new() }

@@ -107,7 +107,7 @@ fn join_by_id(builders: &mut [StepBuilder]) {
 fn find_result<'a>(builders: &[StepBuilder], results: &[(usize, &'a Message)], step: usize) -> Option<&'a Message> {
     let known = results.iter().filter(|(at, _)| *at == step).count();
     let later = &results[results.partition_point(|(at, _)| *at <= step)..];
-    let groups = || later.chunk_by(|one, other| one.0 == other.0);
+    let groups = || later.chunk_by(|left, right| left.0 == right.0);
     let of_group = |group: &[(usize, &'a Message)]| {
         let skipped = if builders[group[0].0].is_delta { 0 } else { known };
         group.get(skipped).map(|(_, message)| *message)

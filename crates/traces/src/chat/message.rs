@@ -165,9 +165,9 @@ fn read_content(
     results: &mut Vec<Message>,
     parsed: &mut ParsedMessages,
 ) {
-    let given = first(map, &["content", "contents", "parts", "text"]);
+    let content = first(map, &["content", "contents", "parts", "text"]);
     let other_parts = map.get("parts").or_else(|| map.get("contents")).and_then(Value::as_array);
-    let parts = match given {
+    let parts = match content {
         Some(Value::String(text)) => {
             let content = if parsed.literal { TextContent::Text } else { content_of_text(text, &message.role) };
             match content {

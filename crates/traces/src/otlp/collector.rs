@@ -38,8 +38,8 @@ impl SpanCollector {
         self.parts(trace_id).logs.push(log);
     }
 
-    pub(crate) fn refuse(&mut self, place: impl Into<String>, message: impl Into<String>) {
-        self.parsed.refused.push(RefusedItem { place: place.into(), message: message.into() });
+    pub(crate) fn refuse(&mut self, location: impl Into<String>, message: impl Into<String>) {
+        self.parsed.refused.push(RefusedItem { location: location.into(), message: message.into() });
     }
 
     pub(crate) fn finish(mut self) -> ParsedSpans {

@@ -43,12 +43,12 @@ fn take(map: &mut Map<String, Value>, names: &[&str]) -> Option<Value> {
 }
 
 /// Takes a list. Any other value is refused.
-fn list(map: &mut Map<String, Value>, names: &[&str], place: &str, collector: &mut SpanCollector) -> Vec<Value> {
+fn list(map: &mut Map<String, Value>, names: &[&str], location: &str, collector: &mut SpanCollector) -> Vec<Value> {
     match take(map, names) {
         None => Vec::new(),
         Some(Value::Array(items)) => items,
         Some(other) => {
-            collector.refuse(place, format!("'{}': expected a list, found {}", names[0], kind_of(&other)));
+            collector.refuse(location, format!("'{}': expected a list, found {}", names[0], kind_of(&other)));
             Vec::new()
         }
     }
@@ -65,7 +65,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector) -> bool {
+fn walk(value: Value, location: String, depth: usize, collector: &mut SpanCollector) -> bool {
     if depth == 0 {
         return false;
     }
@@ -73,11 +73,11 @@ fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector
         Value::Array(items) => {
             let mut known = items.is_empty();
             for (at, item) in items.into_iter().enumerate() {
-                let place = format!("{place}[{at}]");
-                if walk(item, place.clone(), depth - 1, collector) {
+                let location = format!("{location}[{at}]");
+                if walk(item, location.clone(), depth - 1, collector) {
                     known = true;
                 } else {
-                    collector.refuse(place, "not an OpenTelemetry export");
+                    collector.refuse(location, "not an OpenTelemetry export");
                 }
             }
             return known;
@@ -91,7 +91,7 @@ fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector
     {
         let Some(name) = names.iter().find(|name| map.contains_key(**name)) else { continue };
         known = true;
-        let within = join_path(&place, name);
+        let within = join_path(&location, name);
         for (at, item) in list(&mut map, &[name], &within, collector).into_iter().enumerate() {
             read_resource(item, format!("{within}[{at}]"), is_logs, collector);
         }
@@ -101,23 +101,23 @@ fn walk(value: Value, place: String, depth: usize, collector: &mut SpanCollector
     }
     let is_logs = map.contains_key("scopeLogs") || map.contains_key("scope_logs");
     if is_logs || SCOPE_SPANS.iter().any(|name| map.contains_key(*name)) {
-        read_resource(Value::Object(map), place, is_logs, collector);
+        read_resource(Value::Object(map), location, is_logs, collector);
         return true;
     }
     if is_span(&map) {
-        let place = if place.is_empty() { "span".to_owned() } else { place };
+        let location = if location.is_empty() { "span".to_owned() } else { location };
         let resource = match take(&mut map, &["resource"]) {
             Some(Value::Object(mut resource)) => take(&mut resource, &["attributes"])
                 .map(|value| attributes(value).unwrap_or_default())
                 .unwrap_or_default(),
             _ => Map::new(),
         };
-        add_span(Value::Object(map), &place, &resource, None, collector);
+        add_span(Value::Object(map), &location, &resource, None, collector);
         return true;
     }
     for wrapper in ["trace", "traces", "data", "body", "spans"] {
         if let Some(inner) = take(&mut map, &[wrapper])
-            && walk(inner, join_path(&place, wrapper), depth - 1, collector)
+            && walk(inner, join_path(&location, wrapper), depth - 1, collector)
         {
             return true;
         }
@@ -133,19 +133,19 @@ const SCOPE_SPANS: [&str; 4] =
 /// the parent.
 fn add_children(
     children: Vec<Value>,
-    place: &str,
+    location: &str,
     parent: &Inherited<'_>,
     depth: usize,
     collector: &mut SpanCollector,
 ) {
     for (at, child) in children.into_iter().enumerate() {
-        let place = format!("{place}.child_spans[{at}]");
+        let location = format!("{location}.child_spans[{at}]");
         let Value::Object(mut map) = child else {
-            collector.refuse(place, format!("expected an object, found {}", kind_of(&child)));
+            collector.refuse(location, format!("expected an object, found {}", kind_of(&child)));
             continue;
         };
         if depth == 0 {
-            collector.refuse(place, "spans are nested too deeply");
+            collector.refuse(location, "spans are nested too deeply");
             return;
         }
         for (names, value) in
@@ -155,7 +155,7 @@ fn add_children(
                 map.insert(names[1].to_owned(), value.into());
             }
         }
-        add_tree(map, &place, parent.resource, None, depth - 1, collector);
+        add_tree(map, &location, parent.resource, None, depth - 1, collector);
     }
 }
 
@@ -173,13 +173,13 @@ pub(crate) fn is_span(map: &Map<String, Value>) -> bool {
         || map.get("context").and_then(Value::as_object).is_some_and(has_span_id)
 }
 
-fn join_path(place: &str, name: &str) -> String {
-    if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") }
+fn join_path(location: &str, name: &str) -> String {
+    if location.is_empty() { name.to_owned() } else { format!("{location}.{name}") }
 }
 
-fn read_resource(value: Value, place: String, is_logs: bool, collector: &mut SpanCollector) {
+fn read_resource(value: Value, location: String, is_logs: bool, collector: &mut SpanCollector) {
     let Value::Object(mut map) = value else {
-        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
+        collector.refuse(location, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
     let resource_attributes = match take(&mut map, &["resource"]) {
@@ -190,11 +190,11 @@ fn read_resource(value: Value, place: String, is_logs: bool, collector: &mut Spa
     };
     let names: &[&str] = if is_logs { &["scopeLogs", "scope_logs"] } else { &SCOPE_SPANS };
     let name = names.iter().find(|name| map.contains_key(**name)).unwrap_or(&names[0]);
-    let scopes = list(&mut map, &[name], &place, collector);
+    let scopes = list(&mut map, &[name], &location, collector);
     for (at, scope) in scopes.into_iter().enumerate() {
-        let place = format!("{place}.{name}[{at}]");
+        let location = format!("{location}.{name}[{at}]");
         let Value::Object(mut scope) = scope else {
-            collector.refuse(place, format!("expected an object, found {}", kind_of(&scope)));
+            collector.refuse(location, format!("expected an object, found {}", kind_of(&scope)));
             continue;
         };
         let scope_name = match take(&mut scope, &["scope", "instrumentationLibrary", "instrumentation_library"]) {
@@ -205,12 +205,12 @@ fn read_resource(value: Value, place: String, is_logs: bool, collector: &mut Spa
             _ => None,
         };
         let inner = if is_logs { &["logRecords", "log_records", "logs"][..] } else { &["spans"][..] };
-        for (at, item) in list(&mut scope, inner, &place, collector).into_iter().enumerate() {
-            let place = format!("{place}.{}[{at}]", inner[0]);
+        for (at, item) in list(&mut scope, inner, &location, collector).into_iter().enumerate() {
+            let location = format!("{location}.{}[{at}]", inner[0]);
             if is_logs {
-                add_record(item, &place, collector);
+                add_record(item, &location, collector);
             } else {
-                add_span(item, &place, &resource_attributes, scope_name.as_deref(), collector);
+                add_span(item, &location, &resource_attributes, scope_name.as_deref(), collector);
             }
         }
     }
@@ -218,28 +218,28 @@ fn read_resource(value: Value, place: String, is_logs: bool, collector: &mut Spa
 
 fn add_span(
     value: Value,
-    place: &str,
+    location: &str,
     resource: &Map<String, Value>,
     scope: Option<&str>,
     collector: &mut SpanCollector,
 ) {
     let Value::Object(map) = value else {
-        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
+        collector.refuse(location, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
-    add_tree(map, place, resource, scope, MAX_SPAN_DEPTH, collector);
+    add_tree(map, location, resource, scope, MAX_SPAN_DEPTH, collector);
 }
 
 /// Adds a span and the children that it contains.
 fn add_tree(
     mut map: Map<String, Value>,
-    place: &str,
+    location: &str,
     resource: &Map<String, Value>,
     scope: Option<&str>,
     depth: usize,
     collector: &mut SpanCollector,
 ) {
-    let children = list(&mut map, &["child_spans"], place, collector);
+    let children = list(&mut map, &["child_spans"], location, collector);
     let own = match take(&mut map, &["resource_attributes"]) {
         Some(Value::Object(own)) => own,
         _ => resource.clone(),
@@ -251,12 +251,12 @@ fn add_tree(
     match read_span(map) {
         Ok((trace_id, mut span)) => {
             let inherited = Inherited { trace_id: &trace_id, span_id: &span.id, resource: &own };
-            add_children(children, place, &inherited, depth, collector);
+            add_children(children, location, &inherited, depth, collector);
             span.resource.clone_from(&own);
             span.scope = own_scope;
             collector.add_span(trace_id, span);
         }
-        Err(message) => collector.refuse(place, message),
+        Err(message) => collector.refuse(location, message),
     }
 }
 
@@ -348,16 +348,16 @@ fn read_event(value: Value) -> Result<Option<SpanEvent>, String> {
     Ok(Some(SpanEvent { name, time, attributes }))
 }
 
-fn add_record(value: Value, place: &str, collector: &mut SpanCollector) {
+fn add_record(value: Value, location: &str, collector: &mut SpanCollector) {
     let Value::Object(map) = value else {
-        collector.refuse(place, format!("expected an object, found {}", kind_of(&value)));
+        collector.refuse(location, format!("expected an object, found {}", kind_of(&value)));
         return;
     };
     match read_record(map) {
         Ok(Some((trace_id, log))) => collector.add_log(trace_id, log),
         // Not related to a trace or a model.
         Ok(None) => {}
-        Err(message) => collector.refuse(place, message),
+        Err(message) => collector.refuse(location, message),
     }
 }
 

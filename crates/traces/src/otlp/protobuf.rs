@@ -70,9 +70,9 @@ pub fn convert_traces(request: ExportTraceServiceRequest) -> ParsedSpans {
                         collector.add_span(trace_id, span);
                     }
                     Err(message) => {
-                        let place =
+                        let location =
                             format!("resourceSpans[{resource_index}].scopeSpans[{scope_index}].spans[{span_index}]");
-                        collector.refuse(place, message);
+                        collector.refuse(location, message);
                     }
                 }
             }

@@ -33,7 +33,7 @@ fn exception(attributes: &Map<String, Value>) -> Option<String> {
     match (kind, message) {
         (Some(kind), Some(message)) if message.starts_with(kind) => Some(message.to_owned()),
         (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
-        (Some(one), None) | (None, Some(one)) => Some(one.to_owned()),
+        (Some(text), None) | (None, Some(text)) => Some(text.to_owned()),
         (None, None) => None,
     }
 }

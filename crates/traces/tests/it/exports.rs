@@ -148,21 +148,21 @@ fn the_conversation_matches_the_eval_set_of_its_authors() {
     let calls: Vec<_> = document.steps.iter().flat_map(|step| &step.tool_calls).collect();
     let uses = turn["intermediate_data"]["tool_uses"].as_array().unwrap();
     assert_eq!(calls.len(), uses.len());
-    for (call, wanted) in calls.iter().zip(uses) {
-        assert_eq!(call.name, wanted["name"].as_str().unwrap());
-        assert_eq!(call.arguments, wanted["args"]);
+    for (call, expected) in calls.iter().zip(uses) {
+        assert_eq!(call.name, expected["name"].as_str().unwrap());
+        assert_eq!(call.arguments, expected["args"]);
     }
 
     // The eval set omits the update times.
-    let wanted = &turn["intermediate_data"]["tool_responses"][0]["response"];
-    assert_eq!(calls[0].result["isError"], wanted["isError"]);
+    let expected = &turn["intermediate_data"]["tool_responses"][0]["response"];
+    assert_eq!(calls[0].result["isError"], expected["isError"]);
     let words = |value: &Value| -> Vec<String> {
         let text = value["content"][0]["text"].as_str().unwrap();
         let is_time =
             |word: &&str| *word == "..." || word.starts_with("2026-") || word.contains(':') || word.starts_with('+');
         text.split_whitespace().filter(|word| !is_time(word)).map(str::to_owned).collect()
     };
-    assert_eq!(words(&calls[0].result), words(wanted));
+    assert_eq!(words(&calls[0].result), words(expected));
     assert_eq!(calls[0].error, None);
 
     let answer = turn["final_response"]["parts"][0]["text"].as_str().unwrap();

@@ -15,7 +15,7 @@ pub(crate) fn path(name: &str) -> PathBuf {
 /// Reads a file of whole traces.
 pub(crate) fn whole_traces(name: &str) -> Vec<ImportedTrace> {
     let file = File::open(path(name)).expect("fixture exists");
-    read(None, file).map(|one| whole(one.expect("readable"))).collect()
+    read(None, file).map(|piece| whole(piece.expect("readable"))).collect()
 }
 
 pub(crate) fn whole(piece: Piece) -> ImportedTrace {

@@ -132,7 +132,7 @@ fn refuses_only_the_broken_span(#[case] broken: Value, #[case] message: &str) {
     let read = otlp::read_value(value).unwrap();
     assert_eq!(read.traces.len(), 1);
     let refused: Vec<_> =
-        read.refused.iter().map(|refusal| (refusal.place.as_str(), refusal.message.as_str())).collect();
+        read.refused.iter().map(|refusal| (refusal.location.as_str(), refusal.message.as_str())).collect();
     assert_eq!(refused, [("resourceSpans[0].scopeSpans[0].spans[1]", message)]);
 }
 
@@ -219,7 +219,7 @@ fn refuses_only_the_broken_span_in_protobuf() {
     spans.push(Span { span_id: vec![1], ..Span::default() });
     let read = otlp::read_protobuf(&request.encode_to_vec()).unwrap();
     assert_eq!(read.traces.len(), 1);
-    assert_eq!(read.refused[0].place, "resourceSpans[0].scopeSpans[0].spans[1]");
+    assert_eq!(read.refused[0].location, "resourceSpans[0].scopeSpans[0].spans[1]");
     assert_eq!(read.refused[0].message, "missing `traceId`");
 }
 
@@ -281,7 +281,8 @@ fn reads_jaeger_exports() {
         ],
     }], "total": 0});
     let read = jaeger::read_json(value.to_string().as_bytes()).unwrap();
-    let refused: Vec<_> = read.refused.iter().map(|one| format!("{}: {}", one.place, one.message)).collect();
+    let refused: Vec<_> =
+        read.refused.iter().map(|refusal| format!("{}: {}", refusal.location, refusal.message)).collect();
     assert_eq!(refused, ["data[0].spans[2]: missing `spanID`", "data[0].spans[3]: expected an object"]);
     let parts = &read.traces[0];
     assert_eq!((parts.source.as_str(), parts.trace_id.as_str()), ("jaeger", TRACE));

@@ -236,9 +236,9 @@ fn handles_cyclic_and_missing_parents() {
 fn handles_missing_and_reversed_times() {
     let mut backwards = span("t", 5, json!({"gen_ai.tool.name": "t"}));
     backwards.end = Some(crate::spans::at(1));
-    let mut timeless = span("chat", 0, json!({"gen_ai.operation.name": "chat"}));
-    (timeless.start, timeless.end) = (None, None);
-    let document = document([backwards, timeless]);
+    let mut untimed = span("chat", 0, json!({"gen_ai.operation.name": "chat"}));
+    (untimed.start, untimed.end) = (None, None);
+    let document = document([backwards, untimed]);
     assert_eq!(document.steps[0].tool_calls[0].duration_ms, None);
     assert_eq!(document.steps[0].started_at, None);
 }

@@ -457,11 +457,11 @@ fn the_role_from_the_source_takes_precedence() {
 
 #[test]
 fn a_repeated_span_is_not_duplicated() {
-    let one = chat("one", 0, json!([user("Hi")]), assistant("Hello"));
-    let mut early = one.clone();
+    let span = chat("one", 0, json!([user("Hi")]), assistant("Hello"));
+    let mut early = span.clone();
     (early.end, early.attributes) = (None, serde_json::Map::new());
-    let expected = parts([one.clone()]);
-    for order in [vec![one.clone(), early.clone()], vec![early, one.clone(), one]] {
+    let expected = parts([span.clone()]);
+    for order in [vec![span.clone(), early.clone()], vec![early, span.clone(), span]] {
         let mut merged = parts([]);
         for span in order {
             merged.merge(parts([span]));

@@ -21,26 +21,26 @@ fn displayed_message(message: &Value) -> DisplayedMessage {
     let role = message["role"].as_str().map(str::to_owned);
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     match &message["content"] {
-        Value::String(text) => match parse_calls_text(text) {
+        Value::String(text) => match parse_call_list(text) {
             Some(parsed) => calls.extend(parsed),
             None => texts.push(text.clone()),
         },
         Value::Array(blocks) => {
             for block in blocks {
                 match block["type"].as_str() {
-                    Some("text") => texts.push(block["text"].as_str().expect("a text").to_owned()),
+                    Some("text") => texts.push(block["text"].as_str().expect("a string").to_owned()),
                     Some("tool_use") => calls.push(call(&block["id"], &block["name"], block["input"].clone())),
-                    // A result that Langfuse parsed.
+                    // A tool result that Langfuse parsed as JSON.
                     None => texts.push(Value::Array(blocks.clone()).to_string()),
-                    Some(other) => panic!("a block of type {other}"),
+                    Some(other) => panic!("unexpected block type {other}"),
                 }
             }
         }
         _ => {}
     }
-    for listed in message["tool_calls"].as_array().into_iter().flatten() {
-        let arguments = serde_json::from_str(listed["arguments"].as_str().expect("a text")).expect("JSON");
-        calls.push(call(&listed["id"], &listed["name"], arguments));
+    for tool_call in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments = serde_json::from_str(tool_call["arguments"].as_str().expect("a string")).expect("JSON");
+        calls.push(call(&tool_call["id"], &tool_call["name"], arguments));
     }
     texts.retain(|text| !text.is_empty());
     DisplayedMessage { role, texts, calls }
@@ -51,14 +51,14 @@ fn call(id: &Value, name: &Value, arguments: Value) -> StepCall {
     StepCall { id, name: name.as_str().expect("a name").to_owned(), arguments, ..StepCall::default() }
 }
 
-/// Parses calls in a text, as Koog writes them.
-fn parse_calls_text(text: &str) -> Option<Vec<StepCall>> {
-    let listed: Vec<Value> = serde_json::from_str(text).ok()?;
-    listed
+/// Parses a message of Koog that is a JSON list of calls.
+fn parse_call_list(text: &str) -> Option<Vec<StepCall>> {
+    let entries: Vec<Value> = serde_json::from_str(text).ok()?;
+    entries
         .iter()
-        .map(|one| {
-            let arguments = serde_json::from_str(one["function"]["arguments"].as_str()?).ok()?;
-            Some(call(&one["id"], &one["function"]["name"], arguments))
+        .map(|entry| {
+            let arguments = serde_json::from_str(entry["function"]["arguments"].as_str()?).ok()?;
+            Some(call(&entry["id"], &entry["function"]["name"], arguments))
         })
         .collect()
 }
@@ -67,7 +67,7 @@ fn calls(document: &TraceContent) -> impl Iterator<Item = &StepCall> {
     document.steps.iter().flat_map(|step| &step.tool_calls)
 }
 
-/// Whether a text is a message or a tool result of the document.
+/// Whether the document has this text as a message or in a tool result.
 fn contains_text(document: &TraceContent, text: &str) -> bool {
     let value: Option<Value> = serde_json::from_str(text).ok();
     let is_message = document
@@ -82,9 +82,11 @@ fn contains_text(document: &TraceContent, text: &str) -> bool {
         })
 }
 
-fn has_call(document: &TraceContent, wanted: &StepCall) -> bool {
+fn has_call(document: &TraceContent, expected: &StepCall) -> bool {
     calls(document).any(|call| {
-        call.name == wanted.name && call.arguments == wanted.arguments && (wanted.id.is_none() || call.id == wanted.id)
+        call.name == expected.name
+            && call.arguments == expected.arguments
+            && (expected.id.is_none() || call.id == expected.id)
     })
 }
 
@@ -109,21 +111,21 @@ fn contains_everything_that_langfuse_displays(#[case] name: &str, #[case] steps:
 
     let mut missing = Vec::new();
     let mut compared = 0;
-    for (observation, sides) in expected.as_object().expect("by observation") {
-        for (side, messages) in sides.as_object().expect("input and output") {
+    for (observation, fields) in expected.as_object().expect("an object") {
+        for (field, messages) in fields.as_object().expect("an object") {
             for message in messages["data"].as_array().into_iter().flatten() {
                 let displayed = displayed_message(message);
                 for text in &displayed.texts {
                     compared += 1;
                     if !contains_text(&document, text) {
-                        missing.push(format!("{observation} {side}: {:?}: {text:.200}", displayed.role));
+                        missing.push(format!("{observation} {field}: {:?}: {text:.200}", displayed.role));
                     }
                 }
                 for call in &displayed.calls {
                     compared += 1;
                     if !has_call(&document, call) {
                         missing.push(format!(
-                            "{observation} {side}: calls {} {} {:?}",
+                            "{observation} {field}: calls {} {} {:?}",
                             call.name, call.arguments, call.id
                         ));
                     }
@@ -132,8 +134,8 @@ fn contains_everything_that_langfuse_displays(#[case] name: &str, #[case] steps:
         }
     }
     let document_text = serde_json::to_string_pretty(&document).expect("JSON");
-    assert!(missing.is_empty(), "{name} misses {missing:#?}\nin {document_text}");
-    // Langfuse displays nothing that it cannot parse either.
+    assert!(missing.is_empty(), "{name}: missing {missing:#?}\nin {document_text}");
+    // Langfuse cannot parse the AutoGen messages, so it displays none.
     assert!(compared > 0 || name.starts_with("autogen"), "{name}: nothing was compared");
     assert_eq!(document.steps.len(), steps, "{name}: steps of {document_text}");
     assert_eq!(calls(&document).count(), tool_calls, "{name}: calls of {document_text}");
@@ -144,7 +146,7 @@ fn contains_everything_that_langfuse_displays(#[case] name: &str, #[case] steps:
     let history = document.steps.iter().flat_map(|step| &step.input.messages);
     let history = history.filter(|message| message.role == "assistant").count();
     assert_eq!(history, 0, "{name}: repeated messages in {document_text}");
-    // All scores are from models.
+    // The fixtures have only scores from models, which are not feedback.
     assert_eq!(imported[0].feedback, []);
 }
 
@@ -210,7 +212,7 @@ fn replaces_an_empty_result() {
 }
 
 #[test]
-fn usage_is_that_of_the_innermost_span() {
+fn takes_usage_from_the_innermost_span() {
     let document = document(&whole_traces("langfuse/agno-2025-06-11.trace.json")[0]);
     let usage = document.usage.expect("usage");
     assert_eq!((usage.input_tokens, usage.output_tokens), (Some(663 + 163), Some(225 + 20)));
@@ -229,7 +231,7 @@ fn input_tokens_include_cached_tokens(#[case] details: Value, #[case] input: Opt
     assert_eq!((usage.input_tokens, usage.cached_input_tokens), (input, cached));
 }
 
-fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
+fn import_scores(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
     let export = json!({"trace": {"id": "t", "input": "Hi", "output": "Hello"}, "observations": [], "scores": scores});
     let imported = whole(read_text(None, &export.to_string()).remove(0).expect("readable"));
     imported.feedback.into_iter().map(|entry| (entry.author, entry.rating, entry.note)).collect()
@@ -237,9 +239,9 @@ fn scored(scores: &Value) -> Vec<(String, Rating, Option<String>)> {
 
 #[test]
 fn human_scores_are_feedback() {
-    let score = |author: Value, name: &str, kind: &str, value: Value, word: Value| {
+    let score = |author: Value, name: &str, kind: &str, value: Value, string_value: Value| {
         json!({"source": "ANNOTATION", "authorUserId": author, "name": name, "dataType": kind, "value": value,
-               "stringValue": word, "comment": null, "timestamp": "2026-01-02T00:00:00Z"})
+               "stringValue": string_value, "comment": null, "timestamp": "2026-01-02T00:00:00Z"})
     };
     let scores = json!([
         score(json!("ann"), "helpful", "BOOLEAN", json!(1), json!("True")),
@@ -253,7 +255,7 @@ fn human_scores_are_feedback() {
     ]);
     let feedback = |author: &str, rating, note: &str| (author.to_owned(), rating, Some(note.to_owned()));
     assert_eq!(
-        scored(&scores),
+        import_scores(&scores),
         [
             feedback("ann", Rating::Positive, "helpful: True; tone: blue"),
             feedback("ben", Rating::Neutral, "stars: 4"),
@@ -268,8 +270,8 @@ fn human_scores_are_feedback() {
 #[case(json!({"trace": {"id": "t", "input": "Hi", "observations": ["o1"]}, "observations": []}), "holds only ids")]
 #[case(json!({"id": "t", "timestamp": "2026-01-01T00:00:00Z", "htmlPath": "/t", "input": "Hi"}), "missing 'observations'")]
 #[case(json!({"id": "o", "traceId": "t", "type": "GENERATION", "startTime": "2026-01-01T00:00:00Z"}), "an observation without its trace")]
-fn refuses_list_entries(#[case] listed: Value, #[case] reason: &str) {
-    for export in [listed.clone(), json!({"data": [listed], "meta": {"page": 1}})] {
+fn rejects_incomplete_traces(#[case] entry: Value, #[case] reason: &str) {
+    for export in [entry.clone(), json!({"data": [entry], "meta": {"page": 1}})] {
         let mut read = read_text(None, &export.to_string());
         assert_eq!(read.len(), 1, "{read:?}");
         let error = read.remove(0).expect_err("incomplete trace").to_string();

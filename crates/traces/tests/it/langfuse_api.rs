@@ -308,7 +308,7 @@ fn reads_traces_one_by_one_from_an_older_server() {
     assert!(error.is_none(), "{error:?}");
     assert_eq!(render(&pages[0]), [r#"a ["Old"] ["positive"]"#, r#"b ["Old"] ["positive"]"#]);
     let imported = pages[0].pieces.iter().flatten().next().expect("a trace");
-    assert!(matches!(imported, Piece::Whole(one) if one.feedback[0].rating == Rating::Positive));
+    assert!(matches!(imported, Piece::Whole(trace) if trace.feedback[0].rating == Rating::Positive));
     assert!(server.seen("/api/public/v2/observations").len() <= 4);
 }
 

@@ -43,7 +43,7 @@ fn runs() -> Vec<Value> {
 }
 
 fn merged(text: &str) -> TraceParts {
-    let mut parts = read_text(None, text).into_iter().map(|one| match one.expect("readable") {
+    let mut parts = read_text(None, text).into_iter().map(|result| match result.expect("readable") {
         Piece::Parts(parts) => *parts,
         Piece::Whole(whole) => panic!("expected spans, found the whole trace {}", whole.trace_id),
     });
@@ -185,7 +185,7 @@ fn refuses_runs_without_ids() {
     let text =
         "{\"id\":\"a\",\"run_type\":\"llm\",\"parent_run_id\":\"b\"}\n{\"run_type\":\"llm\",\"trace_id\":\"t\"}\n";
     let refused: Vec<String> =
-        read_text(None, text).into_iter().map(|one| one.expect_err("refused").to_string()).collect();
+        read_text(None, text).into_iter().map(|result| result.expect_err("refused").to_string()).collect();
     assert_eq!(
         refused,
         ["line 1, run a: the run has a parent but no 'trace_id'", "line 2, run without an id: the run has no 'id'"]

@@ -295,7 +295,7 @@ fn reads_a_list_of_messages() {
 }
 
 #[test]
-fn refuses_invalid_entries_with_their_place() {
+fn refuses_invalid_entries_with_their_location() {
     let log = [
         json!({"messages": [{"role": "user", "content": "Hi"}]}),
         json!({"messages": [{"role": "user", "content": "Hi"}, 3]}),
@@ -303,6 +303,6 @@ fn refuses_invalid_entries_with_their_place() {
     ];
     let text = lines(&log);
     let refused: Vec<String> =
-        read_text(None, &text).into_iter().filter_map(|one| one.err().map(|error| error.to_string())).collect();
+        read_text(None, &text).into_iter().filter_map(|result| result.err().map(|error| error.to_string())).collect();
     assert_eq!(refused, ["line 2: messages[1]: a message must be an object", "line 3: the conversation is empty"]);
 }

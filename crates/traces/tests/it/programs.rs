@@ -143,7 +143,7 @@ fn reads_inspect_logs_in_zip_files() {
     let read: Vec<_> = read(None, Cursor::new(bytes.concat())).collect();
     let [Ok(Piece::Whole(imported)), Err(ReadError::Refused(refused))] = read.as_slice() else { panic!("{read:?}") };
     check_sample(imported);
-    assert_eq!(refused.place, "samples/s2_epoch_1.json");
+    assert_eq!(refused.location, "samples/s2_epoch_1.json");
     let other: Vec<_> = karat_traces::read(None, Cursor::new(zip_entry("a.txt", "a"))).collect();
     assert!(matches!(other.as_slice(), [Err(ReadError::UnknownFormat(_))]), "{other:?}");
 }

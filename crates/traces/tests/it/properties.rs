@@ -112,7 +112,7 @@ fn all_shapes(value: &Value) -> Vec<(TraceFormat, Value)> {
 }
 
 fn read_all(format: Option<TraceFormat>, text: &str) -> Vec<String> {
-    let show = |one| match one {
+    let show = |result| match result {
         Ok(Piece::Whole(imported)) => format!("{imported:?}"),
         Ok(Piece::Parts(parts)) => format!("{:?}", assemble(&parts)),
         Err(error) => format!("{error}"),
@@ -144,8 +144,8 @@ proptest! {
     #[test]
     fn imported_documents_can_be_imported_again(value in any_value()) {
         for (format, shape) in all_shapes(&value) {
-            for one in read(Some(format), Cursor::new(shape.to_string().into_bytes())).flatten() {
-                let document = match one {
+            for piece in read(Some(format), Cursor::new(shape.to_string().into_bytes())).flatten() {
+                let document = match piece {
                     Piece::Whole(imported) => imported.document,
                     Piece::Parts(parts) => assemble(&parts).document.to_text(),
                 };

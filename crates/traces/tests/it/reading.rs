@@ -11,7 +11,7 @@ use crate::fixture::read_text;
 
 /// Renders each result as one line.
 fn render(read: impl IntoIterator<Item = Result<Piece, ReadError>>) -> Vec<String> {
-    let show = |one: Result<Piece, ReadError>| match one {
+    let show = |result: Result<Piece, ReadError>| match result {
         Ok(Piece::Whole(imported)) => format!("{} {}", imported.format, imported.trace_id),
         Ok(Piece::Parts(parts)) => format!("{} part of {}: {} spans", parts.source, parts.trace_id, parts.spans.len()),
         Err(error) => format!("! {error}"),

@@ -83,7 +83,7 @@ fn another_run_of_the_same_task_is_another_trace() {
     let run =
         |text: &str| json!({"task_id": 3, "trial": 1, "reward": 0.5, "traj": [{"role": "assistant", "content": text}]});
     let read = |value: &Value| whole(read_text(None, &value.to_string()).remove(0).expect("readable"));
-    let (one, other) = (read(&run("Hi")), read(&run("Hello")));
-    assert!(one.trace_id.starts_with("tau-bench-3-1-") && one.trace_id != other.trace_id);
-    assert_eq!(one.feedback[0].rating, Rating::Neutral);
+    let (first, second) = (read(&run("Hi")), read(&run("Hello")));
+    assert!(first.trace_id.starts_with("tau-bench-3-1-") && first.trace_id != second.trace_id);
+    assert_eq!(first.feedback[0].rating, Rating::Neutral);
 }

@@ -545,11 +545,11 @@ fn usage_of_the_loop_is_not_added_to_that_of_its_calls() {
 
 #[test]
 fn separates_reasoning_from_the_answer() {
-    let thinks = json!([{"role": "assistant", "parts": [{"type": "reasoning", "content": "Clouds."}, {"type": "text", "content": "Yes."}]}]);
+    let with_reasoning = json!([{"role": "assistant", "parts": [{"type": "reasoning", "content": "Clouds."}, {"type": "text", "content": "Yes."}]}]);
     let document = document([span(
         "chat",
         1,
-        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Rain?"}], "gen_ai.output.messages": thinks}),
+        json!({"gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "Rain?"}], "gen_ai.output.messages": with_reasoning}),
     )]);
     assert_eq!(render(&document), "user: Rain?\n> thought: Clouds.\n> Yes.");
 }
@@ -584,5 +584,5 @@ fn human_annotations_are_feedback(#[case] annotation: Value, #[case] expected: O
     let ratings: Vec<_> =
         feedback.iter().map(|entry| (entry.rating, entry.note.as_deref().unwrap_or_default())).collect();
     assert_eq!(ratings, expected.into_iter().collect::<Vec<_>>());
-    assert!(feedback.iter().all(|one| one.author == "otlp" && one.created_at == Some(at(2))));
+    assert!(feedback.iter().all(|entry| entry.author == "otlp" && entry.created_at == Some(at(2))));
 }

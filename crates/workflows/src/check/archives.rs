@@ -22,8 +22,8 @@ pub(super) fn check(eval_files: &[EvalPath], paths: &[PathBuf], settings: &Setti
     for path in eval_files {
         let archive = archive_path(&path.path);
         if archive.exists() {
-            let shown = settings.display_path(&archive);
-            archives.insert(archive.clone(), EvalPath { path: archive, shown, ..path.clone() });
+            let display_path = settings.display_path(&archive);
+            archives.insert(archive.clone(), EvalPath { path: archive, display_path, ..path.clone() });
         }
     }
     for path in discover_archives(paths, &settings.layout, &settings.layout.current_dir)? {
@@ -45,7 +45,7 @@ fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
     let text: Arc<str> = Arc::from(String::from_utf8_lossy(without_bom(&bytes)));
     let archive = match Archive::parse(&bytes) {
         Ok(archive) => archive,
-        Err(findings) => return Ok(CheckIssue::invalid(&path.shown, &text, findings)),
+        Err(findings) => return Ok(CheckIssue::invalid(&path.display_path, &text, findings)),
     };
     let rule = Rule::EditedRegression;
     let edited = archive.edited().into_iter().map(|edited| -> RuleProblem {
@@ -53,9 +53,9 @@ fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
             "this case was edited after it was archived (hash {}, expected {}): restore it",
             edited.found, edited.case.hash
         );
-        let place = problem(format!("/archived/{}/case", edited.index), message, None);
-        let place = Problem { case_id: Some(edited.case.id().to_owned()), ..place };
-        (place, (rule.name(), rule.severity()))
+        let finding = problem(format!("/archived/{}/case", edited.index), message, None);
+        let finding = Problem { case_id: Some(edited.case.id().to_owned()), ..finding };
+        (finding, (rule.name(), rule.severity()))
     });
-    Ok(locate(&path.shown, &text, edited.collect()))
+    Ok(locate(&path.display_path, &text, edited.collect()))
 }

@@ -52,14 +52,14 @@ impl EvalFiles<'_> {
             Ok(SuiteFile::Rubric(file)) => file.without_rubrics(),
             Err(findings) => {
                 self.are_all_valid = false;
-                return Ok((CheckIssue::invalid(&path.shown, &text, findings), 0));
+                return Ok((CheckIssue::invalid(&path.display_path, &text, findings), 0));
             }
         };
         self.function_names.extend(file.cases.iter().flat_map(eval_names).map(str::to_owned));
         if let Some(uncovered) = &mut self.uncovered {
             file.cases.iter().for_each(|case| uncovered.remove_covered_pairs(case));
         }
-        Ok((locate(&path.shown, &text, self.problems(path, &file, &text, silencer)), file.cases.len()))
+        Ok((locate(&path.display_path, &text, self.problems(path, &file, &text, silencer)), file.cases.len()))
     }
 
     fn problems(&self, path: &EvalPath, file: &EvalFile, text: &str, silencer: &mut Silencer<'_>) -> Vec<RuleProblem> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_json::{Finding, Place, Problem, Severity, Subject};
+use karat_json::{Finding, Location, Problem, Severity, Subject};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,18 +30,18 @@ pub struct CheckIssue {
     pub help: Option<String>,
     /// The source text and the location in it, if there is one.
     #[serde(skip)]
-    pub place: Option<(Arc<str>, Place)>,
+    pub location: Option<(Arc<str>, Location)>,
 }
 
 impl CheckIssue {
     pub(super) fn new(
         file: &str,
-        place: Option<(Arc<str>, Place)>,
+        location: Option<(Arc<str>, Location)>,
         (rule, severity): (&str, Severity),
         message: String,
         help: Option<String>,
     ) -> Self {
-        let position = place.as_ref().map(|(_, place)| place.position);
+        let position = location.as_ref().map(|(_, location)| location.position);
         Self {
             file: file.to_owned(),
             line: position.map(|position| position.line),
@@ -53,14 +53,14 @@ impl CheckIssue {
             pointer: None,
             message,
             help,
-            place,
+            location,
         }
     }
 
     /// Creates an issue from a finding in a text.
     pub(super) fn in_text(file: &str, text: &Arc<str>, finding: Finding, rule: (&str, Severity)) -> Self {
-        let Finding { place, pointer, case_id, message, help } = finding;
-        Self { case_id, pointer, ..Self::new(file, Some((Arc::clone(text), place)), rule, message, help) }
+        let Finding { location, pointer, case_id, message, help } = finding;
+        Self { case_id, pointer, ..Self::new(file, Some((Arc::clone(text), location)), rule, message, help) }
     }
 
     /// Creates issues from findings that make a file unusable.
@@ -69,7 +69,7 @@ impl CheckIssue {
         findings.into_iter().map(issue).collect()
     }
 
-    /// The case or tool of the issue.
+    /// Returns the case or tool of the issue.
     pub fn subject(&self) -> Option<&str> {
         self.case_id.as_deref().or(self.tool.as_deref())
     }

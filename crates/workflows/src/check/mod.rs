@@ -148,7 +148,7 @@ fn check_functions(functions: &ProjectFunctions, names: Option<&BTreeSet<String>
         names.is_none_or(|names| names.iter().any(|name| functions.broken(name).any(|file| file.path == path)))
     };
     let files = functions.files.iter().filter(|file| is_selected(&file.path));
-    files.flat_map(|file| CheckIssue::invalid(&file.shown, &file.text, file.findings())).collect()
+    files.flat_map(|file| CheckIssue::invalid(&file.display_path, &file.text, file.findings())).collect()
 }
 
 /// Checks the overlap map, and its coverage if all eval files are valid.
@@ -172,9 +172,9 @@ fn check_map(
     report.issues.extend(checked.issues);
     let unjudged =
         unjudged.or(checked.is_hidden.then_some("a tool may be in a part of the registry that could not be read"));
-    if let Some(why) = unjudged.filter(|_| map.pairs().next().is_some()) {
+    if let Some(reason) = unjudged.filter(|_| map.pairs().next().is_some()) {
         let rule = Rule::UntestedOverlap.name();
-        context.notices.note(&format!("{rule} was not checked: {why}"));
+        context.notices.note(&format!("{rule} was not checked: {reason}"));
         report.not_judged.push(rule.to_owned());
     }
     Ok(())

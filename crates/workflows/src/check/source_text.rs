@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use karat_core::registry::ToolPlace;
-use karat_json::{Place, Position, without_bom};
+use karat_core::registry::ToolLocation;
+use karat_json::{Location, Position, without_bom};
 
 use crate::settings::Settings;
 
@@ -36,10 +36,15 @@ impl Sources {
         Self { base, registry, texts: BTreeMap::new() }
     }
 
-    /// Locates an excerpt of a description after `place`; without one, the value at `place` up to the end of the line.
-    pub(super) fn locate(&mut self, place: &ToolPlace, excerpt: Option<Excerpt<'_>>) -> Option<(Arc<str>, Place)> {
-        let position = place.position?;
-        let source = self.text(&place.source)?;
+    /// Locates an excerpt of a description after `location`; without one, the value at `location` up to the
+    /// end of the line.
+    pub(super) fn locate(
+        &mut self,
+        location: &ToolLocation,
+        excerpt: Option<Excerpt<'_>>,
+    ) -> Option<(Arc<str>, Location)> {
+        let position = location.position?;
+        let source = self.text(&location.source)?;
         let start = source.offset(position)?;
         let rest = &source.text[start..];
         let range = excerpt.and_then(|excerpt| excerpt.find(rest)).unwrap_or_else(|| {
@@ -48,7 +53,7 @@ impl Sources {
         });
         let range = start + range.start..start + range.end;
         let position = source.position(range.start);
-        Some((Arc::clone(&source.text), Place { range, position }))
+        Some((Arc::clone(&source.text), Location { range, position }))
     }
 
     fn text(&mut self, source: &str) -> Option<Arc<SourceText>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use karat_core::lint::Severity;
-use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolPlace, Unknown};
+use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolField, ToolLocation, Unknown};
 use karat_json::text::shorten;
 use karat_json::{Finding, Problem};
 use karat_project::read_text;
@@ -21,7 +21,7 @@ const BROKEN: &str = "registry-broken";
 /// The rule of schemas that are not valid.
 const SCHEMA: &str = "registry-schema";
 /// The rule of unused entries of `silence`.
-const SILENCES_NOTHING: &str = "silences-nothing";
+const UNUSED_SILENCE: &str = "silences-nothing";
 
 /// Returns the issues: gaps first, then by tool in the order of the registry.
 pub(super) fn check(
@@ -67,8 +67,8 @@ fn from_gap(gap: &Gap, sources: &mut Sources) -> CheckIssue {
         GapKind::Unknown => Some(unknown_help("the registry may have more tools")),
         GapKind::Broken => Some(quoted_lines(output)).filter(|lines| !lines.is_empty()),
     };
-    let place = sources.locate(&gap.place, None);
-    CheckIssue::new(&gap.place.source, place, (rule, severity), message.to_owned(), help)
+    let location = sources.locate(&gap.location, None);
+    CheckIssue::new(&gap.location.source, location, (rule, severity), message.to_owned(), help)
 }
 
 /// Returns the first and last lines of a program's output.
@@ -81,20 +81,20 @@ fn quoted_lines(output: &str) -> String {
 }
 
 fn from_unknown(tool: &Tool, field: ToolField, unknown: &Unknown, sources: &mut Sources) -> CheckIssue {
-    let Unknown { place, why } = unknown;
-    let message = format!("cannot read the {}: {why}", field.name());
+    let Unknown { location, reason } = unknown;
+    let message = format!("cannot read the {}: {reason}", field.name());
     let help = Some(unknown_help("rules about it are skipped"));
     let rule = (SilencedRule::UNKNOWN.name(), Severity::Warning);
-    let issue = CheckIssue::new(&place.source, sources.locate(place, None), rule, message, help);
+    let issue = CheckIssue::new(&location.source, sources.locate(location, None), rule, message, help);
     CheckIssue { tool: Some(tool.name.clone()), ..issue }
 }
 
 fn from_schema_error(tool: &Tool, error: &str, sources: &mut Sources) -> CheckIssue {
     let message = format!("the schema is not a valid JSON Schema: {}", shorten(error, 300));
     let help = Some("until it is fixed, cases with 'toolArgsValid' have no verdict".to_owned());
-    let file = tool.place.as_ref().map_or_else(|| sources.registry.clone(), |place| place.source.clone());
-    let place = tool.place.as_ref().and_then(|place| sources.locate(place, None));
-    let issue = CheckIssue::new(&file, place, (SCHEMA, Severity::Error), message, help);
+    let file = tool.location.as_ref().map_or_else(|| sources.registry.clone(), |location| location.source.clone());
+    let location = tool.location.as_ref().and_then(|location| sources.locate(location, None));
+    let issue = CheckIssue::new(&file, location, (SCHEMA, Severity::Error), message, help);
     CheckIssue { tool: Some(tool.name.clone()), ..issue }
 }
 
@@ -104,14 +104,15 @@ fn unknown_help(consequence: &str) -> String {
 
 fn from_finding(registry: &Registry, finding: ContractFinding, sources: &mut Sources) -> CheckIssue {
     let tool = registry.tool(&finding.tool);
-    let place: Option<&ToolPlace> = tool.and_then(|tool| tool.description_place.as_ref().or(tool.place.as_ref()));
+    let location: Option<&ToolLocation> =
+        tool.and_then(|tool| tool.description_location.as_ref().or(tool.location.as_ref()));
     let description = tool.and_then(|tool| tool.description.as_deref()).unwrap_or_default();
     let excerpt = finding.span.and_then(|span| description.get(span));
     let excerpt = excerpt.map(|text| Excerpt { text, description_length: description.len() });
-    let file = place.map_or_else(|| sources.registry.clone(), |place| place.source.clone());
-    let place = place.and_then(|place| sources.locate(place, excerpt));
+    let file = location.map_or_else(|| sources.registry.clone(), |location| location.source.clone());
+    let location = location.and_then(|location| sources.locate(location, excerpt));
     let rule = (finding.rule.name(), Severity::Warning);
-    let issue = CheckIssue::new(&file, place, rule, finding.message, Some(finding.suggestion));
+    let issue = CheckIssue::new(&file, location, rule, finding.message, Some(finding.suggestion));
     CheckIssue { tool: Some(finding.tool), ..issue }
 }
 
@@ -129,14 +130,14 @@ pub(super) fn unused_silences(silencer: &Silencer<'_>, registry: &Registry, sett
     for problem in &mut problems {
         problem.pointer.insert_str(0, "/silence");
     }
-    let shown = settings.display_path(file);
+    let display_path = settings.display_path(file);
     let findings = Finding::locate_all(&text, problems);
-    let issue = |finding| CheckIssue::in_text(&shown, &text, finding, (SILENCES_NOTHING, Severity::Warning));
+    let issue = |finding| CheckIssue::in_text(&display_path, &text, finding, (UNUSED_SILENCE, Severity::Warning));
     findings.into_iter().map(issue).collect()
 }
 
 fn from_flag(problem: Problem) -> CheckIssue {
-    let rule = (SILENCES_NOTHING, Severity::Warning);
+    let rule = (UNUSED_SILENCE, Severity::Warning);
     let issue = CheckIssue::new("--silence", None, rule, problem.message, problem.help);
     CheckIssue { pointer: Some(problem.pointer), ..issue }
 }
@@ -150,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn at(line: usize, column: usize) -> ToolPlace {
-        ToolPlace { source: "tools.ts".to_owned(), position: Some(Position { line, column }) }
+    fn at(line: usize, column: usize) -> ToolLocation {
+        ToolLocation { source: "tools.ts".to_owned(), position: Some(Position { line, column }) }
     }
 
     /// Returns the location, rule and marked text of each issue.
@@ -162,29 +163,29 @@ mod tests {
         );
         let mut sources = Sources::with_base(project.path(), "tools".to_owned());
         let issues = check(registry, None, &mut Silencer::new(silence), &mut sources);
-        let shown = |issue: CheckIssue| {
-            let (at, text) = issue.place.map_or_else(Default::default, |(text, place)| {
-                let Position { line, column } = place.position;
-                (format!(":{line}:{column}"), text[place.range].to_owned())
+        let summary = |issue: CheckIssue| {
+            let (at, text) = issue.location.map_or_else(Default::default, |(text, location)| {
+                let Position { line, column } = location.position;
+                (format!(":{line}:{column}"), text[location.range].to_owned())
             });
             (format!("{}{at}", issue.file), issue.rule, text)
         };
-        issues.into_iter().map(shown).collect()
+        issues.into_iter().map(summary).collect()
     }
 
     fn registry() -> Registry {
-        let unknown = Unknown { place: at(3, 9), why: "a name".to_owned() };
+        let unknown = Unknown { location: at(3, 9), reason: "a name".to_owned() };
         let mut registry = Registry::from_tools([Tool {
             name: "a".to_owned(),
             description: Some("This tool can't do it".to_owned()).into(),
-            place: Some(at(1, 14)),
-            description_place: Some(at(2, 16)),
+            location: Some(at(1, 14)),
+            description_location: Some(at(2, 16)),
             version: Known::Unknown(unknown),
             ..Tool::default()
         }]);
-        registry.add_gap(Gap { kind: GapKind::Unknown, place: at(5, 1), what: "a loop".to_owned() });
-        let server = ToolPlace { source: "mcp:x".to_owned(), position: None };
-        registry.add_gap(Gap { kind: GapKind::Broken, place: server, what: "connection closed".to_owned() });
+        registry.add_gap(Gap { kind: GapKind::Unknown, location: at(5, 1), message: "a loop".to_owned() });
+        let server = ToolLocation { source: "mcp:x".to_owned(), position: None };
+        registry.add_gap(Gap { kind: GapKind::Broken, location: server, message: "connection closed".to_owned() });
         registry
     }
 
@@ -211,7 +212,7 @@ mod tests {
             name: name.to_owned(),
             description: Some("Finds a city by its name. Use when a place is named.".to_owned()).into(),
             input_schema: Some(schema).into(),
-            place: Some(at(1, 14)),
+            location: Some(at(1, 14)),
             ..Tool::default()
         };
         let registry = Registry::from_tools([

@@ -61,7 +61,7 @@ fn make_agent(
         let agent = HttpAgent::new(&text, &headers, settings.agent.clone())
             .map_err(|error| Error::invalid(error.to_string()))?;
         // Secrets of a URL may be encoded differently after parsing.
-        settings.redactor.learn("agentEndpoint", &Value::from(agent.identity()));
+        settings.redactor.add_secrets_in("agentEndpoint", &Value::from(agent.identity()));
         agent.credentials().iter().for_each(|secret| settings.redactor.add(secret));
         let throttle = Arc::new(Throttle::new(settings.concurrency, None));
         return Ok(Arc::new(agent.with_retries(settings.max_retries.unwrap_or(0), throttle)));

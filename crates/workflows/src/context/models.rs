@@ -57,8 +57,9 @@ impl Models {
         let prompt = prompt.map(|path| read_text(path, "the system prompt")).transpose()?;
         let tools = registry.map(Registry::tools).unwrap_or_default();
         if tools.is_empty() {
-            let why = if registry.is_some() { "the tool registry is empty" } else { "no tool registry is configured" };
-            notices.warn(&format!("{endpoint} has no tools: {why} ('toolRegistryPath')"));
+            let reason =
+                if registry.is_some() { "the tool registry is empty" } else { "no tool registry is configured" };
+            notices.warn(&format!("{endpoint} has no tools: {reason} ('toolRegistryPath')"));
         }
         ModelAgent::new(client, prompt, tools, execution).map_err(|error| Error::invalid(error.to_string()))
     }
@@ -137,7 +138,7 @@ impl Models {
         if let Some(key) = key.as_ref().filter(|key| key.len() >= MIN_KEY_LENGTH) {
             settings.redactor.add(key);
         }
-        settings.redactor.learn("baseUrl", &base_url.as_str().into());
+        settings.redactor.add_secrets_in("baseUrl", &base_url.as_str().into());
         let headers = match fill_headers(&config.headers, &settings.variables, &settings.redactor) {
             Err(_) if self.offline => Vec::new(),
             filled => filled?,
@@ -160,8 +161,8 @@ fn provider_names(settings: &Settings) -> impl Iterator<Item = &str> {
 /// Returns the error for an invalid agent endpoint.
 pub fn invalid_agent_error(endpoint: &str, settings: &Settings) -> Error {
     let failure = Error::invalid(format!(
-        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), openai:MODEL, anthropic:MODEL, \
-         another provider's model, command:PROGRAM or scripted:FILE"
+        "'{endpoint}' is not a valid agent: expected a URL (http://…, https://…), PROVIDER:MODEL, command:PROGRAM or \
+         scripted:FILE"
     ));
     let (kind, rest) = endpoint.split_once(':').unwrap_or((endpoint, ""));
     let names: Vec<&str> = provider_names(settings).chain(["command", "scripted"]).collect();

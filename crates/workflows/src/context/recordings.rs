@@ -16,28 +16,28 @@ const MAX_MESSAGES: usize = 5;
 /// The recordings of a run, if enabled.
 pub struct Recordings {
     folder: Option<Arc<RecordingFolder>>,
-    shown: String,
+    display_path: String,
 }
 
 impl Recordings {
     /// Opens the folder of recordings. Checks that it exists or is writable before any call is made.
     pub fn open(settings: &Settings, current_dir: &Path) -> Result<Self, Error> {
         let RecordingSetting { folder, mode } = &settings.recording;
-        let shown = folder.strip_prefix(current_dir).unwrap_or(folder).display().to_string();
+        let display_path = folder.strip_prefix(current_dir).unwrap_or(folder).display().to_string();
         match mode {
             Some(RecordingMode::Strict) if !folder.is_dir() => {
-                return Err(Error::invalid(format!("no recordings: {shown} is not a folder"))
-                    .hint(format!("record answers first: karat run --record {shown}")));
+                return Err(Error::invalid(format!("no recordings: {display_path} is not a folder"))
+                    .hint(format!("record answers first: karat run --record {display_path}")));
             }
             None | Some(RecordingMode::Strict) => {}
             Some(RecordingMode::Record | RecordingMode::Auto) => {
                 let tried = std::fs::create_dir_all(folder)
                     .and_then(|()| tempfile::Builder::new().prefix(".karat-").tempfile_in(folder).map(drop));
-                tried.map_err(|error| Error::invalid(format!("cannot write recordings to {shown}: {error}")))?;
+                tried.map_err(|error| Error::invalid(format!("cannot write recordings to {display_path}: {error}")))?;
             }
         }
-        let open = |mode| RecordingFolder::new(folder.clone(), shown.clone(), mode, settings.redactor.clone());
-        Ok(Self { folder: mode.map(|mode| Arc::new(open(mode))), shown })
+        let open = |mode| RecordingFolder::new(folder.clone(), display_path.clone(), mode, settings.redactor.clone());
+        Ok(Self { folder: mode.map(|mode| Arc::new(open(mode))), display_path })
     }
 
     pub fn wrap(&self, agent: Arc<dyn Agent>) -> Arc<dyn Agent> {
@@ -66,19 +66,25 @@ impl Recordings {
 
     fn summary(&self, folder: &RecordingFolder) -> String {
         let tally = folder.tally();
-        let shown = &self.shown;
+        let display_path = &self.display_path;
         match folder.mode() {
-            RecordingMode::Record => format!("recorded {} in {shown}", answers(tally.recorded)),
+            RecordingMode::Record => format!("recorded {} in {display_path}", answers(tally.recorded)),
             RecordingMode::Auto if tally.requested > 0 => {
-                format!("replayed {}, requested {} (recorded in {shown})", answers(tally.replayed), tally.requested)
+                format!(
+                    "replayed {}, requested {} (recorded in {display_path})",
+                    answers(tally.replayed),
+                    tally.requested
+                )
             }
             RecordingMode::Strict if tally.missed > 0 => {
                 let missed = tally.missed;
                 let replayed = answers(tally.replayed);
-                format!("replayed {replayed}, {missed} missing (to record: karat run --replay=auto --record {shown})")
+                format!(
+                    "replayed {replayed}, {missed} missing (to record: karat run --replay=auto --record {display_path})"
+                )
             }
             RecordingMode::Auto | RecordingMode::Strict => {
-                format!("replayed {} from {shown}", answers(tally.replayed))
+                format!("replayed {} from {display_path}", answers(tally.replayed))
             }
         }
     }
@@ -93,10 +99,10 @@ pub struct RecordingSummary {
 }
 
 /// Truncates a list of messages: a full disk gives one for every case.
-fn truncate_messages(mut messages: Vec<String>, things: &str) -> Vec<String> {
+fn truncate_messages(mut messages: Vec<String>, noun: &str) -> Vec<String> {
     let more = messages.len().saturating_sub(MAX_MESSAGES);
     messages.truncate(MAX_MESSAGES);
-    messages.extend((more > 0).then(|| format!("and the same for {more} more {things}")));
+    messages.extend((more > 0).then(|| format!("and the same for {more} more {noun}")));
     messages
 }
 

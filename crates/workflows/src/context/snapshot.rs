@@ -55,7 +55,7 @@ async fn run_command(
     redactor: &Redactor,
 ) -> Result<Value, Error> {
     let (program, arguments) = command.split_first().map_or(("", command), |(first, rest)| (first.as_str(), rest));
-    let fail = |what: String| Error::invalid(format!("cannot capture the snapshot with '{program}': {what}"));
+    let fail = |problem: String| Error::invalid(format!("cannot capture the snapshot with '{program}': {problem}"));
     let command = Command { stderr: STDERR, ..Command::new(program, arguments, &source.base) };
     // The caller applies the timeout.
     let run = command.run(&[], Limits { stdout_bytes: MAX_BYTES, time: None }).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use karat_agents::ToolExecution;
 use karat_core::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_project::PathSetting;
-use karat_registry::{McpServers, RegistryCommand, mcp_place};
+use karat_registry::{McpServers, RegistryCommand, mcp_location};
 
 use crate::error::Error;
 use crate::notice::Notices;
@@ -40,11 +40,11 @@ impl Tools {
         let Some(registry) = &self.registry else {
             return;
         };
-        let gaps = registry.gaps().iter().map(|gap| format!("{}: {}", gap.place, gap.what));
+        let gaps = registry.gaps().iter().map(|gap| format!("{}: {}", gap.location, gap.message));
         let unknown = registry.tools().iter().flat_map(|tool| {
             let of_tool = |(field, unknown): (ToolField, &Unknown)| {
-                let Unknown { place, why } = unknown;
-                format!("{place}: cannot read the {} of '{}': {why}", field.name(), tool.name)
+                let Unknown { location, reason } = unknown;
+                format!("{location}: cannot read the {} of '{}': {reason}", field.name(), tool.name)
             };
             tool.unknowns().map(of_tool)
         });
@@ -91,7 +91,7 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
         match target {
             Ok(target) => targets.push(target),
             Err(UnusableServer { name, error }) => {
-                gaps.push(Gap { kind: GapKind::Broken, place: mcp_place(&name), what: error.message });
+                gaps.push(Gap { kind: GapKind::Broken, location: mcp_location(&name), message: error.message });
             }
         }
     }
@@ -99,8 +99,8 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     gaps.extend(listed.take_gaps());
     for gap in gaps {
         // Redact the whole text: a secret may span several lines.
-        let what = settings.redactor.text(&gap.what).into_owned();
-        listed.add_gap(Gap { what, ..gap });
+        let message = settings.redactor.text(&gap.message).into_owned();
+        listed.add_gap(Gap { message, ..gap });
     }
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.

@@ -49,7 +49,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<EvalsAdde
                     eval_id: version.eval_id,
                     version: number,
                     added: is_new,
-                    file: loaded.shown.clone(),
+                    file: loaded.display_path.clone(),
                     code_hash: version.code_hash,
                     guest_hash: version.guest_hash,
                 });

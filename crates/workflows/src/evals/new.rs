@@ -37,8 +37,8 @@ pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
     let exists = |path: &Path| path.symlink_metadata().is_ok();
     let wrote_function = !exists(&function);
     if exists(&cases) {
-        let shown = settings.display_path(if wrote_function { &cases } else { &function });
-        return Err(Error::invalid(format!("{shown} already exists")));
+        let display_path = settings.display_path(if wrote_function { &cases } else { &function });
+        return Err(Error::invalid(format!("{display_path} already exists")));
     }
     let write = |path: &Path, text: &str| {
         create_file(path, text.as_bytes())
@@ -57,12 +57,12 @@ pub fn new_eval(name: &str, context: &Context<'_>) -> Result<NewEval, Error> {
 }
 
 /// Validates a name and strips `eval_`.
-fn parse_name(given: &str) -> Result<&str, Error> {
-    let name = given.strip_prefix("eval_").unwrap_or(given);
+fn parse_name(input: &str) -> Result<&str, Error> {
+    let name = input.strip_prefix("eval_").unwrap_or(input);
     if is_snake_case(name) && name.len() <= MAX_NAME_LENGTH {
         return Ok(name);
     }
-    let error = Error::invalid(format!("invalid function name '{given}': expected snake_case"));
+    let error = Error::invalid(format!("invalid function name '{input}': expected snake_case"));
     let near = snake_case(name);
     let near = near.strip_prefix("eval_").unwrap_or(&near);
     Err(if is_snake_case(near) && near.len() <= MAX_NAME_LENGTH && near != name {
@@ -112,8 +112,8 @@ mod tests {
     #[case("../x", Err(EXPECTED))]
     #[case("eval_", Err(EXPECTED))]
     #[case("2nd", Err(EXPECTED))]
-    fn parses_names_and_suggests_valid_ones(#[case] given: &str, #[case] expected: Result<&str, &str>) {
-        let parsed = parse_name(given).map_err(|error| error.hints[0].clone());
+    fn parses_names_and_suggests_valid_ones(#[case] input: &str, #[case] expected: Result<&str, &str>) {
+        let parsed = parse_name(input).map_err(|error| error.hints[0].clone());
         assert_eq!(parsed, expected.map_err(Hint::from));
     }
 }

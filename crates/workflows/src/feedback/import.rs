@@ -71,7 +71,7 @@ pub struct InvalidRow {
 
 impl From<&Finding> for InvalidRow {
     fn from(finding: &Finding) -> Self {
-        let Position { line, column } = finding.place.position;
+        let Position { line, column } = finding.location.position;
         Self { line, column, message: finding.message.clone(), help: finding.help.clone() }
     }
 }
@@ -161,7 +161,7 @@ async fn reject_unknown_traces(
                 None => unknown_trace_help.map(str::to_owned),
             };
             let message = format!("trace '{id}' not found in the store");
-            problems.push(RowProblem::new(entry.place.clone(), message, help));
+            problems.push(RowProblem::new(entry.trace_id_range.clone(), message, help));
         }
         is_known
     });

@@ -42,7 +42,7 @@ pub struct Conversation<'c> {
     saved: Option<Session>,
     is_resumed: bool,
     session: Option<Session>,
-    evidences: EvidenceMap,
+    evidence_map: EvidenceMap,
     written: Written,
 }
 
@@ -58,7 +58,7 @@ impl<'c> Conversation<'c> {
         let needs_confirmation = inputs.description_warning.is_some() && !accept_description && mode != Mode::DryRun;
         if needs_confirmation && matches!(mode, Mode::Unattended { .. }) {
             return Err(Error::invalid("the description does not say when to use the tool")
-                .hint("fix the description, or continue anyway with --yes"));
+                .hint("fix the description, or pass --yes to continue anyway"));
         }
         let preparing = async {
             let chosen = choose_drafter(drafts, &inputs, context).await?;
@@ -84,7 +84,7 @@ impl<'c> Conversation<'c> {
             saved: None,
             is_resumed: false,
             session: None,
-            evidences: EvidenceMap::new(),
+            evidence_map: EvidenceMap::new(),
             written: Written::default(),
         };
         conversation.prepare()?;
@@ -148,7 +148,7 @@ impl<'c> Conversation<'c> {
         let changes = session.basis.changes(&Basis::new(&self.inputs.brief));
         if !changes.is_empty() && !is_attended {
             return Err(Error::invalid(format!("changed since the drafts were made: {}", changes.join("; ")))
-                .hint("--restart drafts again; in a terminal, --resume asks whether to continue"));
+                .hint("pass --restart to draft again; in a terminal, --resume asks whether to continue"));
         }
         if !changes.is_empty() {
             self.questions.push_back(Step::ConfirmChanges { changes });
@@ -189,7 +189,7 @@ impl<'c> Conversation<'c> {
         let session = if let Some(mut session) = self.saved.take() {
             session.basis = Basis::new(&self.inputs.brief);
             if matches!(self.mode, Mode::Attended { .. }) {
-                session.reopen(self.drafter.as_ref());
+                session.batch_open_slots(self.drafter.as_ref());
             }
             session
         } else {
@@ -302,20 +302,20 @@ impl<'c> Conversation<'c> {
                 self.draft(&slots, 0, None, events, cancel).await?;
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
-            Command::Approve { which } if can_decide => {
-                let refused = session.approve(&which, Approver { name: &approver, time: &time })?;
+            Command::Approve { selection } if can_decide => {
+                let refused = session.approve(&selection, Approver { name: &approver, time: &time })?;
                 return Ok(Applied::Approved { refused });
             }
             Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
-            Command::Redraft { which, instructions } if can_decide => {
-                return self.redraft(&which, instructions.as_deref(), events, cancel).await;
+            Command::Redraft { selection, instructions } if can_decide => {
+                return self.redraft(&selection, instructions.as_deref(), events, cancel).await;
             }
             Command::Replace { number, case } if can_decide => {
                 let findings = self.check_draft(number, &case)?;
                 let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
                 let id = session.editable(number)?.slot.id.clone();
                 session.replace(number, case, findings)?;
-                self.evidences.remove(&id);
+                self.evidence_map.remove(&id);
                 return Ok(Applied::Changed { ids: vec![id] });
             }
             Command::Write => return Ok(Applied::Wrote { files: self.write()? }),
@@ -328,7 +328,7 @@ impl<'c> Conversation<'c> {
 
     async fn redraft(
         &mut self,
-        which: &CaseSelection,
+        selection: &CaseSelection,
         instructions: Option<&str>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
@@ -339,7 +339,7 @@ impl<'c> Conversation<'c> {
             _ => {}
         }
         let session = self.session.as_ref().ok_or(Refusal::UnavailableCommand)?;
-        let entries: Vec<Entry> = session.redraftable(which)?.into_iter().cloned().collect();
+        let entries: Vec<Entry> = session.redraftable(selection)?.into_iter().cloned().collect();
         let slots: Vec<Slot> = entries.iter().map(|entry| entry.slot.clone()).collect();
         let attempt = entries.iter().map(|entry| entry.attempts).max().unwrap_or_default();
         let drafts: Vec<Draft> = entries.into_iter().filter_map(|entry| entry.draft).collect();
@@ -347,7 +347,7 @@ impl<'c> Conversation<'c> {
         self.draft(&slots, attempt, revision, events, cancel).await?;
         let ids: Vec<String> = slots.into_iter().map(|slot| slot.id).collect();
         for id in &ids {
-            self.evidences.remove(id);
+            self.evidence_map.remove(id);
         }
         Ok(Applied::Changed { ids })
     }
@@ -362,8 +362,8 @@ impl<'c> Conversation<'c> {
     ) -> Result<(), Failed> {
         let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
         let (brief, drafter) = (&self.inputs.brief, self.drafter.as_ref());
-        let so_far = session.others(brief, slots);
-        let request = Request { brief, slots, so_far: &so_far, attempt, revision };
+        let other_cases = session.others(brief, slots);
+        let request = Request { brief, slots, other_cases: &other_cases, attempt, revision };
         let model = drafter.model();
         if let Some(model) = &model {
             emit(events, Event::Drafting { model: model.clone() })?;
@@ -380,9 +380,9 @@ impl<'c> Conversation<'c> {
     async fn verify(&mut self, events: &mut dyn EventSink<Event>, cancel: &CancellationToken) -> Result<(), Failed> {
         let drafts = self.unverified();
         let (Some(verifier), Some(session)) = (&self.verifier, &mut self.session) else { return Ok(()) };
-        emit(events, Event::Verifying { agent: verifier.agent(), drafts: drafts.len() })?;
+        emit(events, Event::Verifying { agent: verifier.agent_identity(), drafts: drafts.len() })?;
         let verifying = async {
-            verifier.verify(drafts, session, &self.inputs, &mut self.evidences, self.context).await;
+            verifier.verify(drafts, session, &self.inputs, &mut self.evidence_map, self.context).await;
             Ok(())
         };
         Ok(run_until_cancelled(cancel, verifying).await?)
@@ -392,7 +392,8 @@ impl<'c> Conversation<'c> {
     fn unverified(&self) -> Vec<(Slot, Case)> {
         let batch = self.session.as_ref().and_then(Session::batch);
         let entries = batch.map(|batch| batch.entries.as_slice()).unwrap_or_default();
-        let open = entries.iter().filter(|entry| entry.is_undecided() && !self.evidences.contains_key(&entry.slot.id));
+        let open =
+            entries.iter().filter(|entry| entry.is_undecided() && !self.evidence_map.contains_key(&entry.slot.id));
         open.filter_map(|entry| Some((entry.slot.clone(), entry.draft.as_ref()?.parse_case()?))).collect()
     }
 
@@ -426,8 +427,8 @@ impl<'c> Conversation<'c> {
         if let Some(file) = &self.file {
             file.remove()?;
         }
-        let evidences = (self.mode == Mode::DryRun).then_some(&self.evidences);
-        Ok(Summary::of(&session, &self.inputs, self.drafter.as_ref(), self.written, evidences))
+        let evidence_map = (self.mode == Mode::DryRun).then_some(&self.evidence_map);
+        Ok(Summary::of(&session, &self.inputs, self.drafter.as_ref(), self.written, evidence_map))
     }
 
     /// Returns the session, once all questions are answered.
@@ -440,8 +441,8 @@ impl<'c> Conversation<'c> {
         self.saved.as_ref().or(self.session.as_ref()).filter(|_| self.is_resumed)
     }
 
-    pub fn evidences(&self) -> &EvidenceMap {
-        &self.evidences
+    pub fn evidence_map(&self) -> &EvidenceMap {
+        &self.evidence_map
     }
 
     pub fn triggers(&self) -> &[String] {
@@ -455,7 +456,7 @@ impl<'c> Conversation<'c> {
 
     /// Returns the path of the session file, for display.
     pub fn session_path(&self) -> Option<&str> {
-        self.file.as_ref().map(|file| file.shown.as_str())
+        self.file.as_ref().map(|file| file.display_path.as_str())
     }
 
     /// Returns the finding that the tool's description would have if the other tool were declared to overlap it.

@@ -23,7 +23,7 @@ pub struct DescriptionWarning {
 pub struct VagueDescription {
     pub tool: String,
     /// The location of the description in the registry.
-    pub place: Option<String>,
+    pub location: Option<String>,
     pub findings: Vec<ContractFinding>,
     /// A description to start from.
     pub corrected: String,
@@ -43,8 +43,8 @@ pub(super) fn check_description(
     context: &Context<'_>,
 ) -> Result<DescriptionVerdict, Error> {
     if let Some(unknown) = tool.unknown(ToolField::Description) {
-        return Err(Error::invalid(format!("cannot read the description of '{}': {}", tool.name, unknown.why))
-            .hint(format!("{}: cases are drafted from the description", unknown.place)));
+        return Err(Error::invalid(format!("cannot read the description of '{}': {}", tool.name, unknown.reason))
+            .hint(format!("{}: cases are drafted from the description", unknown.location)));
     }
     let mut silencer = Silencer::new(&context.settings.silence.silence);
     let is_about_tool = |finding: &ContractFinding| {
@@ -60,9 +60,14 @@ pub(super) fn check_description(
     }
     findings.retain(|finding| gate(finding) != DraftingGate::Warn);
     if findings.iter().any(|finding| gate(finding) == DraftingGate::Refuse) {
-        let place = tool.description_place.as_ref().or(tool.place.as_ref()).map(ToString::to_string);
+        let location = tool.description_location.as_ref().or(tool.location.as_ref()).map(ToString::to_string);
         let corrected = corrected_description(tool, &findings.iter().collect::<Vec<_>>(), registry);
-        return Ok(DescriptionVerdict::Vague(VagueDescription { tool: tool.name.clone(), place, findings, corrected }));
+        return Ok(DescriptionVerdict::Vague(VagueDescription {
+            tool: tool.name.clone(),
+            location,
+            findings,
+            corrected,
+        }));
     }
     Ok(match findings.into_iter().next() {
         Some(finding) => {

@@ -81,16 +81,16 @@ pub(super) async fn choose_drafter(
         return Err(Error::invalid("--traces requires the drafter 'traces'").hint("remove --drafter"));
     }
     if kind != DrafterKind::Traces && (request.since.is_some() || request.rating.is_some()) {
-        return Err(Error::invalid("--since and --rating select traces of the store").hint("pass --drafter traces"));
+        return Err(Error::invalid("--since and --rating require the drafter 'traces'").hint("pass --drafter traces"));
     }
-    let (drafter, how) = match kind {
+    let (drafter, method) = match kind {
         DrafterKind::Template => {
             (template(), "from templates, without a model; slots that need one remain open".to_owned())
         }
         DrafterKind::Model => {
             let drafter = model_drafter(request.model.as_deref(), context)?;
-            let how = format!("by {}", drafter.model().unwrap_or_default());
-            (drafter, how)
+            let method = format!("by {}", drafter.model().unwrap_or_default());
+            (drafter, method)
         }
         DrafterKind::Traces => {
             // Slots that no trace fills are drafted as without traces.
@@ -108,7 +108,7 @@ pub(super) async fn choose_drafter(
             (Arc::new(drafter) as Arc<dyn Drafter>, "from traces where possible".to_owned())
         }
     };
-    context.notices.note(&format!("cases are drafted {how}"));
+    context.notices.note(&format!("cases are drafted {method}"));
     Ok(ChosenDrafter { drafter, drafted: None })
 }
 
@@ -138,7 +138,7 @@ fn read_drafts(name: &str, text: &str, inputs: &ForgeInputs, context: &Context<'
         count => notices.note(&format!("skipped {} of {name} already written", counted(count, "case"))),
     }
     let all = [golden_slots(brief), labeled_slots(brief, &Plan::new(brief))].concat();
-    let (mut filled, drafter) = file.match_to(brief, &all);
+    let (mut filled, drafter) = file.assign_slots(brief, &all);
     let is_wanted = |slot: &Slot| inputs.tiers.includes(slot.purpose.tier());
     let count = filled.len();
     filled.retain(is_wanted);

@@ -91,7 +91,9 @@ async fn load_all_inputs(
 ) -> Result<LoadedInputs, Error> {
     let (settings, notices) = (&context.settings, context.notices);
     let registry = list_tools(settings, notices).await?.ok_or_else(|| {
-        Error::invalid(format!("no tool registry: {} does not exist", settings.tool_registry.path.display()))
+        let default = settings.display_path(&settings.tool_registry.path);
+        Error::invalid("no tool registry is configured")
+            .hint(format!("the default {default} does not exist"))
             .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
     })?;
     registry.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -298,11 +300,14 @@ impl ToolFiles {
                 },
                 Ok(_) => {}
                 Err(_) if is_own => {
-                    return Err(Error::invalid(format!("cannot add cases to {}: the file is invalid", path.shown))
-                        .hint(Hint::CheckFiles));
+                    return Err(Error::invalid(format!(
+                        "cannot add cases to {}: the file is invalid",
+                        path.display_path
+                    ))
+                    .hint(Hint::CheckFiles));
                 }
                 Err(_) => {
-                    let warning = format!("skipped invalid file {}; 'karat check' shows why", path.shown);
+                    let warning = format!("skipped invalid file {}; run 'karat check' for details", path.display_path);
                     context.notices.warn(&warning);
                 }
             }

@@ -79,14 +79,16 @@ pub enum Command {
     Draft,
     Verify,
     Approve {
-        which: CaseSelection,
+        #[serde(rename = "which")]
+        selection: CaseSelection,
     },
     Drop {
         numbers: Vec<usize>,
     },
     /// Draft again, with optional instructions.
     Redraft {
-        which: CaseSelection,
+        #[serde(rename = "which")]
+        selection: CaseSelection,
         #[serde(rename = "words")]
         instructions: Option<String>,
     },

@@ -63,7 +63,8 @@ pub struct ForgeReport {
     /// Tools that were added to the overlap map as overlaps of this tool.
     pub overlaps_added: Vec<String>,
     /// Findings about the cases as a whole.
-    pub lacking: Vec<ReportedFinding>,
+    #[serde(rename = "lacking")]
+    pub coverage_findings: Vec<ReportedFinding>,
 }
 
 /// Drafts that are approved together.
@@ -132,11 +133,16 @@ impl ForgeReport {
             left_out: Vec::new(),
             open: Vec::new(),
             overlaps_added: Vec::new(),
-            lacking: Vec::new(),
+            coverage_findings: Vec::new(),
         }
     }
 
-    fn of_session(session: &Session, drafter: &dyn Drafter, written: Written, lacking: &[DraftFinding]) -> Self {
+    fn of_session(
+        session: &Session,
+        drafter: &dyn Drafter,
+        written: Written,
+        coverage_findings: &[DraftFinding],
+    ) -> Self {
         Self {
             drafter: Some(drafter.name().to_owned()),
             model: drafter.model(),
@@ -144,16 +150,20 @@ impl ForgeReport {
             left_out: left_out(session).map(|entry| ReportedDraft::of(entry, None)).collect(),
             open: session.open_slots().iter().map(OpenSlot::new).collect(),
             overlaps_added: written.overlaps,
-            lacking: lacking.iter().map(ReportedFinding::of).collect(),
+            coverage_findings: coverage_findings.iter().map(ReportedFinding::of).collect(),
             ..Self::of_plan(session.plan.clone())
         }
     }
 
-    fn with_drafts(mut self, session: &Session, evidences: &EvidenceMap) -> Self {
+    fn with_drafts(mut self, session: &Session, evidence_map: &EvidenceMap) -> Self {
         let batches = session.batches().iter().map(|batch| ReportedBatch {
             tier: batch.tier,
             difficulty: batch.difficulty(),
-            drafts: batch.entries.iter().map(|entry| ReportedDraft::of(entry, evidences.get(&entry.slot.id))).collect(),
+            drafts: batch
+                .entries
+                .iter()
+                .map(|entry| ReportedDraft::of(entry, evidence_map.get(&entry.slot.id)))
+                .collect(),
         });
         self.batches = batches.collect();
         self
@@ -161,17 +171,17 @@ impl ForgeReport {
 }
 
 impl Summary {
-    /// Summarizes a session. Lists all drafts if `evidences` is given.
+    /// Summarizes a session. Lists all drafts if `evidence_map` is given.
     pub(super) fn of(
         session: &Session,
         inputs: &ForgeInputs,
         drafter: &dyn Drafter,
         written: Written,
-        evidences: Option<&EvidenceMap>,
+        evidence_map: Option<&EvidenceMap>,
     ) -> Self {
-        let report = ForgeReport::of_session(session, drafter, written, &lacking(inputs, session));
-        let report = match evidences {
-            Some(evidences) => report.with_drafts(session, evidences),
+        let report = ForgeReport::of_session(session, drafter, written, &coverage_findings(inputs, session));
+        let report = match evidence_map {
+            Some(evidence_map) => report.with_drafts(session, evidence_map),
             None => report,
         };
         let mut findings: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -226,7 +236,7 @@ fn approved(session: &Session) -> impl Iterator<Item = &Draft> {
 }
 
 /// Returns the findings about the cases as a whole.
-fn lacking(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
+fn coverage_findings(inputs: &ForgeInputs, session: &Session) -> Vec<DraftFinding> {
     let drafts: Vec<Draft> = approved(session).cloned().collect();
     if drafts.is_empty() {
         return Vec::new();

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 /// The file of a tool's session, locked for this process.
 pub(super) struct SessionFile {
     path: PathBuf,
-    pub(super) shown: String,
+    pub(super) display_path: String,
     tool: String,
     /// The file lock, released when the process ends; `None` if the file system does not support locks.
     _lock: Option<File>,
@@ -59,8 +59,8 @@ impl SessionFile {
             Err(TryLockError::Error(_)) => None,
         };
         let path = folder.join(format!("{stem}.json"));
-        let shown = settings.display_path(&path);
-        Ok(Self { path, shown, tool: tool.to_owned(), _lock: lock })
+        let display_path = settings.display_path(&path);
+        Ok(Self { path, display_path, tool: tool.to_owned(), _lock: lock })
     }
 
     /// Reads the saved session, if there is one.
@@ -68,14 +68,17 @@ impl SessionFile {
         let text = match std::fs::read_to_string(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::invalid(format!("cannot read {}: {error}", self.shown))),
+            Err(error) => return Err(Error::invalid(format!("cannot read {}: {error}", self.display_path))),
         };
         let session = Session::read(&text).map_err(|error| {
-            Error::invalid(format!("invalid session {}: {error}", self.shown))
+            Error::invalid(format!("invalid session {}: {error}", self.display_path))
                 .hint(Hint::RestartForge { tool: self.tool.clone() })
         })?;
         if session.tool != self.tool {
-            return Err(Error::invalid(format!("the session {} belongs to tool '{}'", self.shown, session.tool)));
+            return Err(Error::invalid(format!(
+                "the session {} belongs to tool '{}'",
+                self.display_path, session.tool
+            )));
         }
         Ok(Some(session))
     }
@@ -83,20 +86,20 @@ impl SessionFile {
     /// Saves a session atomically.
     pub(super) fn save(&self, session: &Session) -> Result<(), Error> {
         replace_file(&self.path, &session.to_json())
-            .map_err(|error| Error::unavailable(format!("cannot save the session in {}: {error}", self.shown)))
+            .map_err(|error| Error::unavailable(format!("cannot save the session in {}: {error}", self.display_path)))
     }
 
     pub(super) fn remove(&self) -> Result<(), Error> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::unavailable(format!("cannot remove {}: {error}", self.shown)))
+                Err(Error::unavailable(format!("cannot remove {}: {error}", self.display_path)))
             }
             _ => Ok(()),
         }
     }
 
     pub(super) fn resume_hint(&self) -> Hint {
-        Hint::ResumeSavedForge { tool: self.tool.clone(), file: self.shown.clone() }
+        Hint::ResumeSavedForge { tool: self.tool.clone(), file: self.display_path.clone() }
     }
 }
 

@@ -22,7 +22,7 @@ const MAX_REPORTED: usize = 5;
 /// Number of traces per query.
 const PAGE_SIZE: u64 = 100;
 
-const TRACES_FILE_HINT: &str = "specify a file: --traces FILE.jsonl";
+const TRACES_FILE_HINT: &str = "pass --traces FILE.jsonl";
 
 /// Traces as JSON lines.
 pub struct TraceInput {

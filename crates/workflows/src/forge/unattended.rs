@@ -45,7 +45,7 @@ impl Conversation<'_> {
                 Step::Verify => Command::Verify,
                 Step::Write => Command::Write,
                 Step::Decide => match self.numbers_with_personal_data() {
-                    numbers if numbers.is_empty() => Command::Approve { which: CaseSelection::All },
+                    numbers if numbers.is_empty() => Command::Approve { selection: CaseSelection::All },
                     numbers => Command::Drop { numbers },
                 },
                 Step::ConfirmDescription

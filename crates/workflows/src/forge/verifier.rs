@@ -28,7 +28,7 @@ pub type EvidenceMap = BTreeMap<String, Evidence>;
 /// The agent that drafts are run against.
 pub(super) struct Verifier {
     agent: Arc<dyn Agent>,
-    /// Keeps the servers of the agent's tools running.
+    /// Keeps the tool servers of the agent running.
     _tools: Tools,
 }
 
@@ -41,22 +41,22 @@ impl Verifier {
         let agents = make_agents(&mut models, settings, &tools, context.notices)?;
         let [agent] = agents.as_slice() else {
             return Err(Error::invalid("verifying drafts requires one agent, but 'matrix' has several")
-                .hint("choose one with --agent-endpoint"));
+                .hint("pass --agent-endpoint to choose one"));
         };
         Ok(Self { agent: Arc::clone(agent), _tools: tools })
     }
 
-    pub(super) fn agent(&self) -> String {
+    pub(super) fn agent_identity(&self) -> String {
         self.agent.identity()
     }
 
-    /// Runs drafts. A golden draft that passes but lacks proof gets values from the agent's response.
+    /// Runs drafts. A golden draft that passes without `responseContains` gets values from the agent's response.
     pub(super) async fn verify(
         &self,
         drafts: Vec<(Slot, Case)>,
         session: &mut Session,
         inputs: &ForgeInputs,
-        evidences: &mut EvidenceMap,
+        evidence_map: &mut EvidenceMap,
         context: &Context<'_>,
     ) {
         let cases: Vec<Case> = drafts.iter().map(|(_, case)| case.clone()).collect();
@@ -70,13 +70,13 @@ impl Verifier {
                     }
                     evidence
                 }
-                None => Evidence::Errored { why: "the draft was not run".to_owned() },
+                None => Evidence::Errored { reason: "the draft was not run".to_owned() },
             };
-            evidences.insert(slot.id.clone(), evidence);
+            evidence_map.insert(slot.id.clone(), evidence);
         }
     }
 
-    /// Returns the results by the index of the case.
+    /// Runs the cases as one suite. Returns the results by case index.
     async fn run(
         &self,
         inputs: &ForgeInputs,
@@ -133,7 +133,7 @@ fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Ca
     let details = &result.details;
     let proof = proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response);
     let others = session.others(&inputs.brief, std::slice::from_ref(slot));
-    session.amend(&slot.id, |case| {
+    session.update_draft(&slot.id, |case| {
         if !proof.is_empty() {
             case["expect"]["responseContains"] = json!(proof);
         }

@@ -39,8 +39,8 @@ impl Written {
             return Ok(());
         }
         let path = inputs.file(tier);
-        let shown = context.settings.display_path(path);
-        let existing = read_existing(path, &shown)?;
+        let display_path = context.settings.display_path(path);
+        let existing = read_existing(path, &display_path)?;
         let header = FileHeader {
             tool: &inputs.brief.tool,
             tier,
@@ -52,22 +52,22 @@ impl Written {
         let file = merge_cases(existing.as_deref(), &name, &header, &cases, &session.approvals(tier)).map_err(
             |error| match (error, &existing) {
                 (FileError::Invalid(invalid), Some(bytes)) => {
-                    Error::invalid_files(vec![InvalidFile::new(&shown, bytes, invalid.findings)])
+                    Error::invalid_files(vec![InvalidFile::new(&display_path, bytes, invalid.findings)])
                 }
-                (error, _) => Error::unavailable(format!("{shown}: {error}")),
+                (error, _) => Error::unavailable(format!("{display_path}: {error}")),
             },
         )?;
         if existing.as_deref() != Some(file.text.as_bytes()) {
-            replace(path, &shown, &file.text)?;
+            replace(path, &display_path, &file.text)?;
         }
         for (from, to) in &file.renumbered {
             context.notices.note(&format!("the id {from} is already in use: the case is now {to}"));
         }
         for remark in &file.remarks {
-            context.notices.warn(&format!("{shown}: {remark}"));
+            context.notices.warn(&format!("{display_path}: {remark}"));
         }
         let is_new = existing.is_none();
-        self.files.push(WrittenFile { path: shown, tier, added: file.added, total: file.total, is_new });
+        self.files.push(WrittenFile { path: display_path, tier, added: file.added, total: file.total, is_new });
         Ok(())
     }
 }
@@ -78,8 +78,8 @@ fn declare_overlaps(session: &Session, context: &Context<'_>) -> Result<Vec<Stri
         return Ok(Vec::new());
     }
     let path = &context.settings.overlap_map.path;
-    let shown = context.settings.display_path(path);
-    let bytes = read_existing(path, &shown)?;
+    let display_path = context.settings.display_path(path);
+    let bytes = read_existing(path, &display_path)?;
     let opened = bytes.as_deref().map_or_else(|| Ok(OverlapEditor::empty()), OverlapEditor::open);
     let edit = |mut editor: OverlapEditor| -> Result<OverlapEditor, OverlapEditError> {
         for declared in &session.declared {
@@ -90,14 +90,14 @@ fn declare_overlaps(session: &Session, context: &Context<'_>) -> Result<Vec<Stri
         }
         Ok(editor)
     };
-    let editor = opened.and_then(edit).map_err(|error| Error::invalid(format!("{shown}: {error}")))?;
+    let editor = opened.and_then(edit).map_err(|error| Error::invalid(format!("{display_path}: {error}")))?;
     let added = editor.changes().iter().filter_map(|change| match change {
         OverlapChange::OverlapAdded { tool, other } if *tool == session.tool => Some(other.clone()),
         _ => None,
     });
     let added: Vec<String> = added.collect();
     if !editor.changes().is_empty() {
-        replace(path, &shown, &editor.into_text())?;
+        replace(path, &display_path, &editor.into_text())?;
     }
     Ok(added)
 }
@@ -108,14 +108,14 @@ fn overlap_map_version(context: &Context<'_>) -> Result<Option<String>, Error> {
     Ok(bytes.and_then(|bytes| OverlapMap::read(&bytes).ok()).map(|map| map.version))
 }
 
-fn read_existing(path: &Path, shown: &str) -> Result<Option<Vec<u8>>, Error> {
+fn read_existing(path: &Path, display_path: &str) -> Result<Option<Vec<u8>>, Error> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::invalid(format!("cannot read {shown}: {error}"))),
+        Err(error) => Err(Error::invalid(format!("cannot read {display_path}: {error}"))),
     }
 }
 
-fn replace(path: &Path, shown: &str, text: &str) -> Result<(), Error> {
-    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))
+fn replace(path: &Path, display_path: &str, text: &str) -> Result<(), Error> {
+    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))
 }

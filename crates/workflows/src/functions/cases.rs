@@ -66,7 +66,7 @@ fn load_case_functions(loaded: &[&LoadedSuite], settings: &Settings) -> Result<V
     Err(Error::invalid_files(invalid))
 }
 
-/// Returns the places where selected cases of a file refer to unknown functions.
+/// Returns the locations where selected cases of a file refer to unknown functions.
 fn find_unknown(loaded: &LoadedSuite, functions: &ProjectFunctions) -> Result<Option<InvalidFile>, Error> {
     if loaded.file.cases.iter().flat_map(eval_names).all(|name| functions.has(name)) {
         return Ok(None);
@@ -76,9 +76,9 @@ fn find_unknown(loaded: &LoadedSuite, functions: &ProjectFunctions) -> Result<Op
     let bytes = read_bytes(&loaded.path)?;
     let text = String::from_utf8_lossy(without_bom(&bytes)).into_owned();
     let Ok(SuiteFile::Eval(whole)) = parse_suite_file(&loaded.path, &bytes) else {
-        return Err(Error::invalid(format!("{} changed while it was read", loaded.path.shown)));
+        return Err(Error::invalid(format!("{} changed while it was read", loaded.path.display_path)));
     };
     let problems = functions.unknown_in(&whole, cases_pointer(&text), |case| selected.contains(case.id.as_str()));
     let findings = Finding::locate_all(&text, problems);
-    Ok(Some(InvalidFile { name: loaded.path.shown.clone(), text, findings }))
+    Ok(Some(InvalidFile { name: loaded.path.display_path.clone(), text, findings }))
 }

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub struct LoadedFunction {
     pub path: PathBuf,
     /// The path for display.
-    pub shown: String,
+    pub display_path: String,
     pub function: Arc<Function>,
 }
 
@@ -25,14 +25,14 @@ pub struct LoadedFunction {
 pub struct FoundFile {
     pub path: PathBuf,
     /// The path for display.
-    pub shown: String,
+    pub display_path: String,
     /// The file, or the error if it cannot be read.
     pub file: Result<FunctionFile, Error>,
 }
 
 impl From<FunctionFile> for FoundFile {
     fn from(file: FunctionFile) -> Self {
-        Self { path: file.path.clone(), shown: file.shown.clone(), file: Ok(file) }
+        Self { path: file.path.clone(), display_path: file.display_path.clone(), file: Ok(file) }
     }
 }
 
@@ -56,16 +56,16 @@ pub fn load_functions(arguments: &[String], settings: &Settings) -> Result<Vec<L
     for found in find_function_files(arguments, settings)? {
         let file = found.file?;
         invalid.extend(file.invalid_file());
-        let FunctionFile { path, shown, function, .. } = file;
-        functions.extend(function.ok().map(|function| LoadedFunction { path, shown, function }));
+        let FunctionFile { path, display_path, function, .. } = file;
+        functions.extend(function.ok().map(|function| LoadedFunction { path, display_path, function }));
     }
     if !invalid.is_empty() {
         return Err(Error::invalid_files(invalid));
     }
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-    for LoadedFunction { shown, function, .. } in &functions {
-        if let Some(other) = names.insert(&function.name, shown) {
-            let message = format!("duplicate function '{}' in {other} and {shown}", function.name);
+    for LoadedFunction { display_path, function, .. } in &functions {
+        if let Some(other) = names.insert(&function.name, display_path) {
+            let message = format!("duplicate function '{}' in {other} and {display_path}", function.name);
             return Err(Error::invalid(message).hint("rename one of them"));
         }
     }
@@ -101,7 +101,7 @@ fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<FoundFile>, 
     }
 }
 
-/// The error of a project without functions.
+/// Returns the error for a project without functions.
 pub fn no_functions(settings: &Settings) -> Error {
     let folder = settings.display_path(&settings.eval_functions.path);
     Error::nothing_selected(format!("no eval functions in {folder}")).hint(Hint::NewEval)
@@ -112,33 +112,35 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Er
     if !path.is_dir() {
         return Ok(vec![read_file(path, settings)]);
     }
-    let shown = settings.display_path(&path);
-    let paths = function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {shown}: {error}")))?;
+    let display_path = settings.display_path(&path);
+    let paths =
+        function_paths(&path).map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
     if paths.is_empty() {
-        return Err(Error::nothing_selected(format!("no Python files in {shown}"))
+        return Err(Error::nothing_selected(format!("no Python files in {display_path}"))
             .hint("eval functions are .py files whose names do not start with _ or ."));
     }
     Ok(paths.into_iter().map(|path| read_file(path, settings)).collect())
 }
 
 fn read_file(path: PathBuf, settings: &Settings) -> FoundFile {
-    let shown = settings.display_path(&path);
-    let file = check_file(&path, &shown, settings).and_then(|()| FunctionFile::read(path.clone(), shown.clone()));
-    FoundFile { path, shown, file }
+    let display_path = settings.display_path(&path);
+    let file = check_file(&path, &display_path, settings)
+        .and_then(|()| FunctionFile::read(path.clone(), display_path.clone()));
+    FoundFile { path, display_path, file }
 }
 
 /// Fails if a file does not exist or is not a Python file.
-fn check_file(path: &Path, shown: &str, settings: &Settings) -> Result<(), Error> {
+fn check_file(path: &Path, display_path: &str, settings: &Settings) -> Result<(), Error> {
     match path.metadata() {
         Ok(_) if path.extension().is_some_and(|extension| extension != "py") => {
-            let error = Error::invalid(format!("{shown} is not a Python file"));
-            Err(match shown.strip_suffix(".cases.jsonl") {
+            let error = Error::invalid(format!("{display_path} is not a Python file"));
+            Err(match display_path.strip_suffix(".cases.jsonl") {
                 Some(function) => error.hint(Hint::TestEval { file: format!("{function}.py") }),
                 None => error.hint("eval functions are .py files; pass traces with --traces"),
             })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let error = Error::not_found(format!("cannot read {shown}: {error}"));
+            let error = Error::not_found(format!("cannot read {display_path}: {error}"));
             Err(match nearest_file(path, settings) {
                 Some(near) => error.hint(format!("did you mean '{near}'?")),
                 None => error,
@@ -160,17 +162,18 @@ fn nearest_file(path: &Path, settings: &Settings) -> Option<String> {
 
 /// Returns the project's function with this name, with or without `eval_`, or all invalid files that may define it.
 fn find_by_name(name: &str, settings: &Settings) -> Result<Vec<FunctionFile>, Error> {
-    let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
+    let function_name = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
     let project = find_functions(settings)?;
-    if !project.has(&wanted) {
-        let (message, hint) = project.unknown(&wanted);
+    if !project.has(&function_name) {
+        let (message, hint) = project.unknown(&function_name);
         return Err(Error::not_found(message).hint(hint));
     }
-    let is_valid = project.get(&wanted).is_some();
-    let is_match = |file: &FunctionFile| file.defines(&wanted) && file.function.is_ok() == is_valid;
+    let is_valid = project.get(&function_name).is_some();
+    let is_match = |file: &FunctionFile| file.defines(&function_name) && file.function.is_ok() == is_valid;
     Ok(project.files.into_iter().filter(is_match).collect())
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+fn is_same_file(first: &Path, second: &Path) -> bool {
+    first == second
+        || matches!((first.canonicalize(), second.canonicalize()), (Ok(first), Ok(second)) if first == second)
 }

@@ -29,7 +29,7 @@ pub struct ProjectFunctions {
 pub struct FunctionFile {
     pub path: PathBuf,
     /// The path for display.
-    pub shown: String,
+    pub display_path: String,
     /// The source text that findings refer to.
     pub text: Arc<str>,
     pub function: Result<Arc<Function>, Vec<karat_sandbox::Finding>>,
@@ -46,8 +46,8 @@ pub fn find_functions(settings: &Settings) -> Result<ProjectFunctions, Error> {
         .map_err(|error| Error::invalid(format!("cannot read the folder of eval functions {folder}: {error}")))?;
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {
-        let shown = settings.display_path(&path);
-        files.push(FunctionFile::read(path, shown)?);
+        let display_path = settings.display_path(&path);
+        files.push(FunctionFile::read(path, display_path)?);
     }
     reject_duplicates(&mut files);
     Ok(ProjectFunctions { folder, has_folder: true, files })
@@ -70,15 +70,15 @@ fn is_function_file(path: &Path) -> bool {
 
 impl FunctionFile {
     /// Reads and validates one file.
-    pub(super) fn read(path: PathBuf, shown: String) -> Result<Self, Error> {
+    pub(super) fn read(path: PathBuf, display_path: String) -> Result<Self, Error> {
         let mut source = Vec::new();
         // Enough to detect that the source is too long, even with a byte order mark.
         let limit = MAX_SOURCE_BYTES as u64 + 8;
         File::open(&path)
             .and_then(|file| file.take(limit).read_to_end(&mut source))
-            .map_err(|error| Error::invalid(format!("cannot read {shown}: {error}")))?;
+            .map_err(|error| Error::invalid(format!("cannot read {display_path}: {error}")))?;
         let text = Arc::from(display_source(&source));
-        Ok(Self { path, shown, text, function: validate(&source).map(Arc::new) })
+        Ok(Self { path, display_path, text, function: validate(&source).map(Arc::new) })
     }
 
     /// Returns the problems of the file, in source order.
@@ -86,11 +86,12 @@ impl FunctionFile {
         let problem =
             |finding: &karat_sandbox::Finding| (finding.range.clone(), finding.message.clone(), finding.help.clone());
         let problems = self.function.as_ref().err().into_iter().flatten();
-        Finding::place_all(&self.text, problems.map(problem).collect())
+        Finding::from_ranges(&self.text, problems.map(problem).collect())
     }
 
     pub(super) fn invalid_file(&self) -> Option<InvalidFile> {
-        let file = || InvalidFile { name: self.shown.clone(), text: self.text.to_string(), findings: self.findings() };
+        let file =
+            || InvalidFile { name: self.display_path.clone(), text: self.text.to_string(), findings: self.findings() };
         self.function.is_err().then(file)
     }
 
@@ -114,14 +115,14 @@ impl FunctionFile {
 fn reject_duplicates(files: &mut [FunctionFile]) {
     let names: Vec<Option<String>> =
         files.iter().map(|file| file.function.as_ref().ok().map(|function| function.name.clone())).collect();
-    let shown: Vec<String> = files.iter().map(|file| file.shown.clone()).collect();
+    let display_paths: Vec<String> = files.iter().map(|file| file.display_path.clone()).collect();
     for (index, file) in files.iter_mut().enumerate() {
         let Some(name) = &names[index] else { continue };
         let is_duplicate = |other: &usize| *other != index && names[*other].as_ref() == Some(name);
         let Some(other) = (0..names.len()).find(is_duplicate) else { continue };
         file.function = Err(vec![karat_sandbox::Finding {
             rule: Rule::Function,
-            message: format!("'{name}' is also defined in {}", shown[other]),
+            message: format!("'{name}' is also defined in {}", display_paths[other]),
             help: Some("rename one of them".to_owned()),
             range: file.definition(name).unwrap_or_default(),
         }]);
@@ -170,7 +171,7 @@ impl ProjectFunctions {
         let problem = |(index, case, name): (usize, &Case, &str)| {
             let (message, help) = self.unknown(name);
             Problem {
-                pointer: format!("{prefix}/{}/expect/evals/{index}", case.place.index),
+                pointer: format!("{prefix}/{}/expect/evals/{index}", case.location.index),
                 subject: Subject::Value,
                 case_id: Some(case.id.clone()),
                 message,

@@ -142,7 +142,7 @@ impl Source {
 
     fn names(&self) -> Vec<String> {
         match self {
-            Self::Files { files, .. } => files.files.iter().map(|file| file.shown.clone()).collect(),
+            Self::Files { files, .. } => files.files.iter().map(|file| file.display_path.clone()).collect(),
             Self::Server(server) => vec![server.url.clone()],
         }
     }
@@ -223,7 +223,7 @@ impl Import<'_> {
             Source::Files { files, .. } => {
                 report.passed_over.clone_from(&files.skipped);
                 let unreadable =
-                    files.unreadable.iter().map(|(file, why)| refused(file, None, why, RefusalKind::Unreadable));
+                    files.unreadable.iter().map(|(file, reason)| refused(file, None, reason, RefusalKind::Unreadable));
                 report.refused.extend(unreadable);
                 Event::Opened { bytes: files.bytes(), reads_stdin: files.reads_stdin() }
             }
@@ -290,8 +290,8 @@ impl Import<'_> {
     }
 
     fn refuse_trace(&mut self, file: usize, trace_id: &str, message: &str) {
-        let place = format!("trace {}", trace_id.chars().take(MAX_ID_LENGTH).collect::<String>());
-        let refused = refused(&self.names[file], Some(place), message, RefusalKind::Invalid);
+        let location = format!("trace {}", trace_id.chars().take(MAX_ID_LENGTH).collect::<String>());
+        let refused = refused(&self.names[file], Some(location), message, RefusalKind::Invalid);
         self.totals.report_mut().refused.push(refused);
     }
 
@@ -313,6 +313,6 @@ impl Import<'_> {
     }
 }
 
-fn refused(file: &str, place: Option<String>, message: &str, kind: RefusalKind) -> RefusedPiece {
-    RefusedPiece { file: file.to_owned(), place, message: message.to_owned(), kind }
+fn refused(file: &str, location: Option<String>, message: &str, kind: RefusalKind) -> RefusedPiece {
+    RefusedPiece { file: file.to_owned(), location, message: message.to_owned(), kind }
 }

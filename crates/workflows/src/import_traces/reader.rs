@@ -42,9 +42,12 @@ impl FileReader {
                 let send = |content| sender.blocking_send((number, content)).ok();
                 let ended = match file.open(&mut stdin) {
                     Ok(input) => read_file(&file, kind, Counted { input, counter: Arc::clone(&counter) }, &send),
-                    Err(error) => {
-                        send(Content::Refused(refused(&file.shown, None, &error.to_string(), RefusalKind::Unreadable)))
-                    }
+                    Err(error) => send(Content::Refused(refused(
+                        &file.display_path,
+                        None,
+                        &error.to_string(),
+                        RefusalKind::Unreadable,
+                    ))),
                 };
                 if ended.is_none() {
                     break;
@@ -71,8 +74,8 @@ fn read_file(
     input: Counted,
     send: &dyn Fn(Content) -> Option<()>,
 ) -> Option<()> {
-    let refused = |place: Option<String>, message: String, kind: RefusalKind| {
-        Content::Refused(refused(&file.shown, place, &message, kind))
+    let refused = |location: Option<String>, message: String, kind: RefusalKind| {
+        Content::Refused(refused(&file.display_path, location, &message, kind))
     };
     send(Content::Opened)?;
     let mut is_empty = true;
@@ -80,7 +83,7 @@ fn read_file(
         is_empty = false;
         send(match piece {
             Ok(piece) => Content::Piece(piece),
-            Err(ReadError::Refused(why)) => refused(Some(why.place), why.message, RefusalKind::Invalid),
+            Err(ReadError::Refused(item)) => refused(Some(item.location), item.message, RefusalKind::Invalid),
             Err(error @ ReadError::UnknownFormat(_)) => refused(None, error.to_string(), RefusalKind::UnknownSource),
             Err(ReadError::Io(error)) => refused(None, error.to_string(), RefusalKind::Unreadable),
         })?;

@@ -82,9 +82,9 @@ impl Import<'_> {
                         }
                         self.writer.push(FilePiece { file: 0, piece });
                     }
-                    Err(one) => {
-                        let one = refused(&url, Some(one.place), &one.message, RefusalKind::Invalid);
-                        self.totals.report_mut().refused.push(one);
+                    Err(item) => {
+                        let item = refused(&url, Some(item.location), &item.message, RefusalKind::Invalid);
+                        self.totals.report_mut().refused.push(item);
                     }
                 }
             }

@@ -27,7 +27,7 @@ pub(super) struct TraceFiles {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TraceFile {
     /// The path for display.
-    pub(super) shown: String,
+    pub(super) display_path: String,
     /// `None` for standard input.
     path: Option<PathBuf>,
     /// The size, if known.
@@ -58,7 +58,7 @@ impl TraceFiles {
                 if found.reads_stdin() {
                     return Err(Error::invalid("- is given twice: stdin can be read only once"));
                 }
-                found.files.push(TraceFile { shown: "stdin".to_owned(), path: None, bytes: None });
+                found.files.push(TraceFile { display_path: "stdin".to_owned(), path: None, bytes: None });
                 continue;
             }
             let full = current_dir.join(path);
@@ -82,13 +82,17 @@ impl TraceFiles {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    fn add(&mut self, path: &Path, shown: &Path, bytes: Option<u64>, seen: &mut BTreeSet<PathBuf>) {
+    fn add(&mut self, path: &Path, display_path: &Path, bytes: Option<u64>, seen: &mut BTreeSet<PathBuf>) {
         if seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf())) {
-            self.files.push(TraceFile { shown: shown.display().to_string(), path: Some(path.to_path_buf()), bytes });
+            self.files.push(TraceFile {
+                display_path: display_path.display().to_string(),
+                path: Some(path.to_path_buf()),
+                bytes,
+            });
         }
     }
 
-    fn add_folder(&mut self, folder: &Path, shown: &Path, seen: &mut BTreeSet<PathBuf>) {
+    fn add_folder(&mut self, folder: &Path, display_path: &Path, seen: &mut BTreeSet<PathBuf>) {
         // Prevents endless recursion through links.
         if !seen.insert(folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())) {
             return;
@@ -97,7 +101,7 @@ impl TraceFiles {
         let mut entries = match entries {
             Ok(entries) => entries,
             Err(error) => {
-                self.unreadable.push((shown.display().to_string(), error.to_string()));
+                self.unreadable.push((display_path.display().to_string(), error.to_string()));
                 return;
             }
         };
@@ -108,20 +112,20 @@ impl TraceFiles {
             if name.to_string_lossy().starts_with('.') {
                 continue;
             }
-            let (path, shown) = (entry.path(), shown.join(&name));
+            let (path, display_path) = (entry.path(), display_path.join(&name));
             match std::fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => self.add_folder(&path, &shown, seen),
+                Ok(metadata) if metadata.is_dir() => self.add_folder(&path, &display_path, seen),
                 Ok(metadata) if metadata.is_file() && has_trace_extension(&name.to_string_lossy()) => {
-                    self.add(&path, &shown, Some(metadata.len()), seen);
+                    self.add(&path, &display_path, Some(metadata.len()), seen);
                 }
-                Ok(_) => self.skipped.push(shown.display().to_string()),
+                Ok(_) => self.skipped.push(display_path.display().to_string()),
                 // A broken link without the extension of a trace file.
                 Err(error)
                     if error.kind() == io::ErrorKind::NotFound && !has_trace_extension(&name.to_string_lossy()) =>
                 {
-                    self.skipped.push(shown.display().to_string());
+                    self.skipped.push(display_path.display().to_string());
                 }
-                Err(error) => self.unreadable.push((shown.display().to_string(), error.to_string())),
+                Err(error) => self.unreadable.push((display_path.display().to_string(), error.to_string())),
             }
         }
     }
@@ -179,8 +183,8 @@ mod tests {
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/loop")).expect("linked");
         let paths: Vec<PathBuf> = ["c.pb.gz", ".", "b.json"].iter().map(PathBuf::from).collect();
         let found = TraceFiles::find(&paths, folder.path()).expect("found");
-        let shown: Vec<&str> = found.files.iter().map(|file| file.shown.as_str()).collect();
-        assert_eq!(shown, ["c.pb.gz", "./a/z.jsonl", "./b.json"]);
+        let display_paths: Vec<&str> = found.files.iter().map(|file| file.display_path.as_str()).collect();
+        assert_eq!(display_paths, ["c.pb.gz", "./a/z.jsonl", "./b.json"]);
         assert_eq!((found.skipped, found.files.len()), (vec!["./a/notes.txt".to_owned()], 3));
     }
 }

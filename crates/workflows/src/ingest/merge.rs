@@ -65,11 +65,11 @@ pub(super) fn merge_pieces(pieces: Vec<Piece>) -> Batch {
 /// Returns the problem of an invalid id.
 fn id_problem(id: &str) -> Option<String> {
     if id.trim().is_empty() {
-        Some("the trace has no id".to_owned())
+        Some("the trace id is empty".to_owned())
     } else if id.len() > MAX_ID_BYTES {
-        Some(format!("the trace id has {} bytes; the maximum is {MAX_ID_BYTES}", id.len()))
+        Some(format!("the trace id is longer than {MAX_ID_BYTES} bytes"))
     } else if id.chars().any(char::is_control) {
-        Some("the trace id has a control character".to_owned())
+        Some("the trace id contains control characters".to_owned())
     } else {
         None
     }

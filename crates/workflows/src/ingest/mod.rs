@@ -212,10 +212,10 @@ fn is_span_based(source: &str) -> bool {
 
 /// Whether both traces may come from the same source. The detected vendor of a chat log can change as the log grows,
 /// since only some messages are specific to a vendor.
-fn is_same_source(one: &str, other: &str) -> bool {
+fn is_same_source(first: &str, second: &str) -> bool {
     let is_log =
         |name: &str| matches!(TraceFormat::from_name(name), Some(TraceFormat::OpenAi | TraceFormat::Anthropic));
-    one == other || is_log(one) && is_log(other)
+    first == second || is_log(first) && is_log(second)
 }
 
 fn prepare(trace: MergedTrace) -> Result<Prepared, RefusedTrace> {

@@ -17,11 +17,11 @@ pub(crate) struct Totals {
     report: ImportReport,
     tools: BTreeSet<String>,
     /// By the hash of the id, to save memory for millions of traces.
-    seen: HashMap<u64, Seen>,
+    traces: HashMap<u64, CountedTrace>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct CountedTrace {
     put: PutOutcome,
     steps: u32,
     tool_calls: u32,
@@ -34,9 +34,9 @@ impl Totals {
         &mut self.report
     }
 
-    /// The number of different traces.
+    /// Returns the number of different traces.
     pub(crate) fn traces(&self) -> usize {
-        self.seen.len()
+        self.traces.len()
     }
 
     pub(crate) fn add(&mut self, ingested: Ingested) {
@@ -46,17 +46,17 @@ impl Totals {
         for trace in ingested.traces {
             let mut hasher = DefaultHasher::new();
             trace.head.trace_id.hash(&mut hasher);
-            let now = seen(trace.put, &trace.head);
-            match self.seen.entry(hasher.finish()) {
-                Entry::Vacant(place) => {
-                    place.insert(now);
+            let now = counted_trace(trace.put, &trace.head);
+            match self.traces.entry(hasher.finish()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(now);
                     *self.report.sources.entry(trace.source).or_default() += 1;
                 }
                 Entry::Occupied(mut before) => {
                     self.report.superseded += u64::from(trace.is_whole && trace.put == PutOutcome::Changed);
                     // A trace that this import added stays "added" even if it changes later.
                     let put = if before.get().put == PutOutcome::Unchanged { trace.put } else { before.get().put };
-                    before.insert(Seen { put, ..now });
+                    before.insert(CountedTrace { put, ..now });
                 }
             }
             if self.tools.len() < MAX_TOOLS {
@@ -68,24 +68,24 @@ impl Totals {
     /// Returns the complete report.
     pub(crate) fn into_report(self) -> ImportReport {
         let mut report = self.report;
-        for seen in self.seen.values() {
-            match seen.put {
+        for trace in self.traces.values() {
+            match trace.put {
                 PutOutcome::Added => report.added += 1,
                 PutOutcome::Changed => report.changed += 1,
                 PutOutcome::Unchanged | PutOutcome::Conflict => report.unchanged += 1,
             }
-            report.steps += u64::from(seen.steps);
-            report.tool_calls += u64::from(seen.tool_calls);
-            report.errors += u64::from(seen.errors);
+            report.steps += u64::from(trace.steps);
+            report.tool_calls += u64::from(trace.tool_calls);
+            report.errors += u64::from(trace.errors);
         }
         report.tools = self.tools.into_iter().collect();
         report
     }
 }
 
-fn seen(put: PutOutcome, head: &TraceHead) -> Seen {
+fn counted_trace(put: PutOutcome, head: &TraceHead) -> CountedTrace {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    Seen { put, steps: small(head.steps), tool_calls: small(head.tool_calls), errors: small(head.errors) }
+    CountedTrace { put, steps: small(head.steps), tool_calls: small(head.tool_calls), errors: small(head.errors) }
 }
 
 #[cfg(test)]

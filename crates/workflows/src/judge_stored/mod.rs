@@ -221,8 +221,8 @@ fn execution_writer(store: &Store) -> BatchWriter<'static, StoredExecution> {
 
 /// Validates the code of a stored version: it was valid when it was added, but the rules of karat may have changed.
 pub fn validate_version(version: &EvalVersion) -> Result<Function, Error> {
-    let refused = |why: String| {
-        let message = format!("version {} of {} is no longer valid: {why}", version.version, version.eval_id);
+    let refused = |reason: String| {
+        let message = format!("version {} of {} is no longer valid: {reason}", version.version, version.eval_id);
         Error::invalid(message).hint(crate::hint::Hint::FixEval)
     };
     let function = validate(version.code.as_bytes())

@@ -83,8 +83,8 @@ fn select_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) 
 }
 
 fn is_in_project(name: &str, settings: &Settings) -> bool {
-    let wanted = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
-    crate::functions::find_functions(settings).is_ok_and(|functions| functions.get(&wanted).is_some())
+    let function_name = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
+    crate::functions::find_functions(settings).is_ok_and(|functions| functions.get(&function_name).is_some())
 }
 
 async fn no_traces(store: &Store, filter: &TraceFilter) -> Result<Error, Error> {

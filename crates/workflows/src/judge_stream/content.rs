@@ -62,7 +62,7 @@ const MAGIC_BYTES: [(&[u8], Content); 12] = [
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Maximum leading white space before the content is assumed to be JSON lines.
+/// Maximum leading whitespace before the content is assumed to be JSON lines.
 const MAX_WHITESPACE_BYTES: usize = 1024;
 
 /// A reader that returns the first bytes again, then the rest.
@@ -177,13 +177,13 @@ mod tests {
     #[case(b"[", b"")]
     #[case(b"x", b"more")]
     fn reads_no_more_than_needed(#[case] needed: &[u8], #[case] more: &[u8]) {
-        struct Breaks;
-        impl Read for Breaks {
+        struct BrokenReader;
+        impl Read for BrokenReader {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(io::Error::other("would block"))
             }
         }
-        assert!(detect_content(needed.chain(more).chain(Breaks)).is_ok());
+        assert!(detect_content(needed.chain(more).chain(BrokenReader)).is_ok());
     }
 
     #[test]

@@ -37,13 +37,13 @@ impl Source {
     }
 }
 
-/// The place of a trace in one of the files.
+/// The location of a trace in one of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FilePlace {
+pub(super) struct FileLocation {
     /// The index of the file.
     pub(super) file: usize,
     /// `line 3`, `item 12`, `trace 4bf9…`.
-    pub(super) place: String,
+    pub(super) location: String,
 }
 
 /// The number of bytes read so far.
@@ -108,20 +108,20 @@ impl TraceFiles {
 /// which may be spread over files.
 pub(super) struct Batches {
     waiting: std::iter::Enumerate<std::vec::IntoIter<Source>>,
-    current: Option<Current>,
+    current: Option<CurrentFile>,
     bytes_read: BytesRead,
     spans: SpanTraces,
     /// An error, returned after the traces before it.
     error: Option<Error>,
 }
 
-struct Current {
+struct CurrentFile {
     file: usize,
     name: String,
     traces: TraceReader,
 }
 
-type TraceInput = Input<FilePlace>;
+type TraceInput = Input<FileLocation>;
 
 impl Iterator for Batches {
     type Item = Result<Vec<TraceInput>, Error>;
@@ -170,12 +170,12 @@ impl Batches {
             };
             match piece {
                 Ok(Piece::Whole(whole)) => {
-                    let key = FilePlace { file: current.file, place: current.traces.place().to_owned() };
+                    let key = FileLocation { file: current.file, location: current.traces.location().to_owned() };
                     return Ok(Some(input(key, whole.document)));
                 }
                 Ok(Piece::Parts(parts)) => self.spans.add(current.file, *parts),
                 Err(ReadError::Refused(refused)) => {
-                    let key = FilePlace { file: current.file, place: refused.place };
+                    let key = FileLocation { file: current.file, location: refused.location };
                     return Ok(Some(Input { key, text: Err(InputError::Invalid(refused.message)) }));
                 }
                 Err(error @ ReadError::UnknownFormat(_)) => {
@@ -189,17 +189,17 @@ impl Batches {
         }
     }
 
-    fn open(&self, file: usize, source: Source) -> Result<Current, Error> {
+    fn open(&self, file: usize, source: Source) -> Result<CurrentFile, Error> {
         let Source { name, mut reader, is_pipe } = source;
         if is_pipe {
             reader = Box::new(checked(reader, &name)?);
         }
         let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
-        Ok(Current { file, name, traces: read(None, counted).without_required_ids() })
+        Ok(CurrentFile { file, name, traces: read(None, counted).without_required_ids() })
     }
 }
 
-fn input(key: FilePlace, document: String) -> TraceInput {
+fn input(key: FileLocation, document: String) -> TraceInput {
     let text = if document.len() > MAX_TRACE_BYTES { Err(InputError::TooLong) } else { Ok(document.into_bytes()) };
     Input { key, text }
 }
@@ -226,7 +226,7 @@ impl SpanTraces {
     /// Assembles and removes the first trace. No spans are added afterwards.
     fn next(&mut self) -> Option<TraceInput> {
         let (file, parts) = self.traces.pop_front()?;
-        let key = FilePlace { file, place: format!("trace {}", parts.trace_id) };
+        let key = FileLocation { file, location: format!("trace {}", parts.trace_id) };
         Some(input(key, assemble(&parts).document.to_text()))
     }
 }
@@ -291,7 +291,7 @@ mod tests {
         let (batches, _) = TraceFiles { sources, bytes: None }.into_batches();
         let text = |text: Vec<u8>| String::from_utf8_lossy(&text).into_owned();
         let inputs = batches.flat_map(|batch| batch.expect("readable"));
-        inputs.map(|input| (input.key.file, input.key.place, input.text.map(text))).collect()
+        inputs.map(|input| (input.key.file, input.key.location, input.text.map(text))).collect()
     }
 
     #[test]
@@ -303,14 +303,14 @@ mod tests {
             ("b", "{\"steps\":[]}"),
             ("c", "{\"steps\":[]}\n\n{\"steps\":[]}"),
         ];
-        let places: Vec<_> = read_all(&texts)
+        let locations: Vec<_> = read_all(&texts)
             .into_iter()
-            .map(|(file, place, text)| {
+            .map(|(file, location, text)| {
                 assert_eq!(text.as_deref(), Ok(trace));
-                format!("{file} {place}")
+                format!("{file} {location}")
             })
             .collect();
-        assert_eq!(places, ["0 line 1", "0 line 2", "2 line 1", "3 line 1", "3 line 3"]);
+        assert_eq!(locations, ["0 line 1", "0 line 2", "2 line 1", "3 line 1", "3 line 3"]);
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
             "a",
             "{\"trace_id\":\"a\",\"steps\":[]}\n{\"trace_id\":\"d\",\"steps\":\"x\"}\n{\"foo\":1}\n",
         )]);
-        let messages: Vec<_> = read.into_iter().skip(1).map(|(_, place, text)| (place, text)).collect();
+        let messages: Vec<_> = read.into_iter().skip(1).map(|(_, location, text)| (location, text)).collect();
         let invalid = |message: &str| Err(InputError::Invalid(message.to_owned()));
         let expected = [
             ("line 2".to_owned(), invalid("the trace has no 'steps' list")),
@@ -341,8 +341,9 @@ mod tests {
         let spans = r#"{"traceId": "ab", "spanId": "1", "startTimeUnixNano": "1771237534567093000", "name": "a"}"#;
         let more = r#"{"traceId": "ab", "spanId": "2", "startTimeUnixNano": "1771237534567093001", "name": "b"}"#;
         let read = read_all(&[("spans", spans), ("log", log), ("more", more)]);
-        let places: Vec<_> = read.iter().map(|(file, place, text)| (*file, place.as_str(), text.is_ok())).collect();
-        assert_eq!(places, [(1, "item 1", true), (0, "trace ab", true)]);
+        let locations: Vec<_> =
+            read.iter().map(|(file, location, text)| (*file, location.as_str(), text.is_ok())).collect();
+        assert_eq!(locations, [(1, "item 1", true), (0, "trace ab", true)]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use karat_sandbox::{Function, Input, Judged, JudgementStream, Position, StreamEr
 use tokio_util::sync::CancellationToken;
 
 pub use self::content::{Content, PeekedReader, UnsupportedFormat, detect_content};
-use self::files::{FilePlace, TraceFiles};
+use self::files::{FileLocation, TraceFiles};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
 use crate::error::Error;
@@ -101,18 +101,18 @@ pub async fn judge_files(
     let mut stream = sandbox.judge_stream(&task, batches)?;
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilesEvent::Idle) };
-        let FilePlace { file, place } = judged.key.clone();
+        let FileLocation { file, location } = judged.key.clone();
         // The file name is redundant if there is only one file.
         let origin = (names.len() > 1).then(|| names[file].as_str());
-        add_location(&mut judged, |why| format!("{place}: {why}"));
+        add_location(&mut judged, |message| format!("{location}: {message}"));
         let trace_id = &judged.trace_id;
         tally.add(&judged.judgements, || match (trace_id, origin) {
             (Some(id), _) => id.clone(),
-            (None, None) => place.clone(),
-            (None, Some(origin)) => format!("{origin} {place}"),
+            (None, None) => location.clone(),
+            (None, Some(origin)) => format!("{origin} {location}"),
         });
         if let Some(origin) = origin {
-            add_location(&mut judged, |why| format!("{origin} {why}"));
+            add_location(&mut judged, |message| format!("{origin} {message}"));
         }
         let executed_at = context.clock.now().to_string();
         let trace_id = judged.trace_id.take();
@@ -179,7 +179,7 @@ where
     let ended = judge_each(&mut stream, cancel, |judged| {
         let Some(mut judged) = judged else { return events.emit(FilterEvent::Idle) };
         let position = judged.key;
-        add_location(&mut judged, |why| format!("{position}: {why}"));
+        add_location(&mut judged, |message| format!("{position}: {message}"));
         events.emit(FilterEvent::Judged(FilteredTrace {
             trace_id: judged.trace_id.clone(),
             functions: Arc::clone(&functions),

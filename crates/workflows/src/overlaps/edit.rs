@@ -126,27 +126,29 @@ fn edit(
 ) -> Result<Edited, Error> {
     let _lock = context.edit_lock()?;
     let path = &context.settings.overlap_map.path;
-    let shown = context.settings.display_path(path);
-    let (mut editor, converted) = open(convert, &shown, context)?;
+    let display_path = context.settings.display_path(path);
+    let (mut editor, converted) = open(convert, &display_path, context)?;
     edit(&mut editor).map_err(|error| Error::unavailable(error.to_string()))?;
     let changes = editor.changes().to_vec();
     if converted || !changes.is_empty() {
         replace_file(path, &editor.into_text())
-            .map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))?;
+            .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
     }
-    Ok(Edited { path: shown, changes, converted })
+    Ok(Edited { path: display_path, changes, converted })
 }
 
 /// Opens the map; an empty one if the file does not exist. Also returns whether the map was converted.
-fn open(convert: bool, shown: &str, context: &Context<'_>) -> Result<(OverlapEditor, bool), Error> {
+fn open(convert: bool, display_path: &str, context: &Context<'_>) -> Result<(OverlapEditor, bool), Error> {
     let bytes = match std::fs::read(&context.settings.overlap_map.path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((OverlapEditor::empty(), false)),
-        Err(error) => return Err(Error::invalid(format!("cannot read the overlap map {shown}: {error}"))),
+        Err(error) => return Err(Error::invalid(format!("cannot read the overlap map {display_path}: {error}"))),
     };
     let invalid = |error: OverlapEditError| match error {
-        OverlapEditError::Invalid(findings) => Error::invalid_files(vec![InvalidFile::new(shown, &bytes, findings)]),
-        error => Error::invalid(format!("{shown}: {error}"))
+        OverlapEditError::Invalid(findings) => {
+            Error::invalid_files(vec![InvalidFile::new(display_path, &bytes, findings)])
+        }
+        error => Error::invalid(format!("{display_path}: {error}"))
             .hint("pass --convert to rewrite it in the format that karat edits"),
     };
     match OverlapEditor::open(&bytes) {

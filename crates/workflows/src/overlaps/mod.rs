@@ -61,8 +61,9 @@ impl OverlapList {
         names.extend(map.clusters().flatten().map(String::as_str));
         for entry in &map.entries {
             names.insert(&entry.tool);
-            let given = entry.reason.iter().chain(entry.overlaps.iter().filter_map(|other| other.reason.as_ref()));
-            for reason in given {
+            let entry_reasons =
+                entry.reason.iter().chain(entry.overlaps.iter().filter_map(|other| other.reason.as_ref()));
+            for reason in entry_reasons {
                 let reasons = reasons.entry(&entry.tool).or_default();
                 if !reasons.contains(&reason.as_str()) {
                     reasons.push(reason);

@@ -7,7 +7,7 @@ use karat_project::replace_file;
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
-use super::candidate_files::{own_folder, write_candidate};
+use super::candidate_files::{candidates_folder, write_candidate};
 use crate::context::Context;
 use crate::error::Error;
 use crate::functions::{LoadedFunction, find_functions};
@@ -37,7 +37,8 @@ pub struct AdoptableCode {
     pub number: u64,
     pub code: String,
     code_hash: String,
-    why: String,
+    #[serde(rename = "why")]
+    explanation: String,
 }
 
 /// The next step of an adoption.
@@ -108,7 +109,7 @@ impl Adoption {
             number: candidate.number,
             code: candidate.code.clone(),
             code_hash: candidate.code_hash.clone(),
-            why: candidate.why.clone(),
+            explanation: candidate.explanation.clone(),
         };
         Self {
             eval_id: refinement.eval_id.clone(),
@@ -159,7 +160,7 @@ impl Adoption {
             code: candidate.code.clone(),
             code_hash: candidate.code_hash.clone(),
             guest_hash: self.guest_hash.clone(),
-            note: Some(RefinedNote { model: &self.model, approver, why: &candidate.why }.to_string()),
+            note: Some(RefinedNote { model: &self.model, approver, explanation: &candidate.explanation }.to_string()),
             created_at: context.clock.now(),
             // The candidate was measured against this version only.
             after: Some(self.version),
@@ -171,8 +172,8 @@ impl Adoption {
         };
         let file = match self.find_file(&context.settings) {
             None => EvalFile::Missing,
-            Some(file) if file.function.code_hash == self.code_hash => EvalFile::Outdated(file.shown),
-            Some(file) => EvalFile::Changed(file.shown),
+            Some(file) if file.function.code_hash == self.code_hash => EvalFile::Outdated(file.display_path),
+            Some(file) => EvalFile::Changed(file.display_path),
         };
         self.step = match &file {
             EvalFile::Outdated(file) => Step::WriteFile { candidate: number, file: file.clone() },
@@ -184,7 +185,7 @@ impl Adoption {
     /// Writes the candidate to a file, so that it is not lost, and returns the conflict error.
     fn conflict(&self, candidate: &AdoptableCode, newest: Option<u64>, settings: &Settings) -> Result<Error, Error> {
         let eval = &self.eval_id;
-        let file = write_candidate(candidate.number, &candidate.code, &own_folder(eval, settings), settings)?;
+        let file = write_candidate(candidate.number, &candidate.code, &candidates_folder(eval, settings), settings)?;
         let message = match newest {
             Some(newest) => format!("nothing was adopted: version {newest} of {eval} was added in the meantime"),
             None => format!("nothing was adopted: {eval} is no longer in the store"),
@@ -195,16 +196,21 @@ impl Adoption {
     /// Writes code to the eval's file, unless it was changed in the meantime.
     fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<Applied>, Error> {
         let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
-        let Some(LoadedFunction { path, shown, .. }) = outdated else { return Ok(None) };
-        replace_file(&path, code).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))?;
-        Ok(Some(Applied::Wrote { file: shown }))
+        let Some(LoadedFunction { path, display_path, .. }) = outdated else { return Ok(None) };
+        replace_file(&path, code)
+            .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+        Ok(Some(Applied::Wrote { file: display_path }))
     }
 
     /// Returns the project's file that defines the eval.
     fn find_file(&self, settings: &Settings) -> Option<LoadedFunction> {
         find_functions(settings).ok()?.files.into_iter().find_map(|file| {
             let function = file.function.ok()?;
-            (function.name == self.eval_id).then_some(LoadedFunction { path: file.path, shown: file.shown, function })
+            (function.name == self.eval_id).then_some(LoadedFunction {
+                path: file.path,
+                display_path: file.display_path,
+                function,
+            })
         })
     }
 }

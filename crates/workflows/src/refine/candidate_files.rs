@@ -18,7 +18,7 @@ pub(super) fn write_candidates(
 ) -> Result<(), Error> {
     let path = match folder {
         CandidateFolder::Given(folder) => settings.layout.current_dir.join(folder),
-        CandidateFolder::Own => own_folder(&refinement.eval_id, settings),
+        CandidateFolder::Own => candidates_folder(&refinement.eval_id, settings),
     };
     for candidate in &mut refinement.candidates {
         candidate.file = Some(write_candidate(candidate.number, &candidate.code, &path, settings)?);
@@ -35,16 +35,16 @@ pub(super) fn write_candidates(
     Ok(())
 }
 
-pub(super) fn own_folder(eval_id: &str, settings: &Settings) -> PathBuf {
+pub(super) fn candidates_folder(eval_id: &str, settings: &Settings) -> PathBuf {
     settings.layout.root.join(".karat").join("refine").join(eval_id)
 }
 
 /// Writes a candidate and returns its path for display.
 pub(super) fn write_candidate(number: u64, code: &str, folder: &Path, settings: &Settings) -> Result<String, Error> {
     let path = folder.join(format!("candidate_{number}.py"));
-    let shown = settings.display_path(&path);
+    let display_path = settings.display_path(&path);
     create_data_dir(folder)
         .and_then(|()| replace_file(&path, code))
-        .map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))?;
-    Ok(shown)
+        .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
+    Ok(display_path)
 }

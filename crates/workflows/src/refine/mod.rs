@@ -64,7 +64,7 @@ pub enum CandidateFolder {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The code and this number of rated traces are sent to the model.
-    Asking { model: String, traces: usize },
+    Prompting { model: String, traces: usize },
     /// A later round failed and is the last one; earlier candidates are still used.
     RoundFailed { model: String, message: String },
     /// The usage of all rounds, as reported by the model.
@@ -129,7 +129,7 @@ pub async fn question(request: &Request, context: &Context<'_>) -> Result<Questi
     let rounds = Rounds::new(request, &baseline, baseline.examples(context).await?);
     let prompt = rounds.rewrite_request().prompt();
     let document = serde_json::from_str(&prompt.user)
-        .map_err(|error| Error::invalid(format!("the question is not JSON: {error}")))?;
+        .map_err(|error| Error::invalid(format!("the question is not valid JSON: {error}")))?;
     Ok(Question { system: prompt.system, document, schema: prompt.schema })
 }
 
@@ -138,9 +138,9 @@ impl Request {
         if !(self.hold_out > 0.0 && self.hold_out < 1.0) {
             return Err(Error::invalid("--hold-out must be between 0 and 1").hint("0.4 holds out two of five traces"));
         }
-        for (flag, given, max) in [("candidates", self.candidates, MAX_CANDIDATES), ("rounds", self.rounds, MAX_ROUNDS)]
+        for (flag, value, max) in [("candidates", self.candidates, MAX_CANDIDATES), ("rounds", self.rounds, MAX_ROUNDS)]
         {
-            if !(1..=max).contains(&given) {
+            if !(1..=max).contains(&value) {
                 return Err(Error::invalid(format!("--{flag} must be between 1 and {max}")));
             }
         }

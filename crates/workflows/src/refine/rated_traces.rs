@@ -91,14 +91,14 @@ impl RatedTraces {
                 let count = set.all();
                 missing.push(format!("the {name} set has {count} of at least {MIN_SET_TRACES} traces"));
             } else if set.positive == 0 || set.negative == 0 {
-                let lacking = if set.positive == 0 { Rating::Positive } else { Rating::Negative };
-                missing.push(format!("none of the {} traces in the {name} set is {lacking}", set.all()));
+                let missing_rating = if set.positive == 0 { Rating::Positive } else { Rating::Negative };
+                missing.push(format!("none of the {} traces in the {name} set is {missing_rating}", set.all()));
             }
         }
         if missing.is_empty() {
             return Ok(());
         }
         let message = format!("too few rated traces to refine {eval_id}: {}", missing.join("; "));
-        Err(Error::nothing_selected(message).hint(Hint::RateTraces).hint("change the split with --hold-out SHARE"))
+        Err(Error::nothing_selected(message).hint(Hint::RateTraces).hint("pass --hold-out SHARE to change the split"))
     }
 }

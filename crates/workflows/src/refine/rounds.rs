@@ -54,7 +54,7 @@ impl<'r> Rounds<'r> {
 
     pub(super) async fn ask(&mut self, model: &dyn ChatModel, events: &mut dyn EventSink<Event>) -> Result<(), Error> {
         let identity = model.identity();
-        emit(events, Event::Asking { model: identity.clone(), traces: self.examples.len() })?;
+        emit(events, Event::Prompting { model: identity.clone(), traces: self.examples.len() })?;
         let eval_id = &self.baseline.version.eval_id;
         let mut usages = Vec::new();
         for _ in 0..self.request.rounds {
@@ -83,19 +83,21 @@ impl<'r> Rounds<'r> {
     /// Judges all traces with the proposed code.
     async fn measure(&mut self, proposed: Vec<ProposedCode>) -> Result<(), Error> {
         let Baseline { version, traces, verdicts: current, runner } = self.baseline;
-        let (functions, whys): (Vec<Arc<Function>>, Vec<String>) = proposed
+        let (functions, explanations): (Vec<Arc<Function>>, Vec<String>) = proposed
             .into_iter()
-            .filter_map(|one| Some((Arc::new(check(&one.code, &version.eval_id).ok()?), one.why)))
+            .filter_map(|candidate| {
+                Some((Arc::new(check(&candidate.code, &version.eval_id).ok()?), candidate.explanation))
+            })
             .unzip();
         if functions.is_empty() {
             return Ok(());
         }
         let judged = runner.judge(functions.clone(), traces).await?;
         let (_, current) = self.baseline.split(current);
-        for ((function, why), verdicts) in functions.into_iter().zip(whys).zip(judged) {
+        for ((function, explanation), verdicts) in functions.into_iter().zip(explanations).zip(judged) {
             let code = function.source.to_string();
             let (training, held_out) = self.baseline.split(&verdicts);
-            let parts = (code.clone(), function.code_hash.clone(), why);
+            let parts = (code.clone(), function.code_hash.clone(), explanation);
             let candidate =
                 Candidate::measure(&version.eval_id, version.version, parts, &training, (&current, &held_out));
             self.tried.push(TriedCode { code, training: candidate.agreement.training });
@@ -115,7 +117,7 @@ impl<'r> Rounds<'r> {
             model,
             training,
             held_out,
-            today: self.current,
+            current: self.current,
             candidates,
             refused: self.refused,
         };

@@ -117,15 +117,15 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Er
     }
     let id = unused_id(&tool, &file, &path, context)?;
     let case = new_case(&request, template, id.clone(), now)?.into_case();
-    editor.add(&case).map_err(|error| cannot_edit(&path.shown, &error))?;
+    editor.add(&case).map_err(|error| cannot_edit(&path.display_path, &error))?;
     verify(&editor, &id, &path, registry.as_ref(), context.notices)?;
     if !request.dry_run {
-        write_file(&path.path, &path.shown, &editor.into_text())?;
+        write_file(&path.path, &path.display_path, &editor.into_text())?;
     }
     let outcome =
         if request.dry_run { Outcome::Planned { new_file: is_new } } else { Outcome::Added { new_file: is_new } };
     let hash = canonical_hash(&case);
-    Ok(Added { outcome, case: ReportedCase { id, path: path.shown, archive: None, hash, case: Some(case) } })
+    Ok(Added { outcome, case: ReportedCase { id, path: path.display_path, archive: None, hash, case: Some(case) } })
 }
 
 /// Rejects a case that is invalid, cannot fail or has a lint error, since a regression case cannot be edited later.
@@ -137,7 +137,7 @@ fn verify(
     notices: &dyn Notices,
 ) -> Result<(), Error> {
     let file = editor.file().map_err(|invalid| {
-        let files = vec![InvalidFile::new(&path.shown, editor.text().as_bytes(), invalid.findings)];
+        let files = vec![InvalidFile::new(&path.display_path, editor.text().as_bytes(), invalid.findings)];
         Error { files, ..Error::invalid("nothing was written: the new case is invalid") }
     })?;
     if !file.cases.iter().any(|case| case.id == id && can_fail(case)) {
@@ -169,7 +169,10 @@ fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Er
     let case = raw_case(&read_bytes(path)?, id);
     let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
     let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
-    Ok(Added { outcome, case: ReportedCase { id: id.to_owned(), path: path.shown.clone(), archive: None, hash, case } })
+    Ok(Added {
+        outcome,
+        case: ReportedCase { id: id.to_owned(), path: path.display_path.clone(), archive: None, hash, case },
+    })
 }
 
 /// The file to add the case to.
@@ -194,23 +197,27 @@ impl Target {
             [path] => Ok(Self { path: (*path).clone(), is_new: false }),
             [] => Self::new_file(tool, settings),
             several => {
-                let names: Vec<&str> = several.iter().map(|path| path.shown.as_str()).collect();
+                let names: Vec<&str> = several.iter().map(|path| path.display_path.as_str()).collect();
                 Err(Error::invalid(format!("'{tool}' has several regression files: {}", names.join(", ")))
-                    .hint("choose one with --file"))
+                    .hint("pass --file to choose one"))
             }
         }
     }
 
     fn new_file(tool: &str, settings: &Settings) -> Result<Self, Error> {
         if tool.trim().is_empty() || tool.contains(['/', '\\']) || tool.starts_with('.') {
-            return Err(Error::invalid(format!("tool name '{tool}' cannot be used in a file name"))
-                .hint("specify a file with --file"));
+            return Err(
+                Error::invalid(format!("tool name '{tool}' cannot be used in a file name")).hint("pass --file FILE")
+            );
         }
         let path = settings.layout.root.join("evals").join(format!("{}.regression.json", slug(tool)));
         let path = project_file(path, settings);
         if path.path.exists() {
-            return Err(Error::invalid(format!("{} exists, but is not a regression file for '{tool}'", path.shown))
-                .hint(Hint::CheckOrNameRegressionFile));
+            return Err(Error::invalid(format!(
+                "{} exists, but is not a regression file for '{tool}'",
+                path.display_path
+            ))
+            .hint(Hint::CheckOrNameRegressionFile));
         }
         Ok(Self { path, is_new: true })
     }
@@ -250,13 +257,15 @@ fn unused_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>
     let open = unsealed(file).count();
     if open > 0 {
         let cases = if open == 1 { "1 case has" } else { &format!("{open} cases have") };
-        context.notices.note(&format!("{cases} no hash in {}; add it with 'karat regress seal'", path.shown));
+        context
+            .notices
+            .note(&format!("{cases} no hash in {}; run 'karat regress seal' to add hashes", path.display_path));
     }
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let archived = archive.cases.iter().map(ArchivedCase::id);
     let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
-    let elsewhere = regression_ids(&settings.layout)?;
-    Ok(next_id(tool, taken.chain(elsewhere.iter().map(String::as_str))))
+    let other_ids = regression_ids(&settings.layout)?;
+    Ok(next_id(tool, taken.chain(other_ids.iter().map(String::as_str))))
 }
 
 /// Returns the metadata of a new file, without the tool's version: a regression case is not stale when the tool's

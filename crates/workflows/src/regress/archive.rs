@@ -30,10 +30,11 @@ pub fn archive(request: ArchiveRequest, context: &Context<'_>) -> Result<Regress
     let mut editor = open_editor(&path)?;
     let file = editor.file().map_err(|error| Error::unavailable(error.to_string()))?;
     if file.cases.iter().any(|case| case.id == id && !is_regression(&file, case)) {
-        return Err(Error::invalid(format!("'{id}' of {} is not a regression case", path.shown))
+        return Err(Error::invalid(format!("'{id}' of {} is not a regression case", path.display_path))
             .hint("other cases can be edited or removed directly"));
     }
-    let (case, sealed) = editor.remove(&id).map_err(|error| Error::invalid(format!("{}: {error}", path.shown)))?;
+    let (case, sealed) =
+        editor.remove(&id).map_err(|error| Error::invalid(format!("{}: {error}", path.display_path)))?;
     let hash = canonical_hash(&case);
     let sealed_hash = sealed.filter(|sealed| *sealed != hash);
     if sealed_hash.is_some() {
@@ -41,26 +42,26 @@ pub fn archive(request: ArchiveRequest, context: &Context<'_>) -> Result<Regress
         context.notices.warn(&warning);
     }
     let archive_path = archive_path(&path.path);
-    let shown = settings.display_path(&archive_path);
-    let mut archive = read_archive(&archive_path, &shown)?;
+    let display_path = settings.display_path(&archive_path);
+    let mut archive = read_archive(&archive_path, &display_path)?;
     match archive.cases.iter().find(|archived| archived.id() == id) {
         // An earlier call was interrupted after it wrote the archive; the eval file is written below.
         Some(archived) if archived.case == case => {}
         Some(_) => {
-            return Err(Error::invalid(format!("{shown} has another case with the id '{id}'"))
+            return Err(Error::invalid(format!("{display_path} has another case with the id '{id}'"))
                 .hint("ids must be unique: give this case another id"));
         }
         None => {
             let archived_at = context.clock.now().to_string();
             archive
                 .add(ArchivedCase { archived_at, reason, hash: hash.clone(), sealed_hash, case })
-                .map_err(|error| cannot_edit(&shown, &error))?;
+                .map_err(|error| cannot_edit(&display_path, &error))?;
             // Write the archive first, so that the case is never lost.
-            write_file(&archive_path, &shown, &archive.into_text())?;
+            write_file(&archive_path, &display_path, &archive.into_text())?;
         }
     }
-    write_file(&path.path, &path.shown, &editor.into_text())?;
-    let case = ReportedCase { id, path: path.shown, archive: Some(shown), hash, case: None };
+    write_file(&path.path, &path.display_path, &editor.into_text())?;
+    let case = ReportedCase { id, path: path.display_path, archive: Some(display_path), hash, case: None };
     Ok(RegressReport { written: true, cases: vec![case] })
 }
 
@@ -77,7 +78,7 @@ fn find_file(id: &str, loaded: &[LoadedSuite]) -> Result<EvalPath, Error> {
         [] => {
             let is_archived = |suite: &&LoadedSuite| archived_ids(&suite.path.path).is_some_and(|ids| ids.contains(id));
             if let Some(suite) = loaded.iter().find(is_archived) {
-                return Err(Error::invalid(format!("'{id}' of {} is already archived", suite.path.shown)));
+                return Err(Error::invalid(format!("'{id}' of {} is already archived", suite.path.display_path)));
             }
             let error = Error::not_found(format!("no eval file has a regression case '{id}'"));
             let ids: Vec<String> = loaded.iter().flat_map(regressions).collect();
@@ -88,9 +89,9 @@ fn find_file(id: &str, loaded: &[LoadedSuite]) -> Result<EvalPath, Error> {
             })
         }
         several => {
-            let names: Vec<&str> = several.iter().map(|suite| suite.path.shown.as_str()).collect();
+            let names: Vec<&str> = several.iter().map(|suite| suite.path.display_path.as_str()).collect();
             Err(Error::invalid(format!("several eval files have a case '{id}': {}", names.join(", ")))
-                .hint("choose one with --file"))
+                .hint("pass --file to choose one"))
         }
     }
 }

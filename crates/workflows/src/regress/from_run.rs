@@ -29,23 +29,25 @@ pub(super) fn from_run(run: &str, id: &str, even_if_passed: bool, context: &Cont
                 .hint("pass --even-if-passed to use it anyway"));
         }
         Outcome::Errored => {
-            let why = case.error.as_deref().unwrap_or_default();
-            notices.warn(&format!("'{id}' has no verdict in that run: {why}"));
+            let error = case.error.as_deref().unwrap_or_default();
+            notices.warn(&format!("'{id}' has no verdict in that run: {error}"));
         }
     }
     let path = eval_file(result, settings)?;
     let bytes = read_bytes(&path)?;
     let Ok(SuiteFile::Eval(file)) = parse_suite_file(&path, &bytes) else {
-        return Err(Error::invalid(format!("{} is no longer a valid eval file", path.shown)).hint(Hint::CheckFiles));
+        return Err(
+            Error::invalid(format!("{} is no longer a valid eval file", path.display_path)).hint(Hint::CheckFiles)
+        );
     };
     let hash = &result.metadata.eval_file_hash;
     if !hash.is_empty() && *hash != file.hash {
-        notices.warn(&format!("{} changed since that run; using its current state", path.shown));
+        notices.warn(&format!("{} changed since that run; using its current state", path.display_path));
     }
     // A row of a table has no text of its own.
     let row = || serde_json::to_value(file.cases.iter().find(|case| case.id == id)?).ok();
     let Some(raw) = raw_case(&bytes, id).or_else(row) else {
-        return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.shown)));
+        return Err(Error::invalid(format!("{} no longer has a case '{id}'", path.display_path)));
     };
     Ok(Template {
         tool: file.tool_name,
@@ -80,10 +82,12 @@ fn find_result<'r>(
         });
     };
     let is_other = |other: &EarlierResult| other.metadata.eval_file != result.metadata.eval_file;
-    if let Some((other, _)) = all.iter().find(|(other, one)| one.outcome == case.outcome && is_other(other)) {
+    if let Some((other, _)) =
+        all.iter().find(|(other, other_case)| other_case.outcome == case.outcome && is_other(other))
+    {
         let (left, right) = (&result.metadata.eval_file, &other.metadata.eval_file);
         return Err(Error::invalid(format!("the id '{id}' is in {left} and in {right}"))
-            .hint("use --message and assertions instead of --from-run"));
+            .hint("pass --message and the expectation instead of --from-run"));
     }
     Ok((result, case))
 }
@@ -107,6 +111,6 @@ fn eval_file(result: &EarlierResult, settings: &Settings) -> Result<EvalPath, Er
             recorded.clone()
         };
         Error::invalid(format!("the eval file of that run no longer exists: {missing}"))
-            .hint("use --message and assertions instead of --from-run")
+            .hint("pass --message and the expectation instead of --from-run")
     })
 }

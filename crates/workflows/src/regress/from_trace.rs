@@ -51,9 +51,9 @@ pub(super) async fn from_trace(
             "the user sent {messages}, but a case sends only one: using the first; choose another with --step"
         ));
     }
-    if let Some(what) = find_personal_data(&turn.message) {
+    if let Some(data) = find_personal_data(&turn.message) {
         notices.warn(&format!(
-            "the message has personal data ({what}): replace it with --message unless it may be stored"
+            "the message has personal data ({data}): replace it with --message unless it may be stored"
         ));
     }
     let tool = match tool {
@@ -61,12 +61,12 @@ pub(super) async fn from_trace(
         None => trace.only_tool(turn)?,
     };
     let is_first = trace.turns.first() == Some(turn);
-    let place = if is_first { String::new() } else { format!(" step {}", turn.steps.start()) };
+    let step = if is_first { String::new() } else { format!(" step {}", turn.steps.start()) };
     Ok(Template {
         tool,
         message: turn.message.clone(),
         description: Some(trace.description(turn)),
-        trace_ref: Some(format!("trace {}{place}", trace.id)),
+        trace_ref: Some(format!("trace {}{step}", trace.id)),
         ..Template::default()
     })
 }
@@ -79,7 +79,7 @@ async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
     let listed = store.list_traces(&filter).await?;
     let feedback = store.feedback_of(&id).await?;
     let unusable =
-        |why: UnreadableTrace| Error::invalid(format!("cannot create a case from trace {id}: {}", why.source));
+        |error: UnreadableTrace| Error::invalid(format!("cannot create a case from trace {id}: {}", error.source));
     let turns = trace_turns(&stored.document().map_err(unusable)?);
     Ok(SourceTrace { id, turns, rating: listed.first().and_then(|listed| listed.rating), feedback })
 }
@@ -97,7 +97,7 @@ impl SourceTrace {
                     .hint(format!("the user's turns are steps {first} to {}", last.steps.end()))
             }
             _ => Error::invalid(format!("trace {} has no user message", self.id))
-                .hint("use TOOL and --message instead of --from-trace"),
+                .hint("pass TOOL and --message instead of --from-trace"),
         })
     }
 
@@ -158,12 +158,12 @@ impl SourceTrace {
                 }
             }
         }
-        let shown: Vec<String> =
+        let listed: Vec<String> =
             called.iter().take(MAX_LISTED_TOOLS).map(|(tool, step)| format!("{tool} (--step {step})")).collect();
         let more = match called.len().saturating_sub(MAX_LISTED_TOOLS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        (!shown.is_empty()).then(|| format!("other turns call {}{more}", shown.join(", ")))
+        (!listed.is_empty()).then(|| format!("other turns call {}{more}", listed.join(", ")))
     }
 }

@@ -63,7 +63,7 @@ fn load_valid(context: &Context<'_>) -> Result<Vec<LoadedSuite>, Error> {
             Ok(SuiteFile::Eval(file)) => loaded.push(LoadedSuite { path, file }),
             Ok(SuiteFile::Rubric(_)) => {}
             Err(_) => {
-                let warning = format!("skipped invalid file {}; 'karat check' shows why", path.shown);
+                let warning = format!("skipped invalid file {}; run 'karat check' for details", path.display_path);
                 context.notices.warn(&warning);
             }
         }
@@ -78,13 +78,13 @@ fn user_file(file: &Path, settings: &Settings) -> EvalPath {
 
 /// Returns the path of a file of the project.
 pub(crate) fn project_file(path: PathBuf, settings: &Settings) -> EvalPath {
-    let shown = settings.display_path(&path);
-    eval_path(path, shown, settings)
+    let display_path = settings.display_path(&path);
+    eval_path(path, display_path, settings)
 }
 
-fn eval_path(path: PathBuf, shown: String, settings: &Settings) -> EvalPath {
+fn eval_path(path: PathBuf, display_path: String, settings: &Settings) -> EvalPath {
     let in_project = path.strip_prefix(&settings.layout.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-    EvalPath { path, shown, in_project }
+    EvalPath { path, display_path, in_project }
 }
 
 fn file_name(path: &Path) -> String {
@@ -95,21 +95,21 @@ fn open_editor(path: &EvalPath) -> Result<RegressionEditor, Error> {
     let bytes = read_bytes(path)?;
     RegressionEditor::open(&bytes, &file_name(&path.path)).map_err(|error| match error {
         RegressionEditError::Invalid(invalid) => {
-            Error::invalid_files(vec![InvalidFile::new(&path.shown, &bytes, invalid.findings)])
+            Error::invalid_files(vec![InvalidFile::new(&path.display_path, &bytes, invalid.findings)])
         }
-        RegressionEditError::BareList => Error::invalid(format!("{}: {error}", path.shown))
+        RegressionEditError::BareList => Error::invalid(format!("{}: {error}", path.display_path))
             .hint("wrap the list in an object: {\"metadata\": {}, \"cases\": [...]}"),
-        error => cannot_edit(&path.shown, &error),
+        error => cannot_edit(&path.display_path, &error),
     })
 }
 
-fn cannot_edit(shown: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::unavailable(format!("cannot edit {shown}: {error}"))
+fn cannot_edit(display_path: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::unavailable(format!("cannot edit {display_path}: {error}"))
 }
 
 /// Writes a file atomically.
-fn write_file(path: &Path, shown: &str, text: &str) -> Result<(), Error> {
-    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {shown}: {error}")))
+fn write_file(path: &Path, display_path: &str, text: &str) -> Result<(), Error> {
+    replace_file(path, text).map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))
 }
 
 /// Returns the regression cases of a file without a hash.

@@ -28,7 +28,7 @@ pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<Sealed, Error> {
             Ok(SuiteFile::Eval(file)) => file,
             Ok(SuiteFile::Rubric(_)) => continue,
             Err(findings) => {
-                failures.push(Error::invalid_files(vec![InvalidFile::new(&path.shown, &bytes, findings)]));
+                failures.push(Error::invalid_files(vec![InvalidFile::new(&path.display_path, &bytes, findings)]));
                 continue;
             }
         };
@@ -46,13 +46,13 @@ fn seal_file(
     mut editor: karat_core::regression::RegressionEditor,
     path: &EvalPath,
 ) -> Result<Vec<ReportedCase>, Error> {
-    let sealed = editor.seal().map_err(|error| cannot_edit(&path.shown, &error))?;
-    let file = editor.file().map_err(|error| cannot_edit(&path.shown, &error))?;
+    let sealed = editor.seal().map_err(|error| cannot_edit(&path.display_path, &error))?;
+    let file = editor.file().map_err(|error| cannot_edit(&path.display_path, &error))?;
     let mut hashes = file.metadata.and_then(|metadata| metadata.case_hashes).unwrap_or_default();
-    write_file(&path.path, &path.shown, &editor.into_text())?;
+    write_file(&path.path, &path.display_path, &editor.into_text())?;
     let reported = sealed.into_iter().map(|id| {
         let hash = hashes.remove(&id).unwrap_or_default();
-        ReportedCase { id, path: path.shown.clone(), archive: None, hash, case: None }
+        ReportedCase { id, path: path.display_path.clone(), archive: None, hash, case: None }
     });
     Ok(reported.collect())
 }

@@ -20,7 +20,7 @@ pub(super) struct Template {
 pub(super) fn bug_ref(bug: Option<&str>, trace_ref: Option<&str>) -> String {
     match (bug, trace_ref) {
         (Some(bug), Some(trace)) => format!("{bug} ({trace})"),
-        (Some(one), None) | (None, Some(one)) => one.to_owned(),
+        (Some(reference), None) | (None, Some(reference)) => reference.to_owned(),
         (None, None) => String::new(),
     }
 }

@@ -32,5 +32,5 @@ pub fn list_cases(request: &Request, context: &Context<'_>) -> Result<CaseList, 
 }
 
 fn listed(case: Case) -> ListedCase {
-    ListedCase { id: case.id, description: case.description, tags: case.tags, line: case.place.line }
+    ListedCase { id: case.id, description: case.description, tags: case.tags, line: case.location.line }
 }

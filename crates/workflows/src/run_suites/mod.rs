@@ -139,7 +139,7 @@ async fn report_rate_limits(providers: &[(String, Arc<Throttle>)], context: &Con
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
         for (name, throttle) in providers {
-            if let Some(window) = throttle.slowed_down()
+            if let Some(window) = throttle.reduced_window()
                 && reported.insert(name)
             {
                 context.notices.note(&format!(

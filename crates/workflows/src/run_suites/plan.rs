@@ -12,7 +12,7 @@ use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_project::{
-    Discovered, EvalPath, LoadedRubric, LoadedSuite, Results, discover_all, load_all, read_json_setting,
+    Discovered, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, discover_all, load_all, read_json_setting,
 };
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
@@ -34,7 +34,7 @@ pub(super) struct LoadedSuites {
     suites: Vec<SelectedSuite>,
     rubrics: Vec<SelectedRubric>,
     shard: Option<Shard>,
-    baseline: Option<Results>,
+    baseline: Option<EarlierResults>,
     functions: Option<Arc<dyn EvalFunctions>>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Prepared {
 pub(super) struct SelectedCases {
     pub(super) suites: Vec<SelectedSuite>,
     pub(super) rubrics: Vec<SelectedRubric>,
-    baseline: Option<Results>,
+    baseline: Option<EarlierResults>,
 }
 
 /// Reads the files and applies the selection.
@@ -80,7 +80,7 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
     selection.drop_other_tiers(&mut files)?;
     let (mut suites, mut rubrics) = load_all(files)?;
     for empty in suites.iter().filter(|suite| suite.file.cases.is_empty()) {
-        context.notices.warn(&format!("{} has no cases", empty.path.shown));
+        context.notices.warn(&format!("{} has no cases", empty.path.display_path));
     }
     for tag in selection.unused_skip_tags(&suites, &rubrics) {
         context.notices.warn(&format!("no case has the tag '{tag}' of --skip-tag"));
@@ -94,7 +94,7 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
         }
         match &baseline {
             Some(results) => results.retain_failed(&mut suites)?,
-            None => Results::load_newest(&settings.layout)?.retain_failed(&mut suites)?,
+            None => EarlierResults::load_all(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
     let shard = request.selection.shard;
@@ -191,7 +191,7 @@ fn suite_plans(
     mut suites: Vec<SelectedSuite>,
     agents: &[Arc<dyn Agent>],
     registry: Option<&Registry>,
-    baseline: Option<&Results>,
+    baseline: Option<&EarlierResults>,
     context: &Context<'_>,
 ) -> Vec<SuitePlan> {
     let mut plans = Vec::with_capacity(suites.len() * agents.len());
@@ -204,7 +204,7 @@ fn suite_plans(
             let LoadedSuite { path, file } = loaded;
             let current = CurrentTool::find(&file, registry);
             let baseline = baseline.and_then(|results| suite_baseline(results, &path, &file, &identity, context));
-            let EvalPath { shown: path, in_project: project_path, .. } = path;
+            let EvalPath { display_path: path, in_project: project_path, .. } = path;
             SuitePlan { path, project_path, agent: index, file, skipped, all_selected, current, baseline }
         }));
     }
@@ -212,14 +212,14 @@ fn suite_plans(
 }
 
 fn suite_baseline(
-    results: &Results,
+    results: &EarlierResults,
     path: &EvalPath,
     file: &EvalFile,
     agent: &str,
     context: &Context<'_>,
 ) -> Option<Baseline> {
     let Some(result) = results.find(path, file, agent) else {
-        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.shown));
+        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.display_path));
         return None;
     };
     Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })
@@ -228,7 +228,7 @@ fn suite_baseline(
 /// Plans every rubric file for every agent.
 fn rubric_plans(rubrics: &[SelectedRubric], agents: usize, registry: Option<&Registry>) -> Vec<RubricPlan> {
     let plan = |agent: usize, SelectedRubric { loaded, skipped }: &SelectedRubric| RubricPlan {
-        path: loaded.path.shown.clone(),
+        path: loaded.path.display_path.clone(),
         project_path: loaded.path.in_project.clone(),
         agent,
         file: loaded.file.clone(),

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use karat_core::document::RunOrigin;
 use karat_core::event::{ReportError, RunEvent, RunTotals};
 use karat_core::port::{Agent, Clock, RunStore, StoreError};
 use karat_core::result::{CaseDetails, CaseResult, Outcome};
 use karat_core::stored::{NewTrace, StoredCase, StoredRun};
-use karat_core::trace::RunOrigin;
 use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
@@ -108,7 +108,7 @@ impl<'r> RunRecorder<'r> {
             self.error = self.error.take().or(stored.err());
         }
         self.stored = self.waiting.len();
-        self.pass_on();
+        self.forward_events();
         self.store.close().await;
         Recorded {
             not_stored: self.not_stored,
@@ -127,8 +127,8 @@ impl<'r> RunRecorder<'r> {
 
     /// Forwards the events before the first case that is not stored yet. The end of the run waits until its totals are
     /// stored.
-    fn pass_on(&mut self) {
-        let mut passed_on = false;
+    fn forward_events(&mut self) {
+        let mut forwarded = false;
         while let Some(event) = self.waiting.pop_front_if(|event| match event {
             RunEvent::CaseFinished { .. } | RunEvent::RunFinished { .. } => self.stored > 0,
             _ => true,
@@ -141,9 +141,9 @@ impl<'r> RunRecorder<'r> {
                 self.reporters.flush();
             }
             self.reporters.report(&event);
-            passed_on = true;
+            forwarded = true;
         }
-        if passed_on {
+        if forwarded {
             self.reporters.flush();
         }
     }
@@ -161,14 +161,14 @@ impl RunSink for RunRecorder<'_> {
     }
 
     fn flush(&mut self) {
-        self.pass_on();
+        self.forward_events();
     }
 
     async fn work(&mut self) -> Infallible {
         loop {
             let written = self.writer.next().await;
             self.written(written);
-            self.pass_on();
+            self.forward_events();
         }
     }
 }
@@ -180,11 +180,11 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
         let (store, record) = (store.clone(), Arc::clone(&record));
         async move {
             let writing = tokio::spawn(async move {
-                let (tries, traces) = record.stored(&batch);
-                match store.put_cases(&tries, &traces, now).await {
+                let (cases, traces) = record.stored(&batch);
+                match store.put_cases(&cases, &traces, now).await {
                     Ok(()) => Ok(Vec::new()),
                     Err(error) if batch.len() > 1 => Err(error),
-                    Err(_) => put_each_trial(&store, tries, &traces, now).await,
+                    Err(_) => put_each_trial(&store, cases, &traces, now).await,
                 }
             });
             writing.await.unwrap_or_else(|error| {
@@ -198,12 +198,12 @@ fn case_writer(store: &Store, record: &Arc<RunRecord>, now: Timestamp) -> CaseWr
 /// Stores the trials of a case one by one; without the trace if the trace cannot be stored.
 async fn put_each_trial(
     store: &Store,
-    tries: Vec<StoredCase>,
+    cases: Vec<StoredCase>,
     traces: &[NewTrace],
     now: Timestamp,
 ) -> Result<Vec<NotStored>, StoreError> {
     let mut not_stored = Vec::new();
-    for mut trial in tries {
+    for mut trial in cases {
         let trace = traces.iter().find(|trace| Some(&trace.head.trace_id) == trial.trace_id.as_ref());
         let put = store.put_cases(slice::from_ref(&trial), trace.map_or(&[], slice::from_ref), now).await;
         let Err(error) = put else { continue };
@@ -278,22 +278,21 @@ impl RunRecord {
         for FinishedCase { suite, index, result } in cases {
             let Some(suite) = self.suites.get(*suite) else { continue };
             let message = suite.messages.get(*index).map(String::as_str).unwrap_or_default();
-            for (place, one) in trials_of(result).enumerate() {
-                let trial = place as u64 + 1;
-                let trace = one.has_answer().then(|| self.trace(suite, &result.id, message, trial, &one));
+            for (number, trial) in (1..).zip(trials_of(result)) {
+                let trace = trial.has_answer().then(|| self.trace(suite, &result.id, message, number, &trial));
                 stored.push(StoredCase {
                     run_id: Arc::clone(&self.run_id),
                     suite: suite.number as u64,
-                    place: *index as u64 + 1,
+                    position: *index as u64 + 1,
                     eval_file: Arc::clone(&suite.eval_file),
                     tool_name: Arc::clone(&suite.tool_name),
                     tier: Arc::clone(&suite.tier),
                     agent: Arc::clone(&suite.agent),
                     case_id: result.id.clone(),
-                    trial,
-                    outcome: one.outcome,
-                    error: one.error.map(str::to_owned),
-                    duration_ms: one.duration_ms,
+                    trial: number,
+                    outcome: trial.outcome,
+                    error: trial.error.map(str::to_owned),
+                    duration_ms: trial.duration_ms,
                     trace_id: trace.as_ref().map(|trace| trace.head.trace_id.clone()),
                 });
                 traces.extend(trace);
@@ -302,11 +301,16 @@ impl RunRecord {
         (stored, traces)
     }
 
-    fn trace(&self, suite: &Suite, case_id: &str, message: &str, trial: u64, one: &TrialResult<'_>) -> NewTrace {
-        let id = format!("{}:{}:{}:{trial}", self.run.run_id, suite.number, case_key(case_id));
-        let origin =
-            RunOrigin { run_id: &self.run.run_id, eval_file: &suite.eval_file, case_id, trial, agent: &suite.agent };
-        NewTrace::from_answer(&one.details.document(&id, message, origin), RUN_SOURCE)
+    fn trace(&self, suite: &Suite, case_id: &str, message: &str, number: u64, trial: &TrialResult<'_>) -> NewTrace {
+        let id = format!("{}:{}:{}:{number}", self.run.run_id, suite.number, case_key(case_id));
+        let origin = RunOrigin {
+            run_id: &self.run.run_id,
+            eval_file: &suite.eval_file,
+            case_id,
+            trial: number,
+            agent: &suite.agent,
+        };
+        NewTrace::from_answer(&trial.details.document(&id, message, origin), RUN_SOURCE)
     }
 }
 
@@ -345,12 +349,12 @@ fn trials_of(result: &CaseResult) -> impl Iterator<Item = TrialResult<'_>> {
         details: &result.details,
         was_judged: result.assertions_run + result.assertions_skipped > 0 || result.vacuous,
     });
-    let several = result.trials.iter().flat_map(|trials| &trials.tries).map(|one| TrialResult {
-        outcome: one.outcome,
-        duration_ms: one.duration_ms,
-        error: one.error.as_deref(),
-        details: &one.details,
-        was_judged: one.assertions_run + one.assertions_skipped > 0 || one.vacuous,
+    let several = result.trials.iter().flat_map(|trials| &trials.attempts).map(|trial| TrialResult {
+        outcome: trial.outcome,
+        duration_ms: trial.duration_ms,
+        error: trial.error.as_deref(),
+        details: &trial.details,
+        was_judged: trial.assertions_run + trial.assertions_skipped > 0 || trial.vacuous,
     });
     single.into_iter().chain(several)
 }
@@ -360,11 +364,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_id_is_shortened_and_stays_apart() {
+    fn shortens_long_ids_and_keeps_them_distinct() {
         assert_eq!(case_key("gs-001"), "gs-001");
         let long = "ä".repeat(1000);
-        let (one, other) = (case_key(&long).into_owned(), case_key(&format!("{long}b")).into_owned());
-        assert!(one.len() < 220 && one.starts_with("ää"), "{one}");
-        assert_ne!(one, other);
+        let (first, second) = (case_key(&long).into_owned(), case_key(&format!("{long}b")).into_owned());
+        assert!(first.len() < 220 && first.starts_with("ää"), "{first}");
+        assert_ne!(first, second);
     }
 }

@@ -138,14 +138,14 @@ fn known_tags<'c>(loaded: &'c [LoadedSuite], rubrics: &'c [LoadedRubric]) -> Has
     all_cases(loaded, rubrics).flat_map(|case| &case.tags).map(String::as_str).collect()
 }
 
-fn check_known(what: &str, given: &[String], known: HashSet<&str>) -> Result<(), Error> {
-    let Some(unknown) = given.iter().find(|word| !known.contains(word.as_str())) else {
+fn check_known(kind: &str, words: &[String], known: HashSet<&str>) -> Result<(), Error> {
+    let Some(unknown) = words.iter().find(|word| !known.contains(word.as_str())) else {
         return Ok(());
     };
     let mut names: Vec<&str> = known.into_iter().collect();
     names.sort_unstable();
-    let message = format!("no case has the {what} '{unknown}'");
-    let are_all_unknown = given.iter().all(|word| !names.contains(&word.as_str()));
+    let message = format!("no case has the {kind} '{unknown}'");
+    let are_all_unknown = words.iter().all(|word| !names.contains(&word.as_str()));
     let error = if are_all_unknown { Error::nothing_selected(message) } else { Error::invalid(message) };
     Err(match nearest(unknown, &names) {
         Some(near) => error.hint(format!("did you mean '{near}'?")),
@@ -159,7 +159,7 @@ fn matches_pattern(grep: &Pattern, case: &Case) -> bool {
 
 fn parse_names<T>(
     flag: &str,
-    given: &[String],
+    values: &[String],
     names: &[&str],
     from_name: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, Error> {
@@ -172,5 +172,5 @@ fn parse_names<T>(
             }
         })
     };
-    given.iter().map(read).collect()
+    values.iter().map(read).collect()
 }

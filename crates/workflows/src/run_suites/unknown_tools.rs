@@ -26,8 +26,8 @@ pub(super) fn report_unknown_tools<'s>(
         for case in &file.cases {
             for (_, tool) in named_tools(&case.expect) {
                 if let Some(message) = unknown_tool(registry, tool) {
-                    let text = || format!("{}: {}: {message}", path.shown, case.id);
-                    found.entry((path.shown.as_str(), tool)).or_insert_with(text);
+                    let text = || format!("{}: {}: {message}", path.display_path, case.id);
+                    found.entry((path.display_path.as_str(), tool)).or_insert_with(text);
                 }
             }
         }

@@ -177,21 +177,21 @@ impl ToolExecutor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AllowTools {
-    All(Everything),
+    All(ToolWildcard),
     Named(Vec<String>),
 }
 
 /// The wildcard for all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum Everything {
+pub enum ToolWildcard {
     #[serde(rename = "*")]
-    Everything,
+    All,
 }
 
 impl AllowTools {
     fn read(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
         match value {
-            Value::String(word) if word == "*" => Some(Self::All(Everything::Everything)),
+            Value::String(word) if word == "*" => Some(Self::All(ToolWildcard::All)),
             Value::String(_) => {
                 problems.at(path, "'allowTools' must be a list of tools, or \"*\" for all");
                 None
@@ -200,10 +200,10 @@ impl AllowTools {
         }
     }
 
-    /// A `*` among the names allows all tools.
+    /// Converts tool names; `*` allows all tools.
     pub(crate) fn from_names(names: Vec<String>) -> Self {
         let names: Vec<String> = names.into_iter().filter(|name| !name.is_empty()).collect();
-        if names.iter().any(|name| name == "*") { Self::All(Everything::Everything) } else { Self::Named(names) }
+        if names.iter().any(|name| name == "*") { Self::All(ToolWildcard::All) } else { Self::Named(names) }
     }
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn read_temperature(value: &Value, path: &Path<'_>, problems: &mut Pr
 pub(crate) fn read_seed(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option<i64> {
     let number = value.as_i64();
     if number.is_none() {
-        problems.at(path, format!("{} must be a whole number, found {}", path.name(), type_name(value)));
+        problems.at(path, format!("{} must be an integer, found {}", path.name(), type_name(value)));
     }
     number
 }

@@ -35,27 +35,29 @@ pub struct LiveTools {
 
 impl LiveTools {
     pub(crate) fn resolve(
-        given: &Config,
+        overrides: &Config,
         file: &Config,
         resolver: &Resolver<'_>,
         redactor: &Redactor,
     ) -> Result<Self, Error> {
         let mut servers = Vec::new();
-        if let Some(Anchored { value, base }) = resolver.anchored(given.mcp_servers.clone(), file.mcp_servers.clone()) {
+        if let Some(Anchored { value, base }) =
+            resolver.anchored(overrides.mcp_servers.clone(), file.mcp_servers.clone())
+        {
             servers.extend(value.into_iter().map(|(name, value)| (name, Anchored { value, base: base.clone() })));
         }
         // A registry program on the command line overrides the path in the file.
-        let of_file = file.tool_registry_path.clone().filter(|_| given.tool_registry.is_none());
-        let path = resolver.anchored(given.tool_registry_path.clone(), of_file);
+        let of_file = file.tool_registry_path.clone().filter(|_| overrides.tool_registry.is_none());
+        let path = resolver.anchored(overrides.tool_registry_path.clone(), of_file);
         let short = path.and_then(|path| {
             let config = McpServerConfig::parse_short_form(&path.value)?;
             Some((path, config))
         });
         let is_registry = short.is_some();
         if let Some((Anchored { value: text, base }, config)) = short {
-            redactor.learn("toolRegistryPath", &Value::from(text.as_str()));
-            let value =
-                config.map_err(|why| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {why}")))?;
+            redactor.add_secrets_in("toolRegistryPath", &Value::from(text.as_str()));
+            let value = config
+                .map_err(|reason| Error::invalid(format!("invalid MCP server in 'toolRegistryPath': {reason}")))?;
             servers.insert(0, (text, Anchored { value, base }));
         }
         for (_, server) in &servers {
@@ -63,13 +65,13 @@ impl LiveTools {
                 redact_arguments(command, redactor);
             }
         }
-        let executor = given.tool_execution.or(file.tool_execution).unwrap_or_default();
+        let executor = overrides.tool_execution.or(file.tool_execution).unwrap_or_default();
         if executor == ToolExecutor::Mcp && servers.is_empty() {
             return Err(Error::invalid("'toolExecution' is \"mcp\", but no MCP server is configured")
                 .hint("add one to 'mcpServers', for example {\"files\": {\"command\": [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"]}}")
                 .hint("or set 'toolRegistryPath' to mcp:stdio:COMMAND or mcp:URL"));
         }
-        let allowed = given.allow_tools.clone().or_else(|| file.allow_tools.clone());
+        let allowed = overrides.allow_tools.clone().or_else(|| file.allow_tools.clone());
         let has_allow_list = allowed.is_some();
         let allowed = match allowed {
             Some(AllowTools::All(_)) => AllowedTools::All,

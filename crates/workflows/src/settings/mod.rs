@@ -137,71 +137,71 @@ impl Settings {
         };
         let root = config_path.as_deref().and_then(Path::parent).unwrap_or(current_dir).to_path_buf();
         let variables = read_variables(&root, redactor, notices)?;
-        let given = flags.merge_variables(&|name| variables.get(name), redactor)?;
+        let overrides = flags.merge_variables(&|name| variables.get(name), redactor)?;
         let file = match &config_path {
             Some(path) => read_config(path, redactor)?,
             None => Config::default(),
         };
         let resolver = Resolver { root: &root, current_dir };
-        let agent_endpoints = agent_endpoints(&given, &file, &resolver)?;
+        let agent_endpoints = agent_endpoints(&overrides, &file, &resolver)?;
         for endpoint in &agent_endpoints {
-            redactor.learn("agentEndpoint", &Value::from(endpoint.value.as_str()));
+            redactor.add_secrets_in("agentEndpoint", &Value::from(endpoint.value.as_str()));
         }
         mask_provider_keys(&variables, redactor);
-        let path = |given: &Option<String>, file: &Option<String>, default: &str| {
-            resolver.path(given.as_deref(), file.as_deref(), default)
+        let path = |flag: &Option<String>, file: &Option<String>, default: &str| {
+            resolver.path(flag.as_deref(), file.as_deref(), default)
         };
         let recording = RecordingSetting::new(
-            path(&given.record, &file.record, "evals/recordings"),
-            given.replay.or(file.replay),
+            path(&overrides.record, &file.record, "evals/recordings"),
+            overrides.replay.or(file.replay),
             process_env.ci,
         );
-        let overlap_map = path(&given.overlap_map_path, &file.overlap_map_path, "evals/overlap-map.json");
-        let timeout_ms = given.timeout_ms.or(file.timeout_ms).unwrap_or(60_000);
+        let overlap_map = path(&overrides.overlap_map_path, &file.overlap_map_path, "evals/overlap-map.json");
+        let timeout_ms = overrides.timeout_ms.or(file.timeout_ms).unwrap_or(60_000);
         Ok(Self {
             layout: Layout {
-                output_dir: path(&given.output_dir, &file.output_dir, "evals/results").path,
+                output_dir: path(&overrides.output_dir, &file.output_dir, "evals/results").path,
                 recordings: recording.folder.clone(),
                 overlap_map: overlap_map.path.clone(),
                 current_dir: current_dir.clone(),
                 root: root.clone(),
             },
-            silence: match given.silence.clone() {
+            silence: match overrides.silence.clone() {
                 Some(silence) => SilenceSetting { silence, file: None },
                 None => SilenceSetting { silence: file.silence.clone().unwrap_or_default(), file: config_path },
             },
-            judge: resolver.anchored(given.judge.clone(), file.judge.clone()),
-            forge: resolver.anchored(given.forge.clone(), file.forge.clone()),
-            refine: resolver.anchored(given.refine.clone(), file.refine.clone()),
+            judge: resolver.anchored(overrides.judge.clone(), file.judge.clone()),
+            forge: resolver.anchored(overrides.forge.clone(), file.forge.clone()),
+            refine: resolver.anchored(overrides.refine.clone(), file.refine.clone()),
             agent_endpoints,
-            agent: given.agent.clone().or_else(|| file.agent.clone()).unwrap_or_default(),
-            seed_manifest: path(&given.seed_manifest_path, &file.seed_manifest_path, "evals/seed-manifest.json"),
-            tool_registry: path(&given.tool_registry_path, &file.tool_registry_path, "tools/tools.exports.ts"),
-            registry_command: registry_command(&given, &file, &resolver, redactor)?,
+            agent: overrides.agent.clone().or_else(|| file.agent.clone()).unwrap_or_default(),
+            seed_manifest: path(&overrides.seed_manifest_path, &file.seed_manifest_path, "evals/seed-manifest.json"),
+            tool_registry: path(&overrides.tool_registry_path, &file.tool_registry_path, "tools/tools.exports.ts"),
+            registry_command: registry_command(&overrides, &file, &resolver, redactor)?,
             overlap_map,
-            eval_functions: path(&given.eval_functions_path, &file.eval_functions_path, "evals/functions"),
-            snapshot: snapshot_source(&given, &file, &resolver)?,
-            baseline: baseline_setting(&given, &file, &resolver)?,
-            concurrency: to_usize("concurrency", given.concurrency.or(file.concurrency).unwrap_or(1))?,
+            eval_functions: path(&overrides.eval_functions_path, &file.eval_functions_path, "evals/functions"),
+            snapshot: snapshot_source(&overrides, &file, &resolver)?,
+            baseline: baseline_setting(&overrides, &file, &resolver)?,
+            concurrency: to_usize("concurrency", overrides.concurrency.or(file.concurrency).unwrap_or(1))?,
             timeout: Duration::from_millis(timeout_ms),
-            tokenizer: given.tokenizer.or(file.tokenizer).unwrap_or_default(),
-            strict: given.strict.or(file.strict).unwrap_or_default(),
-            all_failures: given.all_failures.or(file.all_failures).unwrap_or_default(),
-            fail_fast: given.fail_fast.or(file.fail_fast).unwrap_or_default(),
-            trials: trials(given.trials.or(file.trials).unwrap_or(1))?,
-            gates: given.gates.clone().or_else(|| file.gates.clone()),
+            tokenizer: overrides.tokenizer.or(file.tokenizer).unwrap_or_default(),
+            strict: overrides.strict.or(file.strict).unwrap_or_default(),
+            all_failures: overrides.all_failures.or(file.all_failures).unwrap_or_default(),
+            fail_fast: overrides.fail_fast.or(file.fail_fast).unwrap_or_default(),
+            trials: trials(overrides.trials.or(file.trials).unwrap_or(1))?,
+            gates: overrides.gates.clone().or_else(|| file.gates.clone()),
             recording,
-            max_retries: given
+            max_retries: overrides
                 .max_retries
                 .or(file.max_retries)
                 .map(|retries| u32::try_from(retries).map_err(|_| Error::invalid("--max-retries is too large")))
                 .transpose()?,
-            max_cost_usd: given.max_cost_usd.or(file.max_cost_usd),
-            live: LiveTools::resolve(&given, &file, &resolver, redactor)?,
-            eval_limits: given.eval_limits.or(file.eval_limits).unwrap_or_default(),
-            agreement: Thresholds::from(given.agreement.or(file.agreement).unwrap_or_default()),
-            store: store_location(given.store.as_deref(), file.store.as_deref(), &resolver, redactor)?,
-            model: model_options(given, file, &resolver),
+            max_cost_usd: overrides.max_cost_usd.or(file.max_cost_usd),
+            live: LiveTools::resolve(&overrides, &file, &resolver, redactor)?,
+            eval_limits: overrides.eval_limits.or(file.eval_limits).unwrap_or_default(),
+            agreement: Thresholds::from(overrides.agreement.or(file.agreement).unwrap_or_default()),
+            store: store_location(overrides.store.as_deref(), file.store.as_deref(), &resolver, redactor)?,
+            model: model_options(overrides, file, &resolver),
             variables,
             redactor: redactor.clone(),
         })
@@ -209,7 +209,7 @@ impl Settings {
 
     /// Returns a path for display, relative to the current directory if possible.
     pub fn display_path(&self, path: &Path) -> String {
-        self.layout.shown(path)
+        self.layout.display_path(path)
     }
 
     /// Returns the location of the store for display, without a password.
@@ -254,7 +254,7 @@ fn find_config(paths: &[PathBuf], current_dir: &Path) -> Option<PathBuf> {
 
 fn read_variables(root: &Path, redactor: &Redactor, notices: &dyn Notices) -> Result<Variables, Error> {
     let variables = Variables::load(root)?;
-    variables.learn(redactor);
+    variables.register_secrets(redactor);
     if variables.is_in_file("KARAT_CONFIG") {
         notices.warn("KARAT_CONFIG in .env has no effect: it determines which .env is read");
     }
@@ -268,11 +268,11 @@ fn read_config(path: &Path, redactor: &Redactor) -> Result<Config, Error> {
     let text = read_text(path, "the configuration")?;
     match Config::read(&text) {
         Ok((config, value)) => {
-            redactor.learn("", &value);
+            redactor.add_secrets_in("", &value);
             Ok(config)
         }
         Err(findings) => {
-            redactor.learn_unparsed(&text);
+            redactor.add_secrets_in_text(&text);
             let name = path.display().to_string();
             Err(Error::invalid_files(vec![InvalidFile { name, text, findings }]))
         }
@@ -287,8 +287,8 @@ pub struct Resolver<'r> {
 }
 
 impl Resolver<'_> {
-    pub fn path(&self, given: Option<&str>, file: Option<&str>, default: &str) -> PathSetting {
-        match (given, file) {
+    pub fn path(&self, flag: Option<&str>, file: Option<&str>, default: &str) -> PathSetting {
+        match (flag, file) {
             (Some(path), _) => PathSetting { path: self.current_dir.join(path), is_explicit: true },
             (None, Some(path)) => PathSetting { path: self.root.join(path), is_explicit: true },
             (None, None) => PathSetting { path: self.root.join(default), is_explicit: false },
@@ -305,17 +305,17 @@ impl Resolver<'_> {
 }
 
 /// Returns the agents: one, or all of a matrix.
-fn agent_endpoints(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Vec<Anchored<String>>, Error> {
+fn agent_endpoints(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Vec<Anchored<String>>, Error> {
     let configured = |config: &Config| match (&config.matrix, &config.agent_endpoint) {
         (Some(matrix), _) => Some(matrix.clone()),
         (None, Some(endpoint)) => Some(vec![endpoint.clone()]),
         (None, None) => None,
     };
-    let from_flags = configured(given);
+    let from_flags = configured(overrides);
     if from_flags.is_none() && file.matrix.is_some() && file.agent_endpoint.is_some() {
         return Err(Error::invalid("karat.json has both 'matrix' and 'agentEndpoint': keep one"));
     }
-    let is_matrix = given.matrix.is_some() || from_flags.is_none() && file.matrix.is_some();
+    let is_matrix = overrides.matrix.is_some() || from_flags.is_none() && file.matrix.is_some();
     let Some(Anchored { value: endpoints, base }) = resolver.anchored(from_flags, configured(file)) else {
         return Ok(Vec::new());
     };
@@ -334,14 +334,14 @@ fn agent_endpoints(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Re
 }
 
 fn snapshot_source(
-    given: &Config,
+    overrides: &Config,
     file: &Config,
     resolver: &Resolver<'_>,
 ) -> Result<Option<Anchored<SnapshotSource>>, Error> {
     // A source on the command line enables the snapshot; one in the file needs 'snapshotEnabled'.
-    let by_default = given.snapshot.is_some() || file.snapshot_enabled.unwrap_or(false);
-    let is_enabled = given.snapshot_enabled.unwrap_or(by_default);
-    match resolver.anchored(given.snapshot.clone(), file.snapshot.clone()) {
+    let by_default = overrides.snapshot.is_some() || file.snapshot_enabled.unwrap_or(false);
+    let is_enabled = overrides.snapshot_enabled.unwrap_or(by_default);
+    match resolver.anchored(overrides.snapshot.clone(), file.snapshot.clone()) {
         Some(source) if is_enabled => Ok(Some(source)),
         None if is_enabled => Err(Error::invalid("'snapshotEnabled' is true, but 'snapshot' is missing").hint(
             "set 'snapshot' in karat.json to {\"command\": […]}, {\"url\": …} or {\"file\": …}, or pass --snapshot-file",
@@ -352,30 +352,30 @@ fn snapshot_source(
 
 /// Returns the program that lists the tools, unless a path takes precedence: flags override the file.
 fn registry_command(
-    given: &Config,
+    overrides: &Config,
     file: &Config,
     resolver: &Resolver<'_>,
     redactor: &Redactor,
 ) -> Result<Option<Anchored<RegistryCommand>>, Error> {
-    if given.tool_registry.is_none() {
-        if given.tool_registry_path.is_some() {
+    if overrides.tool_registry.is_none() {
+        if overrides.tool_registry_path.is_some() {
             return Ok(None);
         }
         if file.tool_registry.is_some() && file.tool_registry_path.is_some() {
             return Err(Error::invalid("karat.json has both 'toolRegistry' and 'toolRegistryPath': keep one"));
         }
     }
-    let command = resolver.anchored(given.tool_registry.clone(), file.tool_registry.clone());
+    let command = resolver.anchored(overrides.tool_registry.clone(), file.tool_registry.clone());
     if let Some(command) = &command {
         redact_arguments(&command.value.command, redactor);
     }
     Ok(command)
 }
 
-fn model_options(given: Config, file: Config, resolver: &Resolver<'_>) -> ModelOptions {
-    let prompt = resolver.path(given.system_prompt_path.as_deref(), file.system_prompt_path.as_deref(), "");
-    let overrides_retries = given.max_retries.is_some() && given.providers.is_none();
-    let mut providers = given.providers.or(file.providers).unwrap_or_default();
+fn model_options(overrides: Config, file: Config, resolver: &Resolver<'_>) -> ModelOptions {
+    let prompt = resolver.path(overrides.system_prompt_path.as_deref(), file.system_prompt_path.as_deref(), "");
+    let overrides_retries = overrides.max_retries.is_some() && overrides.providers.is_none();
+    let mut providers = overrides.providers.or(file.providers).unwrap_or_default();
     if overrides_retries {
         // The flag also overrides the retries of providers in the file.
         for provider in providers.values_mut() {
@@ -385,12 +385,12 @@ fn model_options(given: Config, file: Config, resolver: &Resolver<'_>) -> ModelO
     ModelOptions {
         system_prompt_path: prompt.is_explicit.then_some(prompt.path),
         parameters: Parameters {
-            temperature: given.temperature.or(file.temperature),
-            seed: given.seed.or(file.seed),
-            max_output_tokens: given.max_output_tokens.or(file.max_output_tokens),
+            temperature: overrides.temperature.or(file.temperature),
+            seed: overrides.seed.or(file.seed),
+            max_output_tokens: overrides.max_output_tokens.or(file.max_output_tokens),
         },
         providers,
-        prices: given.prices.or(file.prices).unwrap_or_default(),
+        prices: overrides.prices.or(file.prices).unwrap_or_default(),
     }
 }
 
@@ -400,12 +400,12 @@ fn mask_provider_keys(variables: &Variables, redactor: &Redactor) {
     keys.filter(|key| key.len() >= MIN_KEY_LENGTH).for_each(|key| redactor.add(&key));
 }
 
-fn baseline_setting(given: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Option<Baseline>, Error> {
+fn baseline_setting(overrides: &Config, file: &Config, resolver: &Resolver<'_>) -> Result<Option<Baseline>, Error> {
     let named = |name: &String, base: &Path| Some(Baseline::Named { name: name.clone(), path: base.join(name) });
-    if let Some(name) = &given.baseline {
+    if let Some(name) = &overrides.baseline {
         return Ok(named(name, resolver.current_dir));
     }
-    if let Some(id) = &given.baseline_run_id {
+    if let Some(id) = &overrides.baseline_run_id {
         return Ok(Some(Baseline::Run(id.clone())));
     }
     match (&file.baseline, &file.baseline_run_id) {

@@ -100,7 +100,7 @@ fn validate(
     name: impl Fn(&str) -> String,
     redactor: &Redactor,
 ) -> Result<Map<String, Value>, Error> {
-    values.iter().for_each(|(key, value)| redactor.learn(key, value));
+    values.iter().for_each(|(key, value)| redactor.add_secrets_in(key, value));
     let values = Value::Object(values);
     let mut problems = Problems::default();
     Config::read_value(&values, &Path::Root, &mut problems);

@@ -11,14 +11,14 @@ use crate::error::Error;
 
 /// Registers secrets of a command line: `--api-key VALUE`, `--api-key=VALUE`, `API_KEY=VALUE`.
 pub(crate) fn redact_arguments(arguments: &[String], redactor: &Redactor) {
-    let learn = |name: &str, value: &str| redactor.learn(name, &Value::from(value));
+    let add = |name: &str, value: &str| redactor.add_secrets_in(name, &Value::from(value));
     for argument in arguments {
         if let Some((name, value)) = argument.split_once('=') {
-            learn(name, value);
+            add(name, value);
         }
     }
     for pair in arguments.windows(2).filter(|pair| pair[0].starts_with('-') && !pair[1].starts_with('-')) {
-        learn(&pair[0], &pair[1]);
+        add(&pair[0], &pair[1]);
     }
 }
 

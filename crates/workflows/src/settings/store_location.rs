@@ -17,7 +17,7 @@ pub(super) fn store_location(
 ) -> Result<Location, Error> {
     let text = flag.or(key).unwrap_or(DEFAULT_STORE);
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        redactor.learn_database(text);
+        redactor.add_database_url(text);
         return Ok(Location::Postgres(text.to_owned()));
     }
     // A malformed URL must not become a file name, which would reveal the password.

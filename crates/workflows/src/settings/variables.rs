@@ -103,12 +103,12 @@ impl Variables {
     }
 
     /// Registers values of `.env` that look like secrets.
-    pub(crate) fn learn(&self, redactor: &Redactor) {
-        self.file.iter().for_each(|(name, value)| redactor.learn(name, &Value::from(value.as_str())));
+    pub(crate) fn register_secrets(&self, redactor: &Redactor) {
+        self.file.iter().for_each(|(name, value)| redactor.add_secrets_in(name, &Value::from(value.as_str())));
     }
 }
 
-/// Never quotes the line, which may have a secret.
+/// Returns an error that does not quote the line, which may contain a secret.
 fn malformed(path: &Path, line: usize) -> Error {
     Error::invalid(format!("{}:{line} is not of the form NAME=value", path.display()))
         .hint("put values with spaces or # in quotes")

@@ -7,20 +7,20 @@ use karat_workflows::trace_filter::TraceOrigin;
 use karat_workflows::{ErrorKind, Hint};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 /// Stores ten positive traces. The first version passes two of them, the second nine.
 async fn store_judged_traces(project: &TestProject) {
-    let content = StoreContent::open(&project.context()).await;
-    let (first, second) = (content.version("eval_tone", "one").await, content.version("eval_tone", "two").await);
+    let store = ProjectStore::open(&project.context()).await;
+    let (first, second) = (store.add_version("eval_tone", "one").await, store.add_version("eval_tone", "two").await);
     for number in 0..10 {
         let id = format!("t-{number}");
-        content.trace(&id, "Hello").await;
-        content.verdict("eval_tone", first, &id, number < 2).await;
-        content.verdict("eval_tone", second, &id, number < 9).await;
-        content.rating("ada", &id, Rating::Positive).await;
+        store.add_trace(&id, "Hello").await;
+        store.add_verdict("eval_tone", first, &id, number < 2).await;
+        store.add_verdict("eval_tone", second, &id, number < 9).await;
+        store.add_rating("ada", &id, Rating::Positive).await;
     }
-    content.close().await;
+    store.close().await;
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn hints_at_a_missing_store_or_eval() {
     let all = || MeasureRequest { eval: None, version: None, origin: TraceOrigin::default() };
     let error = measure(all(), &project.context()).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::CreateStore]));
-    StoreContent::open(&project.context()).await.close().await;
+    ProjectStore::open(&project.context()).await.close().await;
     let error = measure(all(), &project.context()).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::AddEval { file: None }]));
 }

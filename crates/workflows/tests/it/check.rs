@@ -21,9 +21,9 @@ async fn locates_invalid_values() {
     assert!(report.is_invalid());
     let issue = report.issues.iter().find(|issue| issue.file == FILE).unwrap();
     assert_eq!((issue.rule.as_str(), issue.line), ("invalid", Some(2)));
-    let (text, place) = issue.place.as_ref().unwrap();
-    assert_eq!(place.position.line, 2);
-    assert!(text.get(place.range.clone()).is_some());
+    let (text, location) = issue.location.as_ref().unwrap();
+    assert_eq!(location.position.line, 2);
+    assert!(text.get(location.range.clone()).is_some());
     assert!(report.issues.iter().any(|issue| issue.file == "evals/functions/x.py" && issue.rule == "invalid"));
 }
 

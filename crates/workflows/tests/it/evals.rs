@@ -27,8 +27,8 @@ async fn adds_shows_and_lists_versions() {
     let context = project.context();
     let evals = list(&context).await.unwrap().evals;
     assert_eq!((evals.len(), evals[0].newest_version, evals[0].created_at), (1, 3, context.clock.now()));
-    let shown = show(ShowRequest { eval: "tone".to_owned(), version: Some(2) }, &context).await.unwrap();
-    assert_eq!(shown.shown.code, SECOND);
+    let details = show(ShowRequest { eval: "tone".to_owned(), version: Some(2) }, &context).await.unwrap();
+    assert_eq!(details.version.code, SECOND);
     assert_eq!(history("eval_tone", &context).await.unwrap().versions.len(), 3);
     let error = show(ShowRequest { eval: "tome".to_owned(), version: None }, &context).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::from("did you mean 'eval_tone'?")]));

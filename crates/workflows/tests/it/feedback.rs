@@ -5,13 +5,13 @@ use karat_workflows::feedback::{ImportRequest, ListRequest, RateRequest, import,
 use karat_workflows::{ErrorKind, Hint};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 async fn with_trace() -> TestProject {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
-    content.trace("conversation-1", "Hello").await;
-    content.close().await;
+    let store = ProjectStore::open(&project.context()).await;
+    store.add_trace("conversation-1", "Hello").await;
+    store.close().await;
     project
 }
 

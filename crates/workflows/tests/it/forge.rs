@@ -11,18 +11,18 @@ use karat_workflows::{CancellationToken, Context, Error, ErrorKind, Hint};
 use serde_json::{Value, json};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 const GOLDEN: &str = "evals/get-weather.golden.json";
 const SESSION: &str = ".karat/forge/get-weather.json";
 
-fn tool(name: &str, about: &str) -> Value {
+fn tool(name: &str, subject: &str) -> Value {
     json!({
         "name": name,
-        "description": format!("Fetches the {about} of a city and returns its details. Use when the user asks about the {about}. \
+        "description": format!("Fetches the {subject} of a city and returns its details. Use when the user asks about the {subject}. \
             For the mail, use send_mail instead."),
-        "triggerPhrases": [format!("Show me the {about} of Paris"), format!("Which {about} is there in London?"),
-            format!("I want to see the {about} of Rome")],
+        "triggerPhrases": [format!("Show me the {subject} of Paris"), format!("Which {subject} is there in London?"),
+            format!("I want to see the {subject} of Rome")],
     })
 }
 
@@ -178,13 +178,13 @@ async fn returns_a_vague_description_as_a_result() {
 async fn rejects_unreadable_traces() {
     let project = with_tools();
     let context = project.context();
-    let store = StoreContent::open(&context).await;
-    store.trace("t-1", "Is it cold in Oslo?").await;
-    store.text("t-2", "[\"not a trace\"]").await;
+    let store = ProjectStore::open(&context).await;
+    store.add_trace("t-1", "Is it cold in Oslo?").await;
+    store.add_text("t-2", "[\"not a trace\"]").await;
     store.close().await;
     let drafter = DrafterRequest { kind: Some(DrafterKind::Traces), ..DrafterRequest::default() };
     let request = ConversationRequest { drafts: DraftsRequest::Drafter(drafter), ..attended() };
     let error = open(request, &golden(), &context).await.map(|_| ()).unwrap_err();
-    let why = "cannot read the document of trace 't-2': the trace is not an object";
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Unavailable, why));
+    let message = "cannot read the document of trace 't-2': the trace is not an object";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Unavailable, message));
 }

@@ -6,7 +6,7 @@ use crate::project::TestProject;
 fn load(project: &TestProject, arguments: &[&str]) -> Result<Vec<(String, String)>, Error> {
     let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
     let loaded = load_functions(&arguments, &project.context().settings)?;
-    Ok(loaded.into_iter().map(|loaded| (loaded.shown, loaded.function.name.clone())).collect())
+    Ok(loaded.into_iter().map(|loaded| (loaded.display_path, loaded.function.name.clone())).collect())
 }
 
 fn project() -> TestProject {

@@ -8,7 +8,7 @@ use karat_workflows::judge_stored::{Event, Outcome, Request, judge_stored};
 use karat_workflows::{CancellationToken, Error, ErrorKind};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 const CODE: &str = "def eval_hello(trace):\n    return 'hello' in str(trace), 'no greeting'\n";
 
@@ -32,20 +32,20 @@ async fn judge(project: &TestProject, again: bool) -> Result<(Outcome, Vec<(Stri
 #[tokio::test(flavor = "multi_thread")]
 async fn judges_only_missing_traces_and_emits_stored_executions() {
     let project = TestProject::new();
-    let store = StoreContent::open(&project.context()).await;
+    let store = ProjectStore::open(&project.context()).await;
     for number in 0..250 {
         let message = if number % 2 == 0 { "hello" } else { "bye" };
-        store.trace(&format!("t-{number:03}"), message).await;
+        store.add_trace(&format!("t-{number:03}"), message).await;
     }
-    store.version("eval_hello", CODE).await;
+    store.add_version("eval_hello", CODE).await;
     let (outcome, rows) = judge(&project, false).await.unwrap();
     assert!(outcome.error.is_none() && !outcome.summary.interrupted);
     let expected: Vec<_> = (0..250).map(|number| (format!("t-{number:03}"), Some(number % 2 == 0))).collect();
-    assert_eq!(rows, expected, "each trace once, in the order of ids");
+    assert_eq!(rows, expected, "each trace once, ordered by id");
 
     let (outcome, rows) = judge(&project, false).await.unwrap();
     assert_eq!((outcome.summary.judged, rows.len()), (0, 0), "nothing is missing");
-    store.trace("t-250", "hello again").await;
+    store.add_trace("t-250", "hello again").await;
     assert_eq!(judge(&project, false).await.unwrap().1, [("t-250".to_owned(), Some(true))]);
     assert_eq!(judge(&project, true).await.unwrap().1.len(), 251);
     store.close().await;
@@ -56,15 +56,15 @@ async fn returns_error_kinds_for_a_cancelled_run_and_an_empty_store() {
     let project = TestProject::new();
     let error = judge(&project, false).await.map(drop).unwrap_err();
     assert_eq!(error.kind, ErrorKind::NothingSelected);
-    let store = StoreContent::open(&project.context()).await;
-    store.trace("t", "hello").await;
-    store.version("eval_hello", CODE).await;
+    let store = ProjectStore::open(&project.context()).await;
+    store.add_trace("t", "hello").await;
+    store.add_version("eval_hello", CODE).await;
     store.close().await;
     let cancel = CancellationToken::new();
     cancel.cancel();
     let mut events = |_: Event| ControlFlow::Continue(());
-    let ended = judge_stored(request(false), &project.context(), &mut events, &cancel).await;
-    match ended {
+    let result = judge_stored(request(false), &project.context(), &mut events, &cancel).await;
+    match result {
         Ok(outcome) => assert!(outcome.summary.interrupted),
         Err(error) => assert_eq!(error.kind, ErrorKind::Cancelled),
     }

@@ -77,6 +77,6 @@ impl Notices for CollectedNotices {
     }
 
     fn gap(&self, gap: &Gap) {
-        self.add(format!("gap: {}: {}", gap.place, gap.what));
+        self.add(format!("gap: {}: {}", gap.location, gap.message));
     }
 }

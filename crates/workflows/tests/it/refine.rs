@@ -11,7 +11,7 @@ use karat_workflows::{CancellationToken, Context, ErrorKind, Hint};
 use serde_json::{Value, json};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 const CURRENT: &str = "def eval_tone(trace):\n    return True, 'always'\n";
 const GOOD: &str =
@@ -33,14 +33,14 @@ fn request() -> Request {
 async fn with_ratings(count: usize, answer: Value) -> TestProject {
     let script = json!({"replies": [], "otherwise": {"value": answer, "usage": {"inputTokens": 9, "outputTokens": 4}}});
     let project = TestProject::new().file("model.json", script).file(FILE, CURRENT);
-    let content = StoreContent::open(&project.context()).await;
+    let store = ProjectStore::open(&project.context()).await;
     for number in 0..count {
         let (word, rating) = if number % 2 == 0 { ("polite", Rating::Positive) } else { ("rude", Rating::Negative) };
         let id = format!("t-{number:02}");
-        content.trace(&id, &format!("{word} {number}")).await;
-        content.rating("ada", &id, rating).await;
+        store.add_trace(&id, &format!("{word} {number}")).await;
+        store.add_rating("ada", &id, rating).await;
     }
-    content.close().await;
+    store.close().await;
     add_version(&project, CURRENT).await;
     project
 }
@@ -75,7 +75,7 @@ async fn adopts_a_candidate_and_writes_the_file() {
     let project = with_ratings(60, candidates(&[GOOD])).await;
     let context = project.context();
     let (Outcome { refinement, adoption }, events) = refined(&request(), &context).await;
-    assert!(matches!(&events[..], [Event::Asking { .. }, Event::Used(usage)] if usage.input_tokens == Some(9)));
+    assert!(matches!(&events[..], [Event::Prompting { .. }, Event::Used(usage)] if usage.input_tokens == Some(9)));
     assert_eq!(refinement.suggested().map(|candidate| candidate.number), Some(1));
     assert!(!project.files.path().join(".karat/refine").exists());
 

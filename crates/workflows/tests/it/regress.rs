@@ -5,7 +5,7 @@ use karat_workflows::{ErrorKind, Hint};
 use serde_json::{Map, Value, json};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 const FILE: &str = "evals/get-weather.regression.json";
 
@@ -93,11 +93,11 @@ async fn archives_a_case_and_warns_about_an_edit() {
 async fn rejects_an_unreadable_trace() {
     let project = with_tools();
     let context = project.context();
-    let store = StoreContent::open(&context).await;
-    store.text("t-broken", "{\"steps\": [").await;
+    let store = ProjectStore::open(&context).await;
+    store.add_text("t-broken", "{\"steps\": [").await;
     store.close().await;
     let source = Source::Trace { trace: "t-broken".to_owned(), step: None };
     let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
-    let why = "cannot create a case from trace t-broken: not JSON: EOF while parsing a list at column 11";
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, why));
+    let message = "cannot create a case from trace t-broken: not JSON: EOF while parsing a list at column 11";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, message));
 }

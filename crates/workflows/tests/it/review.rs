@@ -8,7 +8,7 @@ use karat_workflows::{Context, ErrorKind, Hint};
 use serde_json::{Value, json};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 fn by_ada() -> Request {
     Request { author: "ada".to_owned(), eval: None, filter: TraceFilter::default(), limit: None, show_verdicts: true }
@@ -17,15 +17,15 @@ fn by_ada() -> Request {
 /// Two evals disagree on the second of three traces.
 async fn with_traces() -> TestProject {
     let project = TestProject::new();
-    let content = StoreContent::open(&project.context()).await;
+    let store = ProjectStore::open(&project.context()).await;
     for id in ["t1", "t2", "t3"] {
-        content.trace(id, "Hello").await;
+        store.add_trace(id, "Hello").await;
     }
     for (eval, passed) in [("eval_a", true), ("eval_b", false)] {
-        let version = content.version(eval, "code").await;
-        content.verdict(eval, version, "t2", passed).await;
+        let version = store.add_version(eval, "code").await;
+        store.add_verdict(eval, version, "t2", passed).await;
     }
-    content.close().await;
+    store.close().await;
     project
 }
 

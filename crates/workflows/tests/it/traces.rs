@@ -6,7 +6,7 @@ use karat_workflows::traces::{ListRequest, list, raw, show};
 use karat_workflows::{ErrorKind, Hint};
 
 use crate::project::TestProject;
-use crate::store_content::StoreContent;
+use crate::project_store::ProjectStore;
 
 fn request(filter: TraceFilterRequest) -> ListRequest {
     let now = "2026-01-02T03:04:05Z".parse().expect("valid time");
@@ -16,9 +16,9 @@ fn request(filter: TraceFilterRequest) -> ListRequest {
 #[tokio::test]
 async fn lists_with_filter_limit_and_short_ids() {
     let project = TestProject::new();
-    let store = StoreContent::open(&project.context()).await;
+    let store = ProjectStore::open(&project.context()).await;
     for id in ["conversation-1", "conversation-2", "other"] {
-        store.trace(id, "Hello").await;
+        store.add_trace(id, "Hello").await;
     }
     store.close().await;
     let all = ListRequest { limit: Some(2), ..request(TraceFilterRequest::default()) };
@@ -36,7 +36,7 @@ async fn distinguishes_an_empty_from_a_missing_store() {
     let all = || request(TraceFilterRequest::default());
     let error = list(all(), &project.context()).await.unwrap_err();
     assert_eq!(error.hints, [Hint::CreateStore]);
-    StoreContent::open(&project.context()).await.close().await;
+    ProjectStore::open(&project.context()).await.close().await;
     let error = list(all(), &project.context()).await.unwrap().empty_error.expect("an error");
     assert_eq!((error.kind, error.hints), (ErrorKind::NothingSelected, vec![Hint::ImportOrReceiveTraces]));
 }
@@ -44,16 +44,16 @@ async fn distinguishes_an_empty_from_a_missing_store() {
 #[tokio::test]
 async fn shows_a_trace_with_verdicts_and_ratings() {
     let project = TestProject::new();
-    let store = StoreContent::open(&project.context()).await;
-    store.trace("conversation-1", "Hello").await;
-    let version = store.version("eval_tone", "code").await;
-    store.verdict("eval_tone", version, "conversation-1", true).await;
-    store.rating("ada", "conversation-1", Rating::Positive).await;
+    let store = ProjectStore::open(&project.context()).await;
+    store.add_trace("conversation-1", "Hello").await;
+    let version = store.add_version("eval_tone", "code").await;
+    store.add_verdict("eval_tone", version, "conversation-1", true).await;
+    store.add_rating("ada", "conversation-1", Rating::Positive).await;
     store.close().await;
     let context = project.context();
-    let shown = show("conv", &context).await.unwrap();
-    assert_eq!((shown.executions.len(), shown.feedback.len()), (1, 1));
-    assert_eq!(raw("conv", &context).await.unwrap(), shown.document.text().as_bytes());
+    let details = show("conv", &context).await.unwrap();
+    assert_eq!((details.executions.len(), details.feedback.len()), (1, 1));
+    assert_eq!(raw("conv", &context).await.unwrap(), details.document.text().as_bytes());
     let error = show("unknown", &context).await.unwrap_err();
     assert_eq!((error.kind, error.hints), (ErrorKind::NotFound, vec![Hint::ListTraces]));
 }
@@ -61,17 +61,17 @@ async fn shows_a_trace_with_verdicts_and_ratings() {
 #[tokio::test]
 async fn reports_the_id_of_an_unreadable_document() {
     let project = TestProject::new();
-    let store = StoreContent::open(&project.context()).await;
-    store.text("not-json", "{\"steps\": [").await;
-    store.text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
+    let store = ProjectStore::open(&project.context()).await;
+    store.add_text("not-json", "{\"steps\": [").await;
+    store.add_text("not-a-trace", "{\"trace_id\": \"not-a-trace\"}").await;
     store.close().await;
     let context = project.context();
-    for (id, why) in [
-        ("not-json", "not JSON: EOF while parsing a list at column 11"),
+    for (id, reason) in [
+        ("not-json", "not valid JSON: EOF while parsing a list at column 11"),
         ("not-a-trace", "the trace has no 'steps' list"),
     ] {
         let error = show(id, &context).await.unwrap_err();
-        assert_eq!(error.message, format!("cannot read the document of trace '{id}': {why}"));
+        assert_eq!(error.message, format!("cannot read the document of trace '{id}': {reason}"));
         assert_eq!(error.kind, ErrorKind::Unavailable);
         assert_eq!(error.hints, [Hint::ShowRawTrace { trace: id.to_owned() }]);
     }

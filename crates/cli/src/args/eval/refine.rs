@@ -30,7 +30,7 @@ pub(crate) struct EvalRefineArgs {
     /// Number of candidates per round
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) candidates: usize,
-    /// Model to use, in place of 'refine' or 'forge' in karat.json
+    /// Model to use; overrides 'refine' and 'forge' in karat.json
     #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
     /// Share of rated traces to hold out from the model

@@ -75,13 +75,13 @@ impl EvalRunArgs {
     /// Returns a flag that was given but is valid only with `--stored`.
     pub(crate) fn flag_requiring_stored(&self) -> Option<&'static str> {
         // Not `requires`: clap ignores a required flag that conflicts with another given flag.
-        let given = [
+        let flags = [
             ("--version", self.version.is_some()),
             ("--force", self.force),
             ("--store", self.store.is_some()),
             ("a filter", self.filter.is_narrow()),
         ];
-        given.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
 
     pub(crate) fn config_args(&self) -> ConfigArgs {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use karat_core::lint::Severity;
-use karat_json::{Finding, Place, Position};
+use karat_json::{Finding, Location, Position};
 use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
@@ -61,19 +61,19 @@ pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<()
 }
 
 fn source_problem(issue: &CheckIssue) -> SourceProblem {
-    let finding = |place| Finding {
-        place,
+    let finding = |location| Finding {
+        location,
         pointer: issue.pointer.clone(),
         case_id: issue.subject().map(str::to_owned),
         message: issue.message.clone(),
         help: issue.help.clone(),
     };
     let rule = Some(issue.rule.clone());
-    if let Some((text, place)) = &issue.place {
-        SourceProblem::new(&issue.file, text, finding(place.clone()), issue.severity, rule)
+    if let Some((text, location)) = &issue.location {
+        SourceProblem::new(&issue.file, text, finding(location.clone()), issue.severity, rule)
     } else {
-        let nowhere = Place { range: 0..0, position: Position { line: 1, column: 1 } };
-        SourceProblem::without_source(&issue.file, finding(nowhere), issue.severity, rule)
+        let start = Location { range: 0..0, position: Position { line: 1, column: 1 } };
+        SourceProblem::without_source(&issue.file, finding(start), issue.severity, rule)
     }
 }
 
@@ -91,7 +91,7 @@ fn omitted_lines(omitted: &BTreeMap<&str, OmittedFindings<'_>>, printer: &Printe
         textwrap::fill(&line, options) + "\n"
     };
     let lines: String = omitted.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("{lines}--format json lists all\n") }
+    if lines.is_empty() { lines } else { format!("{lines}pass --format json to list all\n") }
 }
 
 fn totals(report: &CheckReport, printer: &Printer) -> String {

@@ -2,7 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
-use karat_json::{Finding, Place, Position};
+use karat_json::{Finding, Location, Position};
 use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check_functions::{CheckedFile, EvalCheckReport, FileFinding, Request, check_functions};
 use karat_workflows::functions::path_arguments;
@@ -44,7 +44,7 @@ fn print_file(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
     }
     if let Some(more) = file.findings.len().checked_sub(MAX_FINDINGS).filter(|more| *more > 0) {
         let line = format!("{} and {more} more in {}", printer.symbols.ellipsis, printable(&file.path));
-        printer.print(&format!("{line}\n--format json lists all\n\n"))?;
+        printer.print(&format!("{line}\npass --format json to list all\n\n"))?;
     } else if let Some(function) = file.function.as_ref().filter(|_| !printer.quiet) {
         let sign = printer.stdout_palette.success(printer.symbols.passed);
         printer.print(&format!("{sign} {}: {}\n", printable(&file.path), printable(function)))?;
@@ -54,10 +54,10 @@ fn print_file(file: &CheckedFile, printer: &Printer) -> Result<(), Failure> {
 
 fn source_problem(file: &CheckedFile, finding: &FileFinding) -> SourceProblem {
     let position = Position { line: finding.line, column: finding.column };
-    let place = Place { range: finding.range.clone(), position };
+    let location = Location { range: finding.range.clone(), position };
     let (message, help) = (finding.message.clone(), finding.help.clone());
-    let shown = Finding { place, pointer: None, case_id: None, message, help };
-    SourceProblem::new(&file.path, &file.text, shown, Severity::Error, Some(finding.rule.clone()))
+    let finding_view = Finding { location, pointer: None, case_id: None, message, help };
+    SourceProblem::new(&file.path, &file.text, finding_view, Severity::Error, Some(finding.rule.clone()))
 }
 
 fn totals(report: &EvalCheckReport, printer: &Printer) -> String {

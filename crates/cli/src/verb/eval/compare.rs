@@ -68,7 +68,7 @@ fn parse_versions(words: &[String]) -> Result<CompareRequest, Failure> {
         }
     }
     let Some(name) = name else {
-        return Err(Failure::invalid("missing name of the eval").hint("for example: karat eval compare NAME 1 2"));
+        return Err(Failure::invalid("missing eval name").hint("for example: karat eval compare NAME 1 2"));
     };
     Ok(CompareRequest { eval: name.to_owned(), versions })
 }
@@ -108,8 +108,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case(&["1", "2"], "missing name of the eval")]
-    #[case(&["@1", "@2"], "missing name of the eval")]
+    #[case(&["1", "2"], "missing eval name")]
+    #[case(&["@1", "@2"], "missing eval name")]
     #[case(&["tone@1", "length@2"], "cannot compare different evals: 'tone' and 'length'")]
     #[case(&["tone@0"], "'0' is not a valid version")]
     #[case(&["tone@+1"], "'+1' is not a valid version")]

@@ -48,8 +48,8 @@ fn row(name: &str, text: &str) -> String {
 
 fn guest_text(guest: &GuestReport) -> String {
     let version = guest.python_version.as_deref().unwrap_or("unknown version");
-    let python = match guest.made_by {
-        Some(made_by) => format!("{version}, built by {made_by}"),
+    let python = match guest.build_tools {
+        Some(build_tools) => format!("{version}, built by {build_tools}"),
         None => version.to_owned(),
     };
     let origin = guest.file.as_deref().unwrap_or("built in");

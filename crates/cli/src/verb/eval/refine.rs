@@ -74,7 +74,7 @@ fn approver(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<S
 
 fn print_event(event: Event, printer: &Printer) {
     match event {
-        Event::Asking { model, traces } => {
+        Event::Prompting { model, traces } => {
             let traces = counted(traces, "trace");
             printer.note(&format!("sending the code and {traces} with ratings to {model}"));
         }
@@ -149,7 +149,7 @@ fn ask_for_candidate(adoption: &Adoption, approver: &str, printer: &Printer) -> 
             Ok(line) => line,
             Err(NoAnswer::Cancelled) => return Ok(Command::Decline),
             Err(NoAnswer::Interrupted) => return Err(NoAnswer::Interrupted.into()),
-            Err(NoAnswer::Failed(why)) => return Err(Failure::errored(format!("cannot prompt: {why}"))),
+            Err(NoAnswer::Failed(reason)) => return Err(Failure::errored(format!("cannot prompt: {reason}"))),
         };
         match Answer::parse(&line) {
             Some(Answer::Quit) => return Ok(Command::Decline),

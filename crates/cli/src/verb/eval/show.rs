@@ -11,11 +11,11 @@ use crate::surface::Surface;
 pub(super) fn run(args: &EvalShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.store_context(&args.store)?;
     let request = ShowRequest { eval: args.name.clone(), version: args.version };
-    let shown = surface.run(show(request, &context))?;
+    let details = surface.run(show(request, &context))?;
     let printer = surface.printer;
     match args.format {
-        OutputFormat::Json => printer.print_json(&shown)?,
-        OutputFormat::Human => printer.print(&eval_details_text(&shown, printer.console()))?,
+        OutputFormat::Json => printer.print_json(&details)?,
+        OutputFormat::Human => printer.print(&eval_details_text(&details, printer.console()))?,
     }
     Ok(ExitStatus::Success)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
     Ok(status(&summary, args.format, surface))
 }
 
-/// Only stored versions can judge stored traces, so that executions refer to a version.
+/// Rejects files: only stored versions judge stored traces, so that executions refer to a version.
 fn reject_files(arguments: &[String]) -> Result<(), Failure> {
     match arguments.iter().find(|argument| looks_like_path(argument)) {
         None => Ok(()),

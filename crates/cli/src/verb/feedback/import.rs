@@ -80,8 +80,8 @@ fn warn_skipped(name: &str, report: &FeedbackImportReport, printer: &Printer) {
 
 fn summary(report: &FeedbackImportReport, name: &str) -> String {
     let count = |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
-    let what = if report.written { "imported" } else { "would import" };
-    let mut text = format!("{what} {} from {name}", count(report.added, "rating"));
+    let action = if report.written { "imported" } else { "would import" };
+    let mut text = format!("{action} {} from {name}", count(report.added, "rating"));
     if report.unchanged > 0 {
         let _ = write!(text, "; {} unchanged", count(report.unchanged, "row"));
     }

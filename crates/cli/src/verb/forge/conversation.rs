@@ -224,10 +224,10 @@ impl Terminal<'_, '_> {
             }
         };
         Ok(match typed {
-            TypedCommand::Approve(which) => Some(Command::Approve { which }),
+            TypedCommand::Approve(selection) => Some(Command::Approve { selection }),
             TypedCommand::Drop(numbers) => Some(Command::Drop { numbers }),
-            TypedCommand::Regenerate(which) => Some(Command::Redraft { which, instructions: None }),
-            TypedCommand::Revise(which, text) => Some(Command::Redraft { which, instructions: Some(text) }),
+            TypedCommand::Regenerate(selection) => Some(Command::Redraft { selection, instructions: None }),
+            TypedCommand::Revise(selection, text) => Some(Command::Redraft { selection, instructions: Some(text) }),
             TypedCommand::Write => Some(Command::Write),
             TypedCommand::Next => Some(Command::Next),
             TypedCommand::Back => Some(Command::Back),
@@ -258,8 +258,8 @@ impl Terminal<'_, '_> {
     /// Applies a command and prints the result.
     async fn apply(&mut self, command: Command) -> Result<(), Ended> {
         let printer = self.forge.printer;
-        let place = |conversation: &Conversation<'_>| conversation.session().map(Session::position);
-        let before = place(self.conversation);
+        let position = |conversation: &Conversation<'_>| conversation.session().map(Session::position);
+        let before = position(self.conversation);
         let step = self.conversation.next();
         let dropped = if let Command::Drop { numbers } = &command { numbers.clone() } else { Vec::new() };
         let mut spinner = Spinner::new(self.forge);
@@ -297,7 +297,7 @@ impl Terminal<'_, '_> {
             }
             Applied::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
         }
-        if step == Step::Write || before != place(self.conversation) {
+        if step == Step::Write || before != position(self.conversation) {
             self.redraw = Redraw::Batch;
         }
         Ok(())

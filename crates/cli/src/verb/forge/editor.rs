@@ -102,7 +102,7 @@ fn open(file: &std::path::Path, environment: &Environment) -> Result<(), String>
     let status = Command::new(program).args(arguments).arg(file).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the editor '{program}' exited with {status}; the draft is unchanged")),
+        Ok(status) => Err(format!("the editor '{program}' ended with {status}; the draft is unchanged")),
         Err(error) => Err(format!("cannot start the editor '{program}': {error} (set EDITOR or VISUAL)")),
     }
 }

@@ -55,7 +55,7 @@ impl Mode {
             ForgeArgs { approve_all: true, .. } => Ok(Mode::ApproveAll),
             _ if environment.stdin_is_terminal && environment.stderr_is_terminal => Ok(Mode::Terminal),
             _ => Err(Failure::invalid("approving drafts needs a terminal")
-                .hint("pass --plan, --brief or --dry-run to print the plan, the brief or the drafts")
+                .hint("pass --plan, --brief or --dry-run to print the plan, the instructions or the drafts")
                 .hint("in scripts, pass --approve-all to write drafts without review")),
         }
     }
@@ -64,7 +64,7 @@ impl Mode {
 pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     if args.tool.is_none() && !args.resume {
         return Err(Failure::invalid("missing tool name")
-            .hint("run 'karat forge TOOL'; 'karat tools' lists the tools")
+            .hint("run 'karat forge TOOL', or 'karat tools' to list tools")
             .hint("run 'karat forge --resume' to continue a saved session"));
     }
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
@@ -125,13 +125,13 @@ impl Forge<'_> {
             OutputFormat::Json => self.printer.print_json(&document)?,
             OutputFormat::Human => {
                 let tool = shell_quote(tool);
-                let hand_in = format!(
+                let next_command = format!(
                     "\n## Hand in the drafts\n\n\
                      1. karat forge {tool} --drafts FILE --dry-run --format json: findings by case, exit code 1 while a \
                      draft cannot be approved\n\
                      2. karat forge {tool} --drafts FILE: a person approves, and karat writes the eval files\n"
                 );
-                self.printer.print(&printable_lines(&format!("{document}{hand_in}")))?;
+                self.printer.print(&printable_lines(&format!("{document}{next_command}")))?;
             }
         }
         Ok(ExitStatus::Success)
@@ -202,8 +202,8 @@ fn sessions_text(sessions: &[Session]) -> String {
     for session in sessions {
         let (number, of) = session.position();
         let tier = session.batch().map_or("all decided", |batch| batch.tier.name());
-        let place = if session.batch().is_some() { format!(", batch {number} of {of}") } else { String::new() };
-        let line = format!("  {}: {tier}{place}, {} approved", session.tool, session.approved_count());
+        let batch = if session.batch().is_some() { format!(", batch {number} of {of}") } else { String::new() };
+        let line = format!("  {}: {tier}{batch}, {} approved", session.tool, session.approved_count());
         out.push_str(&printable(&line));
         out.push('\n');
     }
@@ -217,10 +217,10 @@ fn show_description_warning(description_warning: &DescriptionWarning, printer: &
 }
 
 fn reject_description(vague: &VagueDescription, printer: &Printer) -> Failure {
-    let VagueDescription { tool, place, findings, corrected } = vague;
-    let place = place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    let VagueDescription { tool, location, findings, corrected } = vague;
+    let location = location.as_ref().map(|location| format!(" ({location})")).unwrap_or_default();
     printer.failure(&Failure::invalid(format!(
-        "{tool}{place}: The tool description is too vague for reliable eval generation. Fix the description first."
+        "{tool}{location}: The tool description is too vague for reliable eval generation. Fix the description first."
     )));
     for finding in findings {
         printer.print_stderr(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));

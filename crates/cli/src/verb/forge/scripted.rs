@@ -34,7 +34,7 @@ impl Forge<'_> {
         };
         conversation.run_unattended(&mut observe, &mut Spinner::new(self), &self.cancel).await?;
         let summary = conversation.finish()?;
-        for finding in &summary.report.lacking {
+        for finding in &summary.report.coverage_findings {
             let _ = writeln!(text, "coverage: {}", printable(&finding.message));
         }
         text.push_str(&open_text(&summary.report));
@@ -73,7 +73,7 @@ impl Forge<'_> {
             let cases = counted(summary.with_findings, "case");
             self.printer.warn(&format!("{cases} with warnings: {}", rules.join(", ")));
         }
-        for finding in &summary.report.lacking {
+        for finding in &summary.report.coverage_findings {
             self.printer.warn(&format!("coverage: {}", finding.message));
         }
         let overlap_map = self.context.settings.display_path(&self.context.settings.overlap_map.path);

@@ -54,14 +54,14 @@ pub(super) fn open_text(report: &ForgeReport) -> String {
     let kinds = kinds
         .into_iter()
         .map(|((tier, difficulty), count)| format!("{count} {}", difficulty.map_or(tier.name(), Difficulty::name)));
-    let ways = [
+    let options = [
         ("--brief", "print instructions for a coding agent"),
         ("--drafts FILE", "read drafts from a file"),
         ("--model PROVIDER:MODEL", "draft with a model"),
         ("--drafter traces", "use messages of stored traces"),
     ];
     let mut text = format!("still open: {}\n", kinds.collect::<Vec<_>>().join(", "));
-    for (flag, effect) in ways {
+    for (flag, effect) in options {
         let _ = writeln!(text, "  {flag:<22}  {effect}");
     }
     text

@@ -48,11 +48,11 @@ pub(super) fn parse_command(line: &str) -> Result<TypedCommand, String> {
         },
         "g" | "regenerate" => Ok(TypedCommand::Regenerate(parse_selection(rest)?)),
         "r" | "revise" => {
-            let (which, words) = split_numbers(rest)?;
+            let (selection, words) = split_numbers(rest)?;
             if words.is_empty() {
                 return Err("missing instructions, for example: r 2 ask for two cities".to_owned());
             }
-            Ok(TypedCommand::Revise(which, words.to_owned()))
+            Ok(TypedCommand::Revise(selection, words.to_owned()))
         }
         "w" | "write" => without_arguments(TypedCommand::Write),
         "n" | "next" => without_arguments(TypedCommand::Next),
@@ -68,7 +68,7 @@ pub(super) fn parse_command(line: &str) -> Result<TypedCommand, String> {
 fn parse_selection(text: &str) -> Result<CaseSelection, String> {
     match split_numbers(text)? {
         (_, words) if !words.is_empty() && words != "all" => Err(format!("'{words}' is not a case number")),
-        (which, _) => Ok(which),
+        (selection, _) => Ok(selection),
     }
 }
 
@@ -87,8 +87,8 @@ fn split_numbers(text: &str) -> Result<(CaseSelection, &str), String> {
         }
         rest = &rest[end..];
     }
-    let which = if numbers.is_empty() { CaseSelection::All } else { CaseSelection::Some(numbers) };
-    Ok((which, rest.trim()))
+    let selection = if numbers.is_empty() { CaseSelection::All } else { CaseSelection::Some(numbers) };
+    Ok((selection, rest.trim()))
 }
 
 fn parse_range(word: &str) -> Option<Result<std::ops::RangeInclusive<usize>, String>> {

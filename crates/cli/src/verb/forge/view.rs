@@ -9,12 +9,12 @@ use karat_workflows::forge::Conversation;
 
 /// Returns the view of the current batch, or of some of its cases.
 pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[String]>) -> Option<BatchView<'v>> {
-    let (session, evidences) = (conversation.session()?, conversation.evidences());
+    let (session, evidence_map) = (conversation.session()?, conversation.evidence_map());
     let batch = session.batch()?;
     let title = batch.difficulty().map_or(batch.tier.name(), Difficulty::name);
     let is_shown = |id: &str| only.is_none_or(|ids| ids.iter().any(|other| other == id));
     let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
-    let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidences.get(&entry.slot.id))).collect();
+    let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidence_map.get(&entry.slot.id))).collect();
     Some(BatchView { title, position: session.position(), approved: Some(session.unwritten_count()), drafts })
 }
 

@@ -111,7 +111,7 @@ impl SuggestionReport {
         }
         out.push_str(&counted(self.total, "suggestion"));
         if self.suggestions.len() < self.total {
-            let _ = write!(out, ", {} shown (--limit {} shows all)", self.suggestions.len(), self.total);
+            let _ = write!(out, ", {} shown (pass --limit {} to show all)", self.suggestions.len(), self.total);
         }
         if self.declared > 0 {
             let _ = write!(out, "; {} already declared", counted(self.declared, "pair"));
@@ -122,8 +122,8 @@ impl SuggestionReport {
 }
 
 impl ReportedSuggestion {
-    fn of(one: Suggestion) -> Self {
-        let Suggestion { tools: (first, second), score, shared_words, named_by, confused } = one;
+    fn of(suggestion: Suggestion) -> Self {
+        let Suggestion { tools: (first, second), score, shared_words, named_by, confused } = suggestion;
         let counts = [(&first, &second, confused.0), (&second, &first, confused.1)];
         let confused = counts
             .into_iter()

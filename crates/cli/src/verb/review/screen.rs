@@ -165,7 +165,7 @@ impl<'c> ReviewScreen<'c> {
                 self.length = if self.length == Length::Full { Length::Short } else { Length::Full };
                 self.layout().await?;
             }
-            other => self.message = format!("'{other}' is not a command; press ? for help"),
+            other => self.message = format!("unknown command '{other}'; press ? for help"),
         }
         Ok(Next::Continue)
     }

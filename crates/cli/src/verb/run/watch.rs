@@ -68,8 +68,8 @@ fn rerun(request: &Request, change: &Change) -> Option<Request> {
 }
 
 fn changed_names(change: &Change, context: &Context<'_>) -> String {
-    let shown = |path: &std::path::PathBuf| context.settings.layout.shown(path);
-    let mut names: Vec<String> = change.paths.iter().take(MAX_NAMED).map(shown).collect();
+    let display_path = |path: &std::path::PathBuf| context.settings.layout.display_path(path);
+    let mut names: Vec<String> = change.paths.iter().take(MAX_NAMED).map(display_path).collect();
     if change.paths.len() > MAX_NAMED {
         names.push(format!("{} more", change.paths.len() - MAX_NAMED));
     }

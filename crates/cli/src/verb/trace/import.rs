@@ -76,7 +76,7 @@ fn finish(report: &ImportReport, args: &TraceImportArgs, printer: &Printer) -> E
     }
     let has = |kind: RefusalKind| report.refused.iter().any(|refused| refused.kind == kind);
     if has(RefusalKind::UnknownSource) && args.format == OutputFormat::Human {
-        for line in wrap(&format!("expected {EXPECTED_CONTENT}; set the format with --from"), printer.columns) {
+        for line in wrap(&format!("expected {EXPECTED_CONTENT}; pass --from to set the format"), printer.columns) {
             printer.note(&line);
         }
     }

@@ -23,12 +23,12 @@ pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitSta
         written.map_err(|error| Failure::errored(error.to_string()))?;
         return Ok(ExitStatus::Success);
     }
-    let shown = surface.run(show(&args.id, &context))?;
+    let details = surface.run(show(&args.id, &context))?;
     match args.format {
-        OutputFormat::Json => printer.print_json(&shown)?,
+        OutputFormat::Json => printer.print_json(&details)?,
         OutputFormat::Human => {
             let length = if args.full { Length::Full } else { Length::Short };
-            printer.print(&trace_text(&shown, length, printer.console()))?;
+            printer.print(&trace_text(&details, length, printer.console()))?;
         }
     }
     Ok(ExitStatus::Success)

@@ -114,9 +114,9 @@ impl Param<'_> {
         }
         let mut assertions = vec![self.assertion(all, is_optional, "all")];
         for answer in self.answers.iter().filter(|answer| !self.is_optional(answer)) {
-            let one = self.assertion(self.accepted(answer).collect(), false, "any");
-            if !assertions.contains(&one) {
-                assertions.push(one);
+            let assertion = self.assertion(self.accepted(answer).collect(), false, "any");
+            if !assertions.contains(&assertion) {
+                assertions.push(assertion);
             }
         }
         assertions

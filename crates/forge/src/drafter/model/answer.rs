@@ -38,10 +38,10 @@ impl Answer {
         if let Some(key) = members.keys().next() {
             return Err(format!("the answer has an unknown key: '{}'", shorten(key, 80)));
         }
-        Ok(Self::match_to(slots, returned))
+        Ok(Self::match_slots(slots, returned))
     }
 
-    fn match_to(slots: &[&Slot], returned: Vec<Value>) -> Self {
+    fn match_slots(slots: &[&Slot], returned: Vec<Value>) -> Self {
         let slot_of = |case: &Value| {
             let id = case.get("id")?.as_str()?;
             slots.iter().position(|slot| slot.id == id)

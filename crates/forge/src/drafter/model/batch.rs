@@ -51,7 +51,7 @@ impl<'r> Batch<'r> {
             origin: Origin::Model(model),
             check_draft,
             states: vec![SlotState::default(); request.slots.len()],
-            others: request.so_far.to_vec(),
+            others: request.other_cases.to_vec(),
             problem: None,
             rejected: Vec::new(),
             extra: Vec::new(),
@@ -68,7 +68,7 @@ impl<'r> Batch<'r> {
         Question {
             request: self.request,
             slots: open,
-            accepted: &self.others[self.request.so_far.len()..],
+            accepted: &self.others[self.request.other_cases.len()..],
             problem: self.problem.as_deref(),
             returned: &self.rejected,
         }
@@ -131,7 +131,7 @@ impl<'r> Batch<'r> {
 
     /// Adds errors that depend on earlier drafts of the batch: of two duplicates, the first is valid.
     fn check_duplicates(&self, drafts: &mut [Draft]) {
-        let mut others = self.request.so_far.to_vec();
+        let mut others = self.request.other_cases.to_vec();
         for draft in drafts {
             let Some(value) = &draft.case else { continue };
             for found in (self.check_draft)(self.request.brief, &draft.slot, value, &others) {

@@ -52,7 +52,7 @@ impl ChatModel for ScriptedModel {
     fn complete<'a>(
         &'a self,
         prompt: &'a ChatPrompt,
-        _waiting: &'a dyn WaitObserver,
+        _wait_observer: &'a dyn WaitObserver,
     ) -> BoxFuture<'a, Result<ChatReply, AgentError>> {
         self.prompts.lock().unwrap().push(prompt.clone());
         let reply = self.replies.lock().unwrap().pop_front().expect("a scripted reply");
@@ -168,7 +168,7 @@ fn with_message(number: usize, message: &str) -> Value {
 }
 
 fn request<'a>(brief: &'a Brief, slots: &'a [Slot]) -> Request<'a> {
-    Request { brief, slots, so_far: &[], attempt: 0, revision: None }
+    Request { brief, slots, other_cases: &[], attempt: 0, revision: None }
 }
 
 fn drafter(model: &Arc<ScriptedModel>) -> ModelDrafter {
@@ -262,9 +262,9 @@ async fn rejects_the_second_of_two_equal_messages() {
 #[tokio::test]
 async fn existing_cases_are_not_repeated() {
     let (brief, slots) = (weather(), slots(2));
-    let so_far = [Case::read_one(&with_message(9, "How is it outside in city 1?")).unwrap()];
+    let other_cases = [Case::read_one(&with_message(9, "How is it outside in city 1?")).unwrap()];
     let model = ScriptedModel::new([cases([case(1), case(2)]), cases([with_message(1, "Is it raining in Rome?")])]);
-    let drafts = drafter(&model).draft(Request { so_far: &so_far, ..request(&brief, &slots) }).await.unwrap();
+    let drafts = drafter(&model).draft(Request { other_cases: &other_cases, ..request(&brief, &slots) }).await.unwrap();
     assert!(drafts.iter().all(Draft::can_be_approved));
     assert_eq!(model.documents()[0]["casesSoFar"]["messages"]["gs-get-weather-009"], "How is it outside in city 1?");
 }
@@ -343,9 +343,9 @@ async fn truncates_long_answers() {
 
 #[tokio::test]
 async fn a_failed_first_call_is_an_error() {
-    let model = ScriptedModel::new([failed_call("openai answered HTTP 429 Too Many Requests: slow down")]);
+    let model = ScriptedModel::new([failed_call("openai returned HTTP 429 Too Many Requests: slow down")]);
     let error = draft(&model, 2).await.unwrap_err();
-    assert_eq!(error.message, "openai:drafting: openai answered HTTP 429 Too Many Requests: slow down");
+    assert_eq!(error.message, "openai:drafting: openai returned HTTP 429 Too Many Requests: slow down");
     assert_eq!(model.prompts().len(), 1, "the client retries by itself");
 }
 
@@ -388,9 +388,9 @@ async fn matches_by_position_if_all_ids_are_wrong() {
         named["id"] = id;
         named
     };
-    let mut nameless = case(3);
-    nameless.as_object_mut().unwrap().shift_remove("id");
-    let model = ScriptedModel::new([cases([named(json!("case-1"), 1), named(json!(2), 2), nameless])]);
+    let mut unnamed = case(3);
+    unnamed.as_object_mut().unwrap().shift_remove("id");
+    let model = ScriptedModel::new([cases([named(json!("case-1"), 1), named(json!(2), 2), unnamed])]);
     let drafts = draft(&model, 3).await.unwrap();
     let warning = |other: &str| format!("the model returned the id '{other}'; matched by position");
     for (draft, (number, other)) in drafts.iter().zip([(1, "case-1"), (2, "2"), (3, "")]) {

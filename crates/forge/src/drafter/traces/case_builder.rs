@@ -150,10 +150,10 @@ fn stubs(observed: &ObservedTurn) -> Result<Map<String, Value>, String> {
         };
         let text = result.to_string();
         if text.len() > MAX_STUB_BYTES {
-            return Err(format!("the result of '{name}' is longer than {} kB", MAX_STUB_BYTES >> 10));
+            return Err(format!("the result of '{name}' is longer than {} KB", MAX_STUB_BYTES >> 10));
         }
-        if let Some(what) = find_personal_data(&text) {
-            return Err(format!("the result of '{name}' contains {what}"));
+        if let Some(data) = find_personal_data(&text) {
+            return Err(format!("the result of '{name}' contains {data}"));
         }
         if stubs.insert(name.clone(), result.clone()).is_some_and(|before| before != *result) {
             return Err(format!("'{name}' returned different results"));

@@ -121,7 +121,7 @@ mod tests {
     #[case("I forgot my password.", None)]
     #[case("", None)]
     #[case("Grüße an jörg@müller.de", Some("an e-mail address"))]
-    fn detects_personal_data(#[case] text: &str, #[case] what: Option<&str>) {
-        assert_eq!(find_personal_data(text), what);
+    fn detects_personal_data(#[case] text: &str, #[case] expected: Option<&str>) {
+        assert_eq!(find_personal_data(text), expected);
     }
 }

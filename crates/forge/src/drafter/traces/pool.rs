@@ -23,8 +23,8 @@ impl<'o> Pool<'o> {
 
     /// Excludes traces whose messages are near this one.
     pub(super) fn exclude_near(&mut self, words: &BTreeSet<String>) {
-        for (one, nearest) in &mut self.candidates {
-            *nearest = distance(&one.words, words).min(*nearest);
+        for (turn, nearest) in &mut self.candidates {
+            *nearest = distance(&turn.words, words).min(*nearest);
         }
         self.candidates.retain(|(_, nearest)| *nearest >= MIN_DISTANCE);
     }
@@ -33,7 +33,7 @@ impl<'o> Pool<'o> {
     /// smallest id. `score` returns `None` for unsuitable traces.
     pub(super) fn take<S: Ord>(&mut self, score: impl Fn(&ObservedTurn) -> Option<S>) -> Option<&'o ObservedTurn> {
         let ranked = self.candidates.iter().enumerate();
-        let ranked = ranked.filter_map(|(at, (one, nearest))| Some(((score(one)?, Reverse(*nearest), &one.id), at)));
+        let ranked = ranked.filter_map(|(at, (turn, nearest))| Some(((score(turn)?, Reverse(*nearest), &turn.id), at)));
         let (_, at) = ranked.min()?;
         let (taken, _) = self.candidates.swap_remove(at);
         self.exclude_near(&taken.words);
@@ -65,7 +65,7 @@ mod tests {
         for message in existing {
             pool.exclude_near(&words(message));
         }
-        std::iter::from_fn(|| pool.take(|_| Some(())).map(|one| one.id.clone())).collect()
+        std::iter::from_fn(|| pool.take(|_| Some(())).map(|turn| turn.id.clone())).collect()
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
             let mut turned = all.clone();
             turned.rotate_left(turn % all.len().max(1));
             prop_assert_eq!(&first, &picked(&turned, &[]));
-            let chosen: Vec<&ObservedTurn> = all.iter().filter(|one| first.contains(&one.id)).collect();
+            let chosen: Vec<&ObservedTurn> = all.iter().filter(|turn| first.contains(&turn.id)).collect();
             for (at, left) in chosen.iter().enumerate() {
                 for right in &chosen[at + 1..] {
                     prop_assert!(distance(&left.words, &right.words) >= MIN_DISTANCE);

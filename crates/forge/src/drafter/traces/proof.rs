@@ -219,24 +219,24 @@ mod tests {
         });
         let response =
             "Paris: 18 degrees, partly cloudy, wind 150 km/h, UV 3. noon 2024-05-15 a@b.example {{seed:x}} ***x";
-        let one = observed("Weather in paris?", &[("w", result)], response);
-        assert_eq!(chosen(&one, &Rarity::default(), None, 9), ["partly cloudy", "18"]);
+        let turn = observed("Weather in paris?", &[("w", result)], response);
+        assert_eq!(chosen(&turn, &Rarity::default(), None, 9), ["partly cloudy", "18"]);
         // A value of the seed is not volatile, and comes first.
         let seed = json!({"day": "2024-05-15"});
-        assert_eq!(chosen(&one, &Rarity::default(), Some(&seed), 9), ["2024-05-15", "partly cloudy", "18"]);
+        assert_eq!(chosen(&turn, &Rarity::default(), Some(&seed), 9), ["2024-05-15", "partly cloudy", "18"]);
     }
 
     #[test]
     fn rare_values_come_first() {
         let response = "It is sunny, 21 degrees Celsius, station Montsouris.";
         let result = json!({"sky": "sunny", "degrees": 21, "unit": "Celsius", "station": "Montsouris"});
-        let one = observed("Weather?", &[("w", result)], response);
+        let turn = observed("Weather?", &[("w", result)], response);
         let other = json!({"sky": "sunny", "unit": "Celsius"});
         let other = observed("Sun?", &[("w", other)], "sunny, Celsius");
         let mut rarity = Rarity::default();
-        rarity.count(&one);
+        rarity.count(&turn);
         rarity.count(&other);
-        assert_eq!(chosen(&one, &rarity, None, 3), ["Montsouris", "21", "sunny"]);
+        assert_eq!(chosen(&turn, &rarity, None, 3), ["Montsouris", "21", "sunny"]);
     }
 
     #[test]
@@ -245,9 +245,9 @@ mod tests {
             ("a", json!({"full": "Gare du Nord", "part": "Nord", "line": "M4", "zone": "zone one"})),
             ("b", json!(["platform 12"])),
         ];
-        let one = observed("Train?", &results, "Gare du Nord, M4, zone one, platform 12");
-        assert_eq!(chosen(&one, &Rarity::default(), None, 2), ["Gare du Nord", "platform 12"]);
-        assert_eq!(chosen(&one, &Rarity::default(), None, 4), ["Gare du Nord", "platform 12", "zone one", "M4"]);
+        let turn = observed("Train?", &results, "Gare du Nord, M4, zone one, platform 12");
+        assert_eq!(chosen(&turn, &Rarity::default(), None, 2), ["Gare du Nord", "platform 12"]);
+        assert_eq!(chosen(&turn, &Rarity::default(), None, 4), ["Gare du Nord", "platform 12", "zone one", "M4"]);
     }
 
     #[test]

@@ -43,20 +43,20 @@ pub(super) fn is_volatile_name(name: &str) -> bool {
         || words.first().is_some_and(|word| VOLATILE_FIRST_WORDS.contains(&word.as_str()))
 }
 
-/// Whether a value is a time, a date or a generated id: what the lint rules reject, and other forms that occur in tool
-/// results.
+/// Whether a value looks like a time, a date or a generated id. Covers the values that the lint rules reject, and other
+/// forms that occur in tool results.
 pub(super) fn is_volatile(text: &str) -> bool {
     if lint::is_volatile(text) {
         return true;
     }
-    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let is_hex_or_dash = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
-    (text.len() >= 16 && has_digit && text.bytes().all(is_hex)) || has_relative_time(text)
+    (text.len() >= 16 && has_digit && text.bytes().all(is_hex_or_dash)) || has_relative_time(text)
 }
 
 fn has_relative_time(text: &str) -> bool {
     let text = text.to_lowercase();
-    text.split(|letter: char| !letter.is_alphabetic())
+    text.split(|character: char| !character.is_alphabetic())
         .any(|word| matches!(word, "ago" | "now" | "today" | "tomorrow" | "tonight" | "yesterday"))
 }
 

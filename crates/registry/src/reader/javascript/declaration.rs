@@ -69,7 +69,8 @@ impl<'a> Lowering<'_> {
     pub(super) fn variables(&mut self, scope: ScopeId, variables: &VariableDeclaration<'a>) -> Vec<String> {
         let mut names = Vec::new();
         for variable in &variables.declarations {
-            let annotation = variable.type_annotation.as_ref().and_then(|one| named_type(&one.type_annotation));
+            let annotation =
+                variable.type_annotation.as_ref().and_then(|annotation| named_type(&annotation.type_annotation));
             let value = variable.init.as_ref().map(|value| self.expression(scope, value));
             match &variable.id {
                 BindingPattern::BindingIdentifier(name) => {
@@ -203,7 +204,8 @@ impl<'a> Lowering<'_> {
                     (String::new(), ParameterKind::Destructured)
                 }
             };
-            let annotation = parameter.type_annotation.as_ref().and_then(|one| named_type(&one.type_annotation));
+            let annotation =
+                parameter.type_annotation.as_ref().and_then(|annotation| named_type(&annotation.type_annotation));
             let default = parameter.initializer.as_ref().map(|value| self.expression(scope, value));
             lowered.push(Parameter { name, kind, annotation, default });
         }
@@ -232,7 +234,10 @@ impl<'a> Lowering<'_> {
             match element {
                 ClassElement::PropertyDefinition(property) => {
                     let Some(name) = property.key.static_name() else { continue };
-                    let annotation = property.type_annotation.as_ref().and_then(|one| named_type(&one.type_annotation));
+                    let annotation = property
+                        .type_annotation
+                        .as_ref()
+                        .and_then(|annotation| named_type(&annotation.type_annotation));
                     let value = property.value.as_ref().map(|value| self.expression(body, value));
                     self.push(body, Statement::Assign { name: name.to_string(), value, annotation });
                 }

@@ -48,7 +48,7 @@ pub(super) fn parse(path: &Path, display_path: &str, text: String) -> Result<Mod
     module.text = text;
     match error {
         Some((at, message)) => {
-            let position = at.and_then(|at| module.place(super::syntax::offset(at as usize)).position);
+            let position = at.and_then(|at| module.location(super::syntax::offset(at as usize)).position);
             Err(ParseError { position, message: format!("syntax error: {message}") })
         }
         None => Ok(module),

@@ -47,7 +47,7 @@ async fn open(store: &Store, filter: ContradictionFilter) -> Vec<String> {
     let found = store.contradictions(&filter).await.expect("contradictions");
     let count = store.count_contradictions(&filter).await.expect("a number");
     assert_eq!(count, found.len() as u64, "{filter:?}");
-    found.into_iter().map(|one| format!("{}/{} {}", one.eval_id, one.eval_version, one.trace_id)).collect()
+    found.into_iter().map(|row| format!("{}/{} {}", row.eval_id, row.eval_version, row.trace_id)).collect()
 }
 
 async fn counts_verdicts_by_rating(Case { store, .. }: Case<'_>) {
@@ -140,14 +140,20 @@ async fn finds_contradictions(Case { store, .. }: Case<'_>) {
         .await
         .expect("stored");
     let found = store.contradictions(&ContradictionFilter::default()).await.expect("contradictions");
-    let one = &found[0];
+    let contradiction = &found[0];
     assert_eq!(found.len(), 1);
-    assert_eq!((one.eval_id.as_str(), one.eval_version, one.trace_id.as_str()), ("eval_x", 1, "a"));
-    assert_eq!((one.result, one.rating, one.executed_at), (false, Rating::Positive, at(100)));
-    assert_eq!(one.reason.as_deref(), Some("because it is false"));
-    assert_eq!(one.note.as_deref(), Some("bob rates it positive"), "the newest feedback with this rating");
-    assert_eq!((one.author.as_deref(), one.input_preview.as_str()), (Some("bob"), "x"));
-    assert_eq!(one.resolution, None);
+    assert_eq!(
+        (contradiction.eval_id.as_str(), contradiction.eval_version, contradiction.trace_id.as_str()),
+        ("eval_x", 1, "a")
+    );
+    assert_eq!(
+        (contradiction.result, contradiction.rating, contradiction.executed_at),
+        (false, Rating::Positive, at(100))
+    );
+    assert_eq!(contradiction.reason.as_deref(), Some("because it is false"));
+    assert_eq!(contradiction.note.as_deref(), Some("bob rates it positive"), "the newest feedback with this rating");
+    assert_eq!((contradiction.author.as_deref(), contradiction.input_preview.as_str()), (Some("bob"), "x"));
+    assert_eq!(contradiction.resolution, None);
     // Contradictions follow changed ratings.
     rate(store, "a", Rating::Negative, 4).await;
     store.add_feedback(&[feedback_by("bob", "a", Rating::Negative, 5)]).await.expect("stored");
@@ -174,9 +180,9 @@ async fn lists_the_newest_contradictions_first(Case { store, .. }: Case<'_>) {
     prepare(store, &["a", "b", "c", "d"]).await;
     store.add_version(&version("eval_y", "one")).await.expect("added");
     for (seconds, eval, id) in [(5, "eval_x", "a"), (7, "eval_y", "b"), (7, "eval_x", "c"), (6, "eval_y", "d")] {
-        let one = execution(eval, 1, &trace(id, "x"), Some(true));
-        let one = karat_evals::version::StoredExecution { executed_at: at(seconds), ..one };
-        store.put_executions(&[one]).await.expect("stored");
+        let execution = execution(eval, 1, &trace(id, "x"), Some(true));
+        let execution = karat_evals::version::StoredExecution { executed_at: at(seconds), ..execution };
+        store.put_executions(&[execution]).await.expect("stored");
         rate(store, id, Rating::Negative, 1).await;
     }
     let filter = ContradictionFilter::default;

@@ -35,7 +35,7 @@ async fn unjudged(store: &Store, eval_id: &str, version: u64) -> Vec<String> {
     let found = store.unjudged(eval_id, version, &filter, None, 1000).await.expect("traces");
     let count = store.count_unjudged(eval_id, version, &filter).await.expect("a number");
     assert_eq!(count, found.len() as u64);
-    found.into_iter().map(|one| one.head.trace_id).collect()
+    found.into_iter().map(|trace| trace.head.trace_id).collect()
 }
 
 async fn adds_versions(Case { store, .. }: Case<'_>) {
@@ -50,7 +50,7 @@ async fn adds_versions(Case { store, .. }: Case<'_>) {
     assert_eq!(codes, [(1, "one"), (2, "two"), (3, "one")]);
     assert_eq!((versions[1].note.as_deref(), versions[1].created_at), (Some("because of two"), at(0)));
     assert_eq!(store.versions("eval_c").await.expect("versions"), []);
-    let names: Vec<String> = store.evals().await.expect("evals").into_iter().map(|one| one.eval_id).collect();
+    let names: Vec<String> = store.evals().await.expect("evals").into_iter().map(|eval| eval.eval_id).collect();
     assert_eq!(names, ["eval_a", "eval_b"]);
 }
 
@@ -94,12 +94,12 @@ async fn executions_are_returned_as_stored(Case { store, .. }: Case<'_>) {
 async fn an_execution_replaces_the_previous_one(Case { store, .. }: Case<'_>) {
     let traces = traces(store, 1).await;
     store.add_version(&version("eval_a", "one")).await.expect("added");
-    let (one, two) = (execution("eval_a", 1, &traces[0], Some(true)), execution("eval_a", 1, &traces[0], None));
-    store.put_executions(std::slice::from_ref(&one)).await.expect("stored");
-    store.put_executions(&[one.clone(), two.clone()]).await.expect("stored");
-    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [two]);
-    store.put_executions(std::slice::from_ref(&one)).await.expect("stored");
-    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [one]);
+    let (first, second) = (execution("eval_a", 1, &traces[0], Some(true)), execution("eval_a", 1, &traces[0], None));
+    store.put_executions(std::slice::from_ref(&first)).await.expect("stored");
+    store.put_executions(&[first.clone(), second.clone()]).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [second]);
+    store.put_executions(std::slice::from_ref(&first)).await.expect("stored");
+    assert_eq!(store.executions("eval_a", 1, None, 10).await.expect("executions"), [first]);
 }
 
 async fn finds_unjudged_traces(Case { store, .. }: Case<'_>) {

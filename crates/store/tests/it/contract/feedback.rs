@@ -48,12 +48,12 @@ async fn feedback_is_returned_as_stored(Case { store, .. }: Case<'_>) {
 
 async fn equal_feedback_is_stored_once(Case { store, .. }: Case<'_>) {
     traces(store, &["a"]).await;
-    let one = feedback_by("ann", "a", Rating::Positive, 1);
-    let other_note = Feedback { note: None, ..one.clone() };
-    let empty_note = Feedback { note: Some(String::new()), ..one.clone() };
-    let feedback = [one.clone(), one.clone(), other_note, empty_note];
+    let original = feedback_by("ann", "a", Rating::Positive, 1);
+    let other_note = Feedback { note: None, ..original.clone() };
+    let empty_note = Feedback { note: Some(String::new()), ..original.clone() };
+    let feedback = [original.clone(), original.clone(), other_note, empty_note];
     assert_eq!(add(store, &feedback).await, [true, false, true, false]);
-    assert_eq!(add(store, &[one]).await, [false]);
+    assert_eq!(add(store, &[original]).await, [false]);
     assert_eq!(store.feedback_of("a").await.expect("feedback").len(), 2);
 }
 
@@ -107,7 +107,7 @@ async fn filters_lists(Case { store, .. }: Case<'_>) {
         let listed = store.list_feedback(author, only_current, limit).await.expect("feedback");
         listed
             .iter()
-            .map(|one| feedback.iter().position(|other| other == one).expect("added above"))
+            .map(|entry| feedback.iter().position(|other| other == entry).expect("added above"))
             .collect::<Vec<_>>()
     };
     assert_eq!(listed(None, false, None).await, [3, 2, 1, 0]);
@@ -133,7 +133,10 @@ async fn lists_unrated_traces_for_review(Case { store, .. }: Case<'_>) {
     add(store, &[feedback_by("ann", "c", Rating::Positive, 1), feedback_by("bob", "a", Rating::Positive, 1)]).await;
     let candidates = async |author: &str, filter: TraceFilter| {
         let found = store.review_candidates(author, None, &filter).await.expect("candidates");
-        found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect::<Vec<_>>()
+        found
+            .into_iter()
+            .map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored))
+            .collect::<Vec<_>>()
     };
     let (a, b, c) = (("a".to_owned(), 1, 1, 0), ("b".to_owned(), 0, 0, 1), ("c".to_owned(), 0, 0, 0));
     assert_eq!(candidates("ann", TraceFilter::default()).await, [a, b.clone()]);
@@ -156,7 +159,8 @@ async fn lists_traces_of_one_eval_for_review(Case { store, .. }: Case<'_>) {
     ];
     store.put_executions(&executions).await.expect("stored");
     let found = store.review_candidates("ann", Some("eval_x"), &TraceFilter::default()).await.expect("candidates");
-    let found: Vec<_> = found.into_iter().map(|one| (one.trace_id, one.passed, one.failed, one.errored)).collect();
+    let found: Vec<_> =
+        found.into_iter().map(|counts| (counts.trace_id, counts.passed, counts.failed, counts.errored)).collect();
     assert_eq!(
         found,
         [("a".to_owned(), 0, 1, 0), ("b".to_owned(), 0, 0, 1)],

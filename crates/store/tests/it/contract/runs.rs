@@ -28,11 +28,11 @@ pub(super) fn run(id: &str, seconds: i64) -> StoredRun {
     }
 }
 
-pub(super) fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
+pub(super) fn case(run_id: &str, position: u64, case_id: &str, outcome: Outcome, trace_id: Option<&str>) -> StoredCase {
     StoredCase {
         run_id: run_id.into(),
         suite: 1,
-        place,
+        position,
         eval_file: "evals/search.golden.json".into(),
         tool_name: "search".into(),
         tier: "golden".into(),
@@ -47,13 +47,13 @@ pub(super) fn case(run_id: &str, place: u64, case_id: &str, outcome: Outcome, tr
 }
 
 async fn runs_are_stored(Case { store, .. }: Case<'_>) {
-    let (one, two) = (run("r-1", 1), run("r-2", 2));
-    store.put_run(&one).await.expect("stored");
-    store.put_run(&two).await.expect("stored");
-    let ended = StoredRun { ended_at: Some(at(9)), passed: 2, errored: 1, interrupted: true, ..one };
+    let (first, second) = (run("r-1", 1), run("r-2", 2));
+    store.put_run(&first).await.expect("stored");
+    store.put_run(&second).await.expect("stored");
+    let ended = StoredRun { ended_at: Some(at(9)), passed: 2, errored: 1, interrupted: true, ..first };
     store.put_run(&ended).await.expect("stored");
-    assert_eq!(store.runs(10).await.expect("runs"), [two.clone(), ended]);
-    assert_eq!(store.runs(1).await.expect("runs"), [two]);
+    assert_eq!(store.runs(10).await.expect("runs"), [second.clone(), ended]);
+    assert_eq!(store.runs(1).await.expect("runs"), [second]);
 }
 
 async fn cases_are_stored_with_their_traces(Case { store, .. }: Case<'_>) {
@@ -78,11 +78,11 @@ async fn accepts_long_names_and_equal_agents(Case { store, .. }: Case<'_>) {
     store.put_run(&run("r-1", 1)).await.expect("stored");
     // Hashes, since an index may compress repeated text.
     let long: String = (0..100).map(|number: u32| karat_json::hash::long_hash(&number.to_be_bytes())).collect();
-    let one = case("r-1", 1, &long, Outcome::Passed, None);
-    let one = StoredCase { agent: long.as_str().into(), eval_file: long.as_str().into(), ..one };
+    let first = case("r-1", 1, &long, Outcome::Passed, None);
+    let first = StoredCase { agent: long.as_str().into(), eval_file: long.as_str().into(), ..first };
     // The same file, case and trial of another agent with the same name.
-    let two = StoredCase { suite: 2, outcome: Outcome::Failed, ..one.clone() };
-    let cases = [one, two];
+    let second = StoredCase { suite: 2, outcome: Outcome::Failed, ..first.clone() };
+    let cases = [first, second];
     store.put_cases(&cases, &[], at(3)).await.expect("stored");
     assert_eq!(store.cases_of_run("r-1").await.expect("cases"), cases);
 }

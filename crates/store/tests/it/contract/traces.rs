@@ -41,7 +41,7 @@ async fn listed(store: &Store, filter: TraceFilter) -> Vec<String> {
     let mut sorted = ids.clone();
     sorted.sort();
     let read = store.read_traces(&filter, None, 1000).await.expect("traces");
-    assert_eq!(read.into_iter().map(|one| one.head.trace_id).collect::<Vec<_>>(), sorted);
+    assert_eq!(read.into_iter().map(|trace| trace.head.trace_id).collect::<Vec<_>>(), sorted);
     ids
 }
 
@@ -65,10 +65,10 @@ async fn reports_the_id_of_an_unreadable_payload(Case { store, database }: Case<
     };
     let broken = format!("update trace_payloads set document = {bytes}, raw = {bytes} where trace_id = 't-2'");
     database.execute(&broken).await.expect("a broken row");
-    let one = store.trace("t-2").await.expect_err("unreadable");
+    let single = store.trace("t-2").await.expect_err("unreadable");
     let all = store.read_traces(&TraceFilter::default(), None, 10).await.expect_err("unreadable");
     let raw = store.raw("t-2").await.expect_err("unreadable");
-    for error in [one, all, raw] {
+    for error in [single, all, raw] {
         assert!(error.message.starts_with("cannot read the payload of the trace 't-2': "), "{error}");
     }
 }
@@ -97,21 +97,21 @@ async fn a_new_document_replaces_the_old_one(Case { store, .. }: Case<'_>) {
 async fn outdated_writers_get_a_conflict(Case { store, .. }: Case<'_>) {
     let expecting = |message: &str, expected: ExpectedState| NewTrace { expected, ..trace("a", message) };
     let seen = |trace: &NewTrace| ExpectedState::RawHash(raw_hash(trace.raw.as_deref().unwrap_or_default()));
-    let one = expecting("one", ExpectedState::Absent);
+    let first = expecting("one", ExpectedState::Absent);
     assert_eq!(
-        put(store, &[expecting("one", seen(&one))]).await,
+        put(store, &[expecting("one", seen(&first))]).await,
         [PutOutcome::Conflict],
         "the trace does not exist yet"
     );
-    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Added]);
-    assert_eq!(put(store, std::slice::from_ref(&one)).await, [PutOutcome::Unchanged], "an equal trace exists");
-    let two = expecting("two", seen(&one));
+    assert_eq!(put(store, std::slice::from_ref(&first)).await, [PutOutcome::Added]);
+    assert_eq!(put(store, std::slice::from_ref(&first)).await, [PutOutcome::Unchanged], "an equal trace exists");
+    let second = expecting("two", seen(&first));
     let puts = put(store, &[expecting("two", ExpectedState::Absent), trace("b", "another")]).await;
     assert_eq!(puts, [PutOutcome::Conflict, PutOutcome::Added], "a conflict does not affect other traces");
-    assert_eq!(put(store, std::slice::from_ref(&two)).await, [PutOutcome::Changed]);
-    assert_eq!(put(store, &[expecting("three", seen(&one))]).await, [PutOutcome::Conflict]);
+    assert_eq!(put(store, std::slice::from_ref(&second)).await, [PutOutcome::Changed]);
+    assert_eq!(put(store, &[expecting("three", seen(&first))]).await, [PutOutcome::Conflict]);
     let stored = store.trace("a").await.expect("read").expect("a trace");
-    assert_eq!(stored.text, two.document);
+    assert_eq!(stored.text, second.document);
 }
 
 async fn duplicates_in_a_batch_are_stored_once(Case { store, .. }: Case<'_>) {
@@ -213,7 +213,7 @@ async fn filters_traces(Case { store, .. }: Case<'_>) {
         assert_eq!(listed(store, filter.clone()).await, ids, "{filter:?}");
     }
     let all = store.list_traces(&filter()).await.expect("a list");
-    assert_eq!(all.iter().map(|one| one.rating).collect::<Vec<_>>(), [None, Some(Rating::Positive), None]);
+    assert_eq!(all.iter().map(|item| item.rating).collect::<Vec<_>>(), [None, Some(Rating::Positive), None]);
 }
 
 async fn updates_tools_after_a_change(Case { store, .. }: Case<'_>) {
@@ -234,8 +234,8 @@ async fn pages_cover_all_traces(Case { store, .. }: Case<'_>) {
     let (mut after, mut seen) = (None::<String>, 0);
     loop {
         let page = store.read_traces(&TraceFilter::default(), after.as_deref(), 70).await.expect("a page");
-        for (index, one) in page.iter().enumerate() {
-            assert_eq!(one.head.trace_id, format!("t-{:03}", seen + index));
+        for (index, trace) in page.iter().enumerate() {
+            assert_eq!(trace.head.trace_id, format!("t-{:03}", seen + index));
         }
         seen += page.len();
         let Some(last) = page.last() else { break };

@@ -107,13 +107,13 @@ impl<'r> ReceiveReporter<'r> {
         let reason = (status, message.clone());
         if !self.reasons.contains(&reason) {
             if self.reasons.len() < MAX_REASONS {
-                let what =
+                let outcome =
                     if is_fully_refused { format!("refused with {status}") } else { "partially refused".to_owned() };
-                self.printer.warn(&format!("{what}: {message}"));
+                self.printer.warn(&format!("{outcome}: {message}"));
                 self.reasons.insert(reason);
             } else if !self.has_more_reasons {
                 self.has_more_reasons = true;
-                self.printer.warn("further reasons are not shown; --format jsonl prints all");
+                self.printer.warn("further reasons are not shown; pass --format jsonl to print all");
             }
         }
         self.print_event(|| ReceiveEvent::Refused { status, rejected, message })
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn omits_zero_counts() {
         assert_eq!(summary(&ReceiveTotals::default()), "0 traces, 0 spans");
-        let one = ReceiveTotals { traces: 1, added: 1, spans: 1, ..ReceiveTotals::default() };
-        assert_eq!(summary(&one), "1 trace, 1 span | 1 new");
+        let single = ReceiveTotals { traces: 1, added: 1, spans: 1, ..ReceiveTotals::default() };
+        assert_eq!(summary(&single), "1 trace, 1 span | 1 new");
         let all = ReceiveTotals {
             traces: 6,
             added: 3,

@@ -6,14 +6,14 @@ use super::*;
 use crate::brief::Question;
 use crate::{Combination, EdgeKind};
 
-fn prompt(brief: &Brief, slots: &[Slot], so_far: &[Case]) -> ChatPrompt {
+fn prompt(brief: &Brief, slots: &[Slot], other_cases: &[Case]) -> ChatPrompt {
     let slots: Vec<&Slot> = slots.iter().collect();
-    let request = Request { so_far, ..request(brief, &[]) };
+    let request = Request { other_cases, ..request(brief, &[]) };
     Question { request, slots: &slots, accepted: &[], problem: None, returned: &[] }.prompt()
 }
 
-fn document(brief: &Brief, slots: &[Slot], so_far: &[Case]) -> Value {
-    serde_json::from_str(&prompt(brief, slots, so_far).user).expect("one JSON document")
+fn document(brief: &Brief, slots: &[Slot], other_cases: &[Case]) -> Value {
+    serde_json::from_str(&prompt(brief, slots, other_cases).user).expect("one JSON document")
 }
 
 fn every_purpose() -> Vec<Purpose> {
@@ -24,7 +24,7 @@ fn every_purpose() -> Vec<Purpose> {
         Purpose::Rephrasing("Is it cold?".to_owned()),
         Purpose::NoLeak,
         Purpose::disambiguation("get_forecast"),
-        Purpose::AsksFirst,
+        Purpose::Confirmation,
         Purpose::together(others.clone()),
     ];
     golden.into_iter().chain(choices).chain(EdgeKind::ALL.map(Purpose::Edge)).collect()
@@ -37,8 +37,8 @@ fn a_complete_prompt() {
         Slot { id: "gs-get-weather-002".to_owned(), purpose: Purpose::NoLeak },
         Slot { id: "gs-get-weather-003".to_owned(), purpose: Purpose::disambiguation("get_forecast") },
     ];
-    let so_far = [Case::read_one(&with_message(4, "Wie kalt ist es in Wien?")).unwrap()];
-    let ChatPrompt { system, user, name, schema } = prompt(&weather(), &slots, &so_far);
+    let other_cases = [Case::read_one(&with_message(4, "Wie kalt ist es in Wien?")).unwrap()];
+    let ChatPrompt { system, user, name, schema } = prompt(&weather(), &slots, &other_cases);
     insta::assert_snapshot!("prompt", format!("{system}\n\n=== user\n{user}\n\n=== {name}\n{schema:#}\n"));
 }
 
@@ -51,10 +51,10 @@ fn project_text_stays_out_of_the_instructions() {
     brief.overlaps[0].reasons = vec![hostile.to_owned()];
     brief.sources.seed = Some(json!({"fact": hostile, hostile: "x"}));
     let slots = [Slot { id: "gs-get-weather-001".to_owned(), purpose: Purpose::Trigger(hostile.to_owned()) }];
-    let so_far = [Case::read_one(&with_message(4, hostile)).unwrap()];
+    let other_cases = [Case::read_one(&with_message(4, hostile)).unwrap()];
     let plain = prompt(&weather(), &slots, &[]);
-    assert_eq!(prompt(&brief, &slots, &so_far).system, plain.system);
-    let document = document(&brief, &slots, &so_far);
+    assert_eq!(prompt(&brief, &slots, &other_cases).system, plain.system);
+    let document = document(&brief, &slots, &other_cases);
     assert_eq!(document["tool"]["description"], hostile);
     assert_eq!(document["asked"][0]["phrase"], hostile);
     assert_eq!(document["asked"].as_array().map(Vec::len), Some(1));
@@ -76,14 +76,14 @@ fn abbreviates_large_inputs() {
     let mut seed: Map<String, Value> = cities.collect();
     seed.insert("weather".to_owned(), json!({"station": "LFPB"}));
     brief.sources.seed = Some(Value::Object(seed));
-    let so_far: Vec<Case> = (100..300)
+    let other_cases: Vec<Case> = (100..300)
         .map(|number| Case::read_one(&with_message(number, &format!("Question {number} about the sea"))).unwrap())
         .chain([Case::read_one(&with_message(301, "Is it cold outside today?")).unwrap()])
         .chain((400..440).map(|number| Case::read_one(&with_message(number, "Later")).unwrap()))
         .collect();
     let slots =
         [Slot { id: "gs-get-weather-001".to_owned(), purpose: Purpose::Rephrasing("Is it cold outside?".to_owned()) }];
-    let document = document(&brief, &slots, &so_far);
+    let document = document(&brief, &slots, &other_cases);
     assert_eq!(document["otherTools"]["tool_7"], "Does thing 7.");
     assert_eq!(
         document["otherTools"]["get_forecast"],

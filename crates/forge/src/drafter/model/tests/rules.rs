@@ -22,7 +22,7 @@ use crate::{Combination, EdgeKind};
 #[case(Purpose::disambiguation("get_forecast"), "Never mind tomorrow, is it raining in Nice this very minute?", json!({
     "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
 }))]
-#[case(Purpose::AsksFirst, "Set the thermostat by the weather in Lille.", json!({
+#[case(Purpose::Confirmation, "Set the thermostat by the weather in Lille.", json!({
     "toolsCalled": null, "toolsNotCalled": ["get_weather"],
     "responseContainsAny": [["confirm", "are you sure", "shall I"]]
 }))]

@@ -1,4 +1,4 @@
-//! Traces, verdicts and ratings in the store of a test project.
+//! The store of a test project.
 
 use jiff::Timestamp;
 use karat_core::document::TraceDocument;
@@ -12,10 +12,10 @@ use karat_store::Store;
 use karat_workflows::Context;
 use serde_json::json;
 
-/// Adds data to the store of a context.
-pub(crate) struct StoreContent(Store);
+/// Fills the store of a test project.
+pub(crate) struct ProjectStore(Store);
 
-impl StoreContent {
+impl ProjectStore {
     pub(crate) async fn open(context: &Context<'_>) -> Self {
         Self(context.open_store().await.unwrap())
     }
@@ -24,17 +24,17 @@ impl StoreContent {
         self.0.close().await;
     }
 
-    pub(crate) async fn trace(&self, id: &str, message: &str) {
+    pub(crate) async fn add_trace(&self, id: &str, message: &str) {
         let document = json!({
             "trace_id": id,
             "started_at": "2026-01-01T09:00:00Z",
             "steps": [{ "input": { "message": message }, "output": { "response": "Done." }, "tool_calls": [] }],
         });
-        self.text(id, &document.to_string()).await;
+        self.add_text(id, &document.to_string()).await;
     }
 
     /// Adds a trace with any text as its document.
-    pub(crate) async fn text(&self, id: &str, text: &str) {
+    pub(crate) async fn add_text(&self, id: &str, text: &str) {
         let head = match TraceDocument::parse(text) {
             Ok(document) => TraceHead::from_document(id, &document),
             Err(_) => TraceHead { trace_id: id.to_owned(), hash: id.to_owned(), ..TraceHead::default() },
@@ -44,13 +44,13 @@ impl StoreContent {
             source: "karat".to_owned(),
             raw: None,
             document: text.to_owned(),
-            expected: ExpectedState::Anything,
+            expected: ExpectedState::Any,
         };
         self.0.put_traces(&[trace], Timestamp::UNIX_EPOCH).await.unwrap();
     }
 
     /// Adds a version of an eval and returns its number.
-    pub(crate) async fn version(&self, eval_id: &str, code: &str) -> u64 {
+    pub(crate) async fn add_version(&self, eval_id: &str, code: &str) -> u64 {
         let version = NewVersion {
             eval_id: eval_id.to_owned(),
             code: code.to_owned(),
@@ -66,7 +66,7 @@ impl StoreContent {
         }
     }
 
-    pub(crate) async fn verdict(&self, eval_id: &str, version: u64, trace_id: &str, passed: bool) {
+    pub(crate) async fn add_verdict(&self, eval_id: &str, version: u64, trace_id: &str, passed: bool) {
         let trace = self.0.trace(trace_id).await.unwrap().expect("trace exists");
         let execution = StoredExecution {
             id: format!("{eval_id}/{version}/{trace_id}"),
@@ -88,7 +88,7 @@ impl StoreContent {
         self.0.put_executions(&[execution]).await.unwrap();
     }
 
-    pub(crate) async fn rating(&self, author: &str, trace_id: &str, rating: Rating) {
+    pub(crate) async fn add_rating(&self, author: &str, trace_id: &str, rating: Rating) {
         let feedback = Feedback {
             trace_id: trace_id.to_owned(),
             author: author.to_owned(),

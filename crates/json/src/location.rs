@@ -45,12 +45,12 @@ impl SyntaxError {
 
 /// A span of a text with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub range: Range<usize>,
     pub position: Position,
 }
 
-impl Place {
+impl Location {
     pub fn new(text: &str, range: Range<usize>) -> Self {
         let position = Position::of(text, range.start);
         Self { range, position }
@@ -79,7 +79,7 @@ pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
 /// A problem in a text with its position, as shown to people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    pub place: Place,
+    pub location: Location,
     pub pointer: Option<String>,
     pub case_id: Option<String>,
     pub message: String,
@@ -104,26 +104,26 @@ impl Finding {
         let find = |(range, problem, tag): (Range<usize>, Problem, M)| {
             position = position.after(&text[offset..range.start]);
             offset = range.start;
-            (Self::new(Place { range, position }, problem), tag)
+            (Self::new(Location { range, position }, problem), tag)
         };
         located.into_iter().map(find).collect()
     }
 
     /// Creates findings from problems with byte ranges, in one scan of the text, and returns them in text order.
-    pub fn place_all(text: &str, mut problems: Vec<(Range<usize>, String, Option<String>)>) -> Vec<Self> {
+    pub fn from_ranges(text: &str, mut problems: Vec<(Range<usize>, String, Option<String>)>) -> Vec<Self> {
         problems.sort_by_key(|(range, _, _)| range.start);
         let (mut offset, mut position) = (0, Position::START);
         let find = |(range, message, help): (Range<usize>, String, Option<String>)| {
             position = position.after(&text[offset..range.start]);
             offset = range.start;
-            Self { place: Place { range, position }, pointer: None, case_id: None, message, help }
+            Self { location: Location { range, position }, pointer: None, case_id: None, message, help }
         };
         problems.into_iter().map(find).collect()
     }
 
-    fn new(place: Place, problem: Problem) -> Self {
+    fn new(location: Location, problem: Problem) -> Self {
         Self {
-            place,
+            location,
             pointer: Some(problem.pointer),
             case_id: problem.case_id,
             message: problem.message,
@@ -143,7 +143,7 @@ impl Finding {
     pub fn syntax(text: &str, error: SyntaxError) -> Self {
         let end = text[error.offset..].chars().next().map_or(error.offset, |next| error.offset + next.len_utf8());
         Self {
-            place: Place::new(text, error.offset..end),
+            location: Location::new(text, error.offset..end),
             pointer: None,
             case_id: None,
             message: error.message,
@@ -152,7 +152,7 @@ impl Finding {
     }
 }
 
-/// Returns the range of a problem. A value that is not in the text, such as one of a table's row, has the place of the
+/// Returns the range of a problem. A value that is not in the text, such as one of a table's row, has the location of the
 /// nearest value around it.
 fn range_of(locator: &mut Locator<'_>, problem: &Problem) -> Range<usize> {
     let mut pointer = problem.pointer.as_str();

@@ -45,7 +45,7 @@ async fn concurrent_writes_are_all_stored(#[case] kind: Kind) {
             let traces: Vec<NewTrace> =
                 (0..5).map(|number| trace(&format!("{writer}-{round}-{number}"), "x")).collect();
             store.put_traces(&traces, at(0)).await.expect("stored");
-            let executions: Vec<_> = traces.iter().map(|one| execution("eval_x", 1, one, Some(true))).collect();
+            let executions: Vec<_> = traces.iter().map(|trace| execution("eval_x", 1, trace, Some(true))).collect();
             store.put_executions(&executions).await.expect("stored");
             store.count_traces(&TraceFilter::default()).await.expect("readers are not blocked");
         }

@@ -1,0 +1,178 @@
+//! The trace document of one answer, written without building its content first.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::StepUsage;
+use crate::trace::{ToolCall, Trace, Usage};
+
+/// An answer that serialises as a trace document with one step, from the message to the final response.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerDocument<'a> {
+    pub trace_id: &'a str,
+    pub message: &'a str,
+    pub response: &'a str,
+    pub tool_calls: &'a [ToolCall],
+    pub model: Option<&'a str>,
+    pub stop_reason: Option<&'a str>,
+    pub usage: Option<&'a Usage>,
+    /// The case of a run that the answer belongs to.
+    pub origin: Option<RunOrigin<'a>>,
+}
+
+/// The run and case of an answer; becomes the metadata of its trace.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RunOrigin<'a> {
+    pub run_id: &'a str,
+    pub eval_file: &'a str,
+    pub case_id: &'a str,
+    pub trial: u64,
+    pub agent: &'a str,
+}
+
+impl Serialize for AnswerDocument<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            trace_id: &'a str,
+            steps: [Step<'a>; 1],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            stop_reason: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            usage: Option<StepUsage>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            name: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            metadata: Option<RunOrigin<'a>>,
+        }
+        #[derive(Serialize)]
+        struct Step<'a> {
+            input: Input<'a>,
+            output: Output<'a>,
+            #[serde(serialize_with = "serialize_calls")]
+            tool_calls: &'a [ToolCall],
+            error: (),
+        }
+        #[derive(Serialize)]
+        struct Input<'a> {
+            message: &'a str,
+        }
+        #[derive(Serialize)]
+        struct Output<'a> {
+            response: &'a str,
+        }
+        let document = Document {
+            trace_id: self.trace_id,
+            steps: [Step {
+                input: Input { message: self.message },
+                output: Output { response: self.response },
+                tool_calls: self.tool_calls,
+                error: (),
+            }],
+            model: self.model,
+            stop_reason: self.stop_reason,
+            usage: self.usage.map(StepUsage::from),
+            name: self.origin.map(|origin| origin.case_id),
+            metadata: self.origin,
+        };
+        document.serialize(serializer)
+    }
+}
+
+fn serialize_calls<S: Serializer>(calls: &[ToolCall], serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Call<'a> {
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+        result: Option<&'a Value>,
+        error: Option<&'a str>,
+        success: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        raw_arguments: Option<&'a str>,
+    }
+    serializer.collect_seq(calls.iter().map(|call| Call {
+        name: &call.name,
+        arguments: &call.params,
+        result: call.result.as_ref(),
+        error: call.failure(),
+        success: call.success,
+        raw_arguments: call.raw_params.as_deref(),
+    }))
+}
+
+impl Trace {
+    /// Returns this trace as a trace document with one step, from the message to the final response. Latency is left
+    /// out, since it differs between runs in which the agent does the same.
+    pub fn document(&self, id: &str, message: &str) -> Value {
+        let document = AnswerDocument {
+            trace_id: id,
+            message,
+            response: &self.response,
+            tool_calls: &self.tool_calls,
+            model: self.model.as_deref(),
+            stop_reason: self.stop_reason.as_deref(),
+            usage: self.usage.as_ref(),
+            origin: None,
+        };
+        serde_json::to_value(document).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_trace_has_the_documented_shape() {
+        let call = ToolCall {
+            name: "search".to_owned(),
+            success: Some(true),
+            params: json!({ "q": "rain" }).as_object().cloned().unwrap_or_default(),
+            result: Some(json!({ "hits": 2 })),
+            ..ToolCall::default()
+        };
+        let broken = ToolCall {
+            name: "find".to_owned(),
+            success: Some(false),
+            raw_params: Some("{".to_owned()),
+            ..ToolCall::default()
+        };
+        let trace = Trace {
+            response: "It rains.".to_owned(),
+            tool_calls: vec![call, broken],
+            usage: Some(Usage { input_tokens: Some(3), ..Usage::default() }),
+            model: Some("m-1".to_owned()),
+            latency_ms: 12.0,
+            ..Trace::default()
+        };
+        let expected = json!({
+            "trace_id": "gs-x-001",
+            "steps": [{
+                "input": { "message": "Rain?" },
+                "output": { "response": "It rains." },
+                "tool_calls": [
+                    { "name": "search", "arguments": { "q": "rain" }, "result": { "hits": 2 }, "error": null, "success": true },
+                    {
+                        "name": "find", "arguments": {}, "result": null, "error": "the call failed", "success": false,
+                        "raw_arguments": "{"
+                    }
+                ],
+                "error": null
+            }],
+            "model": "m-1",
+            "usage": { "input_tokens": 3, "output_tokens": null, "cached_input_tokens": null, "cost_usd": null }
+        });
+        assert_eq!(trace.document("gs-x-001", "Rain?"), expected);
+    }
+
+    #[test]
+    fn an_empty_trace_has_one_step() {
+        let empty = Trace::default().document("a", "");
+        assert_eq!(empty["steps"][0]["tool_calls"], json!([]));
+        assert_eq!(empty.as_object().map(Map::len), Some(2));
+    }
+}
