@@ -113,8 +113,8 @@ fn reports_imported_and_refused_traces() {
     expected a document with 'trace_id' and 'steps' (karat), 'resourceSpans',
     'resourceLogs' or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger),
     'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
-    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); set the format
-    with --from
+    'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench); pass --from to
+    set the format
     next: 'karat trace list', 'karat trace show ID' or
       'karat eval run NAME --stored'
     ");
