@@ -83,7 +83,7 @@ fn a_resolution_holds_until_verdict_or_rating_changes() {
       karat feedback add conversation-1 negative
     ");
     let open = project.run(["contradictions", "refund"]);
-    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (pass --all to list them)\n"), "{}", open.stdout);
+    assert!(open.stdout.ends_with("1 contradiction; 1 resolved (see --all)\n"), "{}", open.stdout);
     let all = project.run(["contradictions", "eval_refund", "--all"]);
     assert!(all.stdout.contains("  resolved as label-wrong by cyd: ada was in a hurry\n"), "{}", all.stdout);
     // A resolution does not change the figures.
@@ -128,14 +128,9 @@ fn json_list_follows_its_schema_and_limit() {
     assert_eq!((&list["total"], &list["resolved"]), (&2.into(), &1.into()));
     assert_eq!(list["contradictions"].as_array().map(Vec::len), Some(1));
     let some = project.run(["contradictions", "--limit", "1"]);
-    assert!(
-        some.stdout
-            .ends_with("1 of 2 contradictions (pass --limit 0 to list all); 1 resolved (pass --all to list them)\n"),
-        "{}",
-        some.stdout
-    );
+    assert!(some.stdout.ends_with("1 of 2 contradictions (see --limit); 1 resolved (see --all)\n"), "{}", some.stdout);
     let all = project.run(["contradictions", "--limit", "0"]);
-    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (pass --all to list them)\n"), "{}", all.stdout);
+    assert!(all.stdout.ends_with("\n2 contradictions; 1 resolved (see --all)\n"), "{}", all.stdout);
 }
 
 #[rstest]

@@ -90,8 +90,8 @@ fn reports_missing_cases_with_suggestions() {
             which is now 2.0.0
 
       ⚠ 1 eval file may be stale
-        add descriptionHash to the metadata ('karat tools' shows it), or create a
-        lock with 'karat tools lock'
+        add descriptionHash to the metadata ('karat tools' shows it), or run 'karat
+        tools lock' to create a lock
           evals/get-weather.labeled.json: no descriptionHash and no lock
 
       ⚠ 1 mention of tools that are not in the registry
@@ -245,8 +245,8 @@ fn requirements_decide_the_exit_code() {
             which is now 2.0.0
 
       ✗ 1 eval file may be stale
-        add descriptionHash to the metadata ('karat tools' shows it), or create a
-        lock with 'karat tools lock'
+        add descriptionHash to the metadata ('karat tools' shows it), or run 'karat
+        tools lock' to create a lock
           evals/get-weather.labeled.json: no descriptionHash and no lock
     ----- stderr -----
     ");
@@ -284,7 +284,7 @@ fn requirements_decide_the_exit_code() {
     ----- stdout -----
     ----- stderr -----
     error: requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json does not exist
-    hint: pass --overlap-map-path, or create one with 'karat overlap add'
+    hint: pass --overlap-map-path, or run 'karat overlap add' to create one
     ");
 }
 
@@ -362,7 +362,8 @@ fn fails_without_a_registry_or_with_invalid_files() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: no tool registry: [DIR]/tools/tools.exports.ts does not exist
+    error: no tool registry is configured
+    hint: the default tools/tools.exports.ts does not exist
     hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json
     ");
     let project = travel_project().file("evals/x.golden.json", json!([{"id": "gs-x-001"}]));

@@ -44,6 +44,7 @@ fn writes_valid_files_and_never_overwrites() {
     ----- stdout -----
     ----- stderr -----
     error: karat.json already exists
+    hint: remove it first, or pass another folder
     ");
     assert_eq!(project.read("karat.json"), before);
 }

@@ -74,7 +74,7 @@ fn mcp_execution_requires_a_server() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: invalid value 'mpc' for --tool-execution
+    error: --tool-execution: invalid value 'mpc' for 'toolExecution'
     hint: did you mean 'mcp'?
     ");
 }

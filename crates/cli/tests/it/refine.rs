@@ -97,7 +97,7 @@ fn compares_candidates_with_the_current_version_without_adopting() {
              held out  0.000  [0.000, 0.168]        —                       0     19
 
      1  goes by the tone
-        held out: 9 better, 0 worse than the base version (p = 0.004): better
+        held out: 9 better, 0 worse than base (p = 0.004): better
           better  t-01  passed → failed, negative
           better  t-05  passed → failed, negative
           better  t-09  passed → failed, negative
@@ -107,7 +107,7 @@ fn compares_candidates_with_the_current_version_without_adopting() {
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
-        held out: 0 better, 10 worse than the base version (p = 0.002): worse
+        held out: 0 better, 10 worse than base (p = 0.002): worse
         19 lost to errors
           lost    t-01  passed → errored, negative
           lost    t-05  passed → errored, negative

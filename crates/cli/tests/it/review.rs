@@ -120,7 +120,7 @@ fn an_unreadable_document_is_an_error() {
     let project = project_with_traces(&[]);
     ProjectStore::open(&project).add_text("t-broken", "{\"trace_id\": \"t-broken\", \"steps\": [");
     let shown = ReviewSession::start(&project, &[]).expect_exit(3);
-    assert!(shown.contains("cannot read the document of trace 't-broken': not JSON: "), "{shown}");
+    assert!(shown.contains("cannot read the document of trace 't-broken': not valid JSON: "), "{shown}");
     assert!(!shown.contains("no steps"), "{shown}");
 }
 

@@ -67,7 +67,7 @@ fn reports_command_failures() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot list the tools with 'sh': its output cannot be read: not JSON: key must be a string (line 1, column 3)
+    error: cannot list the tools with 'sh': its output cannot be read: not valid JSON: key must be a string (line 1, column 3)
     ");
     insta::assert_snapshot!(run("true"), @"
     exit: 2

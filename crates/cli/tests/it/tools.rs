@@ -133,8 +133,7 @@ fn requires_a_registry() {
     ----- stderr -----
     error: no tool registry is configured
     hint: the default tools/tools.exports.ts does not exist
-    hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json:
-      docs/reference/tools.md lists the formats
+    hint: pass --tool-registry-path, or set 'toolRegistryPath' in karat.json
     ");
     assert_eq!(project.run(["tools", "lock"]).code, Some(2));
     assert_eq!(project.run(["tools", "diff"]).code, Some(2));
@@ -215,7 +214,7 @@ fn reports_and_updates_an_outdated_lock() {
     removed  ping
     ----- stderr -----
     error: evals/tools.lock.json is out of date
-    hint: run 'karat tools diff' to see stale eval files, 'karat tools lock' to
+    hint: run 'karat tools diff' to see stale eval files, or 'karat tools lock' to
       update it
     ");
     assert_eq!(project.read("evals/tools.lock.json"), before);

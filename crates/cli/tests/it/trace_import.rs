@@ -115,8 +115,8 @@ fn reports_imported_and_refused_traces() {
     'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
     'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench), 'simulations'
     (tau2-bench), 'eval' with 'samples' (inspect), 'info' with 'data' (mlflow),
-    'trace.span' objects (openai-agents), session files (claude-code, codex); set
-    the format with --from
+    'trace.span' objects (openai-agents), session files (claude-code, codex); pass
+    --from to set the format
     next: 'karat trace list', 'karat trace show ID' or
       'karat eval run NAME --stored'
     ");

@@ -87,9 +87,9 @@ fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<
 fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let shown = list.contradictions.len() as u64;
     let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
-    let mut line = if shown < list.total { format!("{shown} of {all} (pass --limit 0 to list all)") } else { all };
+    let mut line = if shown < list.total { format!("{shown} of {all} (see --limit)") } else { all };
     if list.resolved > 0 {
-        let _ = write!(line, "; {} resolved (pass --all to list them)", list.resolved);
+        let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }
     if list.total == 0 { settings.palette.success(line) } else { line }
 }
@@ -164,7 +164,7 @@ mod tests {
           word\u{202e} word\u{202e}…            │
           resolved as label-wrong by bob: slipped
 
-        2 of 7 contradictions (pass --limit 0 to list all)
+        2 of 7 contradictions (see --limit)
         "#);
     }
 
@@ -174,6 +174,6 @@ mod tests {
         assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40), "{text}");
         let none = ContradictionList { contradictions: Vec::new(), total: 0, resolved: 3 };
         let text = contradictions_text(&none, settings(80, Symbols::ASCII));
-        assert_eq!(text, "0 contradictions; 3 resolved (pass --all to list them)\n");
+        assert_eq!(text, "0 contradictions; 3 resolved (see --all)\n");
     }
 }

@@ -77,7 +77,7 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let explanation = truncate(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
     let _ = writeln!(out, "\n{}  {explanation}", palette.bold(format!("{:>2}", candidate.number)));
     let summary = format!(
-        "held out: {} better, {} worse than the base version ({})",
+        "held out: {} better, {} worse than base ({})",
         changes.better,
         changes.worse,
         probability(changes.p_value)
@@ -180,7 +180,7 @@ mod tests {
                  held out  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
 
          1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 8 better, 0 worse than the base version (p = 0.008): better
+            held out: 8 better, 0 worse than base (p = 0.008): better
               better  trace-1  passed -> failed, negative
               better  trace-2  failed -> passed, positive
               better  trace-3  passed -> failed, negative
@@ -189,7 +189,7 @@ mod tests {
               and 3 more (pass --format json to list all)
 
          2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
-            held out: 0 better, 2 worse than the base version (p = 0.500): not significant
+            held out: 0 better, 2 worse than base (p = 0.500): not significant
             2 lost to errors
               lost    trace-18  passed -> errored, positive
               lost    trace-19  failed -> errored, negative

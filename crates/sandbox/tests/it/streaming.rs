@@ -29,7 +29,7 @@ def eval_mixed(trace):
         return number
     order = {Item(): index for index in range(5)}
     places = [order[item] for item in set(order)]
-    return number % 2 == 0, f"{number} {len(SEEN)} {locations}"
+    return number % 2 == 0, f"{number} {len(SEEN)} {places}"
 "#;
 
 fn mixed() -> Arc<Function> {

@@ -98,6 +98,6 @@ async fn rejects_an_unreadable_trace() {
     store.close().await;
     let source = Source::Trace { trace: "t-broken".to_owned(), step: None };
     let error = add(AddRequest { source: Some(source), ..request() }, &context).await.unwrap_err();
-    let message = "cannot create a case from trace t-broken: not JSON: EOF while parsing a list at column 11";
+    let message = "cannot create a case from trace t-broken: not valid JSON: EOF while parsing a list at column 11";
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Invalid, message));
 }
