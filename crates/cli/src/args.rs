@@ -1,12 +1,16 @@
 //! Command-line arguments.
 
 mod author;
+mod check;
+mod config;
 mod contradictions;
 mod coverage;
 mod eval;
 mod feedback;
 mod forge;
+mod init;
 mod limits;
+mod man;
 mod overlap;
 mod regress;
 mod review;
@@ -16,24 +20,26 @@ mod tools;
 mod trace;
 mod trace_filter;
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use self::author::{ApproverArgs, AuthorArgs};
+pub(crate) use self::author::AuthorArgs;
+pub(crate) use self::check::CheckArgs;
+pub(crate) use self::config::{ConfigFileArgs, ConfigFlags, StoreArgs};
 pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };
 pub(crate) use self::eval::{
-    EvalAction, EvalAddArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs, EvalCompareArgs,
-    EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs, EvalShowArgs,
-    EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat,
+    EvalAction, EvalAddArgs, EvalAddCaseArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs,
+    EvalCompareArgs, EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs,
+    EvalShowArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat, VerdictName,
 };
 pub(crate) use self::feedback::{
     FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
     FeedbackListFormat, FeedbackRetractArgs,
 };
 pub(crate) use self::forge::{ForgeArgs, ForgeTier};
+pub(crate) use self::init::InitArgs;
+pub(crate) use self::man::ManArgs;
 pub(crate) use self::overlap::{
     OverlapAction, OverlapAddArgs, OverlapArgs, OverlapListArgs, OverlapRemoveArgs, OverlapSuggestArgs,
 };
@@ -43,8 +49,6 @@ pub(crate) use self::regress::{
 pub(crate) use self::review::ReviewArgs;
 pub(crate) use self::run::{RunArgs, RunFormat, SelectionArgs};
 pub(crate) use self::runs::{DiffArgs, RunsAction, RunsArgs, RunsListArgs, RunsMergeArgs, RunsPruneArgs, ShowArgs};
-use karat_workflows::settings::Flags;
-
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
@@ -85,7 +89,7 @@ pub(crate) struct GlobalArgs {
     /// Use only ASCII characters [default: from the locale]
     #[arg(long, global = true, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) ascii: Option<bool>,
-    /// Show only failures and totals
+    /// Print no notes; of results, only what did not pass and the totals
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
     #[arg(help = "Show cases in full; -vv also logs to stderr, -vvv logs more (KARAT_LOG sets a filter)")]
@@ -138,256 +142,9 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
-}
-
-/// Keys of `karat.json` as flags. A flag overrides the variable, which overrides the file.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Configuration (also in karat.json, or as a variable such as KARAT_OUTPUT_DIR)")]
-pub(crate) struct ConfigArgs {
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
-    #[arg(long, value_name = "URL|KIND:NAME")]
-    pub(crate) agent_endpoint: Option<String>,
-    /// Agents to compare, separated by commas
-    #[arg(long, value_name = "AGENT,AGENT", conflicts_with = "agent_endpoint")]
-    pub(crate) matrix: Option<String>,
-    /// Options of an HTTP or command agent, as JSON: method, headers, request, response, maxResponseBytes
-    #[arg(long, value_name = "JSON")]
-    pub(crate) agent: Option<String>,
-    /// File with the values of {{seed:…}} tokens [default: evals/seed-manifest.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) seed_manifest_path: Option<PathBuf>,
-    /// Capture a snapshot before the run
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) snapshot_enabled: Option<bool>,
-    /// Source of the snapshot, as JSON: {"command": […]}, {"url": …, "headers": {…}} or {"file": …}
-    #[arg(long, value_name = "JSON")]
-    pub(crate) snapshot: Option<String>,
-    /// Read the snapshot from this file
-    #[arg(long, value_name = "FILE", conflicts_with = "snapshot")]
-    pub(crate) snapshot_file: Option<PathBuf>,
-    /// Write results to this folder [default: evals/results/]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) output_dir: Option<PathBuf>,
-    /// Compare with this earlier run in the output folder, as --baseline RUN does
-    #[arg(long, value_name = "RUN")]
-    pub(crate) baseline_run_id: Option<String>,
-    /// Compare with this run (latest, latest~1, an id or a unique prefix), result file or folder of results
-    #[arg(long, value_name = "RUN|PATH", conflicts_with = "baseline_run_id")]
-    pub(crate) baseline: Option<PathBuf>,
-    /// Number of cases to run in parallel [default: 1]
-    #[arg(long, short = 'j', value_name = "N")]
-    pub(crate) concurrency: Option<u64>,
-    /// Timeout of a case in milliseconds [default: 60000]
-    #[arg(long, value_name = "MS")]
-    pub(crate) timeout_ms: Option<u64>,
-    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
-    /// [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) tool_registry_path: Option<PathBuf>,
-    /// Command that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
-    #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
-    pub(crate) tool_registry: Option<String>,
-    /// Path to the overlap map [default: evals/overlap-map.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) overlap_map_path: Option<PathBuf>,
-    /// Folder of the eval functions that cases name in 'evals' [default: evals/functions]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) eval_functions_path: Option<PathBuf>,
-    /// Rules to silence, as JSON: {"TOOL": ["RULE", …]}; * for all tools or rules
-    #[arg(long, value_name = "JSON")]
-    pub(crate) silence: Option<String>,
-    /// Model that scores rubrics: PROVIDER:MODEL, or JSON with model, temperature, seed, maxOutputTokens
-    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
-    pub(crate) judge: Option<String>,
-    /// Model that drafts cases, in the form of --judge
-    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
-    pub(crate) forge: Option<String>,
-    /// Model that rewrites evals, in the form of --judge [default: the model of --forge]
-    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
-    pub(crate) refine: Option<String>,
-    #[arg(long, value_name = "NAME", help = "Tokenizer for maxTokens [default: o200k_base]")]
-    pub(crate) tokenizer: Option<String>,
-    /// Fail cases with no assertion that ran, a near miss or a misspelt token; in 'karat check', fail on warnings
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) strict: Option<bool>,
-    /// Report all failed assertions of a case, not only the first
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) all_failures: Option<bool>,
-    /// Stop starting cases after one fails or errors
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) fail_fast: Option<bool>,
-    /// Number of trials of each case [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(crate) trials: Option<u64>,
-    /// Gates that decide the exit code, as JSON: passRate, maxCostUsd, p95LatencyMs, maxRegressions, rubricScore
-    #[arg(long, value_name = "JSON")]
-    pub(crate) gates: Option<String>,
-    /// Record answers in this folder [default with --replay: evals/recordings]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) record: Option<PathBuf>,
-    /// Replay recorded answers: auto (record missing ones), strict (fail on missing ones), on (strict in CI, else auto)
-    /// or off [default without a value: on]
-    #[arg(long, value_name = "MODE", num_args = 0..=1, default_missing_value = "on", hide_possible_values = true)]
-    pub(crate) replay: Option<ReplayName>,
-    /// Number of retries of a failed call [default: 2 for models, 0 for other agents]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_retries: Option<u64>,
-    /// Maximum cost of the run in US dollars; calls that would exceed it are not made
-    #[arg(long, value_name = "USD")]
-    pub(crate) max_cost_usd: Option<f64>,
-    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
-    #[arg(long, value_name = "FILE|URL")]
-    pub(crate) store: Option<String>,
-    /// Thresholds for agreement with ratings, as JSON: accuracy, contradictionRate, errorRate, atLeast
-    /// [default: 0.8, 0.15, 0.1 and 20]
-    #[arg(long, value_name = "JSON")]
-    pub(crate) agreement: Option<String>,
-    /// Limits of eval functions, as JSON: {"timeMs": …, "memoryMb": …} [default and maximum: 5000 and 50]
-    #[arg(long, value_name = "JSON")]
-    pub(crate) eval_limits: Option<String>,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
-    pub(crate) tools: ToolArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReplayName {
-    On,
-    Auto,
-    Strict,
-    Off,
-}
-
-impl ReplayName {
-    fn name(self) -> &'static str {
-        match self {
-            Self::On => "on",
-            Self::Auto => "auto",
-            Self::Strict => "strict",
-            Self::Off => "off",
-        }
-    }
-}
-
-impl ConfigArgs {
-    /// Returns the flags as keys of the configuration.
-    pub(crate) fn flags(&self) -> Flags {
-        let mut flags = Flags::default();
-        flags.config.clone_from(&self.config);
-        let (model, tools) = (&self.model, &self.tools);
-        for (key, path) in [
-            ("seedManifestPath", &self.seed_manifest_path),
-            ("outputDir", &self.output_dir),
-            ("baseline", &self.baseline),
-            ("toolRegistryPath", &self.tool_registry_path),
-            ("overlapMapPath", &self.overlap_map_path),
-            ("evalFunctionsPath", &self.eval_functions_path),
-            ("record", &self.record),
-            ("systemPromptPath", &model.system_prompt_path),
-        ] {
-            flags.path(key, path.as_deref());
-        }
-        for (key, text) in [
-            ("agentEndpoint", &self.agent_endpoint),
-            ("matrix", &self.matrix),
-            ("agent", &self.agent),
-            ("snapshot", &self.snapshot),
-            ("baselineRunId", &self.baseline_run_id),
-            ("toolRegistry", &self.tool_registry),
-            ("silence", &self.silence),
-            ("judge", &self.judge),
-            ("forge", &self.forge),
-            ("refine", &self.refine),
-            ("tokenizer", &self.tokenizer),
-            ("gates", &self.gates),
-            ("store", &self.store),
-            ("agreement", &self.agreement),
-            ("evalLimits", &self.eval_limits),
-            ("providers", &model.providers),
-            ("prices", &model.prices),
-            ("mcpServers", &tools.mcp_servers),
-            ("toolExecution", &tools.tool_execution),
-            ("allowTools", &tools.allow_tools),
-        ] {
-            flags.text(key, text.as_deref());
-        }
-        flags.text("replay", self.replay.map(ReplayName::name));
-        let file = |path: &PathBuf| serde_json::json!({ "file": path.to_string_lossy() });
-        flags.value("snapshot", self.snapshot_file.as_ref().map(file));
-        flags.value("snapshotEnabled", self.snapshot_enabled);
-        flags.value("strict", self.strict);
-        flags.value("allFailures", self.all_failures);
-        flags.value("failFast", self.fail_fast);
-        flags.value("concurrency", self.concurrency);
-        flags.value("timeoutMs", self.timeout_ms);
-        flags.value("trials", self.trials);
-        flags.value("maxRetries", self.max_retries);
-        flags.value("maxCostUsd", self.max_cost_usd);
-        flags.value("temperature", model.temperature);
-        flags.value("seed", model.seed);
-        flags.value("maxOutputTokens", model.max_output_tokens);
-        flags
-    }
-}
-
-/// For verbs that need only the store.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct StoreArgs {
-    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
-    #[arg(long, value_name = "FILE|URL")]
-    pub(crate) store: Option<String>,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-}
-
-impl StoreArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { config: self.config.clone(), store: self.store.clone(), ..ConfigArgs::default() }
-    }
-}
-
-/// Keys of `karat.json` for live tools.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Live tools (also in karat.json, or as variables)")]
-pub(crate) struct ToolArgs {
-    /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
-    #[arg(long, value_name = "JSON")]
-    pub(crate) mcp_servers: Option<String>,
-    /// Source of tool results for a model: stub (stubs of the case) or mcp (MCP servers) [default: stub]
-    #[arg(long, value_name = "MODE")]
-    pub(crate) tool_execution: Option<String>,
-    /// Tools that a model may run on MCP servers, separated by commas; * for all
-    #[arg(long, value_name = "NAMES")]
-    pub(crate) allow_tools: Option<String>,
-}
-
-/// Keys of `karat.json` for models.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Models (also in karat.json, or as variables)")]
-pub(crate) struct ModelArgs {
-    /// Path to the system prompt
-    #[arg(long, value_name = "FILE")]
-    pub(crate) system_prompt_path: Option<PathBuf>,
-    /// Sampling temperature
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) temperature: Option<f64>,
-    /// Sampling seed, for providers that support one
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub(crate) seed: Option<i64>,
-    /// Maximum length of an answer in tokens
-    #[arg(long, value_name = "N")]
-    pub(crate) max_output_tokens: Option<u64>,
-    /// Providers and their limits, as JSON: {"NAME": {"api", "baseUrl", "apiKeyVariable", "requestsPerMinute", …}}
-    #[arg(long, value_name = "JSON")]
-    pub(crate) providers: Option<String>,
-    /// Token prices, as JSON: {"PROVIDER:MODEL": {"inputUsdPerMillion": …, "outputUsdPerMillion": …}}
-    #[arg(long, value_name = "JSON")]
-    pub(crate) prices: Option<String>,
+    /// Write manual pages, for packages
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -395,53 +152,6 @@ pub(crate) enum OutputFormat {
     #[default]
     Human,
     Json,
-}
-
-const CHECK_AFTER_HELP: &str = "\
-Examples:
-  karat check                                # Check all eval files and tools
-  karat check evals/get-weather.golden.json  # Check one file
-  karat check --strict                       # Fail on warnings too
-  karat check --rules                        # List the rules with examples";
-
-#[derive(Debug, Args)]
-#[command(after_help = CHECK_AFTER_HELP)]
-pub(crate) struct CheckArgs {
-    /// Eval files, folders or globs [default: evals]
-    pub(crate) paths: Vec<PathBuf>,
-    /// List the rules for cases with examples and exit
-    #[arg(long)]
-    pub(crate) rules: bool,
-    /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) format: OutputFormat,
-    #[command(flatten)]
-    pub(crate) config: ConfigArgs,
-}
-
-const INIT_AFTER_HELP: &str = "\
-Examples:
-  karat init                                # Set up the current folder
-  karat init --agent-endpoint openai:gpt-5  # Set up a model as the agent
-  karat init shop --yes                     # Set up shop/ with defaults";
-
-#[derive(Debug, Args)]
-#[command(after_help = INIT_AFTER_HELP)]
-pub(crate) struct InitArgs {
-    /// Project folder [default: the current folder]
-    pub(crate) folder: Option<PathBuf>,
-    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
-    #[arg(long, value_name = "URL|KIND:NAME")]
-    pub(crate) agent_endpoint: Option<String>,
-    /// First tool to test
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: Option<String>,
-    /// Message that should make the agent call the tool
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) message: Option<String>,
-    /// Do not prompt; use defaults for missing flags
-    #[arg(long, short = 'y')]
-    pub(crate) yes: bool,
 }
 
 const SCHEMA_AFTER_HELP: &str = "\

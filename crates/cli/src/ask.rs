@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use inquire::ui::RenderConfig;
 use karat_core::exit::ExitStatus;
 
 use crate::failure::Failure;
@@ -28,6 +29,12 @@ impl From<NoAnswer> for Failure {
                 .hint("pass --approve-all to skip prompts, or --dry-run to print the drafts"),
         }
     }
+}
+
+/// Sets whether prompts are coloured.
+pub(crate) fn set_colors(is_colored: bool) {
+    let config = if is_colored { RenderConfig::default_colored() } else { RenderConfig::empty() };
+    inquire::set_global_render_config(config);
 }
 
 /// Whether a prompt is waiting for an answer.

@@ -23,6 +23,8 @@ pub(crate) struct Environment {
     pub(crate) stdout_columns: Option<usize>,
     /// Width of stderr, if it is a terminal.
     pub(crate) stderr_columns: Option<usize>,
+    /// Height of stderr, if it is a terminal.
+    pub(crate) stderr_rows: Option<usize>,
     pub(crate) github_actions: bool,
     pub(crate) github_step_summary: Option<PathBuf>,
     /// The repository folder in a GitHub workflow.
@@ -43,7 +45,8 @@ impl Environment {
                 current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
                 config: variable("KARAT_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from),
                 guest: path_variable("KARAT_GUEST"),
-                user_name: first_non_empty(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"]),
+                user_name: first_non_empty(&["GIT_AUTHOR_NAME", "USER", "LOGNAME", "USERNAME"])
+                    .or_else(system_user_name),
                 ci: is_enabled("CI"),
             },
             arguments: std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect(),
@@ -54,6 +57,7 @@ impl Environment {
             stderr_is_terminal: std::io::stderr().is_terminal(),
             stdout_columns: terminal_columns(&console::Term::stdout()).or(columns),
             stderr_columns: terminal_columns(&console::Term::stderr()).or(columns),
+            stderr_rows: console::Term::stderr().size_checked().map(|(rows, _)| usize::from(rows)),
             github_actions: variable("GITHUB_ACTIONS").as_deref() == Some("true"),
             github_step_summary: variable("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()).map(PathBuf::from),
             github_workspace: variable("GITHUB_WORKSPACE").filter(|path| !path.is_empty()).map(PathBuf::from),
@@ -74,6 +78,29 @@ fn first_non_empty(names: &[&str]) -> Option<String> {
     names.iter().filter_map(|name| variable(name)).find(|value| !value.trim().is_empty())
 }
 
+/// Returns the login name of the process's user. Containers often set no variable for it.
+#[cfg(unix)]
+fn system_user_name() -> Option<String> {
+    let accounts = std::fs::read("/etc/passwd").ok()?;
+    login_name(&String::from_utf8_lossy(&accounts), rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn system_user_name() -> Option<String> {
+    None
+}
+
+/// Finds the login name of a user id in the lines `name:password:uid:…`.
+#[cfg(unix)]
+fn login_name(accounts: &str, uid: u32) -> Option<String> {
+    let uid = uid.to_string();
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(uid.as_str())).then(|| name.to_owned())
+    })
+}
+
 fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
@@ -91,4 +118,18 @@ fn is_ascii_locale() -> bool {
         let locale = locale.to_lowercase();
         !locale.contains("utf-8") && !locale.contains("utf8")
     })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_login_name_of_a_user_id() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\n# comment\nada:x:1000:100::/home/ada:/bin/sh\n:x:7:7::/:\n";
+        assert_eq!(login_name(accounts, 1000).as_deref(), Some("ada"));
+        assert_eq!(login_name(accounts, 0).as_deref(), Some("root"));
+        assert_eq!(login_name(accounts, 100), None);
+        assert_eq!(login_name(accounts, 7), None);
+    }
 }

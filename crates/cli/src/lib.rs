@@ -11,33 +11,37 @@ mod interrupt;
 mod logging;
 mod printer;
 mod progress;
+mod suggestion;
 mod surface;
 mod verb;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use karat_core::exit::ExitStatus;
 
 use crate::args::{Cli, Verb};
 use crate::environment::Environment;
 use crate::printer::Printer;
+use crate::suggestion::suggest_verb;
 use crate::surface::Surface;
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
+    let environment = Environment::from_process();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // Includes --help and --version; clap picks the stream.
+            let error = suggest_verb(error, &Cli::command(), &environment.arguments);
             let status = if error.use_stderr() { ExitStatus::Invalid } else { ExitStatus::Success };
             let _ = error.print();
             return ExitCode::from(status.code());
         }
     };
-    let environment = Environment::from_process();
     let printer = Arc::new(Printer::new(&cli.global, &environment));
+    ask::set_colors(printer.stderr_palette.color);
     let surface = Surface::new(&environment, &printer);
     let logging = logging::start(cli.global.verbose, environment.log_filter.as_deref(), &printer);
     let result = logging.and_then(|()| match cli.verb {
@@ -59,6 +63,7 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => verb::init::run(&args, &surface),
         Verb::Schema(args) => verb::schema::run(&args, &printer),
         Verb::Completions(args) => verb::completions::run(&args, &printer),
+        Verb::Man(args) => verb::man::run(&args, &printer),
     });
     let status = match result {
         Ok(status) => status,

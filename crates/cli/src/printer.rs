@@ -119,6 +119,12 @@ impl Printer {
         self.print(&format!("{}\n", escape_json(&text)))
     }
 
+    /// Prints a JSON document on one line of stdout.
+    pub(crate) fn print_json_line(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(document).map_err(|error| Failure::errored(error.to_string()))?;
+        self.print(&format!("{}\n", escape_json(&text)))
+    }
+
     /// Writes bytes to stdout unchanged.
     pub(crate) fn write_stdout_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         let written = self.with_bar_hidden(|| {
@@ -166,8 +172,7 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         failure.files.iter().for_each(|file| self.findings(&file.name, &file.text, &file.findings));
         if !failure.message.is_empty() {
-            // On one line, so that it can be found in logs.
-            self.print_stderr(&format!("{} {}", self.stderr_palette.alert("error:"), printable(&failure.message)));
+            self.print_stderr(&self.labelled("error:", &failure.message, |label| self.stderr_palette.alert(label)));
         }
         self.quote(&failure.quoted);
         for hint in &failure.hints {
@@ -202,6 +207,11 @@ impl Printer {
         for line in quoted_lines(&text, self.symbols.ellipsis) {
             self.print_stderr(&format!("  {line}"));
         }
+    }
+
+    /// Prints an indented text to stderr, wrapped to the width of the terminal.
+    pub(crate) fn print_wrapped(&self, indent: &str, text: &str) {
+        self.print_stderr(&self.wrap(indent, text).join("\n"));
     }
 
     /// Prints a text to stderr without wrapping it.
@@ -260,9 +270,10 @@ fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
 
 /// Wraps a text at spaces only, so that paths stay whole, and indents the lines after the first.
 fn wrap_text(label: &str, text: &str, columns: usize) -> Vec<String> {
+    let indent = " ".repeat(label.len() - label.trim_start().len() + 2);
     let options = textwrap::Options::new(columns)
         .initial_indent(label)
-        .subsequent_indent("  ")
+        .subsequent_indent(&indent)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .word_separator(textwrap::WordSeparator::Custom(split_words));
@@ -332,6 +343,16 @@ mod tests {
         assert_snapshot!(wrap_text("", text, 50).join("\n"), @r"
         the rating still counts; to correct it:
           karat feedback add conversation-1 negative
+        ");
+    }
+
+    #[test]
+    fn indents_below_an_indented_line() {
+        let text = "get_order (tools.json:3:36): the description is too vague for reliable evals";
+        assert_snapshot!(wrap_text("  ", text, 40).join("\n"), @r"
+          get_order (tools.json:3:36): the
+            description is too vague for
+            reliable evals
         ");
     }
 

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
-use karat_workflows::settings::Settings;
+use karat_workflows::settings::{Flags, Settings};
 use karat_workflows::{CancellationToken, Context, Error};
 use tokio::runtime::Runtime;
 
-use crate::args::{ConfigArgs, StoreArgs};
+use crate::args::{ConfigFlags, StoreArgs};
 use crate::ask::is_asking;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -26,9 +26,11 @@ impl<'s> Surface<'s> {
     }
 
     /// Resolves the settings; the project is searched for in the parents of these paths.
-    pub(crate) fn context(&self, config: &ConfigArgs, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
+    pub(crate) fn context(&self, config: &dyn ConfigFlags, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
         let (process, printer) = (&self.environment.process, self.printer);
-        let settings = Settings::resolve(&config.flags(), paths, process, &printer.redactor, printer.as_ref())?;
+        let mut flags = Flags::default();
+        config.add_to(&mut flags);
+        let settings = Settings::resolve(&flags, paths, process, &printer.redactor, printer.as_ref())?;
         Ok(Context {
             settings,
             process_env: process,
@@ -39,7 +41,7 @@ impl<'s> Surface<'s> {
     }
 
     pub(crate) fn store_context(&self, args: &StoreArgs) -> Result<Context<'s>, Failure> {
-        self.context(&args.config_args(), &[])
+        self.context(args, &[])
     }
 
     /// Runs a workflow; an interrupt ends the program.

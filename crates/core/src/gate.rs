@@ -174,7 +174,7 @@ impl Gate {
     fn format_value(self, value: f64) -> String {
         match self {
             Gate::MaxCostUsd => format!("${}", format_number(value)),
-            Gate::P95LatencyMs => format!("{}ms", format_number(value)),
+            Gate::P95LatencyMs => format!("{} ms", format_number(value)),
             Gate::PassRate | Gate::MaxRegressions | Gate::RubricScore => format_number(value),
         }
     }

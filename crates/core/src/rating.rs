@@ -17,6 +17,7 @@ pub enum Rating {
 impl Rating {
     pub const ALL: [Rating; 3] = [Rating::Positive, Rating::Negative, Rating::Neutral];
 
+    /// Returns the name in the store and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Rating::Positive => "positive",
@@ -28,10 +29,38 @@ impl Rating {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|rating| rating.name() == name)
     }
+
+    /// Returns the word that people read and type.
+    pub fn word(self) -> &'static str {
+        match self {
+            Rating::Positive => "good",
+            Rating::Negative => "bad",
+            Rating::Neutral => "neutral",
+        }
+    }
+
+    /// Parses what a person wrote: the word or the name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rating| rating.word() == word).or_else(|| Self::from_name(word))
+    }
 }
 
 impl fmt::Display for Rating {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(self.name())
+        out.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_may_write_the_word_or_the_name() {
+        for rating in Rating::ALL {
+            assert_eq!((Rating::from_word(rating.word()), Rating::from_word(rating.name())), (Some(rating), Some(rating)));
+        }
+        assert_eq!((Rating::from_word("Good"), Rating::from_name("good")), (None, None));
+        assert_eq!(Rating::Negative.to_string(), "bad");
     }
 }

@@ -217,7 +217,8 @@ fn is_database_password_name(name: &str) -> bool {
     matches!(name, "PGPASSWORD" | "POSTGRES_PASSWORD")
 }
 
-fn is_secret_name(name: &str) -> bool {
+/// Whether a setting or header of this name usually holds a secret.
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase().replace(['-', '_'], "");
     // The name of a variable is not a secret, and must be readable in messages about a missing variable.
     if name.ends_with("variable") {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::json_schema::compile_schema;
+use crate::json_schema::compile_tool_schema;
 use karat_json::Position;
 use karat_json::canonical::canonical_hash;
 use karat_json::hash::short_hash;
@@ -94,7 +94,7 @@ impl Tool {
 
     /// Returns why the schema is not a valid JSON Schema, if it is not.
     pub fn schema_error(&self) -> Option<String> {
-        compile_schema(self.input_schema.get()?).err()
+        compile_tool_schema(self.input_schema.get()?).err()
     }
 
     pub fn trigger_phrases(&self) -> &[String] {

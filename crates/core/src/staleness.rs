@@ -210,7 +210,8 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     let Some(metadata) = &file.metadata else {
         return Vec::new();
     };
-    let tool = file.tool_name.clone();
+    // A file name spells the tool with '-'.
+    let tool = current.name.clone().unwrap_or_else(|| file.tool_name.clone());
     let Some(registry_size) = current.registry_size else {
         // Without metadata to compare, a missing registry does not matter.
         return if is_comparable(metadata) { vec![Staleness::NoRegistry { tool }] } else { Vec::new() };
@@ -325,6 +326,15 @@ mod tests {
         let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
         assert_eq!(found, [Staleness::DescriptionRemoved { tool: "t".to_owned(), generated: "x".to_owned() }]);
         assert!(found[0].is_stale());
+    }
+
+    #[test]
+    fn warnings_use_the_name_of_the_tool() {
+        let metadata = Metadata { description_hash: Some("x".to_owned()), ..Metadata::default() };
+        let file = EvalFile { tool_name: "get-weather".to_owned(), ..file(metadata) };
+        let tool = Tool { name: "get_weather".to_owned(), ..Tool::default() };
+        let found = check_staleness(&file, &CurrentTool::find(&file, Some(&Registry::from_tools([tool]))));
+        assert!(found[0].warning().starts_with("Evals for get_weather generated"), "{}", found[0].warning());
     }
 
     #[test]

@@ -148,7 +148,8 @@ impl TokenSources {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+/// Whether a value is null, or a text, an array or an object without content.
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -194,14 +195,23 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Whether a text contains a malformed or misspelt token, such as `{{ seed:x }}`, `{{Seed:x}}` or `{{snapshop:x}}`.
+/// Whether a text contains a malformed or misspelt token, such as `{{ seed:x }}`, `{{Row:x}}` or `{{snapshop:x}}`.
 pub fn looks_like_token(text: &str) -> bool {
     text.match_indices("{{").any(|(start, _)| {
-        let name = text[start + 2..].split_once(':').map_or("", |(name, _)| name.trim());
+        let inner = &text[start + 2..];
+        let name = inner.split_once(':').map_or("", |(name, _)| name.trim());
+        // Many short words are near to `row`.
+        let is_row = ["row", "rows"].iter().any(|word| name.eq_ignore_ascii_case(word));
         name.chars().all(char::is_alphabetic)
-            && nearest(name, &["seed", "snapshot"]).is_some()
+            && (is_row || nearest(name, &["seed", "snapshot"]).is_some())
             && token_at(text, start).is_none()
+            && !is_row_token(inner)
     })
+}
+
+/// Whether the text after two opening braces is the rest of `{{row:key}}`.
+fn is_row_token(inner: &str) -> bool {
+    inner.starts_with("row:") && inner.find('}').is_some_and(|close| inner[close..].starts_with("}}"))
 }
 
 fn token_at(text: &str, start: usize) -> Option<Token<'_>> {
@@ -338,6 +348,12 @@ mod tests {
     #[case("{{seed:x}", true)]
     #[case("{{sed:x}}", true)]
     #[case("{{snapshots: x}}", true)]
+    #[case("{{ row:x }}", true)]
+    #[case("{{Row:x}}", true)]
+    #[case("{{rows:x}}", true)]
+    #[case("{{row:x}", true)]
+    #[case("{{row :x}}", true)]
+    #[case("{{row:x}} {{{row:x}}} {{raw:x}} {{now:x}} {{row}}", false)]
     #[case("{{seed:x}} {{{seed:x}}}", false)]
     #[case("{{other:x}} {{seed}} {{:x}} seed:x", false)]
     fn finds_misspelt_tokens(#[case] text: &str, #[case] expected: bool) {

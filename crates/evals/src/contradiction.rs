@@ -36,6 +36,10 @@ pub struct Contradiction {
 pub struct ContradictionFilter {
     pub eval_id: Option<String>,
     pub trace_id: Option<String>,
+    /// On traces of this source.
+    pub source: Option<String>,
+    /// Not on traces of this source.
+    pub excluded_source: Option<String>,
     /// Whether to include resolved ones.
     pub resolved: bool,
     pub limit: Option<u64>,

@@ -31,9 +31,14 @@ pub struct Feedback {
 pub const RETRACTED: &str = "retracted";
 
 impl Feedback {
-    /// Returns the rating's name, or [`RETRACTED`].
+    /// Returns the rating's name in the store and in files, or [`RETRACTED`].
     pub fn rating_name(&self) -> &'static str {
         self.rating.map_or(RETRACTED, Rating::name)
+    }
+
+    /// Returns the rating as people read it, or [`RETRACTED`].
+    pub fn rating_word(&self) -> &'static str {
+        self.rating.map_or(RETRACTED, Rating::word)
     }
 
     /// Returns a timestamp for new feedback that is later than the author's previous one: clocks are coarse and can go

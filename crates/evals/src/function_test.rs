@@ -182,6 +182,8 @@ fn shift_finding(mut finding: Finding, start: usize, lines_before: usize) -> Fin
 #[schemars(title = "karat eval test report")]
 pub struct EvalTestReport {
     pub functions: Vec<TestedFunction>,
+    /// Files of cases in the folder of eval functions that belong to no function.
+    pub cases_without_function: Vec<String>,
     pub summary: EvalTestSummary,
 }
 
@@ -257,7 +259,7 @@ impl TestedCase {
 }
 
 impl EvalTestReport {
-    pub fn new(functions: Vec<TestedFunction>) -> Self {
+    pub fn new(functions: Vec<TestedFunction>, cases_without_function: Vec<String>) -> Self {
         let cases = || functions.iter().flat_map(|function| &function.cases);
         let count = |outcome| cases().filter(|case| case.outcome == outcome).count();
         let summary = EvalTestSummary {
@@ -267,7 +269,7 @@ impl EvalTestReport {
             failed: count(Outcome::Failed),
             errored: count(Outcome::Errored),
         };
-        Self { functions, summary }
+        Self { functions, cases_without_function, summary }
     }
 }
 

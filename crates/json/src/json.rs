@@ -35,13 +35,24 @@ impl SyntaxError {
             Category::Data => key_before(text, consumed),
             Category::Syntax | Category::Io => floor_char_boundary(text, consumed.saturating_sub(1)),
         };
-        Self { offset, message }
+        match trailing_comma(text, offset) {
+            Some(offset) => Self { offset, message: "trailing comma".to_owned() },
+            None => Self { offset, message },
+        }
     }
 
     /// Returns the error for a duplicate key, the last string before `offset`.
     pub fn duplicate_key(text: &str, key: &str, offset: usize) -> Self {
         Self { offset: key_before(text, offset), message: duplicate_key_message(key) }
     }
+}
+
+/// Returns the offset of a comma that is followed by the closing bracket at `offset`, of which the parser only says that
+/// it expected a key or a value.
+fn trailing_comma(text: &str, offset: usize) -> Option<usize> {
+    let is_closing = matches!(text.as_bytes().get(offset), Some(b'}' | b']'));
+    let before = text[..offset].trim_end();
+    (is_closing && before.ends_with(',')).then(|| before.len() - 1)
 }
 
 fn duplicate_key_message(key: &str) -> String {
@@ -158,6 +169,9 @@ mod tests {
     #[case("{\"cases\": [", 11, "EOF while parsing a list")]
     #[case("[1] x", 4, "trailing characters")]
     #[case("[\"é\", é]", 7, "expected value")]
+    #[case("{\"a\": 1,\n}", 7, "trailing comma")]
+    #[case("[1, 2 ,]", 6, "trailing comma")]
+    #[case("[{\"a\": [1,]}]", 9, "trailing comma")]
     #[case("", 0, "EOF while parsing a value")]
     fn errors_have_an_offset(#[case] text: &str, #[case] offset: usize, #[case] message: &str) {
         let error = parse(text).expect_err("not JSON");

@@ -30,10 +30,10 @@ pub fn number_text(number: &Number) -> String {
 /// Whether two values are equal as JSON: numbers by value, objects in any order of their keys.
 pub fn equal_json(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => {
-            number_text(left) == number_text(right)
-                || Decimal::new(left).is_some_and(|left| Decimal::new(right) == Some(left))
-        }
+        (Value::Number(left), Value::Number(right)) => match (Decimal::new(left), Decimal::new(right)) {
+            (Some(left), Some(right)) => left == right,
+            _ => number_text(left) == number_text(right),
+        },
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal_json(left, right))
         }
@@ -146,6 +146,9 @@ mod tests {
     #[case("-0", "0.0", true)]
     #[case("1e21", "1000000000000000000000", true)]
     #[case("9007199254740993", "9007199254740992", false)]
+    #[case("9007199254740993.0", "9007199254740992", false)]
+    #[case("9007199254740993.0", "9007199254740993", true)]
+    #[case("9007199254740993e0", "9007199254740992.0", false)]
     #[case("12345678901234567999", "12345678901234567000", false)]
     #[case("1e-999999999", "0", true)]
     #[case("1e999999999", "1e999999998", true)]

@@ -90,6 +90,24 @@ pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// Converts a name to snake case: `ResponseQuality` and `response-quality` become `response_quality`.
+pub fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    for character in name.chars() {
+        match character {
+            '-' | ' ' | '.' | '_' => out.push('_'),
+            _ if character.is_uppercase() => {
+                if out.ends_with(|last: char| last.is_lowercase() || last.is_ascii_digit()) {
+                    out.push('_');
+                }
+                out.extend(character.to_lowercase());
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

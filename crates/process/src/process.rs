@@ -87,7 +87,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.group.kill();
+        self.group.kill_tree();
     }
 }
 

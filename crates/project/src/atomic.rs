@@ -3,6 +3,13 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+const TEMPORARY_PREFIX: &str = ".karat-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// No write takes this long, so the process that wrote an older temporary file was killed.
+const MAX_WRITE_TIME: Duration = Duration::from_mins(10);
 
 /// Writes a file atomically: a temporary file in the same folder is renamed over it.
 pub fn write_atomically(
@@ -14,8 +21,9 @@ pub fn write_atomically(
         _ => Path::new("."),
     };
     std::fs::create_dir_all(folder)?;
+    remove_abandoned(folder);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".karat-").suffix(".tmp");
+    builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -32,6 +40,22 @@ pub fn write_atomically(
     temporary.as_file().sync_data()?;
     temporary.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Removes the temporary files of killed processes, where possible.
+fn remove_abandoned(folder: &Path) {
+    let now = SystemTime::now();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_abandoned = || {
+            let metadata = entry.metadata().ok().filter(Metadata::is_file)?;
+            now.duration_since(metadata.modified().ok()?).ok().filter(|age| *age > MAX_WRITE_TIME)
+        };
+        if name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX) && is_abandoned().is_some() {
+            fs::remove_file(entry.path()).ok();
+        }
+    }
 }
 
 /// Creates a file and its parent folders. Fails if the path exists.
@@ -107,6 +131,23 @@ mod tests {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         replace_file(&folder.path().join("a/b"), "made").unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("a/b")).unwrap(), "made");
+    }
+
+    #[test]
+    fn removes_temporary_files_of_killed_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let old = SystemTime::now() - MAX_WRITE_TIME - Duration::from_mins(1);
+        for name in [".karat-old.tmp", ".karat-new.tmp", "karat.tmp", ".karat-old.json"] {
+            let file = File::create(path(name)).unwrap();
+            if name != ".karat-new.tmp" {
+                file.set_modified(old).unwrap();
+            }
+        }
+        replace_file(&path("file"), "new").unwrap();
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".karat-new.tmp", ".karat-old.json", "file", "karat.tmp"]);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::ignored::{IgnoredFile, ignored_reason};
 use crate::layout::Layout;
 use crate::lock::lock_path;
+use crate::read::read_file;
 
 /// The path of an eval file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +109,8 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
         } else if is_default && !full.exists() {
             break;
         } else {
-            return Err(Error::invalid(format!("{} does not exist", path.display())));
+            let problem = if full.exists() { "is not a regular file" } else { "does not exist" };
+            return Err(Error::invalid(format!("{} {problem}", path.display())));
         }
     }
     let other = paths.iter().find_map(|path| Some((path, other_project_file(&current_dir.join(path), layout)?)));
@@ -227,7 +229,7 @@ impl Walker<'_> {
 /// Whether a file contains cases.
 pub fn looks_like_eval_file(path: &Path) -> bool {
     let value: Option<Value> =
-        std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
+        read_file(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| {
         // Accept a rubric in a file of another tier, so that it is reported as a mistake.
         value.get("id").is_some() && (value.get("expect").is_some() || value.get("rubric").is_some())

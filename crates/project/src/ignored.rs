@@ -7,6 +7,8 @@ use karat_core::case::Tier;
 use karat_json::{nearest, without_bom};
 use serde_json::{Map, Value};
 
+use crate::read::read_file;
+
 /// Keys that show that an object is meant to be a case.
 const CASE_KEYS: [&str; 3] = ["input", "expect", "rubric"];
 
@@ -34,7 +36,7 @@ pub(crate) fn ignored_reason(path: &Path, name: &str) -> Option<String> {
     {
         return Some(format!("rename it to {start}.{tier}.json"));
     }
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = read_file(path).ok()?;
     let value: Value = serde_json::from_slice(without_bom(&bytes)).ok()?;
     content_reason(&value)
 }

@@ -12,10 +12,12 @@ mod layout;
 mod load;
 mod lock;
 mod overlap;
+mod read;
 mod regression;
 mod result_file;
 mod results;
 mod runs;
+mod tables;
 
 pub use atomic::{create_file, replace_file, write_atomically};
 pub use discover::{
@@ -31,7 +33,9 @@ pub use load::{
 };
 pub use lock::{lock_path, read_lock};
 pub use overlap::read_overlap_map;
+pub use read::read_file;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
 pub use results::{EarlierResults, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of};
 pub use runs::{ListedResult, Run, list_results, list_runs, read_head};
+pub use tables::table_files;

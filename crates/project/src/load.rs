@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::discover::EvalPath;
 use crate::error::Error;
 use crate::layout::PathSetting;
+use crate::read::read_file;
 
 /// A parsed eval file.
 #[derive(Clone)]
@@ -26,7 +27,7 @@ pub struct LoadedRubric {
 }
 
 pub fn read_bytes(path: &EvalPath) -> Result<Vec<u8>, Error> {
-    std::fs::read(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display_path)))
+    read_file(&path.path).map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display_path)))
 }
 
 pub fn parse_suite_file(path: &EvalPath, bytes: &[u8]) -> Result<SuiteFile, Vec<Finding>> {
@@ -44,7 +45,7 @@ struct FolderTables<'f> {
 
 impl TableFiles for FolderTables<'_> {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        std::fs::read(self.folder.join(path))
+        read_file(&self.folder.join(path))
     }
 }
 
@@ -80,7 +81,8 @@ pub fn read_setting(setting: &PathSetting, label: &str) -> Result<Option<String>
 }
 
 pub fn read_text(path: &Path, label: &str) -> Result<String, Error> {
-    let text = std::fs::read_to_string(path)
+    let text = read_file(path)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("not valid UTF-8")))
         .map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
     // Some editors write a byte order mark.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

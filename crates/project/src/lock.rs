@@ -7,6 +7,7 @@ use karat_tools::lock::ToolsLock;
 
 use crate::error::Error;
 use crate::layout::Layout;
+use crate::read::read_file;
 
 const DEFAULT_LOCK_FILE: &str = "evals/tools.lock.json";
 
@@ -17,7 +18,7 @@ pub fn lock_path(flag: Option<&PathBuf>, layout: &Layout) -> PathBuf {
 
 /// Reads the lock. Returns `None` if the file does not exist.
 pub fn read_lock(path: &Path, display_path: &str) -> Result<Option<ToolsLock>, Error> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_file(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),

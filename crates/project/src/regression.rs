@@ -10,6 +10,7 @@ use crate::discover::{discover_archives, discover_or_empty};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::load::read_bytes;
+use crate::read::read_file;
 
 /// Returns the path of an eval file's archive.
 pub fn archive_path(eval_file: &Path) -> PathBuf {
@@ -18,7 +19,7 @@ pub fn archive_path(eval_file: &Path) -> PathBuf {
 
 /// Returns the ids of an eval file's archived cases, or `None` if its archive cannot be read.
 pub fn archived_ids(eval_file: &Path) -> Option<BTreeSet<String>> {
-    match std::fs::read(archive_path(eval_file)) {
+    match read_file(&archive_path(eval_file)) {
         Ok(bytes) => {
             let archive = Archive::parse(&bytes).ok()?;
             Some(archive.cases.iter().map(|case| case.id().to_owned()).collect())
@@ -42,7 +43,7 @@ pub fn regression_ids(layout: &Layout) -> Result<BTreeSet<String>, Error> {
 
 /// Reads an archive. Returns an empty one if the file does not exist.
 pub fn read_archive(path: &Path, display_path: &str) -> Result<Archive, Error> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match read_file(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Archive::empty()),
         Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),

@@ -12,6 +12,7 @@ use crate::discover::EvalPath;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::load::LoadedSuite;
+use crate::read::read_file;
 
 /// The results that a run is compared with.
 pub struct EarlierResults {
@@ -116,13 +117,13 @@ fn is_rubric_result(path: &Path) -> bool {
         tier: Tier,
     }
 
-    let parsed = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let parsed = read_file(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     parsed.is_some_and(|TierOnly { tier }| tier == Tier::Rubric)
 }
 
 /// Reads a result file; `label` names it in error messages.
 pub fn read_result(path: &Path, label: &str) -> Result<EarlierResult, Error> {
-    let bytes = std::fs::read(path)
+    let bytes = read_file(path)
         .map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("{label} {} is not a result file: {error}", path.display());
@@ -136,7 +137,7 @@ pub fn read_result(path: &Path, label: &str) -> Result<EarlierResult, Error> {
 /// Reads a whole result file, with all details of its cases.
 pub fn read_suite_result(path: &Path) -> Result<SuiteResult, Error> {
     let fail = |error: &dyn std::fmt::Display| Error::invalid(format!("cannot read {}: {error}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| fail(&error))?;
+    let bytes = read_file(path).map_err(|error| fail(&error))?;
     serde_json::from_slice(&bytes).map_err(|error| fail(&format_args!("not a result of this version: {error}")))
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::answers::ResultHead;
 
+use crate::read::read_file;
 use crate::results::result_paths;
 
 /// Enough bytes for everything before the cases in almost every result.
@@ -63,7 +64,11 @@ pub fn list_runs(folder: &Path) -> Vec<Run> {
 
 /// Reads the head of a result without parsing its cases, which can be large.
 pub fn read_head(path: &Path) -> Option<ResultHead> {
+    // Opening a pipe would block.
+    if !path.is_file() {
+        return None;
+    }
     let mut start = Vec::new();
     File::open(path).ok()?.take(HEAD_BYTES).read_to_end(&mut start).ok()?;
-    ResultHead::read_start(&start).or_else(|| ResultHead::read(&std::fs::read(path).ok()?))
+    ResultHead::read_start(&start).or_else(|| ResultHead::read(&read_file(path).ok()?))
 }

@@ -35,8 +35,17 @@ pub(crate) fn is_source(name: &str) -> bool {
 
 /// Returns the sorted files below a folder whose names match. Skips hidden files and [`SKIPPED_FOLDERS`].
 pub(crate) fn files_below(folder: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, RegistryError> {
+    files_within(folder, MAX_FOLDER_DEPTH, matches)
+}
+
+/// Like [`files_below`], without folders that are nested deeper than `max_depth`.
+pub(crate) fn files_within(
+    folder: &Path,
+    max_depth: usize,
+    matches: &dyn Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>, RegistryError> {
     let mut files = Vec::new();
-    collect_files(folder, matches, 0, &mut files).map_err(|error| RegistryError::File(error.to_string()))?;
+    collect_files(folder, matches, max_depth, &mut files).map_err(|error| RegistryError::File(error.to_string()))?;
     files.sort();
     Ok(files)
 }
@@ -44,7 +53,7 @@ pub(crate) fn files_below(folder: &Path, matches: &dyn Fn(&str) -> bool) -> Resu
 fn collect_files(
     folder: &Path,
     matches: &dyn Fn(&str) -> bool,
-    depth: usize,
+    max_depth: usize,
     files: &mut Vec<PathBuf>,
 ) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
@@ -55,8 +64,8 @@ fn collect_files(
         if name.starts_with('.') {
             continue;
         }
-        if is_folder && depth < MAX_FOLDER_DEPTH && !SKIPPED_FOLDERS.split(' ').any(|skipped| skipped == name) {
-            collect_files(&entry.path(), matches, depth + 1, files)?;
+        if is_folder && max_depth > 0 && !SKIPPED_FOLDERS.split(' ').any(|skipped| skipped == name) {
+            collect_files(&entry.path(), matches, max_depth - 1, files)?;
         } else if !is_folder && matches(&name) && entry.path().is_file() {
             files.push(entry.path());
         }

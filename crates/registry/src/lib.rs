@@ -15,7 +15,7 @@ pub use command::{CommandFailure, RegistryCommand};
 pub use export_script::{ScriptLanguage, export_script};
 pub use json::{RegistryError, read_json};
 pub use mcp::{
-    McpError, McpProblem, McpServer, McpServerConfig, McpServers, NamedServer, ShortFormError, mcp_location,
-    read_mcp_servers,
+    McpError, McpProblem, McpServer, McpServerConfig, McpServers, MessageLimit, NamedServer, ShortFormError,
+    mcp_location, read_mcp_servers,
 };
-pub use source::read_path;
+pub use source::{find_tool_files, read_files, read_path};

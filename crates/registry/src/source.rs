@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use karat_core::registry::Registry;
 
-use crate::files::{display_path, files_below, is_script, is_source};
+use crate::files::{display_path, extension, files_below, files_within, is_script, is_source};
 use crate::json::{RegistryError, read_json};
 use crate::reader::read_sources;
 
@@ -26,6 +26,17 @@ pub fn read_path(path: &Path, base: &Path) -> Result<Registry, RegistryError> {
         _ if is_script(path) => require_tools(read_sources(&[path.to_path_buf()], base)?, &[path.to_path_buf()], base),
         _ => Err(RegistryError::UnsupportedFile { path: display_path(path, base) }),
     }
+}
+
+/// Reads the tools that source files define; locations are relative to `base`. There may be none.
+pub fn read_files(files: &[PathBuf], base: &Path) -> Result<Registry, RegistryError> {
+    read_sources(files, base)
+}
+
+/// Returns the sorted files up to `max_depth` folders below a folder that may define tools, by their names. Their
+/// contents are not read.
+pub fn find_tool_files(folder: &Path, max_depth: usize) -> Result<Vec<PathBuf>, RegistryError> {
+    files_within(folder, max_depth, &|name| is_source(name) || extension(Path::new(name)) == "json")
 }
 
 fn read_folder(folder: &Path, base: &Path) -> Result<Registry, RegistryError> {

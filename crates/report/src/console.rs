@@ -21,7 +21,7 @@ use crate::duration::duration_text;
 use crate::matrix::dollars;
 use crate::record::{RunRecord, case_reasons};
 use crate::style::{Palette, Symbols};
-use crate::terminal_text::{pad, printable, truncate, width, wrap};
+use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_text};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,9 +350,8 @@ impl Page {
     fn below_case(&self, symbol: &str, text: &str, out: &mut String) {
         let indent = " ".repeat(5 + width(symbol));
         let clean = self.clean(text);
-        // A message can quote a whole reply; the result file has the rest.
-        let shown = truncate(&clean, 600, self.settings.symbols.ellipsis);
-        let lines = wrap(&shown, self.settings.columns.saturating_sub(indent.len()).max(20));
+        let columns = self.settings.columns.saturating_sub(indent.len()).max(20);
+        let lines = wrap_text(&clean, columns, self.settings.symbols.ellipsis);
         for (index, line) in lines.iter().enumerate() {
             let start = if index == 0 { format!("    {symbol} ") } else { indent.clone() };
             let _ = writeln!(out, "{start}{line}");

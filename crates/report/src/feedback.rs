@@ -14,7 +14,7 @@ use crate::terminal_text::{pad, printable, truncate, width};
 /// Maximum width of the author column; longer names overflow it.
 const MAX_AUTHOR_WIDTH: usize = 24;
 
-/// Width of the longest rating name.
+/// Width of the longest rating, "retracted".
 const RATING_WIDTH: usize = 9;
 
 /// Renders ratings, newest first, each with its note below. An author's newest rating of a trace counts. Notes are
@@ -61,7 +61,7 @@ fn rating_cell(feedback: &Feedback, palette: Palette, symbols: Symbols) -> Strin
     };
     // In ASCII the signs are words and would be redundant.
     let sign = if symbols.ascii { String::new() } else { pad(sign, 2) };
-    let cell = format!("{sign}{}", pad(feedback.rating_name(), RATING_WIDTH));
+    let cell = format!("{sign}{}", pad(feedback.rating_word(), RATING_WIDTH));
     match feedback.rating {
         Some(Rating::Positive) => palette.success(cell),
         Some(Rating::Negative) => palette.failure(cell),
@@ -109,10 +109,10 @@ mod tests {
     #[test]
     fn marks_earlier_ratings() {
         insta::assert_snapshot!(list(Some(60), Symbols::UNICODE), @r"
-        2026-11-16 12:00  ✗ negative   Ada    t1
+        2026-11-16 12:00  ✗ bad        Ada    t1
                           asked twice\nfor the \u{1b}[31msame thing…
         2026-11-16 12:00    retracted  Grace  t2
-        2026-11-16 12:00  ✓ positive   Ada    t1  (earlier)
+        2026-11-16 12:00  ✓ good       Ada    t1  (earlier)
         2026-11-16 12:00  — neutral    Ada    t3
         ");
     }
@@ -120,10 +120,10 @@ mod tests {
     #[test]
     fn truncates_nothing_without_a_terminal() {
         insta::assert_snapshot!(list(None, Symbols::ASCII), @r"
-        2026-11-16 12:00  negative   Ada    t1
+        2026-11-16 12:00  bad        Ada    t1
                           asked twice\nfor the \u{1b}[31msame thing, and again
         2026-11-16 12:00  retracted  Grace  t2
-        2026-11-16 12:00  positive   Ada    t1  (earlier)
+        2026-11-16 12:00  good       Ada    t1  (earlier)
         2026-11-16 12:00  neutral    Ada    t3
         ");
     }

@@ -178,6 +178,11 @@ fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
             let title = format!("{} is vacuous", case.result.id);
             warn(case.line(), &title, "passed, but no assertion ran, so it proves nothing");
         }
+        for case in suite.cases() {
+            for message in case.near_misses() {
+                warn(case.line(), &case.result.id, &message);
+            }
+        }
     }
 }
 

@@ -35,6 +35,7 @@ pub use case_list::case_list_text;
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
+pub use duration::duration_text;
 pub use evals::{
     eval_details_text, eval_history_text, eval_list_text, eval_run_text, eval_test_text, evals_added_text,
     stored_eval_run_text,

@@ -353,6 +353,11 @@ fn warnings(run: &RunRecord) -> Vec<String> {
         for case in suite.cases().filter(CaseRecord::is_vacuous_pass) {
             warn(&format!("{} passed, but no assertion ran, so it proves nothing.", code(&case.result.id)));
         }
+        for case in suite.cases() {
+            for message in case.near_misses() {
+                warn(&format!("{}: {}", code(&case.result.id), inline(&message)));
+            }
+        }
         match suite.not_run() {
             0 => {}
             1 => warn("1 selected case was not run."),

@@ -8,7 +8,7 @@ use karat_core::statistics::{percentile, rate, wilson};
 use karat_core::trials::TrialCounts;
 use serde::Serialize;
 
-use crate::duration::duration_text;
+use crate::duration::rounded_duration_text;
 use crate::record::{CaseRecord, RunRecord, SuiteRecord};
 
 /// The comparison of the agents of a run.
@@ -286,8 +286,6 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
         let is_choice = known.iter().any(|text| !is_best(text));
         FigureRow { name, best: texts.iter().map(|text| is_choice && is_best(text)).collect(), values: texts }
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is small and not negative")]
-    let millis = |value: f64| duration_text(value.round() as u64);
     #[expect(clippy::cast_precision_loss, reason = "a duration is small")]
     let latency = |value: Option<u64>| value.map(|value| value as f64);
     // Negated, so that the minimum is always the best.
@@ -303,8 +301,8 @@ pub(crate) fn figure_rows(matrix: &Matrix, unknown: &str) -> Vec<FigureRow> {
     }
     rows.push(compared("cost", &|agent| agent.cost_usd, &dollars));
     rows.push(compared("cost per pass", &|agent| agent.cost_per_pass_usd, &dollars));
-    rows.push(compared("latency p50", &|agent| latency(agent.latency_p50_ms), &millis));
-    rows.push(compared("latency p95", &|agent| latency(agent.latency_p95_ms), &millis));
+    rows.push(compared("latency p50", &|agent| latency(agent.latency_p50_ms), &rounded_duration_text));
+    rows.push(compared("latency p95", &|agent| latency(agent.latency_p95_ms), &rounded_duration_text));
     rows
 }
 

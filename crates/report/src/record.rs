@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
+use karat_core::assertion::NearMiss;
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
 use karat_core::result::{CaseResult, Cause, Outcome, SuiteResult};
 use karat_core::rubric::RubricSuite;
@@ -79,7 +80,7 @@ impl SuiteRecord {
             self.indexes.insert(case.id.clone(), index);
         }
         if let Some(line) = self.header.lines.get(index)
-            && !case.is_plain_pass()
+            && (!case.is_plain_pass() || case.has_near_miss())
         {
             self.lines.insert(case.id.clone(), *line);
         }
@@ -166,7 +167,12 @@ impl CaseRecord<'_> {
         self.result.is_vacuous_pass()
     }
 
-    /// Returns the line in the eval file; only known for cases that did not pass or are vacuous.
+    /// Returns the warnings about near misses, without duplicates.
+    pub(crate) fn near_misses(&self) -> BTreeSet<String> {
+        self.result.all_details().flat_map(|details| &details.near_misses).map(NearMiss::message).collect()
+    }
+
+    /// Returns the line in the eval file; only known for cases with something to report.
     pub(crate) fn line(&self) -> Option<usize> {
         self.suite.lines.get(&self.result.id).copied()
     }

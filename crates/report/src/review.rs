@@ -30,8 +30,8 @@ const LONG_HELP_KEYS: [&str; 3] =
     ["↑↓ scroll  any other key returns to the trace", "↑↓ scroll  any other key back", "↑↓"];
 
 const HELP: [(&str, &str); 12] = [
-    ("g", "good: rate positive and continue"),
-    ("b", "bad: rate negative and continue"),
+    ("g", "rate good and continue"),
+    ("b", "rate bad and continue"),
     ("n", "rate neutral and continue"),
     ("s", "skip; the trace is shown again next time"),
     ("u", "undo the last rating or skip"),
@@ -327,8 +327,8 @@ mod tests {
         insta::assert_snapshot!(screen(80, 18, ReviewPage::Help { top: 0 }, ReviewLine::Nothing, Symbols::UNICODE), @r"
         help                                                     4 of 40 · 2 rated · Ada
         ────────────────────────────────────────────────────────────────────────────────
-        g                good: rate positive and continue
-        b                bad: rate negative and continue
+        g                rate good and continue
+        b                rate bad and continue
         n                rate neutral and continue
         s                skip; the trace is shown again next time
         u                undo the last rating or skip

@@ -60,7 +60,8 @@ impl SourceProblem {
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_width(settings.columns)
             .with_links(false)
-            // Do not break names at hyphens.
+            // Do not break paths, nor names at hyphens.
+            .with_break_words(false)
             .with_word_splitter(textwrap::WordSplitter::NoHyphenation);
         let mut out = String::new();
         let rendered = handler.render_report(&mut out, &self);

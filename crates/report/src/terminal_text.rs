@@ -134,6 +134,14 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// Maximum width of a text that can quote a whole reply.
+const MAX_TEXT_WIDTH: usize = 600;
+
+/// Wraps a message to `columns`. Of a very long one, the middle is left out: what was found stands at the end.
+pub(crate) fn wrap_text(text: &str, columns: usize, ellipsis: &str) -> Vec<String> {
+    wrap(&truncate_middle(text, MAX_TEXT_WIDTH, ellipsis), columns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +175,15 @@ mod tests {
         assert_eq!(truncate_start("tools/weather.tool.ts:12:3", 12, "…"), "…ool.ts:12:3");
         assert_eq!(truncate_start("日本語", 5, "…"), "…本語");
         assert_eq!(truncate_start("short", 5, "…"), "short");
+    }
+
+    #[test]
+    fn keeps_both_ends_of_long_messages() {
+        let message = format!("expected {} but got 'b'", "'a', ".repeat(1_000));
+        let lines = wrap_text(&message, 70, "…");
+        assert!(lines.len() < 12 && lines[0].starts_with("expected"), "{lines:?}");
+        assert!(lines.last().is_some_and(|line| line.ends_with("but got 'b'")), "{lines:?}");
+        assert_eq!(wrap_text("short", 70, "…"), ["short"]);
     }
 
     #[test]

@@ -166,6 +166,7 @@ fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Stat
             each.push(" and trace_id = ?");
             each.add(trace_id);
         }
+        push_source(&mut each, "eval_executions", filter);
         if let Some(limit) = filter.limit {
             each.push(" order by executed_at desc, trace_id limit ?");
             each.add(limit);
@@ -196,6 +197,18 @@ fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Stat
     statement
 }
 
+/// Restricts executions to traces of the filter's sources.
+fn push_source(statement: &mut Statement, executions: &str, filter: &ContradictionFilter) {
+    for (condition, source) in [("exists", &filter.source), ("not exists", &filter.excluded_source)] {
+        if let Some(source) = source {
+            statement.push(&format!(
+                " and {condition} (select 1 from traces s where s.trace_id = {executions}.trace_id and s.source = ?)"
+            ));
+            statement.add(source);
+        }
+    }
+}
+
 fn read(mut row: Row) -> Result<Contradiction, StoreError> {
     Ok(Contradiction {
         eval_id: row.text()?,
@@ -219,19 +232,22 @@ fn read(mut row: Row) -> Result<Contradiction, StoreError> {
 
 async fn count_contradictions(database: &Database, filter: &ContradictionFilter) -> Result<u64, StoreError> {
     let states = if filter.resolved { "1, 2" } else { "1" };
-    let mut statement = match &filter.trace_id {
-        Some(trace_id) => Statement::new(format!(
-            "select count(*) from eval_executions c \
-             join evals v on v.eval_id = c.eval_id and v.newest_version = c.eval_version \
-             where c.contradiction in ({states}) and c.trace_id = ?"
-        ))
-        .bind(trace_id),
-        None => Statement::new(format!(
-            "select cast(coalesce(sum(c.executions), 0) as bigint) from eval_counts c \
-             join evals v on v.eval_id = c.eval_id and v.newest_version = c.eval_version \
-             where c.contradiction in ({states})"
-        )),
+    // Counters are kept for all traces together.
+    let is_counted = filter.trace_id.is_none() && filter.source.is_none() && filter.excluded_source.is_none();
+    let (number, table) = if is_counted {
+        ("cast(coalesce(sum(c.executions), 0) as bigint)", "eval_counts")
+    } else {
+        ("count(*)", "eval_executions")
     };
+    let mut statement = Statement::new(format!(
+        "select {number} from {table} c join evals v on v.eval_id = c.eval_id and v.newest_version = c.eval_version \
+         where c.contradiction in ({states})"
+    ));
+    if let Some(trace_id) = &filter.trace_id {
+        statement.push(" and c.trace_id = ?");
+        statement.add(trace_id);
+    }
+    push_source(&mut statement, "c", filter);
     if let Some(eval_id) = &filter.eval_id {
         statement.push(" and c.eval_id = ?");
         statement.add(eval_id);

@@ -13,25 +13,56 @@ use crate::trace_ids::{content_id, validate_id};
 
 const ENTRY_TYPES: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 
-/// Whether an object is a line of a session file.
+/// The items that the lines of older session files consist of.
+const ITEM_TYPES: [&str; 8] = [
+    "message",
+    "reasoning",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "web_search_call",
+];
+
+/// Whether an object is a line of a session file, the first line of an older one, or the whole of the oldest kind.
 pub(crate) fn is_entry(object: &Map<String, Value>) -> bool {
-    let kind = first_text(object, &["type"]).unwrap_or_default();
-    ENTRY_TYPES.contains(&kind) && object.get("payload").is_some_and(Value::is_object)
+    match first_text(object, &["type"]) {
+        Some(kind) => ENTRY_TYPES.contains(&kind) && object.get("payload").is_some_and(Value::is_object),
+        None => is_header(object) || is_whole_session(object),
+    }
+}
+
+fn is_header(object: &Map<String, Value>) -> bool {
+    let has = |name: &&str| object.contains_key(*name);
+    // A log of requests has their input.
+    ["id", "timestamp", "instructions"].iter().all(has) && !["messages", "input", "request", "body"].iter().any(has)
+}
+
+fn is_whole_session(object: &Map<String, Value>) -> bool {
+    object.get("session").is_some_and(|session| session.get("id").is_some())
+        && object.get("items").is_some_and(Value::is_array)
+}
+
+/// Whether an object is an item. Other sources have such objects too, so this holds only within a session.
+pub(crate) fn is_item(object: &Map<String, Value>) -> bool {
+    first_text(object, &["type"]).is_some_and(|kind| ITEM_TYPES.contains(&kind))
 }
 
 /// Reads a session.
 pub(crate) fn read(entries: &[Value]) -> Result<ImportedTrace, String> {
     let empty = Map::new();
     // A session that continues another one repeats its lines, including its description: the first one counts.
-    let session = payloads(entries, "session_meta").next().unwrap_or(&empty);
+    let session = payloads(entries, "session_meta").next().or_else(|| older_header(entries)).unwrap_or(&empty);
     let mut conversation = Conversation::default();
     if let Some(instructions) = first(session, &["base_instructions", "instructions"]) {
         conversation.push_system(instructions);
     }
-    let items: Vec<Value> = payloads(entries, "response_item").map(normalise).collect();
+    let older = entries.iter().flat_map(older_items).filter_map(Value::as_object).filter(|item| is_item(item));
+    let items: Vec<Value> = payloads(entries, "response_item").chain(older).map(normalise).collect();
     // One answer is several items: they end where the next input starts.
     for answer in items.chunk_by(|one, other| is_output(one) && is_output(other)) {
-        conversation.push_items(answer, if is_output(&answer[0]) { "assistant" } else { "user" });
+        conversation.push_items(answer, if is_output(&answer[0]) { "assistant" } else { "user" })?;
     }
     let split = conversation.into_steps();
     if split.steps.is_empty() {
@@ -81,6 +112,20 @@ pub(crate) fn read(entries: &[Value]) -> Result<ImportedTrace, String> {
         raw: raw.join("\n").into_bytes(),
         feedback: Vec::new(),
     })
+}
+
+/// Returns the description of an older session.
+fn older_header(entries: &[Value]) -> Option<&Map<String, Value>> {
+    let entry = entries.first()?.as_object()?;
+    match entry.get("session").and_then(Value::as_object) {
+        Some(session) => Some(session),
+        None => Some(entry).filter(|entry| is_header(entry)),
+    }
+}
+
+/// Returns the items of an older session that an entry has or is.
+fn older_items(entry: &Value) -> &[Value] {
+    entry.get("items").and_then(Value::as_array).map_or(std::slice::from_ref(entry), Vec::as_slice)
 }
 
 fn payloads<'e>(entries: &'e [Value], kind: &'static str) -> impl Iterator<Item = &'e Map<String, Value>> {

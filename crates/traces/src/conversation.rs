@@ -48,18 +48,18 @@ impl Conversation {
             let has_role = value.get("role").is_some_and(Value::is_string) || value.get("type").is_some();
             return if has_role { Ok(()) } else { Err("a message has no 'role'".to_owned()) };
         };
-        if let Some(call) = parsed.unread_calls.first() {
-            return Err(format!("an entry of 'tool_calls' names no tool: {}", truncate(&call.to_string())));
-        }
+        reject_unread_calls(&parsed)?;
         self.push_parsed(parsed);
         Ok(())
     }
 
     /// Adds items of the `OpenAI` Responses API, where each call is an item next to its message.
-    pub(crate) fn push_items(&mut self, items: &[Value], role: &str) {
+    pub(crate) fn push_items(&mut self, items: &[Value], role: &str) -> Result<(), String> {
         if let Some(parsed) = chat::read_literal(&Value::Array(items.to_vec()), role) {
+            reject_unread_calls(&parsed)?;
             self.push_parsed(parsed);
         }
+        Ok(())
     }
 
     fn push_parsed(&mut self, parsed: chat::ParsedMessages) {
@@ -121,6 +121,13 @@ impl Conversation {
             steps.push(build_step(std::mem::take(&mut new_messages), Turn::default()));
         }
         ConversationSteps { steps, unanswered: new_messages }
+    }
+}
+
+fn reject_unread_calls(parsed: &chat::ParsedMessages) -> Result<(), String> {
+    match parsed.unread_calls.first() {
+        Some(call) => Err(format!("an entry of 'tool_calls' names no tool: {}", truncate(&call.to_string()))),
+        None => Ok(()),
     }
 }
 

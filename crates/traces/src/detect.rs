@@ -4,14 +4,15 @@ use serde_json::{Map, Value};
 
 use crate::format::TraceFormat;
 use crate::otlp::is_span;
-use crate::{claude_code, codex};
+use crate::{adk, claude_code, codex, deepeval, swe_agent};
 
 /// The content by which formats are detected, for use in a message.
 pub const EXPECTED_CONTENT: &str = "a document with 'trace_id' and 'steps' (karat), 'resourceSpans', 'resourceLogs' \
      or 'batches' (otlp), 'data' with 'traceID' and 'spans' (jaeger), 'trace' with 'observations' (langfuse), runs with \
      'run_type' (langsmith), 'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench), 'simulations' \
      (tau2-bench), 'eval' with 'samples' (inspect), 'info' with 'data' (mlflow), 'trace.span' objects (openai-agents), \
-     session files (claude-code, codex)";
+     session files (claude-code, codex), 'events' or 'eval_cases' (adk), 'trajectory' (swe-agent), 'actual_output', \
+     'turns' or 'testCases' (deepeval)";
 
 /// Keys under which APIs and exports wrap a list.
 const WRAPPER_KEYS: [&str; 6] = ["data", "runs", "traces", "results", "items", "conversations"];
@@ -104,7 +105,16 @@ fn detect_program(object: &Map<String, Value>) -> Option<TraceFormat> {
     if claude_code::is_entry(object) {
         return Some(TraceFormat::ClaudeCode);
     }
-    codex::is_entry(object).then_some(TraceFormat::Codex)
+    if codex::is_entry(object) {
+        return Some(TraceFormat::Codex);
+    }
+    if adk::is_item(object) {
+        return Some(TraceFormat::Adk);
+    }
+    if swe_agent::is_trajectory(object) {
+        return Some(TraceFormat::SweAgent);
+    }
+    deepeval::is_item(object).then_some(TraceFormat::DeepEval)
 }
 
 /// Whether an object is an entry of a Langfuse list: a trace without observations, or an observation without its trace.
@@ -206,7 +216,21 @@ mod tests {
     #[case(json!({"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user"}}), Some(TraceFormat::ClaudeCode))]
     #[case(json!({"type": "summary", "summary": "a", "leafUuid": "u"}), Some(TraceFormat::ClaudeCode))]
     #[case(json!({"timestamp": "", "type": "session_meta", "payload": {"id": "a"}}), Some(TraceFormat::Codex))]
+    #[case(json!({"id": "a", "timestamp": "", "instructions": null}), Some(TraceFormat::Codex))]
+    #[case(json!({"session": {"id": "a"}, "items": []}), Some(TraceFormat::Codex))]
     #[case(json!({"type": "summary", "payload": {}}), None)]
+    #[case(json!({"id": "s", "app_name": "a", "user_id": "u", "events": []}), Some(TraceFormat::Adk))]
+    #[case(json!([{"id": "s", "appName": "a", "userId": "u", "events": []}]), Some(TraceFormat::Adk))]
+    #[case(json!({"eval_set_id": "e", "eval_cases": []}), Some(TraceFormat::Adk))]
+    #[case(json!({"evalId": "e", "conversation": []}), Some(TraceFormat::Adk))]
+    #[case(json!({"id": "s", "events": []}), None)]
+    #[case(json!({"trajectory": [], "info": {}}), Some(TraceFormat::SweAgent))]
+    #[case(json!({"trajectory": []}), None)]
+    #[case(json!([{"input": "Hi", "actual_output": "Hello"}]), Some(TraceFormat::DeepEval))]
+    #[case(json!({"turns": [{"role": "user", "content": "Hi"}]}), Some(TraceFormat::DeepEval))]
+    #[case(json!({"testRunData": {"testCases": []}}), Some(TraceFormat::DeepEval))]
+    #[case(json!({"uuid": "u", "llmSpans": []}), Some(TraceFormat::DeepEval))]
+    #[case(json!({"input": "Hi", "output": "Hello"}), None)]
     #[case(json!({"messages": [{"role": "user", "content": "Hi"}]}), Some(TraceFormat::OpenAi))]
     #[case(json!([{"role": "user", "content": "Hi"}]), Some(TraceFormat::OpenAi))]
     #[case(json!([{"type": "function_call"}, {"role": "user", "content": "Hi"}]), Some(TraceFormat::OpenAi))]

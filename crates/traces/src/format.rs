@@ -31,10 +31,16 @@ pub enum TraceFormat {
     ClaudeCode,
     /// Session files of Codex.
     Codex,
+    /// Sessions and eval sets of Google ADK.
+    Adk,
+    /// SWE-agent trajectories.
+    SweAgent,
+    /// Test cases, test runs and traces of `DeepEval`.
+    DeepEval,
 }
 
 impl TraceFormat {
-    pub const ALL: [TraceFormat; 14] = [
+    pub const ALL: [TraceFormat; 17] = [
         TraceFormat::Karat,
         TraceFormat::Otlp,
         TraceFormat::Jaeger,
@@ -49,6 +55,9 @@ impl TraceFormat {
         TraceFormat::OpenAiAgents,
         TraceFormat::ClaudeCode,
         TraceFormat::Codex,
+        TraceFormat::Adk,
+        TraceFormat::SweAgent,
+        TraceFormat::DeepEval,
     ];
 
     pub fn name(self) -> &'static str {
@@ -67,6 +76,9 @@ impl TraceFormat {
             TraceFormat::OpenAiAgents => "openai-agents",
             TraceFormat::ClaudeCode => "claude-code",
             TraceFormat::Codex => "codex",
+            TraceFormat::Adk => "adk",
+            TraceFormat::SweAgent => "swe-agent",
+            TraceFormat::DeepEval => "deepeval",
         }
     }
 

@@ -4,11 +4,13 @@
 //! are collected in [`TraceParts`], which can be merged in any order and any number of times. The document is assembled
 //! again whenever spans are added.
 
+mod adk;
 mod assemble;
 mod chat;
 mod claude_code;
 mod codex;
 mod conversation;
+mod deepeval;
 mod detect;
 mod format;
 mod gzip;
@@ -28,6 +30,7 @@ mod parts;
 mod piece;
 mod rating;
 mod read;
+mod swe_agent;
 mod tau2_bench;
 mod tau_bench;
 mod time;
@@ -36,7 +39,7 @@ mod values;
 mod vocabulary;
 mod zip;
 
-pub use assemble::{Assembled, assemble};
+pub use assemble::{Assembled, UNREAD_CALLS_KEY, assemble};
 pub use detect::EXPECTED_CONTENT;
 pub use format::TraceFormat;
 pub use langfuse_api::{LangfuseApi, LangfuseError, LangfuseKeys, LangfusePage, LangfusePages, resume_from};

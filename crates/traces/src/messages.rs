@@ -34,7 +34,7 @@ pub(crate) fn read(format: TraceFormat, value: &Value, text: &[u8]) -> Result<Im
     match (messages, request.get("input")) {
         (Some(messages), _) => conversation.extend(messages)?,
         // OpenAI Responses API.
-        (None, Some(Value::Array(items))) => conversation.push_items(items, "user"),
+        (None, Some(Value::Array(items))) => conversation.push_items(items, "user")?,
         (None, Some(Value::String(text))) => conversation.push(&json!({"role": "user", "content": text}), "user")?,
         _ => return Err("missing list 'messages'".to_owned()),
     }
@@ -139,7 +139,7 @@ fn push_response(conversation: &mut Conversation, response: &Map<String, Value>)
         return Ok(true);
     }
     if let Some(output) = response.get("output").and_then(Value::as_array) {
-        conversation.push_items(output, "assistant");
+        conversation.push_items(output, "assistant")?;
         return Ok(!output.is_empty());
     }
     if response.contains_key("content") || response.contains_key("tool_calls") {

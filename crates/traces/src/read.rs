@@ -14,8 +14,8 @@ use crate::piece::{ImportedTrace, Piece, RefusedItem};
 use crate::values::{Location, MAX_VALUE_BYTES, PeekedInput, ValueReader, ValueText};
 use crate::zip::{self, ZipReader};
 use crate::{
-    claude_code, codex, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp, tau_bench,
-    tau2_bench,
+    adk, claude_code, codex, deepeval, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp,
+    swe_agent, tau_bench, tau2_bench,
 };
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
@@ -185,7 +185,8 @@ impl TraceReader {
             return Ok(());
         }
         self.flush_conversation();
-        let Some(format) = self.given_format.or_else(|| detect(&value, self.last_format)) else {
+        let format = self.given_format.or_else(|| self.session_format(&value));
+        let Some(format) = format.or_else(|| detect(&value, self.last_format)) else {
             // Coding agents add kinds of lines with each version.
             if self.session.is_some() && value.is_object() {
                 return Ok(());
@@ -198,6 +199,12 @@ impl TraceReader {
         self.last_format = Some(format);
         self.read_value(format, value, &bytes, text.location);
         Ok(())
+    }
+
+    /// Returns the format of the open session if a value is recognised only within it.
+    fn session_format(&self, value: &Value) -> Option<TraceFormat> {
+        let format = self.session.as_ref()?.format;
+        (format == TraceFormat::Codex && value.as_object().is_some_and(codex::is_item)).then_some(format)
     }
 
     fn add_to_session(&mut self, format: TraceFormat, value: Value, bytes: usize, location: Location) {
@@ -308,9 +315,18 @@ impl TraceReader {
             TraceFormat::Jaeger => jaeger::read_value(value),
             TraceFormat::LangSmith => Ok(langsmith::read(&value)),
             TraceFormat::OpenAiAgents => Ok(openai_agents::read(&value)),
-            TraceFormat::Tau2Bench | TraceFormat::Inspect => {
-                let is_inspect = format == TraceFormat::Inspect;
-                let traces = if is_inspect { inspect::read(&value) } else { tau2_bench::read(&value) };
+            TraceFormat::Tau2Bench | TraceFormat::Inspect | TraceFormat::Adk | TraceFormat::DeepEval => {
+                let traces = match format {
+                    TraceFormat::Inspect => inspect::read(&value),
+                    TraceFormat::Adk => adk::read(&value),
+                    TraceFormat::DeepEval => deepeval::read(&value),
+                    _ => tau2_bench::read(&value),
+                };
+                // A single trace has the location of its value.
+                if traces.len() == 1 && matches!(format, TraceFormat::Adk | TraceFormat::DeepEval) {
+                    traces.into_iter().for_each(|trace| self.push_whole(trace, location.to_string()));
+                    return;
+                }
                 for (number, trace) in (1..).zip(traces) {
                     self.push_whole(trace, location.item(number).to_string());
                 }
@@ -325,12 +341,14 @@ impl TraceReader {
             | TraceFormat::Anthropic
             | TraceFormat::TauBench
             | TraceFormat::Mlflow
+            | TraceFormat::SweAgent
             | TraceFormat::Langfuse => {
                 let whole = match format {
                     TraceFormat::Karat => karat::read(&value, text, self.requires_id),
                     TraceFormat::TauBench => tau_bench::read(&value, text),
                     TraceFormat::Langfuse => langfuse::read(&value, text),
                     TraceFormat::Mlflow => mlflow::read(&value, text),
+                    TraceFormat::SweAgent => swe_agent::read(&value, text),
                     _ => messages::read(format, &value, text),
                 };
                 self.push_whole(whole, location.to_string());
@@ -431,7 +449,11 @@ fn is_single_trace(format: TraceFormat, value: &Value) -> bool {
         TraceFormat::Inspect => &["eval"],
         TraceFormat::Mlflow => &["info"],
         TraceFormat::OpenAiAgents => &["object"],
-        TraceFormat::ClaudeCode | TraceFormat::Codex => &["type"],
+        TraceFormat::ClaudeCode => &["type"],
+        TraceFormat::Codex => &["type", "session"],
+        TraceFormat::Adk => &["events", "eval_cases", "evalCases", "eval_id", "evalId"],
+        TraceFormat::SweAgent => &["trajectory"],
+        TraceFormat::DeepEval => deepeval::KEYS,
         TraceFormat::Otlp | TraceFormat::Jaeger => &[],
     };
     names.iter().any(|name| value.get(*name).is_some())

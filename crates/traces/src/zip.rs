@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::DeflateDecoder;
+use ruzstd::decoding::StreamingDecoder;
 
 use crate::values::MAX_VALUE_BYTES;
 
@@ -21,6 +22,7 @@ const SIZE_IN_EXTRA: u32 = u32::MAX;
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
+const ZSTANDARD: u16 = 93;
 
 pub(crate) struct ZipReader {
     input: BufReader<Box<dyn Read + Send>>,
@@ -84,7 +86,7 @@ impl ZipReader {
         let limit = MAX_VALUE_BYTES as u64 + 1;
         let mut content = Vec::new();
         let sizes_follow = header.flags & SIZES_FOLLOW != 0;
-        let is_readable = header.flags & ENCRYPTED == 0 && matches!(header.method, STORED | DEFLATED);
+        let is_readable = header.flags & ENCRYPTED == 0 && matches!(header.method, STORED | DEFLATED | ZSTANDARD);
         if sizes_follow && (header.method != DEFLATED || !is_readable) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("cannot find the end of {}", header.name)));
         }
@@ -101,6 +103,10 @@ impl ZipReader {
             if is_readable {
                 match header.method {
                     STORED => compressed.by_ref().take(limit).read_to_end(&mut content)?,
+                    ZSTANDARD => {
+                        let decoder = StreamingDecoder::new(&mut compressed).map_err(io::Error::other)?;
+                        decoder.take(limit).read_to_end(&mut content)?
+                    }
                     _ => DeflateDecoder::new(&mut compressed).take(limit).read_to_end(&mut content)?,
                 };
             }
@@ -158,13 +164,18 @@ mod tests {
 
     use flate2::Compression;
     use flate2::write::DeflateEncoder;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
 
     fn entry(name: &str, content: &[u8], method: u16, sizes_follow: bool) -> Vec<u8> {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(content).expect("memory");
-        let packed = if method == DEFLATED { encoder.finish().expect("memory") } else { content.to_vec() };
+        let packed = match method {
+            DEFLATED => encoder.finish().expect("memory"),
+            ZSTANDARD => compress_to_vec(content, CompressionLevel::Fastest),
+            _ => content.to_vec(),
+        };
         let size = u32::try_from(packed.len()).expect("small");
         let header_size = if sizes_follow { 0 } else { size };
         let mut bytes = MAGIC.to_vec();
@@ -203,13 +214,14 @@ mod tests {
             entry("skipped", b"none", STORED, false),
             entry("b", b"two", DEFLATED, true),
             entry("c", b"three", STORED, false),
-            entry("d", b"four", 93, false),
+            entry("zstd", b"nine", ZSTANDARD, false),
+            entry("d", b"four", 12, false),
             b"PK\x01\x02 and the directory".to_vec(),
         ];
         let read = read(bytes.concat()).expect("readable");
         let ok = |name: &str, content: &str| (name.to_owned(), Ok(content.to_owned()));
-        let refused = ("d".to_owned(), Err("unsupported compression method 93".to_owned()));
-        assert_eq!(read, [ok("a", "one"), ok("b", "two"), ok("c", "three"), refused]);
+        let refused = ("d".to_owned(), Err("unsupported compression method 12".to_owned()));
+        assert_eq!(read, [ok("a", "one"), ok("b", "two"), ok("c", "three"), ok("zstd", "nine"), refused]);
     }
 
     #[test]

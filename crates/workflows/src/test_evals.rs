@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use karat_evals::function_test::{EvalTestReport, FunctionCase, TestedCase, TestedFunction};
 use karat_json::{Finding, InvalidFile};
+use karat_project::read_file;
 use karat_sandbox::{Input, Sandbox};
 
 use crate::context::Context;
@@ -13,6 +14,9 @@ use crate::context::sandbox::SandboxOptions;
 use crate::error::Error;
 use crate::functions::{LoadedFunction, load_functions, no_functions};
 use crate::settings::Settings;
+
+/// How the name of a file of cases ends, after the name of the function's file.
+const CASES_SUFFIX: &str = ".cases.jsonl";
 
 pub struct Request {
     /// Files, folders and names of functions; all functions of the project if empty.
@@ -43,7 +47,27 @@ pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<Eval
             cases,
         });
     }
-    Ok(EvalTestReport::new(tested))
+    // With a selection, the other files are not looked at.
+    let orphans = if request.functions.is_empty() { cases_without_function(settings)? } else { Vec::new() };
+    Ok(EvalTestReport::new(tested, orphans))
+}
+
+/// Returns the files of cases whose function does not exist, which would otherwise never run.
+fn cases_without_function(settings: &Settings) -> Result<Vec<String>, Error> {
+    let folder = &settings.eval_functions.path;
+    let entries = folder
+        .read_dir()
+        .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+        .map_err(|error| Error::invalid(format!("cannot read {}: {error}", settings.display_path(folder))))?;
+    let is_orphan = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let function = name.strip_suffix(CASES_SUFFIX).filter(|function| !function.starts_with('.'));
+        // A file with a leading underscore is not a function.
+        function.is_some_and(|name| name.starts_with('_') || !folder.join(format!("{name}.py")).is_file())
+    };
+    let mut orphans: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).filter(is_orphan).collect();
+    orphans.sort();
+    Ok(orphans.iter().map(|path| settings.display_path(path)).collect())
 }
 
 /// A function with its cases.
@@ -61,7 +85,7 @@ fn read_cases(functions: Vec<LoadedFunction>, settings: &Settings) -> Result<Vec
     for loaded in functions {
         let cases_file = loaded.path.with_extension("cases.jsonl");
         let display_path = settings.display_path(&cases_file);
-        let (has_cases_file, bytes) = match std::fs::read(&cases_file) {
+        let (has_cases_file, bytes) = match read_file(&cases_file) {
             Ok(bytes) => (true, bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (false, Vec::new()),
             Err(error) => return Err(Error::invalid(format!("cannot read {display_path}: {error}"))),

@@ -38,6 +38,16 @@ impl TraceOrigin {
             Self::All => "all",
         }
     }
+
+    /// Returns the source to select, and the one to exclude.
+    pub(crate) fn sources(self) -> (Option<String>, Option<String>) {
+        let runs = || Some(RUN_SOURCE.to_owned());
+        match self {
+            Self::Production => (None, runs()),
+            Self::Runs => (runs(), None),
+            Self::All => (None, None),
+        }
+    }
 }
 
 /// Number of traces to sample for tool names.

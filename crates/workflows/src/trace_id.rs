@@ -33,7 +33,7 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
 }
 
 /// Minimum length of a shortened id, in characters.
-const MIN_PREFIX_LENGTH: usize = 8;
+pub(crate) const MIN_PREFIX_LENGTH: usize = 8;
 
 /// Shortens each id to a prefix that is unique in the store.
 pub async fn unique_prefixes(store: &impl TraceStore, ids: &[&str]) -> Result<Vec<String>, Error> {

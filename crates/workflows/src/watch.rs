@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use karat_project::discover_or_empty;
+use karat_project::{discover_or_empty, table_files};
 
 use crate::functions::find_functions;
-use crate::settings::Settings;
+use crate::settings::{Anchored, Settings, SnapshotSource};
 
 const INTERVAL: Duration = Duration::from_millis(300);
 
@@ -42,14 +42,18 @@ pub struct Watch {
     /// The paths of the request.
     paths: Vec<PathBuf>,
     roots: Vec<PathBuf>,
+    /// The table files of each eval file.
+    tables: BTreeMap<PathBuf, Vec<PathBuf>>,
     stamps: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Watch {
     /// Starts with the current state of the files.
     pub fn start(paths: &[PathBuf], settings: &Settings) -> Self {
-        let mut watch = Self { paths: paths.to_vec(), roots: roots(paths, settings), stamps: BTreeMap::new() };
+        let (tables, stamps) = (BTreeMap::new(), BTreeMap::new());
+        let mut watch = Self { paths: paths.to_vec(), roots: roots(paths, settings), tables, stamps };
         watch.stamps = watch.scan(settings);
+        watch.find_tables(settings);
         watch
     }
 
@@ -68,6 +72,7 @@ impl Watch {
             self.stamps = now;
             if changed.is_empty() && !paths.is_empty() {
                 let touched = self.touched(&paths, settings);
+                self.find_tables(settings);
                 return Change { paths, touched };
             }
             paths.extend(changed);
@@ -76,8 +81,21 @@ impl Watch {
 
     fn scan(&self, settings: &Settings) -> BTreeMap<PathBuf, Stamp> {
         let mut stamps = BTreeMap::new();
-        self.roots.iter().for_each(|root| scan(root, settings, &mut stamps));
+        let tables = self.tables.values().flatten();
+        self.roots.iter().chain(tables).for_each(|path| scan(path, settings, &mut stamps));
         stamps
+    }
+
+    /// Looks up the tables of the eval files. A table that was not watched before has not changed.
+    fn find_tables(&mut self, settings: &Settings) {
+        let layout = &settings.layout;
+        let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
+        self.tables = eval_files.iter().map(|file| (file.path.clone(), table_files(&file.path))).collect();
+        let mut stamps = BTreeMap::new();
+        self.tables.values().flatten().for_each(|table| scan(table, settings, &mut stamps));
+        for (table, stamp) in stamps {
+            self.stamps.entry(table).or_insert(stamp);
+        }
     }
 
     fn touched(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Touched {
@@ -86,17 +104,17 @@ impl Watch {
         let mut files = BTreeSet::new();
         let mut functions = BTreeSet::new();
         for path in changed {
-            let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-            if path.starts_with(&settings.eval_functions.path) {
-                if extension == "py" {
+            let with_table = self.tables.iter().filter(|(_, tables)| tables.contains(path)).map(|(file, _)| file);
+            let with_table: Vec<&PathBuf> = with_table.collect();
+            if !with_table.is_empty() {
+                files.extend(with_table.into_iter().cloned());
+            } else if eval_files.iter().any(|file| file.path == *path) {
+                files.insert(path.clone());
+            } else if path.starts_with(&settings.eval_functions.path) {
+                if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
                     let Some(name) = function_name(path, settings) else { return Touched::Everything };
                     functions.insert(name);
                 }
-            } else if eval_files.iter().any(|file| file.path == *path) {
-                files.insert(path.clone());
-            } else if matches!(extension.as_str(), "csv" | "jsonl") {
-                let is_table = |file: &&PathBuf| mentions(file, path);
-                files.extend(eval_files.iter().map(|file| &file.path).filter(is_table).cloned());
             } else if is_for_all(path, settings) {
                 return Touched::Everything;
             }
@@ -112,28 +130,41 @@ impl Watch {
 
 /// Whether every case depends on a file: the agent sees all tools, and any case can use a seed.
 fn is_for_all(path: &Path, settings: &Settings) -> bool {
-    let is_config = config_files(settings).iter().any(|file| file == path);
-    is_config || path.starts_with(registry_root(&settings.tool_registry.path, &settings.layout.root))
+    let registry = registry_root(&settings.tool_registry.path, &settings.layout.root);
+    path.starts_with(registry) || settings_files(settings).iter().any(|file| file == path)
 }
 
-fn config_files(settings: &Settings) -> [PathBuf; 3] {
-    let root = &settings.layout.root;
-    [root.join("karat.json"), root.join(".env"), settings.seed_manifest.path.clone()]
+/// Returns the configuration and the files that it names.
+fn settings_files(settings: &Settings) -> Vec<PathBuf> {
+    let mut files = vec![
+        settings.config_file.clone(),
+        settings.layout.root.join(".env"),
+        settings.seed_manifest.path.clone(),
+    ];
+    files.extend(settings.model.system_prompt_path.clone());
+    if let Some(Anchored { value: SnapshotSource::File { file }, base }) = &settings.snapshot {
+        files.push(base.join(file));
+    }
+    let agents = settings.agent_endpoints.iter().map(|agent| (&agent.base, agent.value.as_str()));
+    let judge = settings.judge.iter().map(|judge| (&judge.base, judge.value.model.as_str()));
+    files.extend(agents.chain(judge).filter_map(|(base, name)| Some(base.join(name.strip_prefix("scripted:")?))));
+    if let Some(Anchored { value, base }) = &settings.registry_command {
+        // A program of the project, or its arguments.
+        let paths = value.command.iter().map(|word| base.join(word));
+        files.extend(paths.filter(|path| !path.is_dir()));
+    }
+    files
 }
 
 fn roots(paths: &[PathBuf], settings: &Settings) -> Vec<PathBuf> {
     let layout = &settings.layout;
     let mut roots: Vec<PathBuf> = paths.iter().map(|path| without_wildcards(&layout.current_dir.join(path))).collect();
-    // Tables are beside their eval files.
-    let folders: Vec<PathBuf> =
-        roots.iter().filter(|root| root.is_file()).filter_map(|root| root.parent()).map(Path::to_path_buf).collect();
-    roots.extend(folders);
     if paths.is_empty() {
         roots.push(layout.root.join("evals"));
     }
     roots.push(settings.eval_functions.path.clone());
     roots.push(registry_root(&settings.tool_registry.path, &layout.root));
-    roots.extend(config_files(settings));
+    roots.extend(settings_files(settings));
     roots
 }
 
@@ -185,10 +216,4 @@ fn function_name(path: &Path, settings: &Settings) -> Option<String> {
     let functions = find_functions(settings).ok()?;
     let file = functions.files.iter().find(|file| file.path == *path)?;
     file.function.as_ref().ok().map(|function| function.name.clone())
-}
-
-/// Whether an eval file contains the name of a table file.
-fn mentions(eval_file: &Path, table: &Path) -> bool {
-    let name = table.file_name().unwrap_or_default().to_string_lossy();
-    std::fs::read_to_string(eval_file).is_ok_and(|text| text.contains(name.as_ref()))
 }

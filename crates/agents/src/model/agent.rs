@@ -158,7 +158,8 @@ impl ModelAgent {
     /// Answers one of the model's calls with its stub or the real tool.
     async fn answer_call(&self, case: &Case, call: Call) -> (ToolCall, CallResult) {
         let (params, raw_params) = split_arguments(call.arguments);
-        let mut tool_call = ToolCall { name: call.name, params, raw_params, ..ToolCall::default() };
+        let duration_ms = Some(UNEXECUTED_MS);
+        let mut tool_call = ToolCall { name: call.name, params, raw_params, duration_ms, ..ToolCall::default() };
         let mut text = None;
         let outcome = if tool_call.raw_params.is_some() {
             Err("the arguments are not a JSON object".to_owned())
@@ -259,12 +260,15 @@ fn live_execution_parts(execution: &ToolExecution) -> Map<String, Value> {
     parts
 }
 
-/// Converts a call that is not executed.
+/// Duration of a call that no tool executes: constant, so that results are reproducible.
+const UNEXECUTED_MS: f64 = 0.0;
+
+/// Converts a call that is not executed; it succeeds if the arguments are valid.
 fn unexecuted_call(call: Call) -> ToolCall {
     let (params, raw_params) = split_arguments(call.arguments);
     let error = raw_params.as_ref().map(|_| "the arguments are not a JSON object".to_owned());
-    let success = error.as_ref().map(|_| false);
-    ToolCall { name: call.name, params, raw_params, success, error, ..ToolCall::default() }
+    let (success, duration_ms) = (Some(error.is_none()), Some(UNEXECUTED_MS));
+    ToolCall { name: call.name, params, raw_params, success, duration_ms, error, ..ToolCall::default() }
 }
 
 fn split_arguments(arguments: Arguments) -> (Map<String, Value>, Option<String>) {

@@ -19,6 +19,7 @@ use super::turn::Turn;
 use super::{anthropic, openai};
 use crate::budget::{Budget, MaxTokenUsage, Reservation, UsageEstimator};
 use crate::price::Price;
+use crate::reply::parse_reply;
 use crate::retry::{AttemptError, retry};
 
 /// Sampling parameters of a model.
@@ -191,7 +192,7 @@ impl ModelClient {
             return Err(AttemptError::new(message, class));
         }
         let body = read?;
-        let reply: Value = serde_json::from_slice(&body).map_err(|error| {
+        let reply = parse_reply(&body).map_err(|error| {
             AttemptError::permanent(format!(
                 "the reply is not valid JSON ({error}): {}",
                 String::from_utf8_lossy(&body)

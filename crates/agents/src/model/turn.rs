@@ -45,11 +45,13 @@ pub(super) enum Arguments {
 impl Arguments {
     /// Parses arguments that are sent as text.
     pub(super) fn parse(text: &str) -> Self {
+        let json = text.strip_prefix('\u{feff}').unwrap_or(text);
         // Some servers send an empty string for a tool without parameters.
-        if text.trim().is_empty() {
+        if json.trim().is_empty() {
             return Self::Object(Map::new());
         }
-        match serde_json::from_str(text) {
+        // Of two equal keys it is unclear which one counts.
+        match karat_json::parse(json) {
             Ok(Value::Object(map)) => Self::Object(map),
             _ => Self::Invalid(text.to_owned()),
         }
@@ -68,4 +70,30 @@ pub(super) struct CallResult {
 /// Returns a token count by its name.
 pub(super) fn token_count(usage: &Value, name: &str) -> Option<u64> {
     usage.get(name).and_then(Value::as_u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case("", Some(json!({})))]
+    #[case(" \n", Some(json!({})))]
+    #[case("\u{feff}", Some(json!({})))]
+    #[case("{\"a\": 1}", Some(json!({"a": 1})))]
+    #[case("\u{feff}{\"a\": 1}", Some(json!({"a": 1})))]
+    #[case("{\"a\": 1, \"a\": 2}", None)]
+    #[case("{\"a\": {\"b\": 1, \"b\": 1}}", None)]
+    #[case("[1]", None)]
+    #[case("{\"a\": 1", None)]
+    fn parses_arguments(#[case] text: &str, #[case] expected: Option<Value>) {
+        let expected = match expected {
+            Some(Value::Object(map)) => Arguments::Object(map),
+            _ => Arguments::Invalid(text.to_owned()),
+        };
+        assert_eq!(Arguments::parse(text), expected);
+    }
 }

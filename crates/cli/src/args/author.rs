@@ -1,4 +1,4 @@
-//! Author and approver flags.
+//! The author of ratings, resolutions and approvals.
 
 use clap::Args;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 
 macro_rules! with_default_name {
     ($help:literal) => {
-        concat!($help, " [default: GIT_AUTHOR_NAME or the login name]")
+        concat!($help, " [default: GIT_AUTHOR_NAME, or the user of the operating system]")
     };
 }
 
@@ -20,23 +20,10 @@ pub(crate) struct AuthorArgs {
     pub(crate) author: Option<String>,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ApproverArgs {
-    #[arg(long, value_name = "NAME", help = with_default_name!("Name of the approver"))]
-    pub(crate) approved_by: Option<String>,
-}
-
 impl AuthorArgs {
     /// Returns the author from the flag or the environment.
     pub(crate) fn name(&self, environment: &Environment) -> Result<String, Failure> {
         resolve_name("--author", self.author.as_deref(), environment)
-    }
-}
-
-impl ApproverArgs {
-    /// Returns the approver from the flag or the environment.
-    pub(crate) fn name(&self, environment: &Environment) -> Result<String, Failure> {
-        resolve_name("--approved-by", self.approved_by.as_deref(), environment)
     }
 }
 
@@ -49,5 +36,20 @@ fn resolve_name(flag: &str, value: Option<&str>, environment: &Environment) -> R
             Err(Failure::invalid("cannot determine your name")
                 .hint(format!("pass {flag} NAME, or set GIT_AUTHOR_NAME")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fails_without_a_name() {
+        let mut environment = Environment::from_process();
+        environment.process.user_name = None;
+        let failure = resolve_name("--author", None, &environment).unwrap_err();
+        assert_eq!(failure.message, "cannot determine your name");
+        assert_eq!(failure.hints, ["pass --author NAME, or set GIT_AUTHOR_NAME"]);
+        assert_eq!(resolve_name("--author", Some("Ada"), &environment).unwrap(), "Ada");
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use karat_evals::contradiction::ResolutionKind;
 
-use super::{AuthorArgs, OutputFormat, StoreArgs};
+use super::{AuthorArgs, OriginName, OutputFormat, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -34,6 +34,9 @@ pub(crate) struct ContradictionsListArgs {
     /// Also list resolved contradictions
     #[arg(long)]
     pub(crate) all: bool,
+    /// Traces to list contradictions of: production (all but test runs), runs or all
+    #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
+    pub(crate) source: OriginName,
     /// Maximum number to list; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,

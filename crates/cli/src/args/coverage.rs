@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use karat_tools::coverage::Requirement;
+use karat_workflows::settings::Flags;
 
-use super::{ConfigArgs, OutputFormat};
+use super::OutputFormat;
+use super::config::{ConfigFlags, OverlapMapArgs, RegistryArgs, ResultsArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -47,7 +49,19 @@ pub(crate) struct CoverageArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) lock_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    registry: RegistryArgs,
+    #[command(flatten)]
+    overlap_map: OverlapMapArgs,
+    #[command(flatten)]
+    results: ResultsArgs,
+}
+
+impl ConfigFlags for CoverageArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.registry.add_to(flags);
+        self.overlap_map.add_to(flags);
+        self.results.add_to(flags);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -15,7 +15,9 @@ pub(crate) use self::agreement::{EvalAgreementArgs, EvalCompareArgs};
 pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
-pub(crate) use self::functions::{EvalNewArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat};
+pub(crate) use self::functions::{
+    EvalAddCaseArgs, EvalNewArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat, VerdictName,
+};
 pub(crate) use self::refine::EvalRefineArgs;
 pub(crate) use self::run::EvalRunArgs;
 pub(crate) use self::stored::{EvalAddArgs, EvalHistoryArgs, EvalListArgs, EvalShowArgs};
@@ -42,6 +44,8 @@ pub(crate) enum EvalAction {
     Run(Box<EvalRunArgs>),
     /// Write a new eval function with test cases
     New(EvalNewArgs),
+    /// Add a stored trace to the test cases of an eval function
+    AddCase(EvalAddCaseArgs),
     /// Run the test cases of eval functions
     Test(EvalTestArgs),
     /// Add eval functions to the store; changed code becomes a new version

@@ -9,7 +9,7 @@ use super::{AuthorArgs, OutputFormat, RatingName, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
-  karat feedback add TRACE positive  # Rate a trace
+  karat feedback add TRACE good      # Rate a trace
   karat feedback import ratings.csv  # Import ratings from a table
   karat feedback list                # List the newest ratings";
 
@@ -34,8 +34,8 @@ pub(crate) enum FeedbackAction {
 
 const ADD_AFTER_HELP: &str = "\
 Examples:
-  karat feedback add TRACE positive                      # Rate a trace
-  karat feedback add TRACE negative --note \"wrong city\"  # Rate it with a reason";
+  karat feedback add TRACE good                     # Rate a trace
+  karat feedback add TRACE bad --note \"wrong city\"  # Rate it with a reason";
 
 #[derive(Debug, Args)]
 #[command(after_help = ADD_AFTER_HELP)]
@@ -144,8 +144,8 @@ pub(crate) struct FeedbackListArgs {
     /// Also list replaced and retracted ratings
     #[arg(long)]
     pub(crate) history: bool,
-    /// Maximum number to list [default: 50, or all with another --format]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Maximum number to list; 0 for all [default: 50, or all with another --format]
+    #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Output format; csv and jsonl can be imported again
     #[arg(long, value_name = "FORMAT", default_value = "human")]

@@ -4,9 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use karat_workflows::forge::{DrafterKind, Tiers};
+use karat_workflows::settings::Flags;
 
+use super::config::{
+    AgentArgs, AgentEndpointArgs, ConfigFlags, HEADING, OverlapMapArgs, ProviderArgs, RegistryArgs, SeedManifestArgs,
+    SilenceArgs, SnapshotArgs, StoreArgs, TokenizerArgs, ToolExecutionArgs,
+};
 use super::trace_filter::RatingName;
-use super::{ApproverArgs, ConfigArgs, OutputFormat};
+use super::{AuthorArgs, OutputFormat};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -16,7 +21,7 @@ Examples:
   karat forge --resume                          # Continue a saved session";
 
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, mut_arg("author", |author| author.alias("approved-by")))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct ForgeArgs {
     /// Tool to draft cases for [default with --resume: the tool of the only saved session]
@@ -58,7 +63,7 @@ pub(crate) struct ForgeArgs {
     #[arg(long)]
     pub(crate) approve_all: bool,
     #[command(flatten)]
-    pub(crate) approver: ApproverArgs,
+    pub(crate) author: AuthorArgs,
     /// Run each draft against the agent before showing it
     #[arg(long, conflicts_with_all = ["plan", "approve_all"])]
     pub(crate) verify: bool,
@@ -74,8 +79,70 @@ pub(crate) struct ForgeArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
+    /// The configuration key; --model is the flag
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON", hide = true)]
+    forge: Option<String>,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    registry: RegistryArgs,
+    #[command(flatten)]
+    overlap_map: OverlapMapArgs,
+    #[command(flatten)]
+    seed_manifest: SeedManifestArgs,
+    #[command(flatten)]
+    silence: SilenceArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    providers: ProviderArgs,
+    #[command(flatten)]
+    verification: VerificationArgs,
+}
+
+/// How `--verify` runs drafts.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct VerificationArgs {
+    #[command(flatten)]
+    agent_endpoint: AgentEndpointArgs,
+    /// With --verify: number of drafts to run in parallel [default: 1]
+    #[arg(long, short = 'j', value_name = "N", visible_alias = "concurrency")]
+    jobs: Option<u64>,
+    /// With --verify: number of trials of each draft [default: 1]
+    #[arg(long, value_name = "N")]
+    trials: Option<u64>,
+    #[command(flatten)]
+    agent: AgentArgs,
+    #[command(flatten)]
+    tool_execution: ToolExecutionArgs,
+    #[command(flatten)]
+    snapshot: SnapshotArgs,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+}
+
+impl ConfigFlags for VerificationArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.agent_endpoint.add_to(flags);
+        flags.value("concurrency", self.jobs);
+        flags.value("trials", self.trials);
+        self.agent.add_to(flags);
+        self.tool_execution.add_to(flags);
+        self.snapshot.add_to(flags);
+        self.tokenizer.add_to(flags);
+    }
+}
+
+impl ConfigFlags for ForgeArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("forge", self.forge.as_deref());
+        self.registry.add_to(flags);
+        self.overlap_map.add_to(flags);
+        self.seed_manifest.add_to(flags);
+        self.silence.add_to(flags);
+        self.store.add_to(flags);
+        self.providers.add_to(flags);
+        self.verification.add_to(flags);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

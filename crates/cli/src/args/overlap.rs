@@ -1,10 +1,10 @@
 //! Arguments of `karat overlap`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
+use karat_workflows::settings::Flags;
 
-use super::{ConfigArgs, OutputFormat};
+use super::OutputFormat;
+use super::config::{ConfigFileArgs, ConfigFlags, OutputDirArgs, OverlapMapArgs, RegistryArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -33,24 +33,19 @@ pub(crate) enum OverlapAction {
     Remove(OverlapRemoveArgs),
 }
 
-/// The overlap map; the rest of the configuration comes from karat.json and variables.
+/// For verbs that need only the overlap map.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MapArgs {
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Path to the overlap map [default: evals/overlap-map.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) overlap_map_path: Option<PathBuf>,
+    #[command(flatten)]
+    map: OverlapMapArgs,
+    #[command(flatten)]
+    file: ConfigFileArgs,
 }
 
-impl MapArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs {
-            config: self.config.clone(),
-            overlap_map_path: self.overlap_map_path.clone(),
-            ..ConfigArgs::default()
-        }
+impl ConfigFlags for MapArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.map.add_to(flags);
+        self.file.add_to(flags);
     }
 }
 
@@ -58,26 +53,15 @@ impl MapArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ToolSourceArgs {
     #[command(flatten)]
-    pub(crate) map: MapArgs,
-    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
-    /// [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) tool_registry_path: Option<PathBuf>,
-    /// Command that lists the agent's tools, as JSON: {"command": […], "timeoutMs": …}
-    #[arg(long, value_name = "JSON", conflicts_with = "tool_registry_path")]
-    pub(crate) tool_registry: Option<String>,
-    /// MCP servers, as JSON: {"NAME": {"command": […], "env": {…}, "cwd": …}} or {"NAME": {"url": …, "headers": {…}}}
-    #[arg(long, value_name = "JSON")]
-    pub(crate) mcp_servers: Option<String>,
+    registry: RegistryArgs,
+    #[command(flatten)]
+    map: MapArgs,
 }
 
-impl ToolSourceArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        let mut config = self.map.config_args();
-        config.tool_registry_path.clone_from(&self.tool_registry_path);
-        config.tool_registry.clone_from(&self.tool_registry);
-        config.tools.mcp_servers.clone_from(&self.mcp_servers);
-        config
+impl ConfigFlags for ToolSourceArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.registry.add_to(flags);
+        self.map.add_to(flags);
     }
 }
 
@@ -110,17 +94,23 @@ pub(crate) struct OverlapSuggestArgs {
     /// Minimum similarity of two tools, from 0 to 1
     #[arg(long, value_name = "NUMBER", default_value_t = karat_tools::overlap::DEFAULT_MIN_SIMILARITY)]
     pub(crate) at_least: f64,
-    /// Maximum number to show [default: 20, or all with --format json]
+    /// Maximum number to show; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Folder of results in which confusion is measured [default: evals/results/]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) output_dir: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) source: ToolSourceArgs,
+    output: OutputDirArgs,
+    #[command(flatten)]
+    source: ToolSourceArgs,
+}
+
+impl ConfigFlags for OverlapSuggestArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.output.add_to(flags);
+        self.source.add_to(flags);
+    }
 }
 
 const ADD_AFTER_HELP: &str = "\

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use karat_workflows::settings::Flags;
 
-use super::{ConfigArgs, OutputFormat};
+use super::OutputFormat;
+use super::config::{ConfigFileArgs, ConfigFlags, OutputDirArgs, RegistryArgs, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -27,36 +29,6 @@ pub(crate) enum RegressAction {
     Archive(RegressArchiveArgs),
     /// Add missing hashes to regression cases; existing hashes never change
     Seal(RegressSealArgs),
-}
-
-/// The flags these verbs need; the rest of the configuration comes from karat.json and variables.
-#[derive(Debug, Default, Args)]
-pub(crate) struct RegressConfigArgs {
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, mcp:stdio:COMMAND or mcp:URL
-    /// [default: tools/tools.exports.ts]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) tool_registry_path: Option<PathBuf>,
-    /// Folder to look up runs in [default: evals/results/]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) output_dir: Option<PathBuf>,
-    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
-    #[arg(long, value_name = "FILE|URL")]
-    pub(crate) store: Option<String>,
-}
-
-impl RegressConfigArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs {
-            config: self.config.clone(),
-            tool_registry_path: self.tool_registry_path.clone(),
-            output_dir: self.output_dir.clone(),
-            store: self.store.clone(),
-            ..ConfigArgs::default()
-        }
-    }
 }
 
 const ADD_AFTER_HELP: &str = "\
@@ -108,9 +80,21 @@ pub(crate) struct RegressAddArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
-    pub(crate) config: RegressConfigArgs,
-    #[command(flatten)]
     pub(crate) expect: ExpectArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    output: OutputDirArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl ConfigFlags for RegressAddArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.registry.add_to(flags);
+        self.output.add_to(flags);
+        self.store.add_to(flags);
+    }
 }
 
 /// Assertions on the answer; with --from-run, a flag replaces the same key of the failed case.
@@ -165,9 +149,8 @@ pub(crate) struct RegressArchiveArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFileArgs,
 }
 
 const SEAL_AFTER_HELP: &str = "\
@@ -183,7 +166,6 @@ pub(crate) struct RegressSealArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFileArgs,
 }

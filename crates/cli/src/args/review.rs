@@ -25,11 +25,11 @@ pub(crate) struct ReviewArgs {
     /// Show verdicts before you rate; may bias your ratings
     #[arg(long)]
     pub(crate) show_verdicts: bool,
-    /// Maximum number of traces
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Maximum number of traces; 0 for all [default: all]
+    #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }

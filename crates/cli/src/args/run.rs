@@ -4,8 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use karat_core::shard::Shard;
+use karat_workflows::settings::Flags;
 
-use super::ConfigArgs;
+use super::config::{
+    AgentArgs, ConfigFileArgs, ConfigFlags, EvalFunctionsArgs, EvalLimitsArgs, GateArgs, HEADING, OutputDirArgs,
+    ProviderArgs, RecordingArgs, RegistryArgs, SeedManifestArgs, SilenceArgs, SnapshotArgs, StoreLocationArgs,
+    TokenizerArgs, ToolExecutionArgs,
+};
 
 const RUN_AFTER_HELP: &str = "\
 Examples:
@@ -20,7 +25,25 @@ Examples:
 #[command(after_help = RUN_AFTER_HELP)]
 pub(crate) struct RunArgs {
     /// Eval files, folders or globs [default: evals]
-    pub(crate) paths: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
+    /// The same, for command lines of other runners
+    #[arg(long, value_name = "PATH", hide = true)]
+    eval: Vec<PathBuf>,
+    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
+    #[arg(long, value_name = "URL|KIND:NAME")]
+    pub(crate) agent_endpoint: Option<String>,
+    /// Number of cases to run in parallel [default: 1]
+    #[arg(long, short = 'j', value_name = "N", visible_alias = "concurrency")]
+    pub(crate) jobs: Option<u64>,
+    /// Number of trials of each case [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u64>,
+    /// Compare with this run (latest, latest~1, an id or a unique prefix), result file or folder of results
+    #[arg(long, value_name = "RUN|PATH", conflicts_with = "baseline_run_id")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Stop starting cases after one fails or errors
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) fail_fast: Option<bool>,
     /// Output format: a summary, one JSON document, or one JSON line per event
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,
@@ -39,7 +62,106 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    judging: JudgingArgs,
+    #[command(flatten)]
+    output: OutputDirArgs,
+    #[command(flatten)]
+    store: StoreLocationArgs,
+    #[command(flatten)]
+    providers: ProviderArgs,
+    #[command(flatten)]
+    agent: AgentArgs,
+    #[command(flatten)]
+    tool_execution: ToolExecutionArgs,
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    recording: RecordingArgs,
+    #[command(flatten)]
+    seed_manifest: SeedManifestArgs,
+    #[command(flatten)]
+    snapshot: SnapshotArgs,
+    #[command(flatten)]
+    eval_functions: EvalFunctionsArgs,
+    #[command(flatten)]
+    eval_limits: EvalLimitsArgs,
+    #[command(flatten)]
+    silence: SilenceArgs,
+    #[command(flatten)]
+    file: ConfigFileArgs,
+}
+
+/// What is compared, and what counts as passed.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct JudgingArgs {
+    /// Agents to compare, separated by commas
+    #[arg(long, value_name = "AGENT,AGENT", conflicts_with = "agent_endpoint")]
+    matrix: Option<String>,
+    /// Compare with this earlier run in the output folder, as --baseline RUN does
+    #[arg(long, value_name = "RUN")]
+    baseline_run_id: Option<String>,
+    #[command(flatten)]
+    gates: GateArgs,
+    /// Model that scores rubrics: PROVIDER:MODEL, or JSON with model, temperature, seed, maxOutputTokens
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON")]
+    judge: Option<String>,
+    /// Fail cases with no assertion that ran, a near miss or a misspelt token
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    strict: Option<bool>,
+    /// Report all failed assertions of a case, not only the first
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    all_failures: Option<bool>,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+}
+
+impl ConfigFlags for JudgingArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("matrix", self.matrix.as_deref());
+        flags.text("baselineRunId", self.baseline_run_id.as_deref());
+        self.gates.add_to(flags);
+        flags.text("judge", self.judge.as_deref());
+        flags.value("strict", self.strict);
+        flags.value("allFailures", self.all_failures);
+        self.tokenizer.add_to(flags);
+    }
+}
+
+impl RunArgs {
+    /// Returns the paths of both forms.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.paths.iter().chain(&self.eval).cloned().collect()
+    }
+}
+
+impl ConfigFlags for RunArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("agentEndpoint", self.agent_endpoint.as_deref());
+        flags.value("concurrency", self.jobs);
+        flags.value("trials", self.trials);
+        flags.path("baseline", self.baseline.as_deref());
+        flags.value("failFast", self.fail_fast);
+        let groups: [&dyn ConfigFlags; 14] = [
+            &self.judging,
+            &self.output,
+            &self.store,
+            &self.providers,
+            &self.agent,
+            &self.tool_execution,
+            &self.registry,
+            &self.recording,
+            &self.seed_manifest,
+            &self.snapshot,
+            &self.eval_functions,
+            &self.eval_limits,
+            &self.silence,
+            &self.file,
+        ];
+        for group in groups {
+            group.add_to(flags);
+        }
+    }
 }
 
 /// Which cases to run; a case must match every kind of flag.
@@ -67,9 +189,9 @@ pub(crate) struct SelectionArgs {
     /// Run cases whose id, description or message matches this regular expression
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
-    /// Run only cases that did not pass in the baseline or, without one, in the newest result
-    #[arg(long)]
-    pub(crate) only_failed: bool,
+    /// Run only cases that did not pass in this run [default: the baseline or, without one, the newest result]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
+    pub(crate) only_failed: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

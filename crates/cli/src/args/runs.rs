@@ -1,27 +1,10 @@
 //! Arguments of `karat diff`, `karat runs` and `karat show`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
+use karat_workflows::settings::Flags;
 
-use super::{ConfigArgs, OutputFormat, RunFormat};
-
-/// For verbs that need only the results of runs.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ResultsArgs {
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Folder of the results [default: evals/results/]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) output_dir: Option<PathBuf>,
-}
-
-impl ResultsArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { config: self.config.clone(), output_dir: self.output_dir.clone(), ..ConfigArgs::default() }
-    }
-}
+use super::config::{ConfigFlags, GateArgs, ResultsArgs};
+use super::{OutputFormat, RunFormat};
 
 const DIFF_AFTER_HELP: &str = "\
 Runs:
@@ -112,7 +95,16 @@ pub(crate) struct RunsMergeArgs {
     #[arg(long, value_name = "KIND=PATH")]
     pub(crate) report: Vec<String>,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    gates: GateArgs,
+    #[command(flatten)]
+    results: ResultsArgs,
+}
+
+impl ConfigFlags for RunsMergeArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.gates.add_to(flags);
+        self.results.add_to(flags);
+    }
 }
 
 const PRUNE_AFTER_HELP: &str = "\

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use karat_registry::ScriptLanguage;
+use karat_workflows::settings::Flags;
 
-use super::{ConfigArgs, OutputFormat};
+use super::OutputFormat;
+use super::config::{ConfigFileArgs, ConfigFlags, RegistryArgs, TokenizerArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -35,6 +37,22 @@ pub(crate) enum ToolsVerb {
     ExportScript(ToolsExportScriptArgs),
 }
 
+/// For verbs that need only the tool registry.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ToolRegistryArgs {
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    file: ConfigFileArgs,
+}
+
+impl ConfigFlags for ToolRegistryArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.registry.add_to(flags);
+        self.file.add_to(flags);
+    }
+}
+
 const LIST_AFTER_HELP: &str = "\
 Examples:
   karat tools list                        # List all tools
@@ -49,7 +67,16 @@ pub(crate) struct ToolsListArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    source: ToolRegistryArgs,
+}
+
+impl ConfigFlags for ToolsListArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.tokenizer.add_to(flags);
+        self.source.add_to(flags);
+    }
 }
 
 const LOCK_AFTER_HELP: &str = "\
@@ -69,7 +96,7 @@ pub(crate) struct ToolsLockArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) lock_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    pub(crate) source: ToolRegistryArgs,
 }
 
 const DIFF_AFTER_HELP: &str = "\
@@ -89,7 +116,7 @@ pub(crate) struct ToolsDiffArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    pub(crate) source: ToolRegistryArgs,
 }
 
 const EXPORT_SCRIPT_AFTER_HELP: &str = "\

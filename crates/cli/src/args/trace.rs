@@ -53,12 +53,12 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_AFTER_HELP)]
 pub(crate) struct TraceImportArgs {
-    /// Files, folders, or - for stdin; folders are searched for .json, .jsonl, .ndjson, .pb, .binpb and .eval,
+    /// Files, folders, or - for stdin; folders are searched for .json, .jsonl, .ndjson, .pb, .binpb, .eval and .traj,
     /// also with .gz
     #[arg(required_unless_present = "url", value_name = "FILE|FOLDER|-")]
     pub(crate) paths: Vec<PathBuf>,
     /// Trace format: karat, otlp, jaeger, langfuse, langsmith, openai, anthropic, tau-bench, tau2-bench, inspect,
-    /// mlflow, openai-agents, claude-code or codex [default: detected]
+    /// mlflow, openai-agents, claude-code, codex, adk, swe-agent or deepeval [default: detected]
     #[arg(long, value_name = "KIND")]
     pub(crate) from: Option<String>,
     #[arg(help = "Import from this Langfuse server (with --from langfuse), authenticated by LANGFUSE_PUBLIC_KEY and \
@@ -97,9 +97,9 @@ pub(crate) struct TraceListArgs {
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
-    #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
 }
 
 const SHOW_AFTER_HELP: &str = "\

@@ -78,8 +78,9 @@ impl TraceFilterArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OriginName {
+    #[default]
     Production,
     Runs,
     All,
@@ -97,16 +98,18 @@ impl From<OriginName> for TraceOrigin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RatingName {
-    Positive,
-    Negative,
+    #[value(alias = "positive")]
+    Good,
+    #[value(alias = "negative")]
+    Bad,
     Neutral,
 }
 
 impl From<RatingName> for Rating {
     fn from(name: RatingName) -> Self {
         match name {
-            RatingName::Positive => Rating::Positive,
-            RatingName::Negative => Rating::Negative,
+            RatingName::Good => Rating::Positive,
+            RatingName::Bad => Rating::Negative,
             RatingName::Neutral => Rating::Neutral,
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &CheckArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     if args.rules {
         return rules::list(args.format, printer);
     }
-    let context = surface.context(&args.config, &args.paths)?;
+    let context = surface.context(args, &args.paths)?;
     let report = surface.run(check(&args.paths, &context))?;
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,

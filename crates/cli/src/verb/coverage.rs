@@ -17,7 +17,7 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
     if to_stdout && args.format == OutputFormat::Json {
         return Err(Failure::invalid("cannot write both a page and JSON to stdout; write the page to a file"));
     }
-    let context = surface.context(&args.config, &args.paths)?;
+    let context = surface.context(args, &args.paths)?;
     let runs = match &args.run {
         Some(id) => RunChoice::Run(id.clone()),
         None if args.all_runs => RunChoice::All,

@@ -16,7 +16,7 @@ use crate::printer::Printer;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &DiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results.config_args(), &[])?;
+    let context = surface.context(&args.results, &[])?;
     let request = Request { before: args.before.clone(), now: args.now.clone() };
     let comparison = compare_runs(&request, &context)?;
     let printer = surface.printer;

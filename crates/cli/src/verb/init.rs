@@ -1,51 +1,154 @@
-//! `karat init`: creates a configuration and a first eval file, without overwriting files.
+//! `karat init`: looks for an agent and its tools, and creates a configuration and a first eval file, without
+//! overwriting files.
 
 use karat_core::exit::ExitStatus;
-use karat_workflows::init::{Command, Init, Question, Step, TOOLS_FILE, Written};
+use karat_workflows::init::{
+    Command, Discovered, Init, LoopbackProbe, Question, RegistryContent, Request, Step, TOOLS_FILE, Written,
+};
 
 use crate::args::InitArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
+/// Maximum number of tools in the help of a prompt.
+const MAX_LISTED_TOOLS: usize = 8;
+
 pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let environment = surface.environment;
+    let (environment, printer) = (surface.environment, surface.printer);
     let interactive = !args.yes && environment.stdin_is_terminal && environment.stderr_is_terminal;
-    let mut init = Init::begin(args.folder.as_deref(), &environment.process.current_dir)?;
+    let request = Request {
+        folder: args.folder.as_deref(),
+        current_dir: &environment.process.current_dir,
+        ports: if args.agent_endpoint.is_some() { &[] } else { &args.ports },
+        find_tools: args.tool_registry_path.is_none(),
+    };
+    let mut init = Init::begin(&request, &LoopbackProbe)?;
+    init.discovered().problems.iter().for_each(|problem| printer.warn(problem));
+    if !interactive {
+        check_flags(init.clone(), args)?;
+    }
     loop {
         match init.next() {
-            Step::Ask { question, default } => {
-                let answer = match answer_from_flags(question, args) {
-                    Some(answer) => answer.clone(),
-                    None if interactive => ask(question, &default)?,
-                    None => default,
-                };
-                init.apply(Command::Answer(answer))?;
+            Step::Ask { question, default } => match answer_from_flags(question, args, &init) {
+                Some(answer) => init.apply(Command::Answer(answer))?,
+                None if interactive => {
+                    let answer = ask(question, default.as_deref(), &init)?;
+                    if let Err(error) = init.apply(Command::Answer(answer)) {
+                        printer.failure(&error.into());
+                    }
+                }
+                None => {
+                    let answer = default.ok_or_else(|| missing_flags(&[flag(question)], args))?;
+                    init.apply(Command::Answer(answer))?;
+                }
+            },
+            // Programs that other files name are started only if the user chose them.
+            Step::ListTools if !interactive && args.tool_registry_path.is_none() => {
+                printer.note("the MCP servers were not started: pass --tool-registry-path to list their tools");
+                init.apply(Command::SkipTools)?;
+            }
+            Step::ListTools => {
+                printer.note("starting the MCP servers to list their tools");
+                surface.run(init.list_tools(&printer.redactor, printer.as_ref()))?;
             }
             Step::Write => init.apply(Command::Write)?,
             Step::Done(written) => {
-                let files = written.files.join("\nwrote ");
-                surface.printer.print(&format!("wrote {files}\n{}", next_steps(&written)))?;
+                written.problems.iter().for_each(|problem| printer.warn(problem));
+                printer.print(&summary(&written))?;
                 return Ok(ExitStatus::Success);
             }
         }
     }
 }
 
-fn answer_from_flags(question: Question, args: &InitArgs) -> Option<&String> {
+fn flag(question: Question) -> &'static str {
     match question {
-        Question::Agent => args.agent_endpoint.as_ref(),
-        Question::Tool => args.tool.as_ref(),
-        Question::Message => args.message.as_ref(),
+        Question::Agent => "--agent-endpoint",
+        Question::Registry => "--tool-registry-path",
+        Question::Tool => "--tool",
+        Question::Message | Question::OtherMessage => "--message",
     }
 }
 
-fn ask(question: Question, default: &str) -> Result<String, Failure> {
+fn answer_from_flags(question: Question, args: &InitArgs, init: &Init) -> Option<String> {
+    match question {
+        Question::Agent => args.agent_endpoint.clone(),
+        Question::Registry => args.tool_registry_path.as_deref().map(|path| init.project_path(path)),
+        Question::Tool => args.tool.clone(),
+        Question::Message => args.message.first().cloned(),
+        Question::OtherMessage if args.message.is_empty() => None,
+        Question::OtherMessage => Some(args.message.get(init.messages().len()).cloned().unwrap_or_default()),
+    }
+}
+
+/// Fails if flags are missing without a terminal: all of them at once, with what was found. Nothing is written.
+fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    let mut found = Vec::new();
+    loop {
+        match init.next() {
+            Step::Ask { question, default } => {
+                let flag_answer = answer_from_flags(question, args, &init);
+                if flag_answer.is_none() && question != Question::OtherMessage {
+                    match default.as_deref() {
+                        // Nothing was found, and nothing is needed.
+                        Some("") => {}
+                        Some(_) if args.yes => {}
+                        Some(default) => {
+                            missing.push(flag(question));
+                            found.push(format!("{} {}", flag(question), shell_words::quote(default)));
+                        }
+                        None => missing.push(flag(question)),
+                    }
+                }
+                let is_required = matches!(question, Question::Agent | Question::Message);
+                let answer = flag_answer.or(default).or(is_required.then(|| "?".to_owned())).unwrap_or_default();
+                init.apply(Command::Answer(answer))?;
+            }
+            // The tools of a server are not known yet.
+            Step::ListTools => init.apply(Command::SkipTools)?,
+            Step::Write | Step::Done(_) => break,
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let failure = missing_flags(&missing, args);
+    Err(if found.is_empty() {
+        failure
+    } else {
+        failure.hint(format!("found {}", found.join(" "))).hint("pass --yes to use what was found")
+    })
+}
+
+fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
+    let reason = if args.yes { "nothing suitable was found" } else { "there is no terminal to ask" };
+    Failure::invalid(format!("missing {}: {reason}", flags.join(", ")))
+}
+
+fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String, Failure> {
     let text = match question {
         Question::Agent => "Agent (a URL, openai:MODEL or command:PROGRAM):",
+        Question::Registry => "Tools (a file, a folder or an MCP server; empty for none):",
         Question::Tool => "First tool to test:",
+        Question::Message if init.tool_names().is_empty() => "Message to the agent:",
         Question::Message => "Message that should make the agent call it:",
+        Question::OtherMessage => "Another one (empty to finish):",
     };
-    inquire::Text::new(text).with_default(default).prompt().map_err(|error| match error {
+    let help = help(question, init);
+    let mut prompt = inquire::Text::new(text);
+    if let Some(help) = &help {
+        prompt = prompt.with_help_message(help);
+    }
+    // A default cannot be cleared, an initial value can.
+    match default.filter(|default| !default.is_empty()) {
+        Some(default) if matches!(question, Question::Registry | Question::OtherMessage) => {
+            prompt = prompt.with_initial_value(default);
+        }
+        Some(default) => prompt = prompt.with_default(default),
+        None => {}
+    }
+    prompt.prompt().map_err(|error| match error {
         inquire::InquireError::OperationCanceled | inquire::InquireError::OperationInterrupted => {
             Failure { status: ExitStatus::Interrupted, ..Failure::invalid("nothing was written") }
         }
@@ -53,20 +156,60 @@ fn ask(question: Question, default: &str) -> Result<String, Failure> {
     })
 }
 
+/// Returns what was found for a question.
+fn help(question: Question, init: &Init) -> Option<String> {
+    let Discovered { ports, registries, .. } = init.discovered();
+    let found: Vec<String> = match question {
+        Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
+        Question::Registry => registries
+            .iter()
+            .map(|found| match found.content {
+                RegistryContent::Tools(count) => format!("{} ({})", found.path, count_of(count, "tool")),
+                RegistryContent::McpServers(count) => format!("{} ({})", found.path, count_of(count, "MCP server")),
+            })
+            .collect(),
+        Question::Tool => {
+            let names = init.tool_names();
+            let more = names.len().saturating_sub(MAX_LISTED_TOOLS);
+            let listed = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
+            listed.chain((more > 0).then(|| format!("{more} more"))).collect()
+        }
+        Question::Message | Question::OtherMessage => Vec::new(),
+    };
+    (!found.is_empty()).then(|| format!("found {}", found.join(", ")))
+}
+
+fn count_of(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn summary(written: &Written) -> String {
+    let lines = written.files.iter().map(|file| format!("wrote {file}\n"));
+    let updated = written.updated.iter().map(|file| format!("updated {file}\n"));
+    lines.chain(updated).chain([next_steps(written)]).collect()
+}
+
 fn next_steps(written: &Written) -> String {
-    let Written { folder, is_model, variables, has_tools, .. } = written;
-    let mut steps = if *is_model {
-        format!(
-            "describe the tool in {TOOLS_FILE},\nadd its result to 'stubs', and the values that the response must \
-             contain to 'responseContains'"
-        )
-    } else {
-        "in 'responseContains', add values that only the tool can return".to_owned()
+    let Written { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
+    let mut steps = match tool {
+        Some(_) if *is_model => {
+            let describe = if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
+            format!(
+                "{describe}add its result to 'stubs', and the values that the response must contain to \
+                 'responseContains'"
+            )
+        }
+        Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),
+        None => "in 'responseContains', add texts that the answer must contain".to_owned(),
     };
     if !variables.is_empty() {
         steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));
     }
     let change_dir = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
-    let (tools, coverage) = if *has_tools { ("  karat tools\n", "  karat coverage\n") } else { ("", "") };
-    format!("\nnext: {steps}, then\n{change_dir}{tools}  karat check\n  karat run\n{coverage}")
+    let draft = match tool {
+        _ if !has_tools => String::new(),
+        Some(tool) => format!("  karat forge {}\n", shell_words::quote(tool)),
+        None => "  karat tools\n  karat forge TOOL\n".to_owned(),
+    };
+    format!("\nnext: {steps}, then\n{change_dir}  karat check\n{draft}  karat run\n")
 }

@@ -9,6 +9,7 @@ pub(crate) mod eval;
 pub(crate) mod feedback;
 pub(crate) mod forge;
 pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod overlap;
 pub(crate) mod regress;
 pub(crate) mod review;

@@ -3,14 +3,14 @@
 mod expect_flags;
 
 use karat_core::exit::ExitStatus;
-use karat_report::printable;
+use karat_report::{escape_json, printable};
 use karat_workflows::regress::{
     AddRequest, ArchiveRequest, Outcome, RegressReport, Sealed, Source, add, archive, seal,
 };
 
 use self::expect_flags::{expect_from_flags, parse_json_object};
 use crate::args::{
-    ConfigArgs, OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
+    OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
 };
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -48,7 +48,7 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         file: args.file.clone(),
         dry_run: args.dry_run,
     };
-    let context = surface.context(&args.config.config_args(), &[])?;
+    let context = surface.context(args, &[])?;
     let added = surface.run(add(request, &context))?;
     let printer = surface.printer;
     let (id, path) = (printable(&added.case.id), printable(&added.case.path));
@@ -57,7 +57,8 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         Outcome::Added { new_file } => format!("added {id} to {}\n", target(*new_file)),
         Outcome::Planned { new_file } => {
             printer.note(&format!("{id} would be added to {}", target(*new_file)));
-            serde_json::to_string_pretty(&added.case.case).map_err(|error| Failure::errored(error.to_string()))? + "\n"
+            let json = serde_json::to_string_pretty(&added.case.case);
+            format!("{}\n", escape_json(&json.map_err(|error| Failure::errored(error.to_string()))?))
         }
         Outcome::Exists { trace_ref } => {
             printer.note("nothing was written; pass TOOL and --message to add another case");
@@ -70,7 +71,7 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
 
 fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let RegressArchiveArgs { id, reason, file, format, config } = args;
-    let context = surface.context(&ConfigArgs { config, ..ConfigArgs::default() }, &[])?;
+    let context = surface.context(&config, &[])?;
     let report = archive(ArchiveRequest { id, reason, file }, &context)?;
     let archived = report.cases.iter().map(|case| {
         let archive = case.archive.as_deref().unwrap_or_default();
@@ -81,8 +82,7 @@ fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitSt
 }
 
 fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let context = surface.context(&config, &args.paths)?;
+    let context = surface.context(&args.config, &args.paths)?;
     let Sealed { report, failures } = seal(&args.paths, &context)?;
     let mut status = ExitStatus::Success;
     for failure in failures.into_iter().map(Failure::from) {

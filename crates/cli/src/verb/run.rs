@@ -27,8 +27,9 @@ use crate::progress::ProgressReporter;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.config, &args.paths)?;
-    let request = Request { paths: args.paths.clone(), selection: selection(&args.selection), store: !args.no_store };
+    let paths = args.paths();
+    let context = surface.context(args, &paths)?;
+    let request = Request { paths, selection: selection(&args.selection), store: !args.no_store };
     if args.list {
         return list(args, &request, &context, surface.printer);
     }
@@ -111,7 +112,8 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
         skip_tags: args.skip_tag.clone(),
         grep: args.grep.clone(),
         functions: Vec::new(),
-        only_failed: args.only_failed,
+        only_failed: args.only_failed.is_some(),
+        failed_in: args.only_failed.clone().flatten(),
         shard: args.shard,
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: RunsArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
 }
 
 fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results.config_args(), &[])?;
+    let context = surface.context(&args.results, &[])?;
     let is_human = args.format == OutputFormat::Human;
     let limit = args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0);
     let ListedRuns { list, short_ids } = list(limit, &context)?;
@@ -42,7 +42,7 @@ fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fa
 }
 
 fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.config, &[])?;
+    let context = surface.context(args, &[])?;
     let reports = parse_reports(&args.report, args.format)?;
     let request = Request { shards: args.shards.clone() };
     let outcome = merge_runs(&request, &context, |cases| reporters(args.format, reports, cases, surface))?;
@@ -53,7 +53,7 @@ fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
 }
 
 fn run_prune(args: &RunsPruneArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results.config_args(), &[])?;
+    let context = surface.context(&args.results, &[])?;
     let pruned = prune(&PruneRequest { keep: args.keep, dry_run: args.dry_run }, &context)?;
     let printer = surface.printer;
     match args.format {

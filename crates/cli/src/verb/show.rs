@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &ShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results.config_args(), &[])?;
+    let context = surface.context(&args.results, &[])?;
     let request = Request { run: args.run.clone(), case: args.case.clone(), only_failed: args.failed };
     let shown = show_run(&request, &context)?;
     let printer = surface.printer;

@@ -86,14 +86,14 @@ fn compares_an_eval_with_ratings() {
     eval_refund version 2
       37 traces: 30 compared with ratings, 3 neutral, 3 unrated, 1 errored
 
-      rating              positive  negative
+      rating                  good       bad
       eval passed               11         2
       eval failed                1        16
 
                           figure  95% interval
       accuracy             0.900  [0.744, 0.965]    27 of 30
       precision            0.846  [0.578, 0.957]    11 of 13 that passed
-      recall               0.917  [0.646, 0.985]    11 of 12 positive
+      recall               0.917  [0.646, 0.985]    11 of 12 good
       F1                   0.880  [0.688, 0.961]
       Cohen's kappa        0.795  [0.575, 1.000]    0 means chance agreement
       contradiction rate   0.100  [0.035, 0.256]    3 of 30
@@ -133,14 +133,14 @@ fn an_older_version_raises_alerts() {
     eval_refund version 1 of 2
       37 traces: 30 compared with ratings, 3 neutral, 3 unrated, 1 errored
 
-      rating              positive  negative
+      rating                  good       bad
       eval passed               12        11
       eval failed                0         7
 
                           figure  95% interval
       accuracy             0.633  [0.455, 0.781]    19 of 30
       precision            0.522  [0.330, 0.708]    12 of 23 that passed
-      recall               1.000  [0.758, 1.000]    12 of 12 positive
+      recall               1.000  [0.758, 1.000]    12 of 12 good
       F1                   0.686  [0.496, 0.829]
       Cohen's kappa        0.337  [0.104, 0.571]    0 means chance agreement
       contradiction rate   0.367  [0.219, 0.545]    11 of 30
@@ -233,7 +233,7 @@ fn reports_nothing_to_compare_without_ratings() {
     ----- stdout -----
     eval_tone version 1
       1 trace: 0 compared with ratings, 0 neutral, 1 unrated, 0 errored
-      nothing to compare: no judged trace is rated positive or negative
+      nothing to compare: no judged trace is rated good or bad
 
       ⚠ accuracy: no data (must be at least 0.8)
       ⚠ contradiction rate: no data (must be at most 0.15)
@@ -268,26 +268,26 @@ fn compares_versions_on_the_same_traces() {
       change     +0.258  10 better, 2 worse (p = 0.039)
 
     1 worse: the verdict matched the rating before
-      t-28  passed → failed, positive
+      t-28  passed → failed, good
         before  the word refund is in the answer
         now     the tool refund was called
 
     1 lost: the verdict became an error
-      t-31  passed → errored, positive
+      t-31  passed → errored, good
         before  the word refund is in the answer
         now     KeyError: 'refund'
 
     9 better: the verdict matches the rating now
-      t-19  passed → failed, negative
+      t-19  passed → failed, bad
         before  the word refund is in the answer
         now     the tool refund was called
-      t-20  passed → failed, negative
+      t-20  passed → failed, bad
         before  the word refund is in the answer
         now     the tool refund was called
       and 7 more (pass --limit 0 to show all)
 
     1 gained: the error became a verdict
-      t-32  errored → passed, positive
+      t-32  errored → passed, good
         before  KeyError: 'refund'
         now     the tool refund was called
 

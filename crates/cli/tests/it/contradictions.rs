@@ -48,17 +48,17 @@ fn shows_verdict_and_rating_side_by_side() {
     ----- stdout -----
     conversation-1                                                  2025-11-16 12:01
       "I want my money back, and I want it today. I waited for three weeks already!"
-      failed: eval_refund version 1         │ positive, ada
+      failed: eval_refund version 1         │ good, ada
       the tool refund was never called      │ correct: the return had not arrived
 
     conversation-2                                                  2025-11-16 12:01
       "Where is my parcel?"
-      passed: eval_refund version 1         │ negative, ada
+      passed: eval_refund version 1         │ bad, ada
       nothing to refund                     │ it made up a tracking number
 
     conversation-2                                                  2025-11-16 12:01
       "Where is my parcel?"
-      passed: eval_tone version 1           │ negative, ada
+      passed: eval_tone version 1           │ bad, ada
       friendly                              │ it made up a tracking number
 
     3 contradictions
@@ -67,6 +67,30 @@ fn shows_verdict_and_rating_side_by_side() {
     to resolve the first:
       karat contradictions resolve eval_refund conversation-1 RESOLUTION
     "#);
+}
+
+#[test]
+fn lists_contradictions_of_test_runs_only_if_told() {
+    let (project, store) = project_with_contradictions();
+    let version = store.add_version("eval_refund", "code");
+    store.add_run_trace("run-1", "Give it back");
+    store.add_verdict("eval_refund", version, "run-1", Some(true), "nothing to refund");
+    store.add_feedback("ada", "run-1", Rating::Negative, None);
+    let list = |arguments: &[&str]| {
+        let output = project.run([&["contradictions", "--format", "json"], arguments].concat());
+        let found: Value = serde_json::from_str(&output.stdout).unwrap();
+        let of_runs = found["contradictions"].as_array().unwrap().iter().filter(|one| one["trace_id"] == "run-1");
+        (found["total"].as_u64(), of_runs.count(), output.unwrapped_stderr())
+    };
+    let (total, of_runs, stderr) = list(&[]);
+    assert_eq!((total, of_runs), (Some(3), 0));
+    assert!(stderr.contains("1 contradiction on traces of test runs not listed; pass --source all"), "{stderr}");
+    for (source, expected) in [("runs", (Some(1), 1)), ("all", (Some(4), 1)), ("production", (Some(3), 0))] {
+        let (total, of_runs, _) = list(&["--source", source]);
+        assert_eq!((total, of_runs), expected, "{source}");
+    }
+    let limited = list(&["--source", "all", "--limit", "1"]);
+    assert_eq!(limited.0, Some(4));
 }
 
 #[test]
@@ -80,7 +104,7 @@ fn a_resolution_holds_until_verdict_or_rating_changes() {
     eval_refund on conversation-1: label-wrong
     ----- stderr -----
     the rating still counts; to correct it:
-      karat feedback add conversation-1 negative
+      karat feedback add conversation-1 bad
     ");
     let open = project.run(["contradictions", "refund"]);
     assert!(open.stdout.ends_with("1 contradiction; 1 resolved (see --all)\n"), "{}", open.stdout);

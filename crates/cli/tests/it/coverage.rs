@@ -90,8 +90,8 @@ fn reports_missing_cases_with_suggestions() {
             which is now 2.0.0
 
       ⚠ 1 eval file may be stale
-        add descriptionHash to the metadata ('karat tools' shows it), or run 'karat
-        tools lock' to create a lock
+        add descriptionHash to the metadata ('karat tools -v' shows it), or run
+        'karat tools lock' to create a lock
           evals/get-weather.labeled.json: no descriptionHash and no lock
 
       ⚠ 1 mention of tools that are not in the registry
@@ -245,8 +245,8 @@ fn requirements_decide_the_exit_code() {
             which is now 2.0.0
 
       ✗ 1 eval file may be stale
-        add descriptionHash to the metadata ('karat tools' shows it), or run 'karat
-        tools lock' to create a lock
+        add descriptionHash to the metadata ('karat tools -v' shows it), or run
+        'karat tools lock' to create a lock
           evals/get-weather.labeled.json: no descriptionHash and no lock
     ----- stderr -----
     ");

@@ -80,6 +80,21 @@ fn a_baseline_can_be_a_file_of_another_runner() {
     assert!(output.stdout.contains("1 regression since r-1"), "{}", output.stdout);
 }
 
+#[test]
+fn a_baseline_with_equal_keys_is_refused() {
+    let project = project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let twice = [
+        r#"{"runId": "r", "tier": "golden", "toolName": "x", "cases": [], "cases": []}"#,
+        r#"{"runId": "r", "tier": "golden", "toolName": "x", "cases": [{"id": "gs-x-001", "passed": true, "passed": false}]}"#,
+    ];
+    for text in twice {
+        project.write("baseline.json", text);
+        let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:a.json", "--baseline", "baseline.json"]);
+        assert_eq!(output.code, Some(2), "{}", output.both());
+        assert!(output.stderr.contains("duplicate"), "{}", output.stderr);
+    }
+}
+
 /// Two eval files can have the same tool, tier and ids.
 #[test]
 fn compares_with_the_baseline_of_the_same_eval_file() {

@@ -55,6 +55,14 @@ fn errors_are_rows_and_do_not_change_the_exit_code() {
 }
 
 #[test]
+fn rows_have_no_controls() {
+    let hostile = "\u{202e}\u{9b}31m ##[stop-commands]x";
+    let output = batch_project().command(["eval", "batch", "hello.py"]).stdin(trace("a", hostile)).run();
+    assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']) && !output.stdout.contains("##["), "{}", output.stdout);
+    assert_eq!(rows(&output.stdout)[0]["reason"], hostile, "the value is unchanged");
+}
+
+#[test]
 fn rows_equal_those_of_eval_run() {
     let project = batch_project().file("t.jsonl", trace("a", "hello"));
     let batch = project.command(["eval", "batch", "hello.py"]).stdin(trace("a", "hello")).run();

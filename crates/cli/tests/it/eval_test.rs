@@ -1,8 +1,10 @@
 //! `karat eval test`: the cases of eval functions.
 
+use karat_core::rating::Rating;
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};
 
+use crate::project_store::ProjectStore;
 use crate::support::{project, project_with_python};
 
 const LENGTH: &str =
@@ -12,6 +14,66 @@ fn with_cases(cases: &[&str]) -> TempProject {
     project_with_python()
         .file("evals/functions/length.py", LENGTH)
         .file("evals/functions/length.cases.jsonl", cases.join("\n"))
+}
+
+#[test]
+fn names_cases_without_a_function() {
+    let project = with_cases(&[r#"{"trace": {"text": "abc"}, "expected": true}"#])
+        .file("evals/functions/lenght.cases.jsonl", r#"{"trace": {"text": "abc"}, "expected": false}"#);
+    insta::assert_snapshot!(project.run(["eval", "test"]).filtered(), @r"
+    exit: 0
+    ----- stdout -----
+    ✓ eval_length: 1 of 1 case passed
+    ⚠ evals/functions/lenght.cases.jsonl: no eval function of that name
+
+    1 function, 1 case: 1 passed, 0 failed; 1 file without a function
+    ----- stderr -----
+    ");
+    let json: Value = serde_json::from_str(&project.run(["eval", "test", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["cases_without_function"], json!(["evals/functions/lenght.cases.jsonl"]));
+    let selected = project.run(["eval", "test", "length"]);
+    assert!(!selected.stdout.contains("lenght"), "{}", selected.stdout);
+}
+
+#[test]
+fn a_stored_trace_becomes_a_case() {
+    let tone = "def eval_tone(trace):\n    return 'polite' in trace['steps'][0]['input']['message'], 'by the tone'\n";
+    let project = project_with_python().file("evals/functions/tone.py", tone);
+    let store = ProjectStore::open(&project);
+    for (id, message) in [("t-good", "polite words"), ("t-bad", "rude words"), ("t-unrated", "other words")] {
+        store.add_trace(id, message, "2026-11-10");
+    }
+    store.add_feedback("ada", "t-good", Rating::Positive, None);
+    store.add_feedback("ada", "t-bad", Rating::Negative, None);
+    let add = |arguments: &[&str]| project.run([&["eval", "add-case", "tone"], arguments].concat());
+    insta::assert_snapshot!(add(&["t-good"]).filtered(), @"
+    exit: 0
+    ----- stdout -----
+    added t-good to evals/functions/tone.cases.jsonl (new file): expected to pass
+    ----- stderr -----
+    to run it: karat eval test tone
+    ");
+    // A prefix of the id is enough.
+    assert_eq!(add(&["t-b", "--reason", "by the tone"]).code, Some(0));
+    insta::assert_snapshot!(add(&["t-unrated"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: unknown expected verdict: trace t-unrated is rated neither good nor bad
+    hint: pass --expected pass or --expected fail
+    ");
+    assert_eq!(add(&["t-unrated", "--expected", "fail", "--name", "no tone"]).code, Some(0));
+    let again = add(&["t-good"]);
+    assert_eq!(again.code, Some(2), "{}", again.both());
+    assert!(again.stderr.contains("already has a case 't-good'"), "{}", again.stderr);
+    let cases = project.read("evals/functions/tone.cases.jsonl");
+    let cases: Vec<Value> = cases.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected = cases.iter().map(|case| (case["name"].as_str().unwrap(), case["expected"].as_bool().unwrap()));
+    assert_eq!(expected.collect::<Vec<_>>(), [("t-good", true), ("t-bad", false), ("no tone", false)]);
+    assert_eq!((&cases[1]["trace"]["trace_id"], &cases[1]["reason"]), (&json!("t-bad"), &json!("by the tone")));
+    let tested = project.run(["eval", "test", "tone"]);
+    assert!(tested.code == Some(0) && tested.stdout.contains("3 of 3 cases passed"), "{}", tested.both());
+    assert_eq!(project.run(["eval", "add-case", "evals/functions", "no-such-trace"]).code, Some(2));
 }
 
 #[test]

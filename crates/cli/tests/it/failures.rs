@@ -161,6 +161,22 @@ fn regressions_need_a_case_in_common() {
     assert!(output.stdout.contains(reason), "{}", output.stdout);
 }
 
+#[test]
+fn near_misses_are_marked_below_the_case() {
+    let cases = json!([case("gs-shop-001", "Where?", json!({"responseNotContains": ["I don't know"]}))]);
+    let project = always(json!({"response": "I don’t know."}), cases);
+    let output = project.run(["run", "--no-store", "--report", "markdown=report.md"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let lines: Vec<&str> = output.stdout.lines().map(str::trim).collect();
+    let case_line = lines.iter().position(|line| line.starts_with("✓ gs-shop-001")).expect("the case");
+    assert!(lines[case_line + 1].starts_with("⚠ near miss of 'I don't know'"), "{}", output.stdout);
+    let report = std::fs::read_to_string(project.path().join("report.md")).unwrap();
+    assert!(report.contains("- ⚠️ <code>evals/shop.golden.json</code>: <code>gs-shop-001</code>: near miss"), "{report}");
+    let output = project.run(["run", "--no-store", "--strict"]);
+    assert_eq!(output.code, Some(1), "{}", output.both());
+    assert!(output.stdout.contains("✗ gs-shop-001"), "{}", output.stdout);
+}
+
 /// Whether a GitHub runner would take a line for a command.
 fn is_command(line: &str) -> bool {
     line.trim_start().starts_with("::") || line.contains("##[")

@@ -56,6 +56,22 @@ fn a_row_without_a_time_is_the_current_rating(#[case] rows: &str) {
 }
 
 #[test]
+fn completes_short_ids() {
+    let project = project_with_traces(&["conversation-1-a", "conversation-2-a", "conversation-2-b"]);
+    let import = |rows: &str| {
+        project.command(["feedback", "import", "-"]).stdin(format!("trace_id,rating,author\n{rows}")).run()
+    };
+    assert_eq!(import("conversation-1,negative,ada\n").stdout, "imported 1 rating from stdin\n");
+    assert!(feedback_rows(&project)[0].contains("conversation-1-a"), "{:?}", feedback_rows(&project));
+    let ambiguous = import("conversation-2,positive,ada\n");
+    assert_eq!(ambiguous.code, Some(2), "{}", ambiguous.both());
+    assert!(ambiguous.stderr.contains("several ids begin with 'conversation-2'"), "{}", ambiguous.stderr);
+    let twice = import("conversation-1-a,positive,ada\nconversation-1,negative,ada\n");
+    assert_eq!(twice.code, Some(2), "{}", twice.both());
+    assert!(twice.stderr.contains("another row rates 'conversation-1-a'"), "{}", twice.stderr);
+}
+
+#[test]
 fn reports_all_invalid_rows_and_writes_nothing() {
     let project = project_with_traces(&["t1", "t2-whole"]).file(
         "labels.csv",
@@ -81,7 +97,7 @@ fn reports_all_invalid_rows_and_writes_nothing() {
      4 │ t2,negative,shortened,
        · ──
        ╰────
-      help: did you mean 't2-whole'? Ids in a file must be complete
+      help: did you mean 't2-whole'? A short id has at least 8 characters
       × trace 'nowhere' not found in the store
        ╭─[labels.csv:5:1]
      5 │ nowhere,negative,,

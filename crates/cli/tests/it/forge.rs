@@ -89,6 +89,17 @@ fn shows_the_plan_as_in_the_contract() {
     assert_eq!((&report["tool"], &report["plan"]["tools"]), (&json!("get_weather"), &json!(3)));
 }
 
+#[test]
+fn warns_about_more_than_five_trigger_phrases() {
+    let project = forge_project(3);
+    let phrases: Vec<String> = (1..=6).map(|number| format!("Is it warm in town {number}?")).collect();
+    let flags = phrases.iter().flat_map(|phrase| ["--trigger", phrase.as_str()]);
+    let run = |count: usize| project.run(["forge", "get_weather", "--plan"].into_iter().chain(flags.clone().take(2 * count)));
+    let warning = "'get_weather' has 6 trigger phrases, expected 3 to 5";
+    assert!(run(6).stderr.contains(warning), "{}", run(6).both());
+    assert!(!run(5).stderr.contains("trigger phrases"), "{}", run(5).both());
+}
+
 /// Without a model, only trigger phrases and edge messages are drafted; the other slots remain open.
 #[rstest]
 #[case(1, 0, 0, "2 golden, 25 ambiguous", 5)]
@@ -113,7 +124,8 @@ fn template_drafts_pass_a_check(
     let issues = report["issues"].as_array().expect("issues").iter();
     let of_cases: BTreeSet<&str> =
         issues.filter(|issue| issue["caseId"].is_string()).filter_map(|issue| issue["rule"].as_str()).collect();
-    assert_eq!(of_cases, BTreeSet::from(["few-proof-values"]), "proof values need a run");
+    assert_eq!(of_cases, BTreeSet::new(), "approved drafts pass karat's own rules");
+    assert!(output.stderr.contains("--verify"), "{}", output.stderr);
     assert!(!project.path().join(".karat/forge/get-weather.json").exists());
     // A second run changes nothing.
     let before = (project.read(golden), project.read(labeled));
@@ -126,7 +138,7 @@ fn template_drafts_pass_a_check(
 #[test]
 fn records_approvals_in_the_file() {
     let project = forge_project(3);
-    project.run(["forge", "get_weather", "--approve-all", "--tier", "golden", "--approved-by", "Grace"]);
+    project.run(["forge", "get_weather", "--approve-all", "--tier", "golden", "--author", "Grace"]);
     let metadata = &project.read_json("evals/get-weather.golden.json")["metadata"];
     let approval = &metadata["approvals"][0];
     assert_eq!((&approval["approvedBy"], &approval["drafter"]), (&json!("Grace (--approve-all)"), &json!("template")));
@@ -258,7 +270,8 @@ fn does_not_modify_a_broken_file() {
 #[test]
 fn lists_and_leaves_out_drafts_with_errors() {
     let good = json!({"id": "gs-get-weather-001", "input": {"message": "Show me the weather of Paris"}, "expect": {
-        "toolsCalled": ["get_weather"], "responseContains": ["21.5 °C", "north-west"],
+        "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true,
+        "responseContains": ["21.5 °C", "north-west"],
         "responseNotContains": ["I don't know"],
     }});
     let script = json!({"replies": [], "otherwise": {"value": {"cases": [good]}}});

@@ -3,6 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::forge::forge_project;
 use crate::support::{ok_case, project};
 
 #[rstest]
@@ -29,10 +30,10 @@ fn validates_the_forge_key(#[case] forge: Value, #[case] message: Option<&str>) 
 
 #[test]
 fn flag_and_variable_are_equivalent() {
-    let project = project().file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let project = forge_project(2);
     for (value, code) in [("openai:gpt-5", 0), ("{\"model\": \"openai:gpt-5\"}", 0), ("{\"model\": 5}", 2)] {
-        let flag = project.run(["check", "--forge", value]);
-        let variable = project.command(["check"]).env("KARAT_FORGE", value).run();
+        let flag = project.run(["forge", "get_weather", "--plan", "--forge", value]);
+        let variable = project.command(["forge", "get_weather", "--plan"]).env("KARAT_FORGE", value).run();
         assert_eq!((flag.code, variable.code), (Some(code), Some(code)), "{value}: {}", flag.both());
     }
 }

@@ -21,6 +21,8 @@ fn good_cases(project: &TempProject) -> Vec<Value> {
             "input": {"message": format!("Question {number} of the {number}th kind: is it windy in town {number}?")},
             "expect": {
                 "toolsCalled": ["get_weather"],
+                "noToolErrors": true,
+                "responseNonEmpty": true,
                 "responseContains": ["21.5 °C", "north-west"],
                 "responseNotContains": ["I don't know"],
             },

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use karat_testkit::project::TempProject;
+use rexpect::ReadUntil;
 use rexpect::process::wait::WaitStatus;
 use rexpect::session::PtySession;
 use serde_json::{Value, json};
@@ -60,11 +61,33 @@ impl TerminalSession {
         self.send_line(line);
     }
 
+    /// Answers these prompts, in any order and each once, until the output contains `end`.
     #[track_caller]
-    pub(crate) fn expect_exit(mut self, code: i32) {
-        self.session.exp_eof().expect("karat exits");
+    pub(crate) fn answer_prompts(&mut self, prompts: &[(&str, &str)], end: &str) {
+        let mut open = prompts.to_vec();
+        loop {
+            let texts = open.iter().map(|(prompt, _)| *prompt).chain([end]);
+            let needles = texts.map(|text| ReadUntil::String(text.to_owned())).collect();
+            let (_, found) = self.session.exp_any(needles).unwrap_or_else(|error| panic!("no prompt: {error}"));
+            // The end, or a prompt. A prompt is drawn again with each character of its answer.
+            let Some(at) = open.iter().position(|(prompt, _)| *prompt == found) else { return };
+            let (_, answer) = open.remove(at);
+            self.send_line(answer);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn expect_exit(self, code: i32) {
+        let (status, output) = self.finish();
+        assert_eq!(status, code, "{output}");
+    }
+
+    /// Waits for the exit. Returns the exit code and the rest of the output.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> (i32, String) {
+        let output = self.session.exp_eof().expect("karat exits");
         match self.session.process.wait() {
-            Ok(WaitStatus::Exited(_, status)) => assert_eq!(status, code),
+            Ok(WaitStatus::Exited(_, status)) => (status, output),
             other => panic!("karat did not exit normally: {other:?}"),
         }
     }
@@ -95,7 +118,11 @@ fn decides_a_golden_batch() {
     terminal.expect_output("write the approved cases");
     terminal.answer("a 9");
     terminal.expect_output("no case 9");
+    terminal.answer("s 2 9");
+    terminal.expect_output("no case 9 in this batch");
+    terminal.expect_output("gs-get-weather-002");
     terminal.answer("a 1 2");
+    terminal.expect_output("approved: 1, 2");
     terminal.expect_output("still undecided: 3");
     terminal.answer("d 3");
     terminal.expect_output("still undecided: 4");
@@ -121,6 +148,34 @@ fn decides_a_golden_batch() {
     let approvals = project.read_json(GOLDEN)["metadata"]["approvals"].clone();
     assert_eq!((&approvals[0]["approvedBy"], approvals.as_array().map(Vec::len)), (&json!("Ada"), Some(2)));
     assert!(!has_session(&project));
+}
+
+#[test]
+fn prompts_have_no_color_with_color_never() {
+    let project = forge_project(3);
+    let run = |color: &str| {
+        let arguments = ["get_weather", "--tier", "golden", "--color", color];
+        let mut terminal = TerminalSession::forge_with_env(&project, &arguments, &[("NO_COLOR", "")]);
+        terminal.answer("q");
+        terminal.finish().1
+    };
+    let (never, always) = (run("never"), run("always"));
+    // The answered prompt is drawn again, with a coloured mark.
+    assert!(!never.contains("\u{1b}[38;5;") && always.contains("\u{1b}[38;5;"), "{never:?}\n{always:?}");
+}
+
+#[test]
+fn wraps_messages_at_words() {
+    let mut tools = tools(3);
+    tools["tools"][0]["description"] = json!("This tool handles weather stuff.");
+    let project = forge_project(3).file("tools.json", tools);
+    let terminal = TerminalSession::forge_with_env(&project, &["get_weather"], &[("COLUMNS", "80")]);
+    let (status, output) = terminal.finish();
+    assert_eq!(status, 2, "{output}");
+    let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{output}");
+    let words = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("is too vague for reliable eval generation. Fix the description first."), "{output}");
 }
 
 #[test]
@@ -213,7 +268,8 @@ fn checks_edited_cases() {
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let case = |tool: &str| {
         json!({"id": "gs-get-weather-002", "input": {"message": "How hot is it in Cairo?"}, "expect": {
-            "toolsCalled": [tool], "responseContains": ["38.5", "sandstorm"], "responseNotContains": ["I don't know"],
+            "toolsCalled": [tool], "noToolErrors": true, "responseNonEmpty": true,
+            "responseContains": ["38.5", "sandstorm"], "responseNotContains": ["I don't know"],
         }})
     };
     project.write("wrong", case("get_wether").to_string());
@@ -319,7 +375,8 @@ fn reports_tools_that_changed_since_the_session_started() {
 fn a_model_revises_drafts_as_instructed() {
     let case = |message: &str, number: usize| {
         json!({"id": format!("gs-get-weather-{number:03}"), "input": {"message": message}, "expect": {
-            "toolsCalled": ["get_weather"], "responseContains": [format!("{number}1.25"), format!("north-{number}")],
+            "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true,
+            "responseContains": [format!("{number}1.25"), format!("north-{number}")],
             "responseNotContains": ["I don't know"],
         }})
     };

@@ -86,6 +86,7 @@ fn the_cli_reference_is_current() {
         "eval check",
         "eval run",
         "eval new",
+        "eval add-case",
         "eval test",
         "eval add",
         "eval list",

@@ -51,6 +51,33 @@ fn checks_the_output_folder_before_sending_requests() {
     assert_eq!(server.request_count(), 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn does_not_read_pipes_and_devices() {
+    let project =
+        project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let make_pipe = |name: &str| {
+        let made = std::process::Command::new("mkfifo").arg(project.path().join(name)).status().unwrap();
+        assert!(made.success(), "{name}");
+    };
+    // A pipe that is not named like an eval file is skipped.
+    make_pipe("evals/pipe.json");
+    let run = |arguments: &[&str]| {
+        project.run(["run", "--no-store", "--agent-endpoint", "scripted:a.json"].iter().chain(arguments).copied())
+    };
+    assert_eq!(run(&[]).code, Some(0), "{}", run(&[]).both());
+    let device = run(&["--config", "/dev/zero"]);
+    assert_eq!(device.code, Some(2), "{}", device.both());
+    assert!(device.stderr.contains("cannot read the configuration /dev/zero: not a regular file"), "{}", device.stderr);
+    let given = run(&["evals/pipe.json"]);
+    assert_eq!(given.code, Some(2), "{}", given.both());
+    assert!(given.stderr.contains("evals/pipe.json is not a regular file"), "{}", given.stderr);
+    make_pipe("evals/y.golden.json");
+    let named = run(&[]);
+    assert_eq!(named.code, Some(2), "{}", named.both());
+    assert!(named.stderr.contains("cannot read evals/y.golden.json: not a regular file"), "{}", named.stderr);
+}
+
 /// Writes to `/dev/full` fail as on a full disk.
 #[test]
 fn reports_a_full_disk() {

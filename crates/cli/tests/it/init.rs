@@ -3,9 +3,79 @@
 use std::process::Command;
 
 use karat_testkit::litellm::{KEY, Litellm};
-use serde_json::json;
+use karat_testkit::mcp::shell_server;
+use karat_testkit::project::TempProject;
+use karat_testkit::server::ScriptedServer;
+use serde_json::{Value, json};
 
 use crate::support::project;
+
+/// A port on which no program listens.
+const CLOSED: [&str; 2] = ["--ports", "1"];
+
+/// A shop with a tool that has trigger phrases.
+fn shop_tools() -> Value {
+    let schema = json!({"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]});
+    json!({"tools": [{
+        "name": "get_order",
+        "description": "Fetches an order with its items. Use when the user asks what they ordered.",
+        "inputSchema": schema,
+        "triggerPhrases": [
+            "What did I order in A100?",
+            "Show me order A200",
+            "Which items are in order A300?",
+            "List everything I bought with A400",
+            "Did A500 include a tent?",
+        ],
+    }]})
+}
+
+fn port(server: &ScriptedServer) -> String {
+    server.base_url().rsplit_once(':').expect("a port").1.to_owned()
+}
+
+/// The steps of README's first run: each works after the one before.
+#[test]
+fn the_first_run_of_the_readme_works() {
+    let call = json!({"name": "get_order", "params": {"order_id": "A100"}, "success": true});
+    let server = ScriptedServer::start(json!({"*": {"response": "Two tents and a stove.", "toolCalls": [call]}}));
+    let project = project().file("tools.json", shop_tools()).env("GIT_AUTHOR_NAME", "Ada");
+    let init = project.run(["init", "--yes", "--ports", &port(&server)]);
+    insta::assert_snapshot!(init.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    wrote karat.json
+    wrote evals/get-order.golden.json
+    wrote .gitignore
+
+    next: in 'responseContains', add values that only the tool can return, then
+      karat check
+      karat forge get_order
+      karat run
+    ----- stderr -----
+    ");
+    let check = project.run(["check"]);
+    assert_eq!(check.code, Some(0), "{}", check.both());
+    let forge = project.run(["forge", "get_order", "--approve-all", "--tier", "golden"]);
+    assert_eq!(forge.code, Some(0), "{}", forge.both());
+    let file = project.read_json("evals/get-order.golden.json");
+    assert!(file["cases"].as_array().expect("cases").len() > 1, "{file:#}");
+    assert_eq!(project.run(["check"]).code, Some(0));
+    let run = project.run(["run"]);
+    assert_eq!(run.code, Some(0), "{}", run.both());
+    assert!(run.stdout.contains("gs-get-order-001#1"), "a table of rows: {}", run.stdout);
+}
+
+/// README shows the steps that the test above takes.
+#[test]
+fn the_readme_shows_the_first_run() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let (_, section) = readme.split_once("## First run").expect("a section");
+    let commands: Vec<&str> =
+        section.lines().skip_while(|line| *line != "```sh").skip(1).take_while(|line| *line != "```").collect();
+    let verbs: Vec<&str> = commands.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(verbs, ["init", "check", "forge", "run"]);
+}
 
 #[test]
 fn uses_the_metadata_of_an_existing_tool() {
@@ -22,20 +92,23 @@ fn uses_the_metadata_of_an_existing_tool() {
 #[test]
 fn writes_valid_files_and_never_overwrites() {
     let project = project();
-    let output = project.run(["init", "--yes", "--tool", "get_news", "--message", "What's new?"]);
+    let arguments = ["--agent-endpoint", "http://localhost:4000/ask", "--tool", "get_news", "--message", "What's new?"];
+    let output = project.run(["init"].into_iter().chain(arguments));
     insta::assert_snapshot!(output.filtered(), @"
     exit: 0
     ----- stdout -----
     wrote karat.json
     wrote evals/get-news.golden.json
+    wrote .gitignore
 
     next: in 'responseContains', add values that only the tool can return, then
       karat check
       karat run
     ----- stderr -----
     ");
-    assert_eq!(project.read_json("karat.json")["agentEndpoint"], "http://localhost:3000/chat");
+    assert_eq!(project.read_json("karat.json")["agentEndpoint"], "http://localhost:4000/ask");
     assert_eq!(project.read_json("evals/get-news.golden.json")["cases"][0]["input"]["message"], "What's new?");
+    assert_eq!(project.read(".gitignore"), ".karat/\nevals/results/\n");
     assert_eq!(project.run(["check"]).code, Some(0));
     let before = project.read("karat.json");
     let again = project.run(["init", "--yes", "--agent-endpoint", "http://other"]);
@@ -50,51 +123,106 @@ fn writes_valid_files_and_never_overwrites() {
 }
 
 #[test]
+fn without_a_terminal_names_all_missing_flags() {
+    let project = project().file("tools.json", shop_tools());
+    insta::assert_snapshot!(project.run(["init"].into_iter().chain(CLOSED)).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: missing --agent-endpoint, --tool-registry-path, --tool, --message: there is no terminal to ask
+    hint: found --tool-registry-path tools.json --tool get_order --message 'What did
+          I order in A100?'
+    hint: pass --yes to use what was found
+    ");
+    insta::assert_snapshot!(project.run(["init", "--yes"].into_iter().chain(CLOSED)).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: missing --agent-endpoint: nothing suitable was found
+    ");
+    assert!(!project.path().join("karat.json").exists());
+    assert!(!project.path().join(".gitignore").exists());
+}
+
+#[test]
+fn a_plain_case_names_no_tool() {
+    let server = ScriptedServer::start(json!({"*": {"response": "I can help with orders."}}));
+    let project = project();
+    let init = project.run(["init", "--yes", "--agent-endpoint", &server.endpoint()]);
+    assert_eq!(init.code, Some(0), "{}", init.both());
+    assert!(!project.read("evals/first.json").contains("tool"), "{}", project.read("evals/first.json"));
+    for verb in ["check", "run"] {
+        let output = project.run([verb]);
+        assert_eq!(output.code, Some(0), "{}", output.both());
+    }
+}
+
+#[test]
+fn finds_tools_in_source_files() {
+    let python = "from langchain_core.tools import tool\n\n@tool\ndef get_order(order_id: str) -> str:\n    \"\"\"Fetches an order.\"\"\"\n";
+    let typescript = "import { tool } from 'ai';\nimport { z } from 'zod';\nexport const get_order = tool({\n  description: 'Fetches an order.',\n  inputSchema: z.object({ order_id: z.string() }),\n  execute: async () => 'x',\n});\nexport const tools = { get_order };\n";
+    for (path, text) in [("agent/main.py", python), ("src/agent.ts", typescript)] {
+        let project = project().file(path, text);
+        let output = project.run(["init", "--yes", "--agent-endpoint", "http://localhost:4000/ask"]);
+        assert_eq!(output.code, Some(0), "{path}: {}", output.both());
+        assert_eq!(project.read_json("karat.json")["toolRegistryPath"], path);
+        let case = &project.read_json("evals/get-order.golden.json")["cases"][0];
+        assert_eq!(case["input"]["message"], "Fetch an order.");
+        assert_eq!(case["expect"]["toolParams"][0]["paramName"], "order_id", "{path}");
+        assert_eq!(project.run(["check"]).code, Some(0));
+    }
+}
+
+#[test]
 fn prints_the_next_steps() {
-    let project = project().file("an app/tools/tools.exports.ts", "export const tools = [];");
-    insta::assert_snapshot!(project.run(["init", "--yes", "an app"]).filtered(), @"
+    let project = project().file("an app/src/tools.json", shop_tools());
+    let arguments = ["init", "--yes", "an app", "--agent-endpoint", "http://localhost:4000/ask"];
+    insta::assert_snapshot!(project.run(arguments).filtered(), @"
     exit: 0
     ----- stdout -----
     wrote an app/karat.json
-    wrote an app/evals/get-weather.golden.json
+    wrote an app/evals/get-order.golden.json
+    wrote an app/.gitignore
 
     next: in 'responseContains', add values that only the tool can return, then
       cd 'an app'
-      karat tools
       karat check
+      karat forge get_order
       karat run
-      karat coverage
     ----- stderr -----
     ");
+    assert_eq!(project.read_json("an app/karat.json")["toolRegistryPath"], "src/tools.json");
 }
 
 #[test]
 fn keeps_an_existing_eval_file() {
     let project = project().file("evals/get-weather.golden.json", json!([]));
-    assert_eq!(project.run(["init", "--yes"]).code, Some(2));
+    let arguments = ["init", "--agent-endpoint", "http://localhost:4000/ask", "--message", "Hi", "--tool"];
+    let init = |tool: &'static str| project.run(arguments.into_iter().chain([tool]));
+    assert_eq!(init("get_weather").code, Some(2));
     assert_eq!(project.read("evals/get-weather.golden.json"), "[]");
     assert!(!project.path().join("karat.json").exists());
-    assert_eq!(project.run(["init", "--yes", "--tool", "../x"]).code, Some(2));
+    assert_eq!(init("../x").code, Some(2));
 }
 
 #[test]
 fn a_model_project_gets_tools_and_stubs() {
     let project = project();
-    let init = ["init", "--yes", "--agent-endpoint", "anthropic:claude-sonnet-4-5"];
-    insta::assert_snapshot!(project.run(init).filtered(), @"
+    let arguments = ["--agent-endpoint", "anthropic:claude-sonnet-4-5", "--tool", "get_weather", "--message", "Rain?"];
+    insta::assert_snapshot!(project.run(["init"].into_iter().chain(arguments)).filtered(), @"
     exit: 0
     ----- stdout -----
     wrote karat.json
     wrote evals/get-weather.golden.json
     wrote tools.json
+    wrote .gitignore
 
     next: describe the tool in tools.json,
     add its result to 'stubs', and the values that the response must contain to 'responseContains',
     set ANTHROPIC_API_KEY (in the environment or in .env), then
-      karat tools
       karat check
+      karat forge get_weather
       karat run
-      karat coverage
     ----- stderr -----
     ");
     assert_eq!(project.read_json("karat.json")["toolRegistryPath"], "tools.json");
@@ -112,13 +240,39 @@ fn a_model_project_gets_tools_and_stubs() {
 #[test]
 fn keeps_existing_tools() {
     let project = project().file("tools.json", json!([{"name": "mine"}]));
-    let output = project.run(["init", "--yes", "--agent-endpoint", "openai-compatible:m", "--tool", "mine"]);
+    let output = project.run(["init", "--yes", "--agent-endpoint", "openai-compatible:m", "--message", "Hello"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     assert!(output.stdout.contains("set OPENAI_COMPATIBLE_BASE_URL (in"), "{}", output.stdout);
     assert!(!output.stdout.contains("wrote tools.json"), "{}", output.stdout);
     assert_eq!(project.read_json("tools.json"), json!([{"name": "mine"}]));
+    assert!(project.path().join("evals/mine.golden.json").exists());
     assert_eq!(project.run(["init", "new", "--yes", "--agent-endpoint", "openai:"]).code, Some(2));
     assert!(!project.path().join("new").exists());
+}
+
+fn mcp_project() -> TempProject {
+    let command = shell_server("touch started");
+    let server = json!({"type": "stdio", "command": command[0], "args": command[1..]});
+    project().file(".vscode/mcp.json", json!({"servers": {"shell": server}}))
+}
+
+#[test]
+fn mcp_servers_are_started_only_if_they_are_named() {
+    let project = mcp_project();
+    let agent = ["init", "--yes", "--agent-endpoint", "http://localhost:4000/ask"];
+    let output = project.run(agent);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(output.stderr.contains("the MCP servers were not started"), "{}", output.stderr);
+    assert!(!project.path().join("started").exists());
+    assert!(project.read_json("karat.json")["mcpServers"]["shell"].is_object());
+    assert!(project.path().join("evals/first.json").exists());
+
+    let project = mcp_project();
+    let message = ["--tool-registry-path", ".vscode/mcp.json", "--message", "Say hello"];
+    let output = project.run(agent.into_iter().chain(message));
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert_eq!(project.read_json("evals/hello.golden.json")["metadata"]["toolName"], "hello");
+    assert_eq!(project.run(["tools", "hello"]).code, Some(0));
 }
 
 /// A model that follows instructions passes the generated case.
@@ -127,24 +281,41 @@ fn keeps_existing_tools() {
 fn the_generated_case_passes_with_a_model() {
     let proxy = Litellm::shared();
     let project = project().env("OPENAI_BASE_URL", proxy.openai_base()).env("OPENAI_API_KEY", KEY);
-    project.run(["init", "--yes", "--agent-endpoint", "openai:obeys", "--message", "get_weather {}"]);
+    let arguments = ["--tool", "get_weather", "--message", "get_weather {}"];
+    project.run(["init", "--agent-endpoint", "openai:obeys"].into_iter().chain(arguments));
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
 }
 
 #[test]
-fn prompts_on_a_terminal() {
-    let project = project();
+fn proposes_what_it_found_on_a_terminal() {
+    let server = ScriptedServer::start(json!({"*": {"response": "ok"}}));
+    let project = project().file("tools.json", shop_tools());
     let mut command = Command::new(env!("CARGO_BIN_EXE_karat"));
-    command.arg("init").current_dir(project.path()).env("TERM", "xterm").env("NO_COLOR", "1");
+    command.args(["init", "--ports", &port(&server)]).current_dir(project.path());
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
     let mut session = rexpect::session::spawn_command(command, Some(20_000)).expect("pseudo-terminal starts");
     session.exp_string("Agent (a URL, openai:MODEL").unwrap();
-    session.send_line("http://localhost:4000/ask").unwrap();
+    session.send_line("").unwrap();
+    session.exp_string("Tools (a file, a folder or an MCP server").unwrap();
+    session.exp_string("tools.json (1 tool)").unwrap();
+    session.send_line("").unwrap();
     session.exp_string("First tool to test:").unwrap();
-    session.send_line("get_news").unwrap();
+    // A mistake is reported, and the question asked again.
+    session.send_line("get_ordr").unwrap();
+    session.exp_string("did you mean 'get_order'?").unwrap();
+    session.exp_string("First tool to test:").unwrap();
+    session.send_line("").unwrap();
     session.exp_string("Message that should make the agent call it:").unwrap();
+    session.send_line("Which items did I order?").unwrap();
+    session.exp_string("Another one").unwrap();
+    session.send_line("What is in my parcel?").unwrap();
+    session.exp_string("Another one").unwrap();
     session.send_line("").unwrap();
     session.exp_eof().unwrap();
-    assert_eq!(project.read_json("karat.json")["agentEndpoint"], "http://localhost:4000/ask");
-    assert!(project.path().join("evals/get-news.golden.json").exists());
+    let config = project.read_json("karat.json");
+    assert_eq!(config["agentEndpoint"], format!("http://localhost:{}/chat", port(&server)));
+    assert_eq!(config["toolRegistryPath"], "tools.json");
+    let case = &project.read_json("evals/get-order.golden.json")["cases"][0];
+    assert_eq!(case["each"], json!([{"message": "Which items did I order?"}, {"message": "What is in my parcel?"}]));
 }

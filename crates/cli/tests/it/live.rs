@@ -212,12 +212,12 @@ fn a_failed_server_does_not_hide_the_others() {
     insta::assert_snapshot!(run(&["tools"]).filtered(), @"
     exit: 3
     ----- stdout -----
-    NAME    VERSION  DESCRIPTION  SCHEMA        TOKENS  LOCATION
-    hello   9.9      —            a2c799262a3c       —  mcp:again
-    die     9.9      —            a2c799262a3c       —  mcp:again
-    odd     9.9      —            a2c799262a3c       —  mcp:again
-    refuse  9.9      —            a2c799262a3c       —  mcp:again
-    pid     9.9      —            a2c799262a3c       —  mcp:again
+    NAME    VERSION  TOKENS  LOCATION   DESCRIPTION
+    hello   9.9           —  mcp:again  —
+    die     9.9           —  mcp:again  —
+    odd     9.9           —  mcp:again  —
+    refuse  9.9           —  mcp:again  —
+    pid     9.9           —  mcp:again  —
 
     5 tools: 0 tokens in descriptions, 25 in schemas
     ----- stderr -----

@@ -71,6 +71,26 @@ fn survives_a_burst_of_rate_limit_errors() {
     }
 }
 
+#[test]
+fn calls_have_success_and_duration_without_execution() {
+    let call = json!({"calls": [{"name": "look", "args": {"at": "sky"}}]});
+    let turns = json!({"route": {"turns": [call]}, "stub": {"turns": [call, {"text": "blue"}]}});
+    let server = ScriptedServer::start(turns);
+    let case = |id: &str, message: &str| json!({"id": id, "input": {"message": message}, "expect": {"toolsCalled": ["look"]}});
+    let mut stubbed = case("ls-look-002", "stub");
+    stubbed["stubs"] = json!({"look": {"color": "blue"}});
+    let project = model_project(&server)
+        .file("karat.json", config(json!({})))
+        .file("evals/look.labeled.json", json!([case("ls-look-001", "route"), stubbed]));
+    let output = project.run(["run"]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    let result = only_result(&project, "results");
+    for case in result["cases"].as_array().unwrap() {
+        let call = &case["details"]["toolCalls"][0];
+        assert_eq!((&call["success"], &call["durationMs"]), (&json!(true), &json!(0.0)), "{case}");
+    }
+}
+
 #[rstest]
 #[case(json!({"maxRetries": 0}), 1)]
 #[case(json!({}), 3)]

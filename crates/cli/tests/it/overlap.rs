@@ -54,6 +54,17 @@ fn suggests_confused_tools_first() {
     );
 }
 
+#[test]
+fn names_the_rule_that_a_declared_overlap_must_meet() {
+    let project = project_with_tools();
+    let add = || project.run(["overlap", "add", "get_weather", "get_forecast"]).stderr;
+    let note = "(untested-overlap); to draft it: karat forge get_weather --tier labeled\n";
+    assert!(project.run(["overlap", "suggest"]).stderr.contains("(untested-overlap)"));
+    let stderr = add();
+    assert!(stderr.ends_with(note), "{stderr}");
+    assert!(!add().contains("untested-overlap"), "nothing was added");
+}
+
 /// A shell glob also matches karat's other files.
 #[test]
 fn skips_files_that_are_not_eval_files() {

@@ -51,6 +51,13 @@ impl ProjectStore {
         self.runtime.block_on(self.store.put_traces(&[new_trace(id, "karat", text)], at(0))).unwrap();
     }
 
+    /// Adds a trace of a test run.
+    pub(crate) fn add_run_trace(&self, id: &str, message: &str) {
+        let text = json!({"trace_id": id, "steps": [{"input": {"message": message}, "output": {"response": "Done."}}]});
+        let trace = new_trace(id, "run", &text.to_string());
+        self.runtime.block_on(self.store.put_traces(&[trace], at(0))).unwrap();
+    }
+
     /// Adds a version of an eval and returns its number.
     pub(crate) fn add_version(&self, eval_id: &str, code: &str) -> u64 {
         let version = NewVersion {

@@ -270,7 +270,7 @@ fn records_every_trial() {
     assert_eq!((recorded.code, server.request_count()), (Some(1), 4), "{}", recorded.both());
     let before = normalised_result(&project);
     // The order of requests does not matter.
-    let replayed = project.run(["run", "--trials", "2", "--replay", "strict", "--concurrency", "4"]);
+    let replayed = project.run(["run", "--trials", "2", "--replay", "strict", "--jobs", "4"]);
     assert_eq!((replayed.code, server.request_count()), (Some(1), 4), "{}", replayed.both());
     assert_eq!(normalised_result(&project), before);
     let more = project.run(["run", "--trials", "3", "--replay", "strict"]);

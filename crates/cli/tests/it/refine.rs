@@ -85,8 +85,8 @@ fn compares_candidates_with_the_current_version_without_adopting() {
     exit: 0
     ----- stdout -----
     eval_tone version 1, rewritten by openai:test-model
-      41 rated traces to train on, 20 positive and 21 negative
-      19 rated traces held out, 10 positive and 9 negative
+      41 rated traces to train on, 20 good and 21 bad
+      19 rated traces held out, 10 good and 9 bad
 
       code   part     accuracy                 kappa                    wrong errors
       base   training  0.488  [0.343, 0.635]    0.000  [-0.284, 0.288]     21      0
@@ -98,22 +98,22 @@ fn compares_candidates_with_the_current_version_without_adopting() {
 
      1  goes by the tone
         held out: 9 better, 0 worse than base (p = 0.004): better
-          better  t-01  passed → failed, negative
-          better  t-05  passed → failed, negative
-          better  t-09  passed → failed, negative
-          better  t-25  passed → failed, negative
-          better  t-33  passed → failed, negative
+          better  t-01  passed → failed, bad
+          better  t-05  passed → failed, bad
+          better  t-09  passed → failed, bad
+          better  t-25  passed → failed, bad
+          better  t-33  passed → failed, bad
           and 4 more (pass --format json to list all)
         .karat/refine/eval_tone/candidate_1.py
 
      2  goes by the tone
         held out: 0 better, 10 worse than base (p = 0.002): worse
         19 lost to errors
-          lost    t-01  passed → errored, negative
-          lost    t-05  passed → errored, negative
-          lost    t-08  passed → errored, positive
-          lost    t-09  passed → errored, negative
-          lost    t-25  passed → errored, negative
+          lost    t-01  passed → errored, bad
+          lost    t-05  passed → errored, bad
+          lost    t-08  passed → errored, good
+          lost    t-09  passed → errored, bad
+          lost    t-25  passed → errored, bad
           and 14 more (pass --format json to list all)
         .karat/refine/eval_tone/candidate_2.py
     ----- stderr -----
@@ -239,7 +239,7 @@ fn reports_too_few_ratings() {
 fn rejects_invalid_arguments() {
     let project = project_with_ratings(60);
     let cases: [(&[&str], i32, &str); 6] = [
-        (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--approved-by is empty"),
+        (&["eval", "refine", "tone", "--model", "openai:m", "--approved-by", " "], 2, "--author is empty"),
         (&["eval", "refine", "tone"], 2, "set 'refine' in karat.json"),
         (&["eval", "refine", "tune", "--model", "openai:m"], 2, "did you mean 'eval_tone'?"),
         (&["eval", "refine", "tone", "--model", "unknown:m"], 2, "'unknown:m' is not a valid rewriter"),
@@ -444,4 +444,23 @@ mod terminal {
         assert_eq!(versions(&project).len(), 1);
         assert!(!project.path().join(".karat/refine").exists());
     }
+}
+
+#[test]
+fn takes_rated_traces_of_test_runs_only_if_told() {
+    let project = project_with_ratings(60);
+    let store = ProjectStore::open(&project);
+    store.add_run_trace("run-1", "polite mark-of-a-run");
+    store.add_feedback("ada", "run-1", Rating::Positive, None);
+    let prompt = |source: &[&str]| run_refine(&project, &[&["--dry-run"], source].concat());
+    let output = prompt(&[]);
+    assert_eq!(output.code, Some(0), "{}", output.both());
+    assert!(!output.stdout.contains("mark-of-a-run"), "{}", output.stdout);
+    let left_out = "1 rated trace of test runs left out; pass --source all to include them";
+    assert!(output.unwrapped_stderr().contains(left_out), "{}", output.stderr);
+    let output = prompt(&["--source", "all"]);
+    assert!(output.code == Some(0) && !output.unwrapped_stderr().contains(left_out), "{}", output.both());
+    let output = prompt(&["--source", "runs"]);
+    assert_eq!(output.code, Some(4), "{}", output.both());
+    assert!(output.stderr.contains("too few rated traces to refine eval_tone"), "{}", output.stderr);
 }

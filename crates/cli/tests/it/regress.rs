@@ -45,6 +45,26 @@ fn add(project: &TempProject, message: &str) -> Output {
 }
 
 #[test]
+fn a_planned_case_has_no_controls() {
+    let message = "a\u{202e}\u{9b}31m";
+    let output = project_with_tools().run([
+        "regress",
+        "add",
+        "get_weather",
+        "--bug-ref",
+        "#7",
+        "--message",
+        message,
+        "--tools-called",
+        "get_weather",
+        "--dry-run",
+    ]);
+    assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']), "{}", output.both());
+    let case: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(case["input"]["message"], message, "the value is unchanged");
+}
+
+#[test]
 fn adds_a_case_to_a_new_file() {
     let _settings = mask_times_and_hashes();
     let project = project_with_tools();

@@ -109,7 +109,7 @@ fn a_new_rating_overrides_one_from_the_future() {
     let mut session = ReviewSession::start(&project, &[]);
     session.expect_output("trace t1");
     session.send_keys("g");
-    session.expect_output("positive, stored: t1");
+    session.expect_output("good, stored: t1");
     assert_eq!(ratings(&project), [rated("t1", "positive", "")]);
     session.send_keys("q");
     session.expect_exit(0);
@@ -143,7 +143,7 @@ fn handles_every_key() {
     assert_eq!(history_len(&project), 0, "a key in the help only closes it");
     session.send_keys("g");
     session.expect_output("2 of 4 · 1 rated");
-    session.expect_output("positive, stored: t1");
+    session.expect_output("good, stored: t1");
     assert_eq!(ratings(&project), [rated("t1", "positive", "")], "stored immediately");
     session.send_keys("t");
     session.expect_output("Enter saves the note");
@@ -193,14 +193,14 @@ fn undoes_every_action() {
     session.expect_output("left: nothing");
     session.send_keys("u");
     session.expect_output("trace t3");
-    session.expect_output("undone: negative");
+    session.expect_output("undone: bad");
     assert_eq!(ratings(&project), [rated("t1", "positive", "first")]);
     session.send_keys("u");
     session.expect_output("trace t2");
     session.expect_output("undone: skip");
     session.send_keys("u");
     session.expect_output("trace t1");
-    session.expect_output("undone: positive");
+    session.expect_output("undone: good");
     // The note is restored.
     session.send_keys("j");
     session.expect_output("note: first");

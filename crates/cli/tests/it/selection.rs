@@ -40,6 +40,15 @@ fn filters_are_combined() {
 }
 
 #[test]
+fn takes_paths_as_a_flag_too() {
+    let project = project_with_suites();
+    let run = |arguments: &[&str]| project.run(["run", "--format", "json"].iter().chain(arguments).copied());
+    assert_eq!(ids(&run(&["--eval", "evals/x.labeled.json"])), ["ls-x-001", "ls-x-002"]);
+    let both = run(&["evals/x.golden.json", "--eval=evals/x.labeled.json", "--id", "gs-x-001", "--id", "ls-x-001"]);
+    assert_eq!(ids(&both), ["gs-x-001", "ls-x-001"]);
+}
+
+#[test]
 fn an_empty_selection_exits_with_4() {
     let project = project_with_suites();
     insta::assert_snapshot!(project.run(["run", "--id", "gs-x-003"]).filtered(), @"
@@ -76,6 +85,32 @@ fn only_failed_uses_the_newest_result_or_the_baseline() {
     assert_eq!(ids(&run(&[])), ["gs-x-002"]);
     assert_eq!(run(&[]).code, Some(4));
     assert_eq!(ids(&run(&["--baseline-run-id", &run_id])), ["gs-x-002"]);
+    // A named run counts more than the baseline.
+    let named = format!("--only-failed={run_id}");
+    let output = project.run(["run", "--format", "json", &named, "--baseline", "latest"]);
+    assert_eq!(ids(&output), ["gs-x-002"]);
+    assert_eq!(project.run(["run", "--only-failed=nothing"]).code, Some(2));
+}
+
+#[test]
+fn the_rerun_command_selects_what_failed_with_a_baseline_too() {
+    let cases: Vec<Value> = (1..=7).map(|number| ok_case(&format!("gs-x-{number:03}"), &number.to_string())).collect();
+    let agent = |failing: &str| {
+        let numbers: Vec<String> = (1..=7).map(|number| number.to_string()).collect();
+        let answer = |number: &str| if failing.contains(number) { "no" } else { "ok" };
+        script(&numbers.iter().map(|number| (number.as_str(), answer(number))).collect::<Vec<_>>())
+    };
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json"}))
+        .file("a.json", agent("7"))
+        .file("evals/x.golden.json", json!(cases));
+    assert_eq!(project.run(["run"]).code, Some(1));
+    project.write("a.json", agent("123456"));
+    let failed = project.run(["run", "--baseline", "latest"]);
+    let command = "karat run --baseline latest --only-failed=latest";
+    assert!(failed.unwrapped_stderr().contains(&format!("to rerun what did not pass: {command}")), "{}", failed.stderr);
+    let again = project.run(["run", "--baseline", "latest", "--only-failed=latest", "--format", "json"]);
+    assert_eq!(ids(&again), (1..=6).map(|number| format!("gs-x-{number:03}")).collect::<Vec<_>>());
 }
 
 /// A run of one case has no results for the others.

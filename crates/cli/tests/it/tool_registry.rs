@@ -53,6 +53,27 @@ fn reads_tools_from_a_command() {
 }
 
 #[test]
+fn fields_can_be_names_of_types() {
+    let calls = json!([{"name": "look", "success": true, "params": {"city": 7}}]);
+    let expect = json!({"toolArgsValid": true, "responseContains": ["ok", "done"]});
+    let run = |schema: Value| {
+        let project = project_with_config(&json!({"agentEndpoint": "scripted:agent.json", "toolRegistryPath": "tools.json"}))
+            .file("evals/x.golden.json", json!([case("gs-x-001", "hi", expect.clone())]))
+            .file("agent.json", json!({"replies": {}, "otherwise": {"response": "ok, done", "toolCalls": calls}}))
+            .file("tools.json", json!([{"name": "look", "description": "Looks.", "schema": schema}]));
+        (project.run(["run", "--no-store"]), project.run(["check", "--format", "json"]))
+    };
+    let (run_output, _) = run(json!({"city": "string", "days": "number?"}));
+    assert_eq!(run_output.code, Some(1), "{}", run_output.both());
+    assert!(run_output.stdout.contains("toolArgsValid:"), "{}", run_output.stdout);
+    // A map that cannot be read is not a schema that accepts everything.
+    let (run_output, check_output) = run(json!({"city": "where to look"}));
+    assert_eq!(run_output.code, Some(3), "{}", run_output.both());
+    assert_eq!(check_output.code, Some(1), "{}", check_output.both());
+    assert!(check_output.stdout.contains("registry-schema"), "{}", check_output.stdout);
+}
+
+#[test]
 fn reports_command_failures() {
     let run = |script: &str| project_with_config(&shell_registry(script)).run(["check"]).filtered();
     insta::assert_snapshot!(run("echo one >&2; echo two >&2; exit 3"), @"

@@ -36,15 +36,17 @@ fn lists_tools_with_token_counts() {
     insta::assert_snapshot!(project.run(["tools"]).filtered(), @"
     exit: 0
     ----- stdout -----
-    NAME          VERSION  DESCRIPTION   SCHEMA        TOKENS  LOCATION
-    get_weather   1.2.0    8749cb0a6c21  fc0b1a9e7eab      11  tools.json:2:2
-    get_forecast  1.0.3    5709d0ef99fa  a2c799262a3c       5  tools.json:15:2
-    ping          —        —             —                  —  tools.json:23:2
+    NAME          VERSION  TOKENS  LOCATION         DESCRIPTION
+    get_weather   1.2.0        11  tools.json:2:2   Fetches the weather.
+    get_forecast  1.0.3         5  tools.json:15:2  Fetches the forecast.
+    ping          —             —  tools.json:23:2  —
 
     3 tools: 16 tokens in descriptions, 19 in schemas
     ----- stderr -----
     ");
     assert_eq!(project.run(["tools", "list"]).stdout, project.run(["tools"]).stdout);
+    let verbose = project.run(["tools", "-v"]).stdout;
+    assert!(verbose.contains("HASH") && verbose.contains("8749cb0a6c21"), "{verbose}");
     insta::assert_snapshot!(project.run(["tools", "get_*", "--ascii", "--quiet"]).filtered(), @"
     exit: 0
     ----- stdout -----

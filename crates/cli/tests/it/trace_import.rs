@@ -89,6 +89,26 @@ fn counts(report: &Value) -> (u64, u64, u64) {
 }
 
 #[test]
+fn counts_tool_calls_that_are_not_understood() {
+    let output = json!([{"role": "assistant", "tool_calls": [{"id": "1", "what": "rain"}, {"id": "2", "what": "wind"}]}]);
+    let input = json!([{"role": "user", "content": "Rain?"}]);
+    let attributes = [
+        ("gen_ai.operation.name", json!("chat")),
+        ("gen_ai.input.messages", input),
+        ("gen_ai.output.messages", output),
+    ];
+    let span = span("4bf92f3577b34da6a3ce929d0e0e4736", "0000000000000001", None, &attributes);
+    let project = project().file("spans.json", span);
+    let output = project.run(["trace", "import", "spans.json", "--dry-run"]);
+    assert!(
+        output.stdout.contains("  2 entries of 'tool_calls' not understood: listed in metadata.unread_tool_calls"),
+        "{}",
+        output.both()
+    );
+    assert_eq!(import(&project, ["spans.json"]).1["unread_tool_calls"], 2);
+}
+
+#[test]
 fn reports_imported_and_refused_traces() {
     let project = project()
         .file("traces/b.jsonl", [weather("w-1", "Oslo"), weather("w-2", "Rome")].concat())
@@ -115,8 +135,9 @@ fn reports_imported_and_refused_traces() {
     'trace' with 'observations' (langfuse), runs with 'run_type' (langsmith),
     'messages' (openai, anthropic), 'traj' with 'reward' (tau-bench), 'simulations'
     (tau2-bench), 'eval' with 'samples' (inspect), 'info' with 'data' (mlflow),
-    'trace.span' objects (openai-agents), session files (claude-code, codex); pass
-    --from to set the format
+    'trace.span' objects (openai-agents), session files (claude-code, codex),
+    'events' or 'eval_cases' (adk), 'trajectory' (swe-agent), 'actual_output',
+    'turns' or 'testCases' (deepeval); pass --from to set the format
     next: 'karat trace list', 'karat trace show ID' or
       'karat eval run NAME --stored'
     ");

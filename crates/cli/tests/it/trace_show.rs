@@ -223,8 +223,8 @@ fn marks_earlier_ratings() {
     let shown = project.run(["trace", "show", "w-1"]).stdout;
     let is_marked =
         |start: &str| shown.lines().find(|line| line.starts_with(start)).map(|line| line.ends_with("(earlier)"));
-    assert_eq!(is_marked("negative  ada"), Some(true), "{shown}");
-    assert_eq!((is_marked("neutral  bob"), is_marked("positive  ada")), (Some(false), Some(false)), "{shown}");
+    assert_eq!(is_marked("bad  ada"), Some(true), "{shown}");
+    assert_eq!((is_marked("neutral  bob"), is_marked("good  ada")), (Some(false), Some(false)), "{shown}");
 }
 
 #[test]
@@ -274,6 +274,18 @@ fn escapes_control_characters() {
         let is_control = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
         assert!(!output.both().chars().any(is_control), "{:?}", output.both());
     }
+}
+
+#[test]
+fn json_lines_have_no_controls() {
+    let hostile = "\u{202e}\u{9b}31m ##[stop-commands]x";
+    let trace = json!({"trace_id": "h-1", "name": hostile, "steps": []});
+    let project = project().file("t.jsonl", format!("{trace}\n"));
+    assert_eq!(project.run(["trace", "import", "t.jsonl"]).code, Some(0));
+    let output = project.run(["trace", "list", "--format", "jsonl"]);
+    assert!(!output.stdout.contains(['\u{202e}', '\u{9b}']) && !output.stdout.contains("##["), "{}", output.stdout);
+    let listed: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(listed["name"], hostile, "the value is unchanged");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use karat_testkit::project::RunningCommand;
+use karat_testkit::project::{RunningCommand, TempProject};
 use serde_json::json;
 
-use crate::support::{ok_case, project, script};
+use crate::support::{case, ok_case, project, project_with_python, script};
 
 /// Waits until stdout contains a text this often.
 fn wait_for(running: &RunningCommand, text: &str, times: usize) {
@@ -45,4 +45,62 @@ fn reruns_only_the_changed_file_until_interrupted() {
     let output = running.wait().expect("karat exits");
     assert_eq!(output.code, Some(130), "{}", output.both());
     assert!(output.stderr.contains("changed: evals/x.golden.json"), "{}", output.stderr);
+}
+
+/// Writes a file, and waits for the next run of a case.
+fn write_and_wait(project: &TempProject, running: &RunningCommand, (path, content): (&str, &str), id: &str) {
+    let times = running.stdout_so_far().matches(id).count();
+    project.write(path, content);
+    wait_for(running, id, times + 1);
+}
+
+#[test]
+fn reruns_what_a_table_a_function_or_the_registry_touches() {
+    let table = |message: &str| format!("name,message\nrow,{message}\n");
+    let function = |text: &str| format!("def eval_tone(trace):\n    return True, '{text}'\n");
+    let registry = |description: &str| json!([{"name": "t", "description": description}]).to_string();
+    let mut with_table = ok_case("gs-x-001", "{{row:message}}");
+    with_table["each"] = json!({"file": "../data/rows.csv"});
+    let project = project_with_python()
+        .file("karat.json", json!({"agentEndpoint": "scripted:a.json", "toolRegistryPath": "tools.json"}))
+        .file("a.json", script(&[("m", "ok"), ("n", "ok")]))
+        .file("tools.json", registry("Fetches the time."))
+        .file("data/rows.csv", table("m"))
+        .file("evals/functions/tone.py", function("a"))
+        .file("evals/x.golden.json", json!([with_table]))
+        .file("evals/y.golden.json", json!([case("gs-y-001", "m", json!({"evals": ["eval_tone"]}))]))
+        .file("evals/z.golden.json", json!([ok_case("gs-z-001", "m")]));
+    let running = project.command(["run", "--watch", "--no-store"]).start();
+    let counts = || ["gs-x-001", "gs-y-001", "gs-z-001"].map(|id| running.stdout_so_far().matches(id).count());
+    wait_for(&running, "3 suites: 3/3 passed", 1);
+    assert_eq!(counts(), [1, 1, 1]);
+    write_and_wait(&project, &running, ("data/rows.csv", &table("n")), "gs-x-001");
+    assert_eq!(counts(), [2, 1, 1]);
+    write_and_wait(&project, &running, ("evals/functions/tone.py", &function("other")), "gs-y-001");
+    assert_eq!(counts(), [2, 2, 1]);
+    write_and_wait(&project, &running, ("tools.json", &registry("Fetches the date.")), "gs-z-001");
+    assert_eq!(counts(), [3, 3, 2]);
+    // The script of the agent is a part of the settings.
+    write_and_wait(&project, &running, ("a.json", &script(&[("m", "ok!"), ("n", "ok!")]).to_string()), "gs-z-001");
+    running.interrupt();
+    assert_eq!(running.wait().expect("karat exits").code, Some(130));
+}
+
+#[test]
+fn watches_a_named_configuration_and_the_files_it_names() {
+    let config = |prompt: &str| json!({"agentEndpoint": "scripted:a.json", "systemPromptPath": prompt}).to_string();
+    let project = project()
+        .file("other.json", config("prompt.md"))
+        .file("prompt.md", "Be brief.")
+        .file("next.md", "Be polite.")
+        .file("a.json", script(&[("m", "ok")]))
+        .file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let running = project.command(["run", "--watch", "--no-store", "--config", "other.json"]).start();
+    wait_for(&running, "gs-x-001", 1);
+    write_and_wait(&project, &running, ("prompt.md", "Be very brief."), "gs-x-001");
+    write_and_wait(&project, &running, ("other.json", &config("next.md")), "gs-x-001");
+    // The new prompt is watched too.
+    write_and_wait(&project, &running, ("next.md", "Be very polite."), "gs-x-001");
+    running.interrupt();
+    assert_eq!(running.wait().expect("karat exits").code, Some(130));
 }

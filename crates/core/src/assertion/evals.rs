@@ -70,8 +70,13 @@ impl<'e> PendingVerdict<'e> {
     }
 }
 
-/// Reports texts that look like a token and are compared as they are.
+/// Reports texts that look like a token and are sent or compared as they are.
 fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+    let message = &evidence.case.input.message;
+    if looks_like_token(message) {
+        let warning = format!("'{}' is not a token and is sent as text", shorten(message, 60));
+        tally.record_mistake("/input/message", warning)?;
+    }
     for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
         if kind != TextKind::Pattern && looks_like_token(text) {
             tally

@@ -54,6 +54,10 @@ pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
     for (index, value) in values.iter().enumerate() {
         let check = match resolve(value, evidence, tally) {
             None => Check::Skipped,
+            Some(text) if text.is_empty() => {
+                tally.warn("responseContains: an empty text is part of every response".to_owned());
+                Check::Skipped
+            }
             Some(text) => {
                 if let Some(found) = response.near_miss(&text) {
                     tally.record_near_miss(Field::ResponseContains, index, &text, found);
@@ -70,7 +74,11 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
     let groups = evidence.case.expect.response_contains_any.as_deref().unwrap_or_default();
     let response = searched(evidence);
     for (index, group) in groups.iter().enumerate() {
-        let texts: Vec<String> = group.iter().filter_map(|value| resolve(value, evidence, tally)).collect();
+        let mut texts: Vec<String> = group.iter().filter_map(|value| resolve(value, evidence, tally)).collect();
+        if texts.iter().any(String::is_empty) {
+            tally.warn(format!("responseContainsAny: group {index} has an empty text, which is part of every response"));
+            texts.retain(|text| !text.is_empty());
+        }
         if group.is_empty() {
             tally.warn(format!("responseContainsAny: group {index} is empty"));
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tally::{Check, Tally};
 use super::{Evidence, Field};
-use crate::json_schema::compile_schema;
+use crate::json_schema::{compile_schema, compile_tool_schema};
 use crate::registry::{Tool, ToolField};
 use crate::trace::ToolCall;
 
@@ -60,7 +60,7 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
 fn tool_validator(tool: &Tool) -> Result<Option<Validator>, String> {
     let schema = tool.input_schema.get();
     schema
-        .map(compile_schema)
+        .map(compile_tool_schema)
         .transpose()
         .map_err(|error| format!("the registry's schema of '{}' is not a valid JSON Schema: {error}", tool.name))
 }

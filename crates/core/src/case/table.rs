@@ -9,9 +9,16 @@ use karat_json::{ObjectReader, Path, Position, Problems, Subject, nearest, parse
 use serde_json::{Map, Value};
 
 use crate::csv::Records;
+use crate::token::is_empty;
 
 /// Members of a case that belong to the whole table, not to a row.
 const SHARED_KEYS: [&str; 3] = ["id", "tags", "skip"];
+
+/// Keys of `expect` with texts that are searched for.
+const SEARCHED_KEYS: [&str; 4] = ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches"];
+
+/// Assertions of `toolParams` with a text that is searched for.
+const SEARCHES: [&str; 3] = ["contains", "notContains", "matches"];
 
 const OPENING: &str = "{{row:";
 
@@ -76,6 +83,7 @@ impl<'f> Tables<'f> {
         let mut cases = Vec::with_capacity(rows.len());
         for (row, named) in rows.iter().zip(names) {
             let before = problems.len();
+            reject_empty_searches(members, row, &named, path, problems);
             let value = fill_case(members, row, &named, path, problems);
             if problems.len() > before {
                 // The other rows probably have the same problem.
@@ -235,6 +243,58 @@ fn fill_case(
     Value::Object(filled)
 }
 
+/// Reports empty values in texts that are searched for: every answer contains an empty text, so the assertion would
+/// always hold. A list may be empty as a whole.
+fn reject_empty_searches(
+    members: &Map<String, Value>,
+    row: &Map<String, Value>,
+    named: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
+    let path = path.key("expect");
+    let Some(expect) = members.get("expect") else { return };
+    for key in SEARCHED_KEYS {
+        if let Some(list @ Value::Array(_)) = expect.get(key) {
+            reject_empty(list, row, named, &path.key(key), problems);
+        }
+    }
+    let path = path.key("toolParams");
+    let params = expect.get("toolParams").and_then(Value::as_array).into_iter().flatten();
+    for (index, param) in params.enumerate() {
+        let is_search = |name: &str| SEARCHES.contains(&name);
+        if let Some(value) = param.get("value")
+            && param.get("assertion").and_then(Value::as_str).is_some_and(is_search)
+        {
+            reject_empty(value, row, named, &path.index(index).key("value"), problems);
+        }
+    }
+}
+
+fn reject_empty(
+    value: &Value,
+    row: &Map<String, Value>,
+    named: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
+    match value {
+        Value::String(text) => {
+            if let Some((_, key)) = row_tokens(text).find(|(_, key)| row.get(*key).is_some_and(is_empty)) {
+                let message = format!("'{key}' of row '{}' is empty, so the assertion would always hold", named.name);
+                let help = "give the row a value, or use another case for rows without one".to_owned();
+                problems.push(path, Subject::Value, message, Some(help));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                reject_empty(item, row, named, &path.index(index), problems);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Replaces `{{row:key}}` in all texts of a value.
 fn fill(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) -> Value {
     match value {
@@ -324,6 +384,26 @@ mod tests {
         let row = row.as_object().expect("object");
         assert_eq!(fill_text(text, row, &named, &Path::Root, &mut problems), expected);
         assert!(problems.is_empty());
+    }
+
+    #[rstest]
+    #[case(json!({"responseContains": ["a", "{{row:empty}}"]}), "/expect/responseContains/1")]
+    #[case(json!({"responseContainsAny": [["x", "{{row:n}} {{row:none}} km"]]}), "/expect/responseContainsAny/0/1")]
+    #[case(json!({"responseNotContains": ["{{row:list}}"]}), "/expect/responseNotContains/0")]
+    #[case(json!({"responseMatches": ["{{row:empty}}"]}), "/expect/responseMatches/0")]
+    #[case(json!({"toolParams": [{"assertion": "contains", "value": "{{row:empty}}"}]}), "/expect/toolParams/0/value")]
+    #[case(json!({"toolParams": [{"assertion": "equals", "value": "{{row:empty}}"}]}), "")]
+    #[case(json!({"toolsCalled": "{{row:list}}", "responseContains": "{{row:list}}"}), "")]
+    #[case(json!({"responseContains": ["{{row:n}}"]}), "")]
+    fn rejects_empty_searched_texts(#[case] expect: Value, #[case] pointer: &str) {
+        let row = json!({"n": 0, "empty": "", "none": null, "list": []});
+        let named = TableRow { number: 1, name: "1".to_owned() };
+        let case = json!({"input": {"message": "{{row:empty}}"}, "expect": expect});
+        let (case, row) = (case.as_object().expect("object"), row.as_object().expect("object"));
+        let mut problems = Problems::default();
+        reject_empty_searches(case, row, &named, &Path::Root, &mut problems);
+        let pointers: Vec<String> = problems.into_list().into_iter().map(|problem| problem.pointer).collect();
+        assert_eq!(pointers.join(" "), pointer);
     }
 
     #[rstest]

@@ -6,6 +6,7 @@ mod contradiction;
 mod names;
 mod prompt;
 mod regression;
+mod required_keys;
 mod routing;
 mod rule;
 mod schema;
@@ -76,6 +77,7 @@ pub fn lint(file: &EvalFile, context: LintContext<'_>) -> Vec<Lint> {
         linter.row_tokens();
         linter.prompt(&mut prompts);
         linter.routing();
+        linter.required_keys();
         linter.values();
         linter.contradictions();
         linter.names(&mut registry_index);

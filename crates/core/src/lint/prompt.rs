@@ -72,7 +72,7 @@ impl<'l> Linter<'l, '_> {
             prompts.seen.insert(normalize(message), &self.case.id);
         }
         if contains_token(message) || looks_like_token(message) {
-            let text = "tokens are not resolved in messages; this is sent literally";
+            let text = "only {{row:…}} of a case with 'each' is replaced in messages; this is sent literally";
             self.add(Rule::StrayToken, "/input/message", text);
         }
         self.message_names_tool();

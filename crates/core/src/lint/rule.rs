@@ -82,6 +82,12 @@ rules! {
     LabeledFieldInGolden "labeled-field-in-golden" Warning Warning
         "A golden case has no field that belongs in labeled cases."
         r#"{"difficulty": "edge"}"#
+    MissingKey "missing-key" Warning Warning
+        "A case has the keys of its tier: `noToolErrors` and `responseNonEmpty` (golden), `difficulty` and the tools (labeled), `difficulty`, `createdAt` and `bugRef` (regression)."
+        r#"{"id": "ls-get-weather-001", "expect": {"responseNonEmpty": true}}"#
+    CreatedAt "created-at" Warning Warning
+        "`createdAt` is an ISO 8601 time."
+        r#"{"createdAt": "yesterday"}"#
     StraightforwardTools "straightforward-tools" Warning Error
         "A straightforward case calls its own tool together with at least one other."
         r#"{"difficulty": "straightforward", "expect": {"toolsCalled": ["get_weather"]}}"#
@@ -98,7 +104,7 @@ rules! {
         "A drafted case with several tools sets `toolsCalledMatch` or `toolOrder`."
         r#"{"toolsCalled": ["get_weather", "send_mail"]}"#
     FewProofValues "few-proof-values" Warning Warning
-        "A golden case has two or more `responseContains` values to prove the call."
+        "A golden case has two or more `responseContains` values to prove the call, unless it was approved as a draft without them."
         r#"{"responseContains": ["18"]}"#
     ProofEchoesPrompt "proof-echoes-prompt" Warning Warning
         "At least one `responseContains` value is not part of the message."
@@ -119,7 +125,7 @@ rules! {
         "A seed token has a value in the seed manifest."
         r#"{"responseContains": ["{{seed:citty}}"]}"#
     StrayToken "stray-token" Warning Warning
-        "Double braces contain a valid token: {{seed:path}} or {{snapshot:path}}."
+        "Double braces contain a valid token: {{seed:path}}, {{snapshot:path}} or, with `each`, {{row:key}}."
         r#"{"responseContains": ["{{ seed:city }}"]}"#
     RowToken "row-token" Warning Error
         "A case with {{row:key}} has its rows in `each`."

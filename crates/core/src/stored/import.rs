@@ -28,6 +28,8 @@ pub struct ImportReport {
     /// Steps of all these traces.
     pub steps: u64,
     pub tool_calls: u64,
+    /// Entries of `tool_calls` that name no tool, and are not among the tool calls.
+    pub unread_tool_calls: u64,
     /// Steps and tool calls that failed.
     pub errors: u64,
     /// The names of the called tools.

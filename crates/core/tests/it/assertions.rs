@@ -478,7 +478,7 @@ fn tool_args_valid_with_unknown_schemas(#[case] called: &[&str], #[case] outcome
 #[rstest]
 #[case("", Fails)]
 #[case(" \n\t\r\u{2003}", Fails)]
-#[case("\u{200b}", Holds)]
+#[case("\u{200b}", Fails)]
 #[case("0", Holds)]
 fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
     let trace = json!({ "response": response });
@@ -489,7 +489,7 @@ fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
 #[rstest]
 #[case(json!({ "responseContains": ["kyo"] }), Holds)]
 #[case(json!({ "responseContains": ["KYO"] }), Fails)]
-#[case(json!({ "responseContains": [""] }), Holds)]
+#[case(json!({ "responseContains": [""] }), Skipped)]
 #[case(json!({ "responseContains": ["{{seed:city}}, "] }), Holds)]
 #[case(json!({ "responseContains": ["{{seed:nope}}"] }), Skipped)]
 #[case(json!({ "responseContains": ["Tokyo {{seed:nope}}"] }), Skipped)]
@@ -500,6 +500,8 @@ fn response_non_empty(#[case] response: &str, #[case] outcome: Outcome) {
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Tokyo"]] }), Holds)]
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "Oslo"]] }), Fails)]
 #[case(json!({ "responseContainsAny": [["{{seed:nope}}", "{{snapshot:x}}"]] }), Skipped)]
+#[case(json!({ "responseContainsAny": [["", "Oslo"]] }), Fails)]
+#[case(json!({ "responseContainsAny": [[""]] }), Skipped)]
 #[case(json!({ "responseContainsAny": [[]] }), Skipped)]
 #[case(json!({ "responseContainsAny": [] }), Nothing)]
 #[case(json!({ "responseNotContains": ["Oslo"] }), Holds)]
@@ -865,6 +867,17 @@ fn a_misspelt_token_is_a_warning_and_fails_strictly(#[case] expect: Value) {
     assert!(verdict.passed());
     assert_eq!(verdict.warnings, ["'{{ seed:city }}' is not a token and is compared as text"]);
     assert_eq!(messages(&scenario.judge(STRICT)), ["strict: '{{ seed:city }}' is not a token and is compared as text"]);
+}
+
+#[rstest]
+#[case("{{ row:city }}")]
+#[case("{{Row:city}}")]
+fn a_misspelt_row_token_is_a_warning_and_fails_strictly(#[case] text: &str) {
+    let scenario = Scenario::new(json!({ "responseNotContains": [text] }), json!({ "response": "x" }));
+    let message = format!("'{text}' is not a token and is compared as text");
+    assert!(scenario.judge(FIRST).passed());
+    assert_eq!(scenario.judge(FIRST).warnings, [message.as_str()]);
+    assert_eq!(messages(&scenario.judge(STRICT)), [format!("strict: {message}").as_str()]);
 }
 
 #[test]

@@ -144,6 +144,7 @@ fn one_file_can_break_many_rules() {
             "ignored-value",
             "labeled-field-in-golden",
             "lonely-synonym",
+            "missing-key",
             "proof-echoes-prompt",
             "removed-regression",
             "response-in-routing-only",
@@ -250,6 +251,14 @@ fn edits_are_detected_only_with_raw_cases() {
 fn few_proof_values(#[case] name: &'static str, #[case] expect: Value, #[case] locations: &[&str]) {
     // Without a tier in the file name, the prefix of the id makes it golden.
     assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::FewProofValues), locations);
+}
+
+#[test]
+fn approved_drafts_need_no_proof_values() {
+    let approval = json!({ "approvedBy": "Ada", "approvedAt": "2026-01-01T00:00:00Z", "drafter": "template", "cases": ["gs-x-001"] });
+    let cases = json!([case("gs-x-001", json!({})), case("gs-x-002", json!({}))]);
+    let input = LintInput::new("x.golden.json", json!({ "metadata": { "approvals": [approval] }, "cases": cases }));
+    assert_eq!(input.locations(Rule::FewProofValues), ["1/expect"]);
 }
 
 #[rstest]
@@ -452,7 +461,8 @@ fn ignored_value(#[case] assertion: &str, #[case] value: Option<Value>, #[case] 
 // It fails every case, so it is noticed anyway.
 #[case(json!({ "responseNotContains": [""] }), &[])]
 #[case(json!({ "responseContainsAny": [["a", "b"], ["c", ""]] }), &["0/expect/responseContainsAny/1/1"])]
-#[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]], "responseMatches": [""] }), &[])]
+#[case(json!({ "responseContains": [" ", "{{seed:a}}"], "responseContainsAny": [[]] }), &[])]
+#[case(json!({ "responseMatches": [""] }), &["0/expect/responseMatches/0"])]
 fn empty_value(#[case] expect: Value, #[case] locations: &[&str]) {
     let input = LintInput::from_case("x.labeled.json", json!({ "expect": expect }));
     assert_eq!(input.locations(Rule::EmptyValue), locations);
@@ -482,6 +492,53 @@ fn token_in_pattern(#[case] expect: Value, #[case] locations: &[&str]) {
 #[case("x.labeled.json", json!({}), &[])]
 fn golden_tool(#[case] name: &'static str, #[case] expect: Value, #[case] locations: &[&str]) {
     assert_eq!(LintInput::from_case(name, json!({ "expect": expect })).locations(Rule::GoldenTool), locations);
+}
+
+#[rstest]
+#[case::both("x.golden.json", json!({ "expect": { "toolsCalled": ["x"] } }), "noToolErrors|responseNonEmpty")]
+#[case::one("x.golden.json", json!({ "expect": { "toolsCalled": ["x"], "noToolErrors": false } }), "responseNonEmpty")]
+#[case::implied("x.golden.json", json!({ "expect": { "toolsCalled": ["x"], "responseContains": ["18"] } }), "noToolErrors")]
+#[case::asks_first("x.golden.json", json!({ "expect": { "toolsCalled": [], "responseNonEmpty": true } }), "")]
+#[case::labeled("x.labeled.json", json!({ "expect": { "responseNonEmpty": true } }), "difficulty|toolsCalled")]
+#[case::edge("x.labeled.json", json!({ "difficulty": "edge", "expect": { "toolsNotCalled": ["x"] } }), "")]
+#[case::ambiguous("x.labeled.json", json!({ "difficulty": "ambiguous", "expect": {} }), "")]
+#[case::regression("x.regression.json", json!({}), "difficulty|createdAt|bugRef")]
+#[case::no_bug("x.regression.json", json!({ "difficulty": "regression", "createdAt": "2025-01-15" }), "bugRef")]
+#[case::other_tier("x.labeled.json", json!({ "difficulty": "regression" }), "createdAt|bugRef")]
+fn missing_keys(#[case] name: &'static str, #[case] members: Value, #[case] keys: &str) {
+    let lints = LintInput::from_case(name, members).lints();
+    let messages: Vec<&str> =
+        lints.iter().filter(|lint| lint.rule == Rule::MissingKey).map(|lint| lint.message.as_str()).collect();
+    assert_eq!(messages.is_empty(), keys.is_empty(), "{messages:?}");
+    let messages = messages.join("; ");
+    let all = ["noToolErrors", "responseNonEmpty", "difficulty", "createdAt", "bugRef", "toolsCalled"];
+    let expected: Vec<&str> = keys.split('|').collect();
+    for key in all {
+        assert_eq!(messages.contains(&format!("'{key}'")), expected.contains(&key), "{key}: {messages}");
+    }
+}
+
+#[test]
+fn nothing_is_missing_in_routing_only_and_sealed_cases() {
+    let golden = LintInput::from_case("x.golden.json", json!({ "expect": { "toolsCalled": ["x"] } }));
+    let golden = LintInput { routing_only: true, ..golden };
+    assert_eq!(golden.locations(Rule::MissingKey), Vec::<String>::new());
+    let sealed = case("rg-x-001", json!({ "expect": { "responseNonEmpty": true } }));
+    let hashes = json!({ "rg-x-001": canonical_hash(&sealed) });
+    let document = json!({ "metadata": { "caseHashes": hashes }, "cases": [sealed] });
+    assert_eq!(LintInput::new("x.regression.json", document).locations(Rule::MissingKey), Vec::<String>::new());
+}
+
+#[rstest]
+#[case("2026-01-15T09:00:00Z", &[])]
+#[case("2026-01-15T09:00:00.123+02:00", &[])]
+#[case("2026-01-15", &[])]
+#[case("yesterday", &["0/createdAt"])]
+#[case("15.01.2026", &["0/createdAt"])]
+#[case("", &["0/createdAt"])]
+fn created_at(#[case] time: &str, #[case] locations: &[&str]) {
+    let input = LintInput::from_case("x.regression.json", json!({ "createdAt": time }));
+    assert_eq!(input.locations(Rule::CreatedAt), locations);
 }
 
 #[rstest]
@@ -542,6 +599,9 @@ fn unresolved_token(#[case] expect: Value, #[case] locations: &[&str]) {
 #[case("{{Seed:city}}", true)]
 #[case("{{SNAPSHOT : price}}", true)]
 #[case("{{seed:city}", true)]
+#[case("{{ row:city }}", true)]
+#[case("{{Row:city}}", true)]
+#[case("{{row:city}}", false)]
 #[case("{{seed:city}}", false)]
 #[case("{{name}}", false)]
 #[case("seed:city", false)]
@@ -549,6 +609,28 @@ fn stray_token(#[case] text: &str, #[case] fires: bool) {
     let input = LintInput::from_case("x.labeled.json", json!({ "expect": { "responseNotContains": [text] } }));
     let expected: &[&str] = if fires { &["0/expect/responseNotContains/0"] } else { &[] };
     assert_eq!(input.locations(Rule::StrayToken), expected);
+}
+
+#[rstest]
+#[case::message(json!({ "input": { "message": "in {{row:city}}?" } }), &["0/input/message"])]
+#[case::stubs(json!({ "stubs": { "x": [{ "city": "{{row:city}}" }] } }), &["0/stubs"])]
+#[case::expect(json!({ "expect": { "responseContains": ["{{row:city}}"] } }), &["0/expect"])]
+#[case::rows(
+    json!({
+        "input": { "message": "in {{row:city}}?" }, "expect": { "responseContains": ["{{row:city}}"] },
+        "each": [{ "city": "Oslo" }],
+    }),
+    &[]
+)]
+#[case::no_token(json!({ "input": { "message": "{{row}} row:city {{ row:city }}" } }), &[])]
+fn row_token(#[case] members: Value, #[case] locations: &[&str]) {
+    assert_eq!(LintInput::from_case("x.labeled.json", members).locations(Rule::RowToken), locations);
+}
+
+#[test]
+fn a_misspelt_row_token_in_a_message_is_a_stray_token() {
+    let members = json!({ "input": { "message": "in {{ row:city }}?" }, "each": [{ "city": "Oslo" }] });
+    assert_eq!(LintInput::from_case("x.labeled.json", members).locations(Rule::StrayToken), ["0/input/message"]);
 }
 
 #[rstest]

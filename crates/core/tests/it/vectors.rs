@@ -18,7 +18,7 @@ use crate::model_turns::{mode_for, trace_of_turns};
 #[case::params(include_str!("../../../../conformance/params.json"), 31)]
 #[case::response(include_str!("../../../../conformance/response.json"), 27)]
 #[case::tokens(include_str!("../../../../conformance/tokens.json"), 31)]
-#[case::values(include_str!("../../../../conformance/values.json"), 57)]
+#[case::values(include_str!("../../../../conformance/values.json"), 115)]
 #[case::model_openai(include_str!("../../../../conformance/model-openai.json"), 13)]
 #[case::model_anthropic(include_str!("../../../../conformance/model-anthropic.json"), 13)]
 #[case::model_own(include_str!("../../../../conformance/model-own.json"), 44)]
@@ -68,7 +68,10 @@ fn judge_vector(document: &Value, vector: &Value) -> (Verdict, Trace) {
         registry: registry.as_ref(),
         tokenizer: Tokenizer::default(),
     };
-    (judge(evidence, Strictness::default()), trace)
+    let arguments = setting("args");
+    let has = |flag: &str| arguments.as_ref().and_then(Value::as_array).is_some_and(|list| list.contains(&json!(flag)));
+    let strictness = Strictness { all_failures: has("--all-failures"), strict: has("--strict") };
+    (judge(evidence, strictness), trace)
 }
 
 fn registry_of(tools: &Value) -> Registry {

@@ -285,7 +285,7 @@ impl Reader<'_> {
                 Column::TraceId => word.clone_into(&mut trace_id),
                 Column::Rating if is_null || word == RETRACTED => {}
                 Column::Rating => {
-                    rating = Rating::from_name(word);
+                    rating = Rating::from_word(word);
                     if rating.is_none() {
                         let (message, help) = invalid_rating(word);
                         self.problem(range, message, Some(help));
@@ -332,7 +332,7 @@ impl Reader<'_> {
         match self.seen.get(&key) {
             Some((seen, seen_note, _)) if seen == rating && seen_note == note => self.file.repeated += 1,
             Some((seen, _, row)) => {
-                let seen = seen.map_or(RETRACTED, Rating::name);
+                let seen = seen.map_or(RETRACTED, Rating::word);
                 let message = format!("conflicts with row {row} (same trace and author, rated {seen})");
                 let help = if entry.is_dated {
                     format!("both are dated {created_at}: give one a later created_at, since the newest counts")
@@ -386,10 +386,12 @@ fn unknown(kind: &str, name: &str) -> (String, String) {
 }
 
 fn invalid_rating(word: &str) -> (String, String) {
-    let words = [Rating::Positive.name(), Rating::Negative.name(), Rating::Neutral.name(), RETRACTED];
-    let help = match nearest(word, &words) {
+    let words = Rating::ALL.map(Rating::word);
+    let names = Rating::ALL.map(Rating::name);
+    let known: Vec<&str> = words.into_iter().chain(names).chain([RETRACTED]).collect();
+    let help = match nearest(word, &known) {
         Some(near) => format!("did you mean '{near}'?"),
-        None => format!("expected one of: {}", words.join(", ")),
+        None => format!("expected one of: {}, {RETRACTED}", words.join(", ")),
     };
     let message =
         if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };
@@ -402,7 +404,7 @@ fn is_always_valid(column: Column, text: &str) -> bool {
     !text.contains('\0')
         && match column {
             Column::TraceId | Column::CreatedAt => false,
-            Column::Rating => word == RETRACTED || Rating::from_name(word).is_some(),
+            Column::Rating => word == RETRACTED || Rating::from_word(word).is_some(),
             Column::Note | Column::Author | Column::Source => true,
         }
 }
@@ -453,6 +455,7 @@ mod tests {
 
     #[rstest]
     #[case::table("rating,trace_id\npositive,t1\n", "t1 positive ada  2026-11-16T12:00:00Z")]
+    #[case::words("trace_id,rating\nt1,bad\n", "t1 negative ada  2026-11-16T12:00:00Z")]
     #[case::all_columns(
         "trace_id,rating,note,author,created_at,source\r\n t1 ,negative,\"too, late\",bob,2026-01-02T03:04:05+01:00,x\r\n",
         "t1 negative bob too, late 2026-01-02T02:04:05Z"
@@ -479,7 +482,7 @@ mod tests {
     #[case::rating("trace_id,rating\nt1,postive\n", "2:4 'postive' is not a valid rating (did you mean 'positive'?)")]
     #[case::no_rating(
         "trace_id,rating\nt1,\n",
-        "2:4 rating is empty (expected one of: positive, negative, neutral, retracted)"
+        "2:4 rating is empty (expected one of: good, bad, neutral, retracted)"
     )]
     #[case::no_trace("trace_id,rating\n  ,neutral\n", "2:1 trace_id is empty")]
     #[case::column("trace_id,rating,notes\n", "1:17 unknown column 'notes' (did you mean 'note'?)")]
@@ -541,7 +544,7 @@ mod tests {
         let file = read_as(text, Some("ada"), false).expect("a table");
         assert_eq!((file.entries.len(), file.repeated, file.problems.len()), (1, 1, 1));
         let message = &file.problems[0].message;
-        assert_eq!(message, "conflicts with row 1 (same trace and author, rated positive)");
+        assert_eq!(message, "conflicts with row 1 (same trace and author, rated good)");
         assert_eq!(file.problems[0].help.as_deref(), Some("give each a created_at: the newest counts"));
         let same_time = "trace_id,rating,created_at\nt1,positive,2026-01-01\nt1,negative,2026-01-01\n";
         let file = read_as(same_time, Some("ada"), false).expect("a table");

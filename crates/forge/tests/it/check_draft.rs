@@ -52,6 +52,7 @@ fn a_valid_draft_has_no_findings(#[case] purpose: Purpose) {
 #[case::no_tool(json!({"/expect/toolsCalled": null}), "error golden-tool /expect")]
 #[case::sets(json!({"/expect/toolsAcceptable": [["get_weather"]]}), "error both-routing-kinds /expect/toolsAcceptable|warning labeled-field-in-golden /expect/toolsAcceptable")]
 #[case::not_for_golden(json!({"/expect/maxTokens": 9}), "warning labeled-field-in-golden /expect/maxTokens")]
+#[case::no_flags(json!({"/expect/noToolErrors": null, "/expect/responseNonEmpty": null}), "warning missing-key /expect")]
 #[case::one_proof(json!({"/expect/responseContains": ["{{seed:city}}"]}), "warning few-proof-values /expect")]
 #[case::no_proof(json!({"/expect/responseContains": null}), "warning few-proof-values /expect")]
 #[case::echo(
@@ -136,15 +137,15 @@ fn checks_golden_cases(#[case] changes: Value, #[case] expected: &str) {
 #[case::acts(
     Purpose::Confirmation,
     json!({"/expect/toolsCalled": ["get_weather"]}),
-    "warning few-proof-values /expect"
+    "warning missing-key /expect|warning few-proof-values /expect"
 )]
-#[case::may_act(Purpose::Confirmation, json!({"/expect/toolsCalled": null}), "error golden-tool /expect|warning few-proof-values /expect")]
+#[case::may_act(Purpose::Confirmation, json!({"/expect/toolsCalled": null}), "error golden-tool /expect|warning missing-key /expect|warning few-proof-values /expect")]
 #[case::must_not(
     Purpose::Confirmation,
     json!({"/expect/toolsCalled": null, "/expect/toolsNotCalled": ["get_weather"]}),
     ""
 )]
-#[case::looks_first(Purpose::Confirmation, json!({"/expect/toolsCalled": ["find_city"]}), "error golden-tool /expect/toolsCalled|warning few-proof-values /expect")]
+#[case::looks_first(Purpose::Confirmation, json!({"/expect/toolsCalled": ["find_city"]}), "error golden-tool /expect/toolsCalled|warning missing-key /expect|warning few-proof-values /expect")]
 #[case::no_companion(
     together(&["get_weather", "send_mail"]),
     json!({"/expect/toolsCalled": ["get_weather"]}),

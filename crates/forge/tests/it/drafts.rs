@@ -68,7 +68,7 @@ pub(crate) fn choice(combination: Combination, others: &[&str]) -> Purpose {
 /// Returns a case that satisfies all rules.
 pub(crate) fn valid_case(purpose: &Purpose) -> Value {
     let expect = match purpose {
-        Purpose::Confirmation => json!({"toolsCalled": [], "responseContainsAny": [["confirm", "sure"]]}),
+        Purpose::Confirmation => json!({"toolsCalled": [], "responseNonEmpty": true, "responseContainsAny": [["confirm", "sure"]]}),
         Purpose::Together { tools, .. } => json!({"toolsCalled": tools, "toolsCalledMatch": "anyOrder"}),
         Purpose::Choice { combination, .. } => json!({"toolsAcceptable": match combination {
             Combination::Or => json!([["get_weather"], ["get_forecast"]]),
@@ -83,6 +83,7 @@ pub(crate) fn valid_case(purpose: &Purpose) -> Value {
         _ => json!({
             "toolsCalled": ["get_weather"],
             "noToolErrors": true,
+            "responseNonEmpty": true,
             "responseContains": ["{{seed:city}}", "{{seed:station.name}}"],
             "responseContainsAny": [["temperature", "degrees"]],
             "responseNotContains": ["I don't know", "fetchedAt"],

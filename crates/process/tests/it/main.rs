@@ -121,6 +121,17 @@ async fn kills_all_descendants_on_drop() {
 }
 
 #[tokio::test]
+async fn kills_descendants_that_left_the_group() {
+    let pids = Pids::new();
+    let script = format!("setsid bash -c '{}' & wait", pids.hanging("child"));
+    let (process, stdin, stdout) = shell(&script).start().expect("starts");
+    let child = pids.of("child").await;
+    drop(process);
+    wait_until("killed", || !is_running(&child)).await;
+    drop((stdin, stdout));
+}
+
+#[tokio::test]
 async fn kills_remaining_descendants_after_exit() {
     let pids = Pids::new();
     let finished = run(&format!("({}) & echo done; echo bye >&2", pids.hanging("child"))).await.expect("ends");

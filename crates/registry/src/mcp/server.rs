@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use karat_core::port::ToolOutcome;
@@ -19,6 +19,7 @@ use tokio::sync::Mutex;
 
 use super::config::{McpServerConfig, NamedServer};
 use super::http::{error_chain, transport};
+use super::message_limit::{LimitedMessages, MessageLimit};
 use super::outcome::{failure, outcome};
 
 /// How long to wait for the exit status of a server that closed its pipes.
@@ -46,6 +47,8 @@ pub enum McpProblem {
     Exited { status: String, stderr: String },
     #[error("did not respond within {limit_ms} ms{}", output_suffix(.output))]
     TimedOut { limit_ms: u128, output: String },
+    #[error("sent a message {0}")]
+    MessageLimit(MessageLimit),
     #[error("{0}")]
     Other(String),
 }
@@ -75,6 +78,8 @@ struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     /// The process of a stdio server; dropped after the transport.
     process: Option<Process>,
+    /// The limit that a message of a stdio server exceeded, which ends the connection.
+    exceeded: Arc<OnceLock<MessageLimit>>,
 }
 
 impl McpServer {
@@ -120,6 +125,9 @@ impl McpServer {
         let name = &self.target.name;
         if !connection.is_closed() {
             return format!("the call to the MCP server '{name}' failed: {}", error_chain(error));
+        }
+        if let Some(limit) = connection.exceeded.get() {
+            return format!("the MCP server '{name}' sent a message {limit}");
         }
         match connection.exit_status().await {
             Some(status) => {
@@ -184,10 +192,15 @@ impl Connection {
                 let command = Command { environment: Some(env.clone()), ..Command::new(program, arguments, folder) };
                 let (process, stdin, stdout) =
                     command.start().map_err(|error| target.fails(start_failure(program, &error)))?;
-                let handshake = tokio::time::timeout(limit, serve_client(client_config(), (stdout, stdin)));
+                let exceeded = Arc::default();
+                let messages = LimitedMessages::new(stdout, Arc::clone(&exceeded));
+                let handshake = tokio::time::timeout(limit, serve_client(client_config(), (messages, stdin)));
                 match handshake.await {
-                    Ok(Ok(service)) => Ok(Self { service, process: Some(process) }),
-                    Ok(Err(error)) => Err(handshake_failure(&process, &error).await),
+                    Ok(Ok(service)) => Ok(Self { service, process: Some(process), exceeded }),
+                    Ok(Err(error)) => Err(match exceeded.get() {
+                        Some(limit) => McpProblem::MessageLimit(*limit),
+                        None => handshake_failure(&process, &error).await,
+                    }),
                     Err(_) => {
                         Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: process_output(&process) })
                     }
@@ -196,7 +209,7 @@ impl Connection {
             McpServerConfig::Http { url, headers } => {
                 let transport = transport(url, headers).map_err(|reason| target.fails(McpProblem::Other(reason)))?;
                 match tokio::time::timeout(limit, serve_client(client_config(), transport)).await {
-                    Ok(Ok(service)) => Ok(Self { service, process: None }),
+                    Ok(Ok(service)) => Ok(Self { service, process: None, exceeded: Arc::default() }),
                     Ok(Err(error)) => Err(McpProblem::Other(format!("cannot be reached: {}", handshake_error(&error)))),
                     Err(_) => Err(McpProblem::TimedOut { limit_ms: limit.as_millis(), output: String::new() }),
                 }
@@ -242,6 +255,9 @@ impl Connection {
     }
 
     async fn listing_failure(&self, error: &ServiceError) -> McpProblem {
+        if let Some(limit) = self.exceeded.get() {
+            return McpProblem::MessageLimit(*limit);
+        }
         if let (Some(status), true) = (self.exit_status().await, self.is_closed()) {
             return McpProblem::Exited { status: status.to_string(), stderr: self.stderr() };
         }

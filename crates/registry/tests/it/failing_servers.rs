@@ -45,7 +45,7 @@ async fn reports_servers_that_do_not_speak_mcp() {
     let error = connect_error(&["sh", "-c", "echo Welcome to my server; cat >/dev/null"]).await;
     assert_eq!(error.to_string(), "the MCP server 'test' did not respond within 2000 ms; output: Welcome to my server");
     let error = connect_error(&["cat", "/dev/zero"]).await;
-    assert!(matches!(error.problem, McpProblem::TimedOut { .. }), "{:?}", error.problem);
+    assert_eq!(error.to_string(), "the MCP server 'test' sent a message larger than 16 MB");
     let error = connect_error(&["sh", "-c", "yes noise >&2"]).await;
     let message = error.to_string();
     assert!(message.contains("noise") && message.len() < 5000, "the stored output is bounded: {}", message.len());
@@ -105,19 +105,33 @@ async fn describes_unsupported_content_and_errors() {
     assert_eq!(refused.result, json!({"error": "not like this (MCP error -32602)"}));
 }
 
-#[tokio::test]
-async fn limits_the_number_of_pages() {
+/// Returns the error of a server whose list of tools is the output of a shell command.
+async fn listing_error(list: &str) -> String {
     let server = r#"answer() { echo '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
         while read -r line; do
             id=${line#*'"id":'}; id=${id%%[,\}]*}
             case $line in
                 *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":""}}';;
-                *'"tools/list"'*) answer '{"tools":[],"nextCursor":"more"}';;
+                *'"tools/list"'*) answer "$(LIST)";;
             esac
         done"#;
-    let server = McpServer::connect(stdio("test", &["sh", "-c", server]), TIMEOUT).await.unwrap();
-    let error = server.tools().await.expect_err("too many pages");
-    assert_eq!(error.to_string(), "the MCP server 'test' lists its tools on more than 1000 pages");
+    let server = server.replace("LIST", list);
+    let server = McpServer::connect(stdio("test", &["sh", "-c", &server]), TIMEOUT).await.unwrap();
+    server.tools().await.expect_err("not listed").to_string()
+}
+
+#[tokio::test]
+async fn limits_the_number_of_pages() {
+    let error = listing_error(r#"echo '{"tools":[],"nextCursor":"more"}'"#).await;
+    assert_eq!(error, "the MCP server 'test' lists its tools on more than 1000 pages");
+}
+
+#[tokio::test]
+async fn limits_the_size_and_depth_of_messages() {
+    let error = listing_error("head -c 17000000 /dev/zero | tr '\\0' x").await;
+    assert_eq!(error, "the MCP server 'test' sent a message larger than 16 MB");
+    let error = listing_error("head -c 5000 /dev/zero | tr '\\0' '['").await;
+    assert_eq!(error, "the MCP server 'test' sent a message nested more than 127 levels deep");
 }
 
 #[tokio::test]

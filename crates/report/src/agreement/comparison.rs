@@ -7,7 +7,7 @@ use karat_evals::agreement::{Change, ChangedVerdict, Direction, VersionCompariso
 
 use super::{digits, estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate};
+use crate::terminal_text::{printable, wrap_text};
 use crate::tools::counted;
 
 /// Renders the accuracy of both versions, the changed verdicts, worst first, and whether the change is significant.
@@ -16,7 +16,7 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
     let name = printable(&comparison.eval_id);
-    let name = palette.bold(truncate(&name, 50, symbols.ellipsis));
+    let name = palette.bold(name);
     let (before, now) = (&comparison.before, &comparison.now);
     let _ = writeln!(out, "{name} version {} {} {}", version(before), symbols.arrow, version(now));
     let _ = writeln!(
@@ -99,7 +99,7 @@ fn title(change: Change) -> &'static str {
 fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut String) {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let id = printable(&changed.trace_id);
-    let rating = changed.rating.map_or("unrated", |rating| rating.name());
+    let rating = changed.rating.map_or("unrated", |rating| rating.word());
     let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
     let _ = writeln!(out, "  {}  {transition}, {rating}", palette.bold(id));
     let sides = [("before", changed.before, &changed.before_reason), ("now", changed.now, &changed.now_reason)];
@@ -107,8 +107,11 @@ fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut S
         let reason = reason.as_deref().map(|reason| one_line(reason, verdict.is_none())).unwrap_or_default();
         if !reason.is_empty() {
             let reason = printable(&reason);
-            let reason = truncate(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
-            let _ = writeln!(out, "    {label:<6}  {}", palette.dim(reason));
+            let lines = wrap_text(&reason, settings.columns.saturating_sub(12).max(20), symbols.ellipsis);
+            for (index, line) in lines.iter().enumerate() {
+                let label = if index == 0 { label } else { "" };
+                let _ = writeln!(out, "    {label:<6}  {}", palette.dim(line));
+            }
         }
     }
 }
@@ -195,19 +198,23 @@ mod tests {
           change     +0.300  8 better, 2 worse (p = 0.109)
 
         1 worse: the verdict matched the rating before
-          t-8  passed → failed, positive
+          t-8  passed → failed, good
             before  as it was
-            now     \u{1b}[31ma long reason a long reason a long reason a long reason a…
+            now     \u{1b}[31ma long reason a long reason a long reason a long reason
+                    a long reason a long reason a long reason a long reason a long
+                    reason a long reason a long reason a long reason a long reason a
+                    long reason a long reason a long reason a long reason a long reason
+                    a long reason a long reason
 
         1 lost: the verdict became an error
-          t-9  passed → errored, positive
+          t-9  passed → errored, good
             before  as it was
 
         8 better: the verdict matches the rating now
-          t-0  passed → failed, negative
+          t-0  passed → failed, bad
             before  as it was
             now     no refund was made
-          t-1  passed → failed, negative
+          t-1  passed → failed, bad
             before  as it was
             now     no refund was made
           and 6 more (pass --limit 0 to show all)

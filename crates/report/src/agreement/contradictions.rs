@@ -37,9 +37,7 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     }
     let column = settings.columns.saturating_sub(5) / 2;
     let word = verdict(Some(contradiction.result));
-    let version = format!(" version {}", contradiction.eval_version);
-    let available = column.saturating_sub(width(word) + 2 + width(&version));
-    let title = format!("{word}: {}{version}", truncate(&name, available, ellipsis));
+    let title = format!("{word}: {name} version {}", contradiction.eval_version);
     let author = contradiction.author.as_deref().map(|author| format!(", {}", printable(author))).unwrap_or_default();
     let left = lines(&title, contradiction.reason.as_deref(), column, ellipsis);
     let right = lines(&format!("{}{author}", contradiction.rating), contradiction.note.as_deref(), column, ellipsis);
@@ -58,7 +56,8 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     if let Some(resolution) = &contradiction.resolution {
         let note = resolution.note.as_deref().map(|note| format!(": {}", printable(note))).unwrap_or_default();
         let line = format!("resolved as {} by {}{note}", resolution.kind.name(), printable(&resolution.author));
-        let _ = writeln!(out, "  {}", truncate(&line, settings.columns.saturating_sub(2), ellipsis));
+        let lines = wrap(&line, settings.columns.saturating_sub(2).max(20));
+        let _ = writeln!(out, "  {}", lines.join("\n  "));
     }
 }
 
@@ -68,7 +67,7 @@ fn paint(settings: ConsoleSettings, passed: bool, text: &str) -> String {
 
 /// Returns the lines of a column: a title with a text below it.
 fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<String> {
-    let mut lines = vec![truncate(title, column, ellipsis).into_owned()];
+    let mut lines = wrap(title, column);
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return lines;
     };
@@ -150,12 +149,12 @@ mod tests {
         assert_snapshot!(text, @r#"
         tau-bench-airline-12-0                                          2026-11-16 12:00
           "Hi! I'm looking to book a flight from New York to Seattle on May 20th, in ec…
-          failed: eval_books_a_flight version 2 │ positive, ada
+          failed: eval_books_a_flight version 2 │ good, ada
           book_reservation was never called,    │ right: the policy forbids this
           though the user said yes to the offer │ booking
 
         \u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m\u{1b}[31m    2026-11-16 12:00
-          passed: eval_books_a_flight version 2 │ negative
+          passed: eval_books_a_flight version 2 │ bad
           word\u{202e} word\u{202e}             │
           word\u{202e} word\u{202e}             │
           word\u{202e} word\u{202e}             │

@@ -57,7 +57,7 @@ impl Page {
     fn eval(&mut self, eval: &EvalAgreement, at_least: u64) {
         let palette = self.settings.palette;
         let counts = &eval.counts;
-        let name = truncate(&printable(&eval.eval_id), 60, self.settings.symbols.ellipsis).into_owned();
+        let name = wrap(&printable(&eval.eval_id), self.settings.columns.saturating_sub(20).max(20)).join("\n");
         let age =
             if eval.version == eval.newest_version { String::new() } else { format!(" of {}", eval.newest_version) };
         self.line(format!("{} version {}{age}", palette.bold(name), eval.version));
@@ -70,7 +70,7 @@ impl Page {
         let traces = counted(usize::try_from(counts.executions()).unwrap_or(usize::MAX), "trace");
         self.wrapped(&format!("{traces}: {}", parts.join(", ")));
         if eval.compared == 0 {
-            self.wrapped("nothing to compare: no judged trace is rated positive or negative");
+            self.wrapped("nothing to compare: no judged trace is rated good or bad");
         } else {
             self.matrix(eval);
         }
@@ -89,7 +89,7 @@ impl Page {
     fn matrix(&mut self, eval: &EvalAgreement) {
         let counts = &eval.counts;
         self.line("");
-        self.line(format!("  {:<NAME_WIDTH$}  {:>8}  {:>8}", "rating", "positive", "negative"));
+        self.line(format!("  {:<NAME_WIDTH$}  {:>8}  {:>8}", "rating", "good", "bad"));
         let mut row = |name: &str, positive: u64, negative: u64| {
             self.line(format!("  {name:<NAME_WIDTH$}  {positive:>8}  {negative:>8}"));
         };
@@ -107,7 +107,7 @@ impl Page {
         self.line(format!("  {:<NAME_WIDTH$}  {:>6}  95% interval", "", "figure"));
         self.figure("accuracy", figures.accuracy, &format!("{} of {compared}", compared - wrong));
         self.figure("precision", figures.precision, &format!("{right} of {passed} that passed"));
-        self.figure("recall", figures.recall, &format!("{right} of {positive} positive"));
+        self.figure("recall", figures.recall, &format!("{right} of {positive} good"));
         self.figure("F1", figures.f1, "");
         self.coefficient("Cohen's kappa", figures.kappa);
         self.figure("contradiction rate", figures.contradiction_rate, &format!("{wrong} of {compared}"));
@@ -305,14 +305,14 @@ mod tests {
         eval_books_a_flight version 2
           203 traces: 184 compared with ratings, 3 neutral, 10 unrated, 6 errored
 
-          rating              positive  negative
+          rating                  good       bad
           eval passed               61        24
           eval failed               23        76
 
                               figure  95% interval
           accuracy             0.745  [0.677, 0.802]    137 of 184
           precision            0.718  [0.614, 0.802]    61 of 85 that passed
-          recall               0.726  [0.623, 0.810]    61 of 84 positive
+          recall               0.726  [0.623, 0.810]    61 of 84 good
           F1                   0.722  [0.640, 0.791]
           Cohen's kappa        0.486  [0.359, 0.612]    0 means chance agreement
           contradiction rate   0.255  [0.198, 0.323]    47 of 184
@@ -334,14 +334,14 @@ mod tests {
         eval_is_polite version 1
           198 traces: 8 compared with ratings, 0 neutral, 190 unrated, 0 errored
 
-          rating              positive  negative
+          rating                  good       bad
           eval passed                3         0
           eval failed                1         4
 
                               figure  95% interval
           accuracy             0.875  [0.529, 0.978]    7 of 8
           precision            1.000  [0.439, 1.000]    3 of 3 that passed
-          recall               0.750  [0.301, 0.954]    3 of 4 positive
+          recall               0.750  [0.301, 0.954]    3 of 4 good
           F1                   0.857  [0.462, 0.977]
           Cohen's kappa        0.750  [0.306, 1.000]    0 means chance agreement
           contradiction rate   0.125  [0.022, 0.471]    1 of 8

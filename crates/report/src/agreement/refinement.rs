@@ -7,7 +7,7 @@ use karat_evals::agreement::{Candidate, Change, Direction, RatingCounts, Refinem
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate};
+use crate::terminal_text::{printable, wrap_text};
 use crate::tools::counted;
 
 /// Maximum number of changed verdicts of a candidate.
@@ -18,10 +18,8 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut out = String::new();
     let name = printable(&refinement.eval_id);
-    let name = palette.bold(truncate(&name, 50, symbols.ellipsis));
     let model = printable(&refinement.model);
-    let _ =
-        writeln!(out, "{name} version {}, rewritten by {}", refinement.version, truncate(&model, 40, symbols.ellipsis));
+    let _ = writeln!(out, "{} version {}, rewritten by {model}", palette.bold(name), refinement.version);
     let (training, held_out) = (refinement.training, refinement.held_out);
     let _ = writeln!(out, "  {} to train on, {}", traces(training), of_each(training));
     let _ = writeln!(out, "  {} held out, {}\n", traces(held_out), of_each(held_out));
@@ -38,9 +36,9 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
         let _ = writeln!(out, "\n{}", palette.error(format!("{} rejected", counted(count, "function"))));
         for refused in &refinement.refused {
             let reasons = refused.reasons.join("; ");
-            let reasons = printable(&reasons);
-            let _ =
-                writeln!(out, "  {}", truncate(&reasons, settings.columns.saturating_sub(2).max(20), symbols.ellipsis));
+            let columns = settings.columns.saturating_sub(2).max(20);
+            let lines = wrap_text(&printable(&reasons), columns, symbols.ellipsis);
+            let _ = writeln!(out, "  {}", lines.join("\n  "));
         }
     }
     out
@@ -51,7 +49,7 @@ fn traces(part: RatingCounts) -> String {
 }
 
 fn of_each(part: RatingCounts) -> String {
-    format!("{} positive and {} negative", part.positive, part.negative)
+    format!("{} good and {} bad", part.positive, part.negative)
 }
 
 fn write_parts(label: &str, agreement: &SplitAgreement, settings: ConsoleSettings, out: &mut String) {
@@ -74,8 +72,8 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let (palette, symbols) = (settings.palette, settings.symbols);
     let changes = &candidate.held_out_changes;
     let explanation = printable(&candidate.explanation);
-    let explanation = truncate(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
-    let _ = writeln!(out, "\n{}  {explanation}", palette.bold(format!("{:>2}", candidate.number)));
+    let lines = wrap_text(&explanation, settings.columns.saturating_sub(6).max(20), symbols.ellipsis);
+    let _ = writeln!(out, "\n{}  {}", palette.bold(format!("{:>2}", candidate.number)), lines.join("\n    "));
     let summary = format!(
         "held out: {} better, {} worse than base ({})",
         changes.better,
@@ -104,7 +102,7 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
     for changed in shown.iter().take(MAX_CHANGES) {
         let id = printable(&changed.trace_id);
-        let rating = changed.rating.map_or("unrated", |rating| rating.name());
+        let rating = changed.rating.map_or("unrated", |rating| rating.word());
         let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
         let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }
@@ -168,8 +166,8 @@ mod tests {
         assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 80), "{text}");
         assert_snapshot!(text, @r"
         eval_refund version 2, rewritten by openai:test-model
-          20 rated traces to train on, 10 positive and 10 negative
-          20 rated traces held out, 10 positive and 10 negative
+          20 rated traces to train on, 10 good and 10 bad
+          20 rated traces held out, 10 good and 10 bad
 
           code   part     accuracy                 kappa                    wrong errors
           base   training  0.550  [0.342, 0.742]    0.100  [-0.334, 0.534]      9      0
@@ -181,18 +179,18 @@ mod tests {
 
          1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
             held out: 8 better, 0 worse than base (p = 0.008): better
-              better  trace-1  passed -> failed, negative
-              better  trace-2  failed -> passed, positive
-              better  trace-3  passed -> failed, negative
-              better  trace-4  failed -> passed, positive
-              better  trace-5  passed -> failed, negative
+              better  trace-1  passed -> failed, bad
+              better  trace-2  failed -> passed, good
+              better  trace-3  passed -> failed, bad
+              better  trace-4  failed -> passed, good
+              better  trace-5  passed -> failed, bad
               and 3 more (pass --format json to list all)
 
          2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
             held out: 0 better, 2 worse than base (p = 0.500): not significant
             2 lost to errors
-              lost    trace-18  passed -> errored, positive
-              lost    trace-19  failed -> errored, negative
+              lost    trace-18  passed -> errored, good
+              lost    trace-19  failed -> errored, bad
 
         1 function rejected
           import of 'os'

@@ -10,7 +10,7 @@ use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::matrix::{FigureRow, Matrix, MatrixCell, MatrixRow, best_value_line, columns, figure_rows};
 use crate::record::RunRecord;
 use crate::style::Symbols;
-use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap};
+use crate::terminal_text::{pad, truncate, truncate_middle, width, wrap, wrap_text};
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -253,10 +253,15 @@ impl<'t> Table<'t> {
         let _ = writeln!(out, "{}", truncate(&title, self.page.settings.columns, self.page.settings.symbols.ellipsis));
     }
 
-    /// Writes one line. The last character of a cell is the star or a space.
+    /// Writes the label and its cells, on lines of their own if the label does not fit: an id is never truncated. The
+    /// last character of a cell is the star or a space.
     fn row(&self, label: &str, cells: impl Iterator<Item = (String, Paint)>, block: &Range<usize>, out: &mut String) {
-        let label = truncate_middle(label, self.label - 2, self.page.settings.symbols.ellipsis);
-        let mut line = format!("  {}", pad(&label, self.label - 2));
+        let is_long = width(label) > self.label - 2;
+        if is_long {
+            let lines = wrap(label, self.page.settings.columns.saturating_sub(2).max(20));
+            let _ = writeln!(out, "  {}", lines.join("\n  "));
+        }
+        let mut line = format!("  {}", pad(if is_long { "" } else { label }, self.label - 2));
         for ((text, paint), agent) in cells.zip(block.clone()) {
             let fill = " ".repeat(GAP + self.widths[agent].saturating_sub(width(&text)));
             let shown = text.trim_end();
@@ -281,8 +286,8 @@ impl<'t> Table<'t> {
                 is_first = false;
             }
             let title = page.clean(&format!("{}  {}", row.id, row.description));
-            let _ =
-                writeln!(out, "  {}", truncate(title.trim_end(), page.settings.columns.saturating_sub(2), ellipsis));
+            let lines = wrap_text(title.trim_end(), page.settings.columns.saturating_sub(2).max(20), ellipsis);
+            let _ = writeln!(out, "  {}", lines.join("\n  "));
             for (cell, reason, agents) in reasons {
                 let (mark, paint) = page.mark(cell);
                 let heads: Vec<&str> = agents.iter().map(|agent| self.heads[*agent].as_str()).collect();
@@ -291,7 +296,7 @@ impl<'t> Table<'t> {
                 let text = page.clean(&format!("{owner}: {prefix}{reason}"));
                 let indent = 5 + width(mark);
                 let available = page.settings.columns.saturating_sub(indent).max(20);
-                let lines = wrap(&truncate(&text, 2 * available, ellipsis), available);
+                let lines = wrap_text(&text, available, ellipsis);
                 let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
                 let _ = writeln!(out, "    {} {lines}", page.paint(paint, mark));
                 for (agent, head) in agents.iter().zip(&heads) {

@@ -7,7 +7,7 @@ use karat_core::rubric::{RubricCaseResult, RubricOutcome, RubricResult, RubricSc
 use super::{MIN_LINE_WIDTH, Page, Verbosity};
 use crate::duration::duration_text;
 use crate::style::Symbols;
-use crate::terminal_text::{pad, truncate, width, wrap};
+use crate::terminal_text::{pad, width, wrap, wrap_text};
 
 impl Page {
     /// Renders a finished rubric suite.
@@ -50,10 +50,15 @@ impl Page {
         let available =
             self.settings.columns.saturating_sub(2 + width(&plain).max(5) + 1 + 1 + width(&duration)).max(20);
         let text = format!("{}  {}", self.clean(&case.id), self.clean(&case.description));
-        let text = truncate(text.trim_end(), available, ellipsis).into_owned();
+        let mut lines = wrap_text(text.trim_end(), available, ellipsis).into_iter();
         let line = self.layout.line.max(MIN_LINE_WIDTH);
-        let text = pad(&text, line.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available));
-        let _ = writeln!(out, "  {mark}{gap} {text} {}", palette.dim(duration));
+        let columns = line.saturating_sub(2 + 5 + 1 + 1 + width(&duration)).min(available);
+        let first = pad(&lines.next().unwrap_or_default(), columns);
+        let _ = writeln!(out, "  {mark}{gap} {first} {}", palette.dim(duration));
+        let indent = " ".repeat(2 + width(&plain).max(5) + 1);
+        for line in lines {
+            let _ = writeln!(out, "{indent}{line}");
+        }
         if case.dimensions.len() > 1 {
             let scores: Vec<String> = case.dimensions.iter().map(score_text).collect();
             self.note(&scores.join(", "), out);

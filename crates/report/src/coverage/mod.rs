@@ -199,7 +199,7 @@ fn unknown_freshness(coverage: &Coverage) -> Section {
         state: state(coverage, Requirement::Fresh, false),
         title: format!("{} may be stale", counted(lines.len(), "eval file", "eval files")),
         advice: if can_be_fixed {
-            "add descriptionHash to the metadata ('karat tools' shows it), or run 'karat tools lock' to create a lock"
+            "add descriptionHash to the metadata ('karat tools -v' shows it), or run 'karat tools lock' to create a lock"
         } else {
             "their metadata cannot be compared with the registry"
         },

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use karat_core::judgement::ErrorKind;
 use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
-use super::{milliseconds, saturating_usize};
+use super::saturating_usize;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate, width};
+use crate::duration::{duration_text, precise_duration_text};
+use crate::terminal_text::{printable, width, wrap_text};
 use crate::tools::counted;
 
 /// Width of counts.
@@ -48,7 +49,8 @@ pub(super) fn write_function(title: &str, function: &FunctionSummary, settings: 
     if settings.verbosity != Verbosity::Quiet
         && let (Some(p50), Some(p99)) = (function.p50_ms, function.p99_ms)
     {
-        let times = format!("time per trace: p50 {}, p99 {}", milliseconds(p50), milliseconds(p99));
+        let (p50, p99) = (precise_duration_text(p50), precise_duration_text(p99));
+        let times = format!("time per trace: p50 {p50}, p99 {p99}");
         let _ = writeln!(out, "  {}", palette.dim(times));
     }
 }
@@ -64,8 +66,9 @@ fn write_groups(title: &str, groups: &[ReasonGroup], others: u64, settings: Cons
         let text = printable(&group.text);
         let text = if text.is_empty() { "(no reason)".into() } else { text };
         let location = group.line.map(|line| format!(" (line {line})")).unwrap_or_default();
-        let text = truncate(&text, available.saturating_sub(width(&location)), ellipsis);
-        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {text}{location}", group.count);
+        let lines = wrap_text(&format!("{text}{location}"), available, ellipsis);
+        let lines = lines.join(&format!("\n  {:COUNT_WIDTH$}  ", ""));
+        let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {lines}", group.count);
         let traces = trace_list(group, available, ellipsis);
         let _ = writeln!(out, "  {:>COUNT_WIDTH$}  {}", "", settings.palette.dim(traces));
     }
@@ -131,9 +134,7 @@ fn total(summary: &EvalRunSummary, settings: ConsoleSettings) -> String {
 pub(super) fn speed(traces: u64, elapsed_ms: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a rate for a person")]
     let rate = traces as f64 * 1000.0 / elapsed_ms.max(1) as f64;
-    #[expect(clippy::cast_precision_loss, reason = "seconds for a person")]
-    let seconds = elapsed_ms as f64 / 1000.0;
-    format!("{seconds:.2}s, {rate:.0} traces/s")
+    format!("{}, {rate:.0} traces/s", duration_text(elapsed_ms))
 }
 
 /// Returns a hint to the tracebacks, if a function raised an exception.
@@ -217,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn escapes_and_truncates_reasons() {
-        let reason = format!("\u{1b}[31m{}\u{202e}", "word ".repeat(60));
+    fn escapes_and_wraps_reasons() {
+        let reason = format!("\u{1b}[31m{}\u{202e}but got nothing", "word ".repeat(60));
         let group =
             |traces: &[String]| ReasonGroup { text: reason.clone(), line: Some(7), count: 9, traces: traces.to_vec() };
         let traces = ["\u{1b}]0;x".to_owned(), "t".repeat(300), "u".repeat(300)];
@@ -246,6 +247,8 @@ mod tests {
         let text = eval_run_text(&summary, settings(80));
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("but got nothing (line 7)"), "the end of a reason is shown: {text}");
         assert!(text.contains("errored: timeout") && text.contains("interrupted"), "{text}");
     }
 }

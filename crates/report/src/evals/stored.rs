@@ -7,7 +7,7 @@ use karat_evals::report::{EvalDetails, EvalHistory, EvalList, EvalsAdded};
 use karat_evals::version::{EvalSummary, VersionCounts};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{mask_control_chars, pad, printable, truncate, width, wrap};
+use crate::terminal_text::{mask_control_chars, pad, printable, width, wrap};
 use crate::tools::counted;
 
 /// Width of the columns after the names.
@@ -46,8 +46,13 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
     let _ = writeln!(out, "{}", settings.palette.dim(head));
     for eval in &list.evals {
         let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
-        let name = printable(&eval.eval_id);
-        let name = pad(&truncate(&name, available, settings.symbols.ellipsis), available);
+        let mut name = printable(&eval.eval_id);
+        // Never truncated, so that it can be copied.
+        if width(&name) > available {
+            let _ = writeln!(out, "{name}");
+            name = "".into();
+        }
+        let name = pad(&name, available);
         let time = updated_at.strftime(TIME_FORMAT);
         let _ = writeln!(out, "{name}  {newest_version:>7}  {time}{passed:>9}{failed:>9}{errored:>9}");
     }

@@ -6,7 +6,7 @@ use karat_core::result::Outcome;
 use karat_evals::function_test::{EvalTestReport, TestedCase, TestedFunction};
 
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{printable, truncate, wrap};
+use crate::terminal_text::{printable, truncate, width, wrap, wrap_text};
 use crate::tools::counted;
 
 /// Maximum number of lines of an error.
@@ -17,6 +17,10 @@ pub fn eval_test_text(report: &EvalTestReport, settings: ConsoleSettings) -> Str
     let mut out = String::new();
     for function in &report.functions {
         write_function(function, settings, &mut out);
+    }
+    for file in &report.cases_without_function {
+        let sign = settings.palette.warning(settings.symbols.warning);
+        let _ = writeln!(out, "{sign} {}: no eval function of that name", printable(file));
     }
     if !out.is_empty() {
         out.push('\n');
@@ -57,12 +61,10 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     let palette = settings.palette;
     let ellipsis = settings.symbols.ellipsis;
     let available = settings.columns.saturating_sub(4).max(20);
-    let name = case.name.as_deref().map(|name| format!(" {}", printable(name))).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "  {}",
-        palette.bold(truncate(&format!("{}:{}{name}", printable(file), case.line), available, ellipsis))
-    );
+    let location = format!("{}:{}", printable(file), case.line);
+    let name = case.name.as_deref().map(printable).unwrap_or_default();
+    let name = truncate(&name, available.saturating_sub(width(&location)), ellipsis);
+    let _ = writeln!(out, "  {}", palette.bold(format!("{location} {name}").trim_end()));
     let expected = match (case.expected, case.expected_error) {
         (_, Some(kind)) => format!("error ({kind})"),
         (Some(passed), None) => verdict(passed).to_owned(),
@@ -75,11 +77,10 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
     match (case.result, case.error_kind) {
         (Some(passed), _) => {
             let actual = format!("{}: {}", verdict(passed), printable(case.reason.as_deref().unwrap_or_default()));
-            let _ = writeln!(
-                out,
-                "    actual   {}",
-                palette.failure(truncate(&actual, available.saturating_sub(9), ellipsis))
-            );
+            for (index, line) in wrap_text(&actual, available.saturating_sub(9), ellipsis).iter().enumerate() {
+                let label = if index == 0 { "actual" } else { "" };
+                let _ = writeln!(out, "    {label:<8} {}", palette.failure(line));
+            }
         }
         (None, kind) => {
             let kind = kind.map(|kind| format!(" ({kind})")).unwrap_or_default();
@@ -87,7 +88,8 @@ fn write_case(case: &TestedCase, file: &str, settings: ConsoleSettings, out: &mu
         }
     }
     for line in case.error.iter().flat_map(|error| error.lines()).take(MAX_ERROR_LINES) {
-        let _ = writeln!(out, "      {}", truncate(&printable(line), available.saturating_sub(2), ellipsis));
+        let lines = wrap_text(&printable(line), available.saturating_sub(2), ellipsis);
+        let _ = writeln!(out, "      {}", lines.join("\n      "));
     }
 }
 
@@ -116,10 +118,15 @@ fn total(report: &EvalTestReport, settings: ConsoleSettings) -> String {
     if summary.without_cases > 0 {
         let _ = write!(line, "; {} without cases", counted(summary.without_cases, "function"));
     }
+    if !report.cases_without_function.is_empty() {
+        let _ = write!(line, "; {} without a function", counted(report.cases_without_function.len(), "file"));
+    }
     match (summary.failed, summary.errored) {
         (_, 1..) => settings.palette.error(line),
         (1.., _) => settings.palette.failure(line),
-        _ if summary.passed == 0 || summary.without_cases > 0 => settings.palette.warning(line),
+        _ if summary.passed == 0 || summary.without_cases > 0 || !report.cases_without_function.is_empty() => {
+            settings.palette.warning(line)
+        }
         _ => settings.palette.success(line),
     }
 }

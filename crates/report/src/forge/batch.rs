@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::case::Case;
+use karat_json::text::counted;
 use serde_json::Value;
 
 use super::expectation::expectation_lines;
@@ -28,7 +29,7 @@ pub struct BatchView<'v> {
     pub title: &'v str,
     /// The number of the batch, and the number of batches.
     pub position: (usize, usize),
-    /// The number of approved but unwritten cases; `None` if there is no approver.
+    /// The number of approved cases of the session; `None` if there is no approver.
     pub approved: Option<usize>,
     pub drafts: Vec<DraftView<'v>>,
 }
@@ -80,16 +81,27 @@ pub enum Level {
 
 /// Renders a batch.
 pub fn batch_text(batch: &BatchView<'_>, settings: ConsoleSettings) -> String {
-    let columns = settings.columns.min(MAX_WIDTH);
-    let mut out = String::new();
-    let (number, of) = batch.position;
-    let approved = batch.approved.map(|approved| format!(", {approved} approved so far")).unwrap_or_default();
-    let heading = format!("{}: batch {number} of {of}{approved}", batch.title);
-    let _ = writeln!(out, "{}", settings.palette.bold(&heading));
-    let _ = writeln!(out, "{}", settings.symbols.rule.to_string().repeat(columns.min(width(&heading).max(40))));
-    let writer = Writer { settings, columns };
+    let writer = Writer { settings, columns: settings.columns.min(MAX_WIDTH) };
+    let mut out = writer.heading(batch);
     batch.drafts.iter().for_each(|draft| writer.draft(draft, &mut out));
     out
+}
+
+/// Renders a batch in at most this number of rows if possible: in full, or three or two lines per draft.
+pub fn batch_text_within(batch: &BatchView<'_>, settings: ConsoleSettings, rows: usize) -> String {
+    let full = batch_text(batch, settings);
+    if full.lines().count() <= rows {
+        return full;
+    }
+    let writer = Writer { settings, columns: settings.columns.min(MAX_WIDTH) };
+    let brief = |with_expectations: bool| {
+        let mut out = writer.heading(batch);
+        batch.drafts.iter().for_each(|draft| writer.brief(draft, with_expectations, &mut out));
+        let _ = writeln!(out, "{}", settings.palette.dim("shortened: s NUMBER shows a case in full"));
+        out
+    };
+    let text = brief(true);
+    if text.lines().count() <= rows { text } else { brief(false) }
 }
 
 struct Writer {
@@ -98,7 +110,18 @@ struct Writer {
 }
 
 impl Writer {
-    fn draft(&self, draft: &DraftView<'_>, out: &mut String) {
+    fn heading(&self, batch: &BatchView<'_>) -> String {
+        let (settings, columns) = (self.settings, self.columns);
+        let mut out = String::new();
+        let (number, of) = batch.position;
+        let approved = batch.approved.map(|approved| format!(", {approved} approved so far")).unwrap_or_default();
+        let heading = format!("{}: batch {number} of {of}{approved}", batch.title);
+        let _ = writeln!(out, "{}", settings.palette.bold(&heading));
+        let _ = writeln!(out, "{}", settings.symbols.rule.to_string().repeat(columns.min(width(&heading).max(40))));
+        out
+    }
+
+    fn title(&self, draft: &DraftView<'_>) -> String {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
         let state = match draft.state {
             DraftState::Undecided => String::new(),
@@ -108,7 +131,42 @@ impl Writer {
         };
         let id =
             truncate(&printable(draft.id), self.columns.saturating_sub(INDENT + 12), symbols.ellipsis).into_owned();
-        let _ = writeln!(out, "\n{} {}{state}", pad(&draft.number.to_string(), INDENT - 1), palette.bold(id));
+        format!("{} {}{state}", pad(&draft.number.to_string(), INDENT - 1), palette.bold(id))
+    }
+
+    /// Writes a draft on few lines.
+    fn brief(&self, draft: &DraftView<'_>, with_expectations: bool, out: &mut String) {
+        let (palette, symbols) = (self.settings.palette, self.settings.symbols);
+        let count =
+            |level: Level| draft.findings.iter().chain(&draft.evidence).filter(|found| found.level == level).count();
+        let (errors, warnings) = (count(Level::Error), count(Level::Warning));
+        let _ = write!(out, "{}", self.title(draft));
+        if draft.state != DraftState::Dropped {
+            if errors > 0 {
+                let _ = write!(out, "  {}", palette.failure(counted(errors, "error")));
+            }
+            if warnings > 0 {
+                let _ = write!(out, "  {}", palette.warning(counted(warnings, "warning")));
+            }
+        }
+        out.push('\n');
+        let Some(case) = draft.case.as_ref().filter(|_| draft.state != DraftState::Dropped) else { return };
+        let mut lines = vec![self.quoted(&case.input.message)];
+        if with_expectations {
+            let expectations = expectation_lines(case, symbols).into_iter();
+            let expectations = expectations.map(|(label, text)| format!("{} {text}", label.trim()));
+            lines.push(expectations.collect::<Vec<_>>().join("; "));
+        }
+        let available = self.columns.saturating_sub(INDENT).max(20);
+        for line in lines {
+            let line = truncate(&printable(&line), available, symbols.ellipsis).into_owned();
+            let _ = writeln!(out, "{}{line}", " ".repeat(INDENT));
+        }
+    }
+
+    fn draft(&self, draft: &DraftView<'_>, out: &mut String) {
+        let (palette, symbols) = (self.settings.palette, self.settings.symbols);
+        let _ = writeln!(out, "\n{}", self.title(draft));
         // Dropped drafts need no details.
         if draft.state == DraftState::Dropped {
             return;
@@ -116,7 +174,7 @@ impl Writer {
         self.labelled("tests", &draft.purpose, out);
         match (&draft.case, draft.raw) {
             (Some(case), _) => {
-                self.message(&case.input.message, out);
+                self.labelled("message", &self.quoted(&case.input.message), out);
                 for (label, text) in expectation_lines(case, symbols) {
                     self.labelled(label, &text, out);
                 }
@@ -130,10 +188,8 @@ impl Writer {
         let _ = writeln!(out, "{}{}", " ".repeat(INDENT), palette.dim(printable(&draft.origin)));
     }
 
-    fn message(&self, message: &str, out: &mut String) {
-        let quoted = format!("\u{201c}{message}\u{201d}");
-        let quoted = if self.settings.symbols.ascii { format!("\"{message}\"") } else { quoted };
-        self.labelled("message", &quoted, out);
+    fn quoted(&self, message: &str) -> String {
+        if self.settings.symbols.ascii { format!("\"{message}\"") } else { format!("\u{201c}{message}\u{201d}") }
     }
 
     fn labelled(&self, label: &str, text: &str, out: &mut String) {
@@ -292,6 +348,23 @@ mod tests {
 
         3   ls-get-weather-003  dropped
         "#);
+    }
+
+    #[test]
+    fn shortens_a_batch_to_the_height_of_the_terminal() {
+        let (raw, broken) = (case(), json!({"id": "ls-get-weather-002"}));
+        let batch = view(&raw, &broken);
+        let drafts: Vec<DraftView<'_>> =
+            (1..=10).map(|number| DraftView { number, ..batch.drafts[0].clone() }).collect();
+        let batch = BatchView { drafts, ..batch };
+        let text = |rows: usize| batch_text_within(&batch, settings(80, Symbols::UNICODE), rows);
+        assert_eq!(text(1000), batch_text(&batch, settings(80, Symbols::UNICODE)));
+        for rows in [38, 23] {
+            assert!(text(rows).lines().count() <= rows, "{}", text(rows));
+            assert!(text(rows).lines().all(|line| width(line) <= 80), "{}", text(rows));
+            assert!(text(rows).contains("✓ approved  1 warning"), "{}", text(rows));
+        }
+        assert!(text(38).contains("calls get_weather") && !text(23).contains("calls get_weather"), "{}", text(23));
     }
 
     #[test]

@@ -3,4 +3,4 @@
 mod batch;
 mod expectation;
 
-pub use batch::{BatchView, DraftState, DraftView, FindingView, Level, batch_text};
+pub use batch::{BatchView, DraftState, DraftView, FindingView, Level, batch_text, batch_text_within};

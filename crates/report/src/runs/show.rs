@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::started;
 use crate::console::ConsoleSettings;
+use crate::duration::duration_text;
 use crate::terminal_text::{printable, width};
-use crate::traces::{Canvas, Length, duration, json_text};
+use crate::traces::{Canvas, Length, json_text};
 
 /// Renders a run, or what was selected of it.
 pub fn kept_run_text(run: &KeptRun, settings: ConsoleSettings) -> String {
@@ -91,8 +92,7 @@ impl Page {
     }
 
     fn trial(&mut self, trial: &KeptTrial) {
-        #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
-        let elapsed = duration(trial.duration_ms as f64);
+        let elapsed = duration_text(trial.duration_ms);
         self.title(&format!("answer after {elapsed}"));
         match trial.response.as_deref() {
             Some(response) if !response.trim().is_empty() => self.canvas.text(response, "    ", 4, ALL_LINES),

@@ -15,6 +15,12 @@ const GAP: usize = 2;
 /// Minimum width of a truncated location.
 const MIN_LOCATION_WIDTH: usize = 20;
 
+/// Minimum width of a truncated description.
+const MIN_DESCRIPTION_WIDTH: usize = 30;
+
+/// Maximum width of a description; `--format json` has it in full.
+const MAX_DESCRIPTION_WIDTH: usize = 80;
+
 /// Maximum width of a version or status.
 const MAX_WORD_WIDTH: usize = 12;
 
@@ -69,6 +75,13 @@ fn footnotes(list: &ToolList, settings: ConsoleSettings, out: &mut String) {
     }
 }
 
+/// Returns the first sentence of a description, on one line.
+fn description_start(text: &str, ellipsis: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = line.find(". ").map_or(line.as_str(), |end| &line[..=end]);
+    truncate(sentence, MAX_DESCRIPTION_WIDTH, ellipsis).into_owned()
+}
+
 /// A column of the table.
 struct Column {
     title: &'static str,
@@ -120,8 +133,6 @@ impl Table {
             Some(value) => value,
             None => dash.to_owned(),
         };
-        let hash = |tool: &ListedTool| shown(tool, ToolField::Description, tool.description_hash.clone());
-        let schema = |tool: &ListedTool| shown(tool, ToolField::InputSchema, tool.schema_hash.clone());
         let tokens = |tool: &ListedTool| {
             shown(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
         };
@@ -135,14 +146,23 @@ impl Table {
             let status = |tool: &ListedTool| tool.status.clone().unwrap_or_else(|| dash.to_owned());
             columns.push(Column::new("STATUS", Fit::TruncateEnd, tools, status));
         }
-        columns.push(Column::new("DESCRIPTION", Fit::TruncateEnd, tools, hash));
-        columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
+        if settings.verbosity == Verbosity::Full {
+            let hash = |tool: &ListedTool| shown(tool, ToolField::Description, tool.description_hash.clone());
+            let schema = |tool: &ListedTool| shown(tool, ToolField::InputSchema, tool.schema_hash.clone());
+            columns.push(Column::new("HASH", Fit::TruncateEnd, tools, hash));
+            columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
+        }
         columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
         if tools.iter().any(|tool| tool.location.is_some()) {
             let location =
                 |tool: &ListedTool| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
             columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, location));
         }
+        let description = |tool: &ListedTool| {
+            let start = |text: &String| description_start(text, settings.symbols.ellipsis);
+            shown(tool, ToolField::Description, tool.description.as_ref().map(start))
+        };
+        columns.push(Column::new("DESCRIPTION", Fit::TruncateEnd, tools, description));
         let mut table = Self { settings, rows: tools.len(), columns };
         if let Some(screen) = screen {
             table.narrow(screen);
@@ -155,15 +175,29 @@ impl Table {
         for column in self.columns.iter_mut().filter(|column| ["VERSION", "STATUS"].contains(&column.title)) {
             column.width = column.width.min(MAX_WORD_WIDTH);
         }
-        for title in ["SCHEMA", "VERSION", "STATUS"] {
+        let full = self.column("DESCRIPTION").map_or(0, |column| column.width);
+        self.shrink("DESCRIPTION", MIN_DESCRIPTION_WIDTH, screen);
+        for title in ["SCHEMA", "HASH", "VERSION", "STATUS"] {
             self.drop_unless_fits(title, screen);
         }
+        self.shrink("LOCATION", MIN_LOCATION_WIDTH, screen);
+        for title in ["LOCATION", "TOKENS", "DESCRIPTION"] {
+            self.drop_unless_fits(title, screen);
+        }
+        let spare = screen.saturating_sub(self.width());
+        if let Some(description) = self.column("DESCRIPTION") {
+            description.width = full.min(description.width + spare);
+        }
+    }
+
+    fn column(&mut self, title: &str) -> Option<&mut Column> {
+        self.columns.iter_mut().find(|column| column.title == title)
+    }
+
+    fn shrink(&mut self, title: &str, min_width: usize, screen: usize) {
         let too_wide = self.width().saturating_sub(screen);
-        if let Some(location) = self.columns.iter_mut().find(|column| column.fit == Fit::TruncateStart) {
-            location.width = location.width.saturating_sub(too_wide).max(location.width.min(MIN_LOCATION_WIDTH));
-        }
-        for title in ["DESCRIPTION", "LOCATION", "TOKENS"] {
-            self.drop_unless_fits(title, screen);
+        if let Some(column) = self.column(title) {
+            column.width = column.width.saturating_sub(too_wide).max(column.width.min(min_width));
         }
     }
 
@@ -247,9 +281,9 @@ mod tests {
     #[test]
     fn renders_a_table_of_eighty_columns() {
         insta::assert_snapshot!(text_at(&some_tools(), 80), @"
-        NAME                             DESCRIPTION    TOKENS  LOCATION
-        get_weather                      a0a90d49fc7b        5  …et-weather.tool.ts:12:3
-        a_tool_with_a_name_that_is_long  unknown       unknown  tools/a.ts:3:3
+        NAME                              TOKENS  DESCRIPTION
+        get_weather                            5  Fetches the weather.
+        a_tool_with_a_name_that_is_long  unknown  unknown
 
         tools/a.ts:9:3: the description of 'a_tool_with_a_name_that_is_long' is
           unknown: the template has a hole
@@ -263,9 +297,9 @@ mod tests {
     #[test]
     fn truncates_nothing_without_a_terminal() {
         insta::assert_snapshot!(tool_list_text(&some_tools(), settings(80), None), @"
-        NAME                             VERSION  STATUS      DESCRIPTION   SCHEMA         TOKENS  LOCATION
-        get_weather                      1.2.0    deprecated  a0a90d49fc7b  a2c799262a3c        5  packages/agent/source/tools/weather/get-weather.tool.ts:12:3
-        a_tool_with_a_name_that_is_long  unknown  —           unknown       —             unknown  tools/a.ts:3:3
+        NAME                             VERSION  STATUS       TOKENS  LOCATION                                                      DESCRIPTION
+        get_weather                      1.2.0    deprecated        5  packages/agent/source/tools/weather/get-weather.tool.ts:12:3  Fetches the weather.
+        a_tool_with_a_name_that_is_long  unknown  —           unknown  tools/a.ts:3:3                                                unknown
 
         tools/a.ts:9:3: the description of 'a_tool_with_a_name_that_is_long' is
           unknown: the template has a hole
@@ -301,11 +335,24 @@ mod tests {
     }
 
     #[test]
+    fn shows_the_first_sentence_and_hashes_on_request() {
+        let text = "Cancels an order\nthat has not shipped. Use when the user changes their mind.".to_owned();
+        let tool = Tool { name: "t".to_owned(), description: Some(text).into(), ..Tool::default() };
+        let list = list([tool]);
+        let shown = tool_list_text(&list, settings(80), None);
+        assert!(shown.contains("  Cancels an order that has not shipped.\n"), "{shown}");
+        let hash = list.tools[0].description_hash.as_deref().expect("a hash");
+        assert!(!shown.contains(hash), "{shown}");
+        let full = ConsoleSettings { verbosity: Verbosity::Full, ..settings(80) };
+        assert!(tool_list_text(&list, full, None).contains(hash));
+    }
+
+    #[test]
     fn leaves_out_empty_columns() {
         let text = text_at(&list([Tool { name: "t".to_owned(), ..Tool::default() }]), 80);
         insta::assert_snapshot!(text, @"
-        NAME  DESCRIPTION  SCHEMA  TOKENS
-        t     —            —            —
+        NAME  TOKENS  DESCRIPTION
+        t          —  —
 
         1 tool: 0 tokens in descriptions, 0 in schemas
         ");

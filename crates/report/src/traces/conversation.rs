@@ -7,9 +7,9 @@ use karat_json::text::text_form;
 use serde_json::Value;
 
 use super::block::{Canvas, Length};
-use super::duration;
 use super::json_text::json_text;
 use crate::console::ConsoleSettings;
+use crate::duration::rounded_duration_text;
 use crate::terminal_text::printable;
 
 // Maximum numbers of lines of shortened texts.
@@ -100,7 +100,7 @@ fn title(step: StepView<'_>, number: usize, all: usize) -> String {
 
 fn step_duration(step: StepView<'_>) -> Option<String> {
     let elapsed = step.ended_at()?.duration_since(step.started_at()?);
-    (!elapsed.is_negative()).then(|| duration(elapsed.as_secs_f64() * 1000.0))
+    (!elapsed.is_negative()).then(|| rounded_duration_text(elapsed.as_secs_f64() * 1000.0))
 }
 
 fn draw_input(step: StepView<'_>, shown: &ShownResults, canvas: &mut Canvas) {

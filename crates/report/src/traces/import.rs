@@ -37,6 +37,13 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
     if settings.verbosity != Verbosity::Quiet && report.traces() > 0 {
         write_contents(report, settings, &mut out);
     }
+    if report.unread_tool_calls > 0 {
+        let line = format!(
+            "  {} not understood: listed in metadata.unread_tool_calls of the traces",
+            count_entries(report.unread_tool_calls)
+        );
+        let _ = writeln!(out, "{}", palette.warning(line));
+    }
     if report.superseded > 0 {
         let _ = writeln!(
             out,
@@ -60,6 +67,13 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
             writeln!(out, "interrupted: the traces counted here are stored; run the same command again to continue");
     }
     out
+}
+
+fn count_entries(number: u64) -> String {
+    match number {
+        1 => "1 entry of 'tool_calls'".to_owned(),
+        number => format!("{number} entries of 'tool_calls'"),
+    }
 }
 
 fn write_contents(report: &ImportReport, settings: ConsoleSettings, out: &mut String) {

@@ -59,12 +59,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
 fn row(listed: &TraceListItem, id: &str) -> Vec<String> {
     let head = &listed.head;
     let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
-    let rating = match listed.rating {
-        Some(Rating::Positive) => "+1",
-        Some(Rating::Negative) => "-1",
-        Some(Rating::Neutral) => "0",
-        None => "",
-    };
+    let rating = listed.rating.map(Rating::word).unwrap_or_default();
     vec![
         printable(id).into_owned(),
         head.started_at.map(minute).unwrap_or_default(),

@@ -4,8 +4,9 @@ use karat_evals::traces::TraceDetails;
 use karat_evals::version::StoredExecution;
 
 use super::block::{Canvas, Length};
-use super::{conversation, count, duration, minute};
+use super::{conversation, count, minute};
 use crate::console::ConsoleSettings;
+use crate::duration::duration_text;
 use crate::matrix::dollars;
 use crate::terminal_text::printable;
 
@@ -32,7 +33,7 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
             // The oldest come first, and an author's last rating counts.
             let is_earlier = details.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
-            let line = format!("{}  {author}, {}{earlier}", feedback.rating_name(), minute(feedback.created_at));
+            let line = format!("{}  {author}, {}{earlier}", feedback.rating_word(), minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, MAX_NOTE_LINES);
@@ -56,11 +57,7 @@ fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
         fact("name", name);
     }
     fact("source", &format!("{}, imported {}", details.listed.source, minute(details.listed.imported_at)));
-    let duration = head.duration_ms.map(|milliseconds| {
-        #[expect(clippy::cast_precision_loss, reason = "the value is only displayed")]
-        let milliseconds = milliseconds as f64;
-        duration(milliseconds)
-    });
+    let duration = head.duration_ms.map(duration_text);
     match (head.started_at, duration) {
         (Some(started), Some(duration)) => fact("started", &format!("{}, took {duration}", minute(started))),
         (Some(started), None) => fact("started", &minute(started)),
@@ -89,7 +86,7 @@ fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
     let content = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
     fact("content", &content.join(", "));
     if let Some(rating) = details.listed.rating {
-        fact("rating", rating.name());
+        fact("rating", rating.word());
     }
 }
 

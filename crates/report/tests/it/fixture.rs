@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use karat_core::assertion::Failure;
+use karat_core::assertion::{Failure, NearMiss};
 use karat_core::case::Tier;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
@@ -112,6 +112,14 @@ pub(crate) fn failed(id: &str, description: &str, failures: &[(&str, &str)]) -> 
     let error = failures.first().map(|failure| failure.message.clone());
     let cause = Some(Cause::Assertion);
     CaseResult { cause, error, failures, ..case(id, description, Outcome::Failed) }
+}
+
+/// Creates a case that passed with a near miss.
+pub(crate) fn near_miss(id: &str, expected: &str, found: &str) -> CaseResult {
+    let pointer = "/expect/responseNotContains/0".to_owned();
+    let near_miss = NearMiss { pointer, expected: expected.to_owned(), found: found.to_owned() };
+    let details = CaseDetails { near_misses: vec![near_miss], ..CaseDetails::default() };
+    CaseResult { details, ..case(id, "", Outcome::Passed) }
 }
 
 pub(crate) fn errored(id: &str, description: &str, error: &str) -> CaseResult {

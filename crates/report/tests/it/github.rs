@@ -36,6 +36,17 @@ fn escapes_commands_in_messages() {
 }
 
 #[test]
+fn near_misses_are_warnings() {
+    let mut suite = Suite::new("a.json", "a", Tier::Golden, &[3]);
+    suite.cases = vec![(0, fixture::near_miss("x", "I don't know", "I don’t\n::stop-commands::"))];
+    let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
+    insta::assert_snapshot!(commands, @r"
+    ::warning file=a.json,line=3,title=x::near miss of 'I don't know': the response has 'I don’t%0A::stop-commands::' (set 'textMatch' to loose or exact)
+    ::notice title=karat::1/1 passed
+    ");
+}
+
+#[test]
 fn escapes_controls_in_file_names() {
     let mut suite = Suite::new("a\u{1b}]0;b\u{202e}.json", "a", Tier::Golden, &[1]);
     suite.cases = vec![(0, fixture::failed("x", "", &[("a", "b")]))];

@@ -104,6 +104,16 @@ fn renders_a_passing_run() {
 }
 
 #[test]
+fn near_misses_are_warnings() {
+    let mut suite = Suite::new("a.json", "a", Tier::Golden, &[3]);
+    suite.cases = vec![(0, fixture::near_miss("x", "US", "<b>us</b>"))];
+    let text = render(&fixture::record(&fixture::events_of(&[suite])));
+    let warning = text.lines().find(|line| line.contains("near miss")).unwrap_or_else(|| panic!("{text}"));
+    assert!(warning.starts_with("- ⚠️ <code>a.json</code>: <code>x</code>: near miss of"), "{warning}");
+    assert!(warning.contains("&lt;b&gt;us&lt;/b&gt;"), "{warning}");
+}
+
+#[test]
 fn missing_verdicts_are_marked_with_a_warning() {
     let headline = |suite: Suite| {
         let text = render(&fixture::record(&fixture::events_of(&[suite])));

@@ -260,6 +260,19 @@ fn truncates_the_middle_of_long_names() {
 }
 
 #[test]
+fn ids_and_the_ends_of_reasons_are_never_truncated() {
+    let id = format!("gs-{}001", "long-".repeat(12));
+    let reason = format!("expected [{}] but got ['b']", "'a', ".repeat(60));
+    let suite = |agent: &str| {
+        suite_of(agent, "x.golden.json", Tier::Golden, vec![failed(&id, "finds it", &[("toolsCalled", reason.as_str())])])
+    };
+    let text = rendered(&events_of(&[suite("openai:a"), suite("openai:b")]), PLAIN);
+    assert!(text.contains(&format!("\n  {id}\n")), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&format!("{id} finds it")) && words.contains("but got ['b']"), "{text}");
+}
+
+#[test]
 fn many_agents_get_numbers_and_several_blocks() {
     let names: Vec<String> =
         (1..=11).map(|number| format!("command:./agent --variant number-{number} --fast")).collect();

@@ -5,6 +5,7 @@ use ruff_python_ast::{Alias, Comprehension, Expr, ExprContext, Identifier, Stmt,
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::function::{Finding, Rule};
+use karat_json::text::snake_case;
 
 const PREFIX: &str = "eval_";
 
@@ -130,7 +131,16 @@ impl<'a> TopLevel<'a> {
             let message = "a name must follow 'eval_'".to_owned();
             self.findings.push(finding(function.name.range(), message, "name what it judges, for example 'eval_tone'"));
         } else if function.name.starts_with(PREFIX) {
+            self.check_case(&function.name);
             self.functions.push(function);
+        }
+    }
+
+    /// Rejects upper-case letters: names of evals are snake case.
+    fn check_case(&mut self, name: &Identifier) {
+        if name.chars().any(char::is_uppercase) {
+            let message = format!("'{name}' is not in snake case");
+            self.findings.push(finding(name.range(), message, &format!("rename it to '{}'", snake_case(name))));
         }
     }
 

@@ -18,6 +18,18 @@ fn findings_of(source: &str) -> Vec<String> {
     validate(source.as_bytes()).err().unwrap_or_default().into_iter().map(format).collect()
 }
 
+#[rstest]
+#[case("eval_ResponseQuality", "eval_response_quality")]
+#[case("eval_toneOfVoice2", "eval_tone_of_voice2")]
+#[case("eval_TONE", "eval_tone")]
+fn names_are_snake_case(#[case] name: &str, #[case] suggested: &str) {
+    let source = format!("def {name}(trace):\n    return True, ''\n");
+    let findings = validate(source.as_bytes()).expect_err(name);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!((findings[0].rule, &source[findings[0].range.clone()]), (Rule::Function, name));
+    assert_eq!(findings[0].help.as_deref(), Some(format!("rename it to '{suggested}'").as_str()));
+}
+
 fn single_rule(source: &str) -> Rule {
     let findings = validate(source.as_bytes()).expect_err(source);
     assert_eq!(findings.len(), 1, "{source}: {findings:?}");

@@ -11,6 +11,9 @@ use super::vector;
 use crate::project::{Output, TempProject, TimedOut};
 use crate::server::ScriptedServer;
 
+/// The keys of a step with rules for its streams.
+const STREAM_KEYS: [&str; 3] = ["stdout", "stderr", "output"];
+
 const SCENARIO_KEYS: [&str; 4] = ["name", "files", "agent", "steps"];
 const STEP_KEYS: [&str; 20] = [
     "args",
@@ -111,6 +114,10 @@ fn unsupported(scenario: &Value) -> Option<String> {
         }
         if let Some(key) = unknown_key(step, &STEP_KEYS) {
             return Some(format!("step {number}: unknown key '{key}'"));
+        }
+        let is_list = |key: &&&str| step.get(**key).is_none_or(Value::is_array);
+        if let Some(key) = STREAM_KEYS.iter().find(|key| !is_list(key)) {
+            return Some(format!("step {number}: '{key}' must be a list of texts or rules"));
         }
         let has_arguments = step.get("args").is_some_and(Value::is_array);
         (!has_arguments).then(|| format!("step {number}: missing 'args'"))
@@ -284,4 +291,17 @@ fn tail(text: &str) -> &str {
     let text = text.trim();
     let start = text.char_indices().rev().nth(399).map_or(0, |(start, _)| start);
     &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stream_rules_are_lists() {
+        let scenario = |rule: Value| json!({"name": "x", "steps": [{"args": ["run"], "output": rule}]});
+        let problem = unsupported(&scenario(json!({"$has": ["a"]})));
+        assert_eq!(problem.as_deref(), Some("step 1: 'output' must be a list of texts or rules"));
+        assert_eq!(unsupported(&scenario(json!(["a", {"$lacks": "b"}]))), None);
+    }
 }

@@ -68,7 +68,7 @@ impl Filters {
             (compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "[RUN_ID]"),
             (compile(r"\b127\.0\.0\.1:\d+"), "127.0.0.1:[PORT]"),
             (compile(r"\blocalhost:\d+"), "localhost:[PORT]"),
-            (compile(r"\b\d+(?:\.\d+)?(?:ms|s)\b"), "[TIME]"),
+            (compile(r"\b\d+(?:\.\d+)? ?(?:ms|s)\b"), "[TIME]"),
             (compile(r"\b\d+ traces/s\b"), "[RATE] traces/s"),
         ])
     }

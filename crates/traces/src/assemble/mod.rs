@@ -24,6 +24,9 @@ use new_messages::SeenMessages;
 use step::StepBuilder;
 use tree::Tree;
 
+/// The metadata key of entries of `tool_calls` that name no tool.
+pub const UNREAD_CALLS_KEY: &str = "unread_tool_calls";
+
 /// A document, and the feedback in the source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assembled {
@@ -62,7 +65,7 @@ pub fn assemble(parts: &TraceParts) -> Assembled {
     let root = tree.root();
     let mut metadata = metadata(&tree, root);
     if !unread_calls.is_empty() {
-        metadata.insert("unread_tool_calls".to_owned(), Value::Array(unread_calls));
+        metadata.insert(UNREAD_CALLS_KEY.to_owned(), Value::Array(unread_calls));
     }
     let attribute = |get: fn(&Map<String, Value>) -> Option<&str>| {
         tree.by_time.iter().find_map(|index| get(&tree.spans[*index].attributes)).map(str::to_owned)

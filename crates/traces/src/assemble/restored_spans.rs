@@ -1,13 +1,18 @@
 //! Restores spans that instrumentations split or rename.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::json::is_blank;
+use serde_json::Value;
+
+use crate::json::{is_blank, unpack};
 use crate::parts::Span;
 
 /// The events of one operation that `BeeAI` exports as spans of their own, in the order in which their attributes count.
 const EVENTS: [&str; 8] = ["start", "success", "error", "finish", "retry", "update", "partialUpdate", "newToken"];
+
+/// How deep the content of spans is searched for names.
+const MAX_DEPTH: usize = 16;
 
 /// Merges the spans `NAME.start-3`, `NAME.success-3` and `NAME.finish-3`, which `BeeAI` writes for one operation, into
 /// one span `NAME`. Returns the ids of the other spans, with the id of the span that they are now part of.
@@ -65,7 +70,8 @@ fn add_event(whole: &mut Span, event: &Span) {
     }
 }
 
-/// Removes the numbers that `MLflow` appends to the names of spans if several have the same: `NAME_1`, `NAME_2`.
+/// Removes the numbers that `MLflow` appends to the names of spans if several have the same: `NAME_1`, `NAME_2`. If some
+/// of these spans are missing, the names of tools in other spans show which names are numbered.
 pub(super) fn remove_numbers(spans: &mut [Cow<'_, Span>]) {
     let mut numbered: HashMap<String, Vec<(usize, usize)>> = HashMap::new();
     for (index, span) in spans.iter().enumerate() {
@@ -76,13 +82,43 @@ pub(super) fn remove_numbers(spans: &mut [Cow<'_, Span>]) {
             numbered.entry(name.to_owned()).or_default().push((number, index));
         }
     }
+    if numbered.is_empty() {
+        return;
+    }
+    let known_names = names_in_content(spans);
     for (name, mut indices) in numbered {
         indices.sort_unstable();
         let is_sequence = indices.iter().zip(1..).all(|((number, _), expected)| *number == expected);
-        if indices.len() > 1 && is_sequence {
+        let is_known = known_names.contains(&name)
+            && !indices.iter().any(|(_, index)| known_names.contains(&spans[*index].name));
+        if indices.len() > 1 && is_sequence || is_known {
             for (_, index) in indices {
                 spans[index].to_mut().name.clone_from(&name);
             }
         }
+    }
+}
+
+/// Returns the names in the inputs and outputs of spans, among them those of called and defined tools.
+fn names_in_content(spans: &[Cow<'_, Span>]) -> HashSet<String> {
+    let mut names = HashSet::new();
+    for span in spans {
+        for name in ["mlflow.spanInputs", "mlflow.spanOutputs", "mlflow.chat.tools", "mlflow.chat.messages"] {
+            if let Some(content) = span.attributes.get(name) {
+                add_names(&unpack(content), MAX_DEPTH, &mut names);
+            }
+        }
+    }
+    names
+}
+
+fn add_names(value: &Value, depth: usize, names: &mut HashSet<String>) {
+    match value {
+        Value::Array(items) if depth > 0 => items.iter().for_each(|item| add_names(item, depth - 1, names)),
+        Value::Object(map) if depth > 0 => {
+            names.extend(map.get("name").and_then(Value::as_str).map(str::to_owned));
+            map.values().for_each(|value| add_names(value, depth - 1, names));
+        }
+        _ => {}
     }
 }

@@ -76,8 +76,9 @@ pub(super) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMess
             return;
         }
         Some("function_call" | "custom_tool_call") => {
-            if let Some(call) = parse_call(map) {
-                push_call(call, parsed);
+            match parse_call(map) {
+                Some(call) => push_call(call, parsed),
+                None => parsed.unread_calls.push(Value::Object(map.clone())),
             }
             return;
         }

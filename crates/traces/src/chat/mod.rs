@@ -72,7 +72,8 @@ pub(crate) fn read(value: &Value, role: &str) -> Option<ParsedMessages> {
 /// Other sources may encode calls and parts as the text of a message.
 pub(crate) fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, literal: true, ..ParsedMessages::default() };
-    (parse_value(value, role, MAX_DEPTH, &mut parsed) && !parsed.is_empty()).then_some(parsed)
+    let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
+    (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
 }
 
 /// Parses the messages of a value, or takes a bare text as one message.

@@ -1,5 +1,7 @@
 //! Imports of real exports, of every vocabulary, from servers, and of broken and hostile input.
 
+mod adk;
+mod deepeval;
 mod exports;
 mod fixture;
 mod formats;
@@ -15,5 +17,6 @@ mod programs;
 mod properties;
 mod reading;
 mod spans;
+mod swe_agent;
 mod tau_bench;
 mod vocabularies;

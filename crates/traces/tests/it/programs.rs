@@ -187,6 +187,12 @@ fn reads_mlflow_traces() {
         (Some("gpt-x"), Some(9))
     );
     assert_eq!((document.session_id.as_deref(), &document.metadata["team"]), (Some("s-1"), &json!("blue")));
+
+    // Without the first tool span, the call still names the tool.
+    let mut partial = trace.clone();
+    partial["data"]["spans"].as_array_mut().expect("a list").remove(2);
+    let document = self::document(&traces(&partial)[0]);
+    assert_eq!(calls(&document).iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), ["get_weather"; 2]);
 }
 
 #[test]
@@ -320,6 +326,28 @@ fn reads_codex_sessions() {
     assert_eq!((document.steps[1].output.response.as_str(), document.model.as_deref()), ("Failed", Some("gpt-x")));
     assert_eq!(document.usage.and_then(|usage| usage.cached_input_tokens), Some(2));
     assert_eq!(document.steps[0].input.message.as_deref(), Some("List"));
+}
+
+#[test]
+fn reads_older_codex_sessions() {
+    let header = json!({"id": "0198", "timestamp": "2025-07-01T10:00:00Z", "instructions": "Be brief", "git": {"branch": "main"}});
+    let items = [
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List"}]}),
+        json!({"type": "function_call", "name": "shell", "arguments": "{\"command\": [\"ls\"]}", "call_id": "c1"}),
+        json!({"type": "function_call_output", "call_id": "c1", "output": "a.txt"}),
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One file"}]}),
+    ];
+    let mut all = vec![header.clone(), json!({"record_type": "state"})];
+    all.extend(items.clone());
+    let whole_file = json!({"session": header, "items": items});
+    for text in [lines(&all), whole_file.to_string()] {
+        let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
+        assert_eq!((imported.len(), imported[0].format, imported[0].trace_id.as_str()), (1, TraceFormat::Codex, "0198"));
+        let document = document(&imported[0]);
+        assert_eq!(calls(&document)[0].result, json!("a.txt"));
+        assert_eq!(document.steps.iter().map(|step| step.output.response.as_str()).collect::<Vec<_>>(), ["", "One file"]);
+        assert_eq!(document.steps[0].input.message.as_deref(), Some("List"));
+    }
 }
 
 #[test]

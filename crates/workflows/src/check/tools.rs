@@ -218,10 +218,11 @@ mod tests {
         let registry = Registry::from_tools([
             tool("a", serde_json::json!({"type": "dict"})),
             tool("b", serde_json::json!({"type": "object"})),
+            tool("c", serde_json::json!({"city": "where to look"})),
         ]);
         let found = found(&registry, &Silence::default());
         let schemas = found.iter().filter(|(_, rule, _)| rule == "registry-schema");
-        assert_eq!(schemas.map(|(at, _, _)| at.as_str()).collect::<Vec<_>>(), ["tools.ts:1:14"]);
+        assert_eq!(schemas.map(|(at, _, _)| at.as_str()).collect::<Vec<_>>(), ["tools.ts:1:14", "tools.ts:1:14"]);
     }
 
     #[test]

@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use karat_agents::ToolExecution;
+use karat_core::redact::Redactor;
 use karat_core::registry::{Gap, GapKind, Registry, ToolField, Unknown};
 use karat_project::PathSetting;
 use karat_registry::{McpServers, RegistryCommand, mcp_location};
 
 use crate::error::Error;
 use crate::notice::Notices;
-use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor, UnusableServer};
+use crate::settings::{Anchored, LiveTools, Settings, ToolExecutor, UnusableServer, Variables};
 
 /// Maximum number of warnings, and of tools in a warning.
 const MAX_LISTED: usize = 5;
@@ -84,24 +86,7 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     if !needs_servers(settings, registry.as_ref()) {
         return Ok(registry);
     }
-    let expanded = settings.live.targets(&settings.variables, &settings.redactor);
-    let mut targets = Vec::new();
-    let mut gaps = Vec::new();
-    for target in expanded {
-        match target {
-            Ok(target) => targets.push(target),
-            Err(UnusableServer { name, error }) => {
-                gaps.push(Gap { kind: GapKind::Broken, location: mcp_location(&name), message: error.message });
-            }
-        }
-    }
-    let mut listed = McpServers::list(targets, settings.timeout).await;
-    gaps.extend(listed.take_gaps());
-    for gap in gaps {
-        // Redact the whole text: a secret may span several lines.
-        let message = settings.redactor.text(&gap.message).into_owned();
-        listed.add_gap(Gap { message, ..gap });
-    }
+    let listed = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
         listed.gaps().iter().for_each(|gap| notices.gap(gap));
@@ -110,6 +95,33 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
         warn_about_live_tools(settings, registry.as_ref().unwrap_or(&listed), &listed, notices);
     }
     Ok(Some(registry.unwrap_or(listed)))
+}
+
+/// Lists the tools of the servers, each within the time limit. A server that fails is a gap.
+pub(crate) async fn list_servers(
+    live: &LiveTools,
+    variables: &Variables,
+    redactor: &Redactor,
+    limit: Duration,
+) -> Registry {
+    let mut targets = Vec::new();
+    let mut gaps = Vec::new();
+    for target in live.targets(variables, redactor) {
+        match target {
+            Ok(target) => targets.push(target),
+            Err(UnusableServer { name, error }) => {
+                gaps.push(Gap { kind: GapKind::Broken, location: mcp_location(&name), message: error.message });
+            }
+        }
+    }
+    let mut listed = McpServers::list(targets, limit).await;
+    gaps.extend(listed.take_gaps());
+    for gap in gaps {
+        // Redact the whole text: a secret may span several lines.
+        let message = redactor.text(&gap.message).into_owned();
+        listed.add_gap(Gap { message, ..gap });
+    }
+    listed
 }
 
 /// Reads the registry from the project's file or program.
@@ -140,7 +152,7 @@ fn warn_about_live_tools(settings: &Settings, registry: &Registry, server_tools:
 /// Runs the project's program that lists the tools.
 async fn run_registry_command(
     command: &Anchored<RegistryCommand>,
-    limit: std::time::Duration,
+    limit: Duration,
 ) -> Result<Registry, Error> {
     let listed = command.value.run(&command.base, limit).await;
     listed.map_err(|failure| {

@@ -1,5 +1,6 @@
-//! Adds, lists and shows evals of the store, and creates eval functions on disk.
+//! Adds, lists and shows evals of the store, and creates eval functions and their cases on disk.
 
+mod add_case;
 mod new;
 
 use karat_evals::port::EvalStore;
@@ -7,6 +8,7 @@ use karat_evals::report::{EvalAdded, EvalDetails, EvalHistory, EvalList, EvalsAd
 use karat_evals::version::{AddedVersion, EvalVersion, NewVersion};
 use karat_store::Store;
 
+pub use self::add_case::{AddCaseRequest, AddedCase, add_case};
 pub use self::new::{NewEval, new_eval};
 use crate::context::Context;
 use crate::context::sandbox::find_guest;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use karat_json::text::snake_case;
 use karat_project::create_file;
 
 use crate::context::Context;
@@ -63,7 +64,7 @@ fn parse_name(input: &str) -> Result<&str, Error> {
         return Ok(name);
     }
     let error = Error::invalid(format!("invalid function name '{input}': expected snake_case"));
-    let near = snake_case(name);
+    let near = snake_case(name.strip_suffix(".py").unwrap_or(name));
     let near = near.strip_prefix("eval_").unwrap_or(&near);
     Err(if is_snake_case(near) && near.len() <= MAX_NAME_LENGTH && near != name {
         error.hint(format!("did you mean '{near}'?"))
@@ -75,24 +76,6 @@ fn parse_name(input: &str) -> Result<&str, Error> {
 fn is_snake_case(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-}
-
-/// Converts a name to snake case: `ResponseQuality` and `response-quality.py` become `response_quality`.
-fn snake_case(name: &str) -> String {
-    let mut out = String::new();
-    for character in name.strip_suffix(".py").unwrap_or(name).chars() {
-        match character {
-            '-' | ' ' | '.' | '_' => out.push('_'),
-            'A'..='Z' => {
-                if out.ends_with(|last: char| last.is_ascii_lowercase() || last.is_ascii_digit()) {
-                    out.push('_');
-                }
-                out.push(character.to_ascii_lowercase());
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -14,9 +14,10 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
+use crate::trace_id::MIN_PREFIX_LENGTH;
 
-/// Maximum number of unknown ids for which a completion is suggested.
-const MAX_SUGGESTED_IDS: usize = 50;
+/// Maximum number of unknown ids that are looked up as short ids.
+const MAX_SHORT_IDS: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
 pub struct ImportRequest {
@@ -89,7 +90,7 @@ pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imp
     };
     context
         .read_store(async |store| {
-            reject_unknown_traces(&mut file, request.unknown_trace_help.as_deref(), store).await?;
+            resolve_traces(&mut file, request.unknown_trace_help.as_deref(), store).await?;
             let findings = RowProblem::locate(text, std::mem::take(&mut file.problems));
             if file.rows == 0 {
                 return Err(Error::nothing_selected(format!("no ratings in {}", request.name)));
@@ -135,8 +136,8 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     })
 }
 
-/// Reports a problem for each row with a trace that is not in the store, and removes the row.
-async fn reject_unknown_traces(
+/// Completes short ids. Reports a problem for each row with a trace that is not in the store, and removes the row.
+async fn resolve_traces(
     file: &mut FeedbackFile,
     unknown_trace_help: Option<&str>,
     store: &Store,
@@ -144,26 +145,47 @@ async fn reject_unknown_traces(
     let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
     let missing = store.missing_traces(&ids).await?;
-    let mut completions: HashMap<&str, String> = HashMap::new();
-    for id in missing.iter().take(MAX_SUGGESTED_IDS) {
-        if let [only] = store.trace_ids(id, 2).await?.as_slice() {
-            completions.insert(id, only.clone());
-        }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut completions: HashMap<&str, Vec<String>> = HashMap::new();
+    for id in missing.iter().take(MAX_SHORT_IDS) {
+        completions.insert(id, store.trace_ids(id, 2).await?);
     }
     let unknown: HashSet<&str> = missing.iter().map(String::as_str).collect();
+    let key = |feedback: &Feedback| (feedback.trace_id.clone(), feedback.author.clone(), feedback.created_at);
+    let complete = file.entries.iter().filter(|entry| !unknown.contains(entry.feedback.trace_id.as_str()));
+    let mut seen: HashSet<(String, String, Timestamp)> = complete.map(|entry| key(&entry.feedback)).collect();
     let mut problems = Vec::new();
-    file.entries.retain(|entry| {
-        let id = entry.feedback.trace_id.as_str();
-        let is_known = !unknown.contains(id);
-        if !is_known {
-            let help = match completions.get(id) {
-                Some(full) => Some(format!("did you mean '{full}'? Ids in a file must be complete")),
-                None => unknown_trace_help.map(str::to_owned),
-            };
-            let message = format!("trace '{id}' not found in the store");
-            problems.push(RowProblem::new(entry.trace_id_range.clone(), message, help));
+    file.entries.retain_mut(|entry| {
+        let id = entry.feedback.trace_id.clone();
+        if !unknown.contains(id.as_str()) {
+            return true;
         }
-        is_known
+        let mut reject = |message: String, help: Option<String>| {
+            problems.push(RowProblem::new(entry.trace_id_range.clone(), message, help));
+            false
+        };
+        let not_found = format!("trace '{id}' not found in the store");
+        match completions.get(id.as_str()).map_or(&[][..], Vec::as_slice) {
+            // A number could be the start of another trace's id by chance.
+            [full] if id.chars().count() < MIN_PREFIX_LENGTH => {
+                let help = format!("did you mean '{full}'? A short id has at least {MIN_PREFIX_LENGTH} characters");
+                reject(not_found, Some(help))
+            }
+            [full] => {
+                entry.feedback.trace_id.clone_from(full);
+                if seen.insert(key(&entry.feedback)) {
+                    return true;
+                }
+                reject(format!("another row rates '{full}' too, by the same author"), None)
+            }
+            [_, _, ..] => {
+                let message = format!("ambiguous trace id: several ids begin with '{id}'");
+                reject(message, Some("use a longer id".to_owned()))
+            }
+            [] => reject(not_found, unknown_trace_help.map(str::to_owned)),
+        }
     });
     file.problems.extend(problems);
     Ok(())

@@ -303,8 +303,10 @@ impl<'c> Conversation<'c> {
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
             Command::Approve { selection } if can_decide => {
+                let mut approved = unapproved(session, &selection);
                 let refused = session.approve(&selection, Approver { name: &approver, time: &time })?;
-                return Ok(Applied::Approved { refused });
+                approved.retain(|number| !refused.contains(number));
+                return Ok(Applied::Approved { approved, refused });
             }
             Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
             Command::Redraft { selection, instructions } if can_decide => {
@@ -470,6 +472,19 @@ impl<'c> Conversation<'c> {
         let slot = &session.editable(number)?.slot;
         let others = session.others(&self.inputs.brief, std::slice::from_ref(slot));
         Ok(check_draft(&self.inputs.brief, slot, case, &others))
+    }
+}
+
+/// Returns the numbers of the selected drafts of the batch that are not approved yet.
+fn unapproved(session: &Session, selection: &CaseSelection) -> Vec<usize> {
+    let Some(batch) = session.batch() else { return Vec::new() };
+    match selection {
+        CaseSelection::All => batch.open_numbers(),
+        CaseSelection::Some(numbers) => {
+            let is_unapproved = |entry: &Entry| !entry.is_approved();
+            let entry = |number: usize| number.checked_sub(1).and_then(|index| batch.entries.get(index));
+            numbers.iter().copied().filter(|number| entry(*number).is_some_and(is_unapproved)).collect()
+        }
     }
 }
 

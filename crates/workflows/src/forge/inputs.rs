@@ -16,7 +16,7 @@ use karat_tools::coverage::MIN_GOLDEN_CASES;
 use karat_tools::overlap::{DEFAULT_MIN_SIMILARITY, Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, suggest};
 use tokio_util::sync::CancellationToken;
 
-use super::MIN_TRIGGERS;
+use super::{MAX_TRIGGERS, MIN_TRIGGERS};
 use super::description::{DescriptionVerdict, DescriptionWarning, VagueDescription, check_description};
 use crate::cancel::run_until_cancelled;
 use crate::context::Context;
@@ -114,8 +114,15 @@ async fn load_all_inputs(
     let files = ToolFiles::find(&tool.name, context)?;
     let registry_size = registry.gaps().is_empty().then(|| registry.tools().len());
     let (neighbours, clusters) = declared(&tool.name, overlaps.as_ref(), &registry, notices);
+    let triggers = triggers(&request.triggers, &tool);
+    if triggers.len() > MAX_TRIGGERS {
+        let (name, found) = (&tool.name, triggers.len());
+        notices.warn(&format!(
+            "'{name}' has {found} trigger phrases, expected {MIN_TRIGGERS} to {MAX_TRIGGERS}: each one gets a golden case"
+        ));
+    }
     let brief = Brief {
-        triggers: triggers(&request.triggers, &tool),
+        triggers,
         overlaps: neighbours,
         clusters,
         sources: TokenSources { seed, snapshot },

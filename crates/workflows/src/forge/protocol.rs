@@ -107,8 +107,9 @@ pub enum Command {
 #[derive(Debug)]
 pub enum Applied {
     Done,
-    /// `refused` has the numbers of drafts that cannot be approved.
+    /// The numbers of the drafts that were approved, and of those that cannot be.
     Approved {
+        approved: Vec<usize>,
         refused: Vec<usize>,
     },
     /// The drafts with these ids are new.

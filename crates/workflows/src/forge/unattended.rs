@@ -65,7 +65,7 @@ impl Conversation<'_> {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let mut applied = self.apply(command, events, cancel).await?;
-        if let Applied::Approved { refused } = &applied
+        if let Applied::Approved { refused, .. } = &applied
             && !refused.is_empty()
         {
             applied = self.apply(Command::Drop { numbers: refused.clone() }, events, cancel).await?;

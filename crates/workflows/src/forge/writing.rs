@@ -7,7 +7,7 @@ use karat_core::case::Tier;
 use karat_forge::file::{FileError, FileHeader, merge_cases};
 use karat_forge::session::Session;
 use karat_json::InvalidFile;
-use karat_project::replace_file;
+use karat_project::{read_file, replace_file};
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ fn overlap_map_version(context: &Context<'_>) -> Result<Option<String>, Error> {
 }
 
 fn read_existing(path: &Path, display_path: &str) -> Result<Option<Vec<u8>>, Error> {
-    match std::fs::read(path) {
+    match read_file(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::invalid(format!("cannot read {display_path}: {error}"))),

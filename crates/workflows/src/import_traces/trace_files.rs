@@ -11,7 +11,7 @@ use crate::error::Error;
 const STDIN: &str = "-";
 
 /// Extensions of trace files, optionally followed by `.gz`.
-const EXTENSIONS: [&str; 6] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".eval"];
+const EXTENSIONS: [&str; 7] = [".json", ".jsonl", ".ndjson", ".pb", ".binpb", ".eval", ".traj"];
 
 /// The files to read, each once.
 #[derive(Debug, Default)]
@@ -149,6 +149,7 @@ mod tests {
     #[case("a.trace.ndjson", true)]
     #[case("a.binpb", true)]
     #[case("2026_task.eval", true)]
+    #[case("django__django-1.traj", true)]
     #[case("a.pb.GZ", true)]
     #[case(".json", false)]
     #[case("a.gz", false)]

@@ -16,7 +16,9 @@ use karat_core::port::{StoreError, TraceStore};
 use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, TraceHead};
 use karat_evals::port::FeedbackStore;
 use karat_json::hash::short_hash;
-use karat_traces::{ImportedTrace, Piece, SourceFeedback, TraceFormat, TraceParts, assemble};
+use karat_traces::{
+    ImportedTrace, Piece, SourceFeedback, TraceFormat, TraceParts, UNREAD_CALLS_KEY, assemble,
+};
 
 use self::feedback::TraceFeedback;
 use self::merge::{MergedTrace, merge_pieces};
@@ -53,6 +55,8 @@ pub(crate) struct IngestedTrace {
     pub(crate) put: PutOutcome,
     /// The trace came as a whole, not as spans.
     pub(crate) is_whole: bool,
+    /// Entries of `tool_calls` that name no tool.
+    pub(crate) unread_calls: u64,
 }
 
 /// A trace that cannot be stored; a retry does not help.
@@ -121,12 +125,13 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
                 (PutOutcome::Conflict, Some(parts)) => self.merge_with_stored(parts).await?,
                 (PutOutcome::Conflict, None) => self.replace_stored(trace, feedback).await?,
                 (put, parts) => {
-                    let NewTrace { head, source, .. } = trace;
+                    let NewTrace { head, source, document, .. } = trace;
                     if !feedback.is_empty() {
                         all_feedback.push(TraceFeedback::new(&head, &source, feedback));
                     }
                     let is_whole = parts.is_none();
-                    ingested.traces.push(IngestedTrace { head, source, put, is_whole });
+                    let unread_calls = count_unread_calls(document);
+                    ingested.traces.push(IngestedTrace { head, source, put, is_whole, unread_calls });
                     continue;
                 }
             };
@@ -254,6 +259,17 @@ fn assemble_trace(
         expected,
     };
     Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(incoming) })
+}
+
+/// Counts the entries of `tool_calls` that could not be read, which the document's metadata lists.
+fn count_unread_calls(document: String) -> u64 {
+    // Almost no document has any, so it is not parsed again.
+    if !document.contains(UNREAD_CALLS_KEY) {
+        return 0;
+    }
+    let document = TraceDocument::parse(document).ok();
+    let unread = document.as_ref().and_then(|document| document.metadata(UNREAD_CALLS_KEY)?.as_array());
+    unread.map_or(0, |unread| unread.len() as u64)
 }
 
 fn head_of(trace_id: &str, document: &str) -> Result<TraceHead, RefusedTrace> {

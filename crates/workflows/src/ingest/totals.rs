@@ -4,9 +4,9 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 
-use karat_core::stored::{ImportReport, PutOutcome, TraceHead};
+use karat_core::stored::{ImportReport, PutOutcome};
 
-use super::Ingested;
+use super::{Ingested, IngestedTrace};
 
 /// Maximum number of tool names to collect; more are unlikely to be real tools.
 const MAX_TOOLS: usize = 1000;
@@ -25,6 +25,7 @@ struct CountedTrace {
     put: PutOutcome,
     steps: u32,
     tool_calls: u32,
+    unread_calls: u32,
     errors: u32,
 }
 
@@ -46,7 +47,7 @@ impl Totals {
         for trace in ingested.traces {
             let mut hasher = DefaultHasher::new();
             trace.head.trace_id.hash(&mut hasher);
-            let now = counted_trace(trace.put, &trace.head);
+            let now = counted_trace(&trace);
             match self.traces.entry(hasher.finish()) {
                 Entry::Vacant(entry) => {
                     entry.insert(now);
@@ -76,6 +77,7 @@ impl Totals {
             }
             report.steps += u64::from(trace.steps);
             report.tool_calls += u64::from(trace.tool_calls);
+            report.unread_tool_calls += u64::from(trace.unread_calls);
             report.errors += u64::from(trace.errors);
         }
         report.tools = self.tools.into_iter().collect();
@@ -83,20 +85,28 @@ impl Totals {
     }
 }
 
-fn counted_trace(put: PutOutcome, head: &TraceHead) -> CountedTrace {
+fn counted_trace(trace: &IngestedTrace) -> CountedTrace {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    CountedTrace { put, steps: small(head.steps), tool_calls: small(head.tool_calls), errors: small(head.errors) }
+    let head = &trace.head;
+    CountedTrace {
+        put: trace.put,
+        steps: small(head.steps),
+        tool_calls: small(head.tool_calls),
+        unread_calls: small(trace.unread_calls),
+        errors: small(head.errors),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use karat_core::stored::TraceHead;
+
     use super::*;
-    use crate::ingest::IngestedTrace;
 
     fn ingested(id: &str, put: PutOutcome, steps: u64, is_whole: bool) -> Ingested {
         let head = TraceHead { trace_id: id.to_owned(), steps, ..TraceHead::default() };
         Ingested {
-            traces: vec![IngestedTrace { head, source: "otlp".to_owned(), put, is_whole }],
+            traces: vec![IngestedTrace { head, source: "otlp".to_owned(), put, is_whole, unread_calls: 2 }],
             ..Ingested::default()
         }
     }
@@ -113,5 +123,6 @@ mod tests {
         let report = totals.into_report();
         assert_eq!((report.added, report.changed, report.unchanged), (1, 2, 0));
         assert_eq!((report.steps, report.superseded, report.sources["otlp"]), (13, 1, 3));
+        assert_eq!(report.unread_tool_calls, 6);
     }
 }

@@ -2,7 +2,7 @@
 
 use karat_core::registry::Registry;
 use karat_json::{InvalidFile, nearest};
-use karat_project::replace_file;
+use karat_project::{read_file, replace_file};
 use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
 
 use crate::context::Context;
@@ -139,7 +139,7 @@ fn edit(
 
 /// Opens the map; an empty one if the file does not exist. Also returns whether the map was converted.
 fn open(convert: bool, display_path: &str, context: &Context<'_>) -> Result<(OverlapEditor, bool), Error> {
-    let bytes = match std::fs::read(&context.settings.overlap_map.path) {
+    let bytes = match read_file(&context.settings.overlap_map.path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((OverlapEditor::empty(), false)),
         Err(error) => return Err(Error::invalid(format!("cannot read the overlap map {display_path}: {error}"))),

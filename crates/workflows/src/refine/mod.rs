@@ -31,6 +31,7 @@ use crate::context::chat_models::{make_rewriter, select_rewriter};
 use crate::error::Error;
 use crate::event::EventSink;
 use crate::stored_eval::{find_eval, select_version, versions_of};
+use crate::trace_filter::TraceOrigin;
 
 /// The share of rated traces that is held out by default.
 pub const DEFAULT_HOLD_OUT: f64 = 0.4;
@@ -48,6 +49,8 @@ pub struct Request {
     pub rounds: usize,
     /// The share of rated traces that the model does not see.
     pub hold_out: f64,
+    /// The rated traces to use.
+    pub origin: TraceOrigin,
     /// The model, as `PROVIDER:MODEL`; default: that of the settings.
     pub model: Option<String>,
     pub write_to: Option<CandidateFolder>,
@@ -156,7 +159,8 @@ async fn read_rated(request: &Request, context: &Context<'_>) -> Result<(EvalVer
             let versions = versions_of(store, &eval).await?;
             warn_of_leaks(&versions, request.hold_out, context);
             let version = select_version(&versions, None)?;
-            let traces = RatedTraces::read(store, &eval.eval_id, request.hold_out, context.notices).await?;
+            let traces =
+                RatedTraces::read(store, &eval.eval_id, request.hold_out, request.origin, context.notices).await?;
             Ok((version, traces))
         })
         .await?;

@@ -15,6 +15,7 @@ use karat_store::Store;
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::notice::Notices;
+use crate::trace_filter::TraceOrigin;
 
 /// Minimum number of traces in a set; with fewer, agreement is not meaningful.
 const MIN_SET_TRACES: u64 = 10;
@@ -39,14 +40,22 @@ impl RatedTraces {
         store: &Store,
         eval_id: &str,
         held_out_share: f64,
+        origin: TraceOrigin,
         notices: &dyn Notices,
     ) -> Result<Self, Error> {
         // Ratings that were resolved as wrong or irrelevant for this eval.
         let disputed: BTreeSet<String> = store.disputed_ratings(eval_id).await?.into_iter().collect();
-        let mut left_out = 0;
+        let (source, excluded_source) = origin.sources();
+        let (mut left_out, mut of_runs) = (0, 0);
         let mut traces = Vec::new();
         for rating in [Rating::Positive, Rating::Negative] {
-            let mut filter = TraceFilter { rating: Some(rating), ..TraceFilter::default() };
+            let rated = TraceFilter { rating: Some(rating), ..TraceFilter::default() };
+            if origin == TraceOrigin::Production {
+                let sources = TraceOrigin::Runs.sources().0.into_iter().collect();
+                of_runs += store.count_traces(&TraceFilter { sources, ..rated.clone() }).await?;
+            }
+            let sources = source.iter().cloned().collect();
+            let mut filter = TraceFilter { sources, excluded_source: excluded_source.clone(), ..rated };
             let all = store.count_traces(&filter).await?;
             if all > MAX_RATING_TRACES {
                 notices.note(&format!("{all} traces are {rating}; using the newest {MAX_RATING_TRACES}"));
@@ -65,6 +74,10 @@ impl RatedTraces {
                     traces.push(RatedTrace { id, document, rating, held_out });
                 }
             }
+        }
+        if of_runs > 0 {
+            let count = counted(usize::try_from(of_runs).unwrap_or(usize::MAX), "rated trace");
+            notices.note(&format!("{count} of test runs left out; pass --source all to include them"));
         }
         if left_out > 0 {
             let count = counted(left_out, "rated trace");

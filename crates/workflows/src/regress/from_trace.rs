@@ -40,7 +40,7 @@ pub(super) async fn from_trace(
     let turn = trace.turn(step)?;
     let notices = context.notices;
     if trace.rating == Some(Rating::Positive) {
-        notices.warn(&format!("trace {} is rated positive: does it show a bug?", trace.id));
+        notices.warn(&format!("trace {} is rated good: does it show a bug?", trace.id));
     }
     let others = trace.turns.len() - 1;
     if turn.has_history {

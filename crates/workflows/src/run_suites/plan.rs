@@ -27,7 +27,7 @@ use crate::context::snapshot::capture;
 use crate::context::tools::read_tools;
 use crate::error::Error;
 use crate::functions::start_functions;
-use crate::run_name::load_baseline;
+use crate::run_name::{find_run, load_baseline};
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
@@ -92,9 +92,13 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
             context.notices.warn("--only-failed skips rubric files: a score neither passes nor fails");
             rubrics.clear();
         }
-        match &baseline {
-            Some(results) => results.retain_failed(&mut suites)?,
-            None => EarlierResults::load_all(&settings.layout)?.retain_failed(&mut suites)?,
+        match (&request.selection.failed_in, &baseline) {
+            (Some(name), _) => {
+                let results = find_run(name, &settings.layout)?.results()?;
+                EarlierResults { suites: results }.retain_failed(&mut suites)?;
+            }
+            (None, Some(results)) => results.retain_failed(&mut suites)?,
+            (None, None) => EarlierResults::load_all(&settings.layout)?.retain_failed(&mut suites)?,
         }
     }
     let shard = request.selection.shard;

@@ -27,8 +27,10 @@ pub struct SelectionRequest {
     pub grep: Option<String>,
     /// A case must name one of these eval functions.
     pub functions: Vec<String>,
-    /// Only cases that did not pass in the baseline, or in the newest result without a baseline.
+    /// Only cases that did not pass: in `failed_in`, else in the baseline, else in the newest result.
     pub only_failed: bool,
+    /// The name of the run whose failed cases are selected.
+    pub failed_in: Option<String>,
     /// Only the cases of this shard.
     pub shard: Option<Shard>,
 }

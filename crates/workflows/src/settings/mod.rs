@@ -52,6 +52,8 @@ const MAX_TRIALS: usize = 10_000;
 pub struct Settings {
     /// The locations of the project's files.
     pub layout: Layout,
+    /// The configuration file, which need not exist.
+    pub config_file: PathBuf,
     /// The agents, in order; empty if none is configured.
     pub agent_endpoints: Vec<Anchored<String>>,
     pub agent: HttpConfig,
@@ -166,6 +168,7 @@ impl Settings {
                 current_dir: current_dir.clone(),
                 root: root.clone(),
             },
+            config_file: config_path.clone().unwrap_or_else(|| root.join(CONFIG_NAME)),
             silence: match overrides.silence.clone() {
                 Some(silence) => SilenceSetting { silence, file: None },
                 None => SilenceSetting { silence: file.silence.clone().unwrap_or_default(), file: config_path },
@@ -229,7 +232,7 @@ pub struct ProcessEnv {
     pub config: Option<PathBuf>,
     /// The sandbox guest, from `KARAT_GUEST`.
     pub guest: Option<PathBuf>,
-    /// The user's name, from `GIT_AUTHOR_NAME` or the system.
+    /// The user's name, from `GIT_AUTHOR_NAME` or the operating system.
     pub user_name: Option<String>,
     /// Whether karat runs in CI.
     pub ci: bool,

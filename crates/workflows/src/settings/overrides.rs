@@ -128,7 +128,15 @@ fn to_error(problem: Problem, name: impl Fn(&str) -> String) -> Error {
 
 /// Parses the text of a flag or variable.
 fn parse_value(text: &str, form: Form, name: &str) -> Result<Value, Error> {
-    let json = || parse(text).map_err(|error| Error::invalid(format!("{name} is not valid JSON: {}", error.message)));
+    let json = || {
+        parse(text).map_err(|error| {
+            let error = Error::invalid(format!("{name} is not valid JSON: {}", error.message));
+            match json_of_pairs(text) {
+                Some(json) => error.hint(format!("write it as JSON: '{json}'")),
+                None => error,
+            }
+        })
+    };
     match form {
         Form::Text => Ok(Value::from(text)),
         Form::Bool => match text {
@@ -147,8 +155,23 @@ fn parse_value(text: &str, form: Form, name: &str) -> Result<Value, Error> {
     }
 }
 
+/// Converts `KEY=VALUE,KEY=VALUE` to a JSON object, if the values are numbers or flags: a text may be a secret.
+fn json_of_pairs(text: &str) -> Option<Value> {
+    let member = |pair: &str| {
+        let (key, value) = pair.split_once('=')?;
+        let is_key = !key.trim().is_empty() && key.trim().chars().all(char::is_alphanumeric);
+        let value = parse(value).ok().filter(|value| value.is_number() || value.is_boolean())?;
+        is_key.then(|| (key.trim().to_owned(), value))
+    };
+    text.split(',').map(member).collect::<Option<Map<_, _>>>().map(Value::Object)
+}
+
 fn flag_name(key: &str) -> String {
-    format!("--{}", split_camel_case(key).join("-"))
+    match key {
+        // Named as in other commands.
+        "concurrency" => "--jobs".to_owned(),
+        _ => format!("--{}", split_camel_case(key).join("-")),
+    }
 }
 
 fn variable_name(key: &str) -> String {
@@ -170,6 +193,7 @@ fn split_camel_case(key: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hint::Hint;
 
     fn merge(flags: &Flags, variables: &[(&str, &str)]) -> Result<Config, Error> {
         let lookup = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
@@ -211,6 +235,16 @@ mod tests {
         flags.text("gates", Some("{"));
         let error = merge(&flags, &[]).expect_err("invalid JSON");
         assert!(error.message.starts_with("--gates is not valid JSON: "), "{}", error.message);
+    }
+
+    #[test]
+    fn pairs_are_shown_as_json() {
+        let mut flags = Flags::default();
+        flags.text("gates", Some("passRate=0.9,maxRegressions=0"));
+        let error = merge(&flags, &[]).expect_err("not JSON");
+        let hint = Hint::from(r#"write it as JSON: '{"passRate":0.9,"maxRegressions":0}'"#);
+        assert_eq!(error.hints, [hint]);
+        assert_eq!((json_of_pairs("{\"a\": 1"), json_of_pairs("key=s3cr3t")), (None, None));
     }
 
     #[test]

@@ -27,3 +27,4 @@ mod run_suites;
 mod test_evals;
 mod tools;
 mod traces;
+mod watch;

@@ -7,6 +7,7 @@ use karat_workflows::evals::history;
 use karat_workflows::refine::{
     Adoption, Applied, CandidateFolder, Command, EvalFile, Event, Outcome, Refusal, Request, Step, question, refine,
 };
+use karat_workflows::trace_filter::TraceOrigin;
 use karat_workflows::{CancellationToken, Context, ErrorKind, Hint};
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ fn request() -> Request {
         candidates: 1,
         rounds: 1,
         hold_out: 0.4,
+        origin: TraceOrigin::default(),
         model: Some("scripted:model.json".to_owned()),
         write_to: None,
     }

@@ -1,8 +1,10 @@
 //! Arguments of `karat eval agreement` and `karat eval compare`.
 
 use clap::Args;
+use karat_workflows::settings::Flags;
 
-use crate::args::{ConfigArgs, OriginName, OutputFormat, StoreArgs};
+use crate::args::config::HEADING;
+use crate::args::{ConfigFlags, OriginName, OutputFormat, StoreArgs};
 
 const AGREEMENT_AFTER_HELP: &str = "\
 Exit codes:
@@ -34,7 +36,7 @@ pub(crate) struct EvalAgreementArgs {
     pub(crate) source: OriginName,
     /// Alert thresholds, as JSON: accuracy, contradictionRate, errorRate, atLeast
     /// [default: 0.8, 0.15, 0.1 and 20]
-    #[arg(long, value_name = "JSON")]
+    #[arg(long, value_name = "JSON", help_heading = HEADING)]
     pub(crate) agreement: Option<String>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
@@ -43,9 +45,10 @@ pub(crate) struct EvalAgreementArgs {
     pub(crate) store: StoreArgs,
 }
 
-impl EvalAgreementArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { agreement: self.agreement.clone(), ..self.store.config_args() }
+impl ConfigFlags for EvalAgreementArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("agreement", self.agreement.as_deref());
+        self.store.add_to(flags);
     }
 }
 

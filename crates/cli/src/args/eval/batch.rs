@@ -1,8 +1,10 @@
 //! Arguments of `karat eval batch`.
 
 use clap::{Args, ValueEnum};
+use karat_workflows::settings::Flags;
 
 use super::LimitArgs;
+use crate::args::{ConfigFileArgs, ConfigFlags};
 
 const AFTER_HELP: &str = "\
 Exit codes (verdicts do not affect them):
@@ -33,6 +35,15 @@ pub(crate) struct EvalBatchArgs {
     pub(crate) trace_id_column: Option<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    config: ConfigFileArgs,
+}
+
+impl ConfigFlags for EvalBatchArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.limits.add_to(flags);
+        self.config.add_to(flags);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,10 +1,8 @@
 //! Arguments of `karat eval check`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use crate::args::OutputFormat;
+use crate::args::{ConfigFileArgs, OutputFormat};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -25,7 +23,6 @@ pub(crate) struct EvalCheckArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFileArgs,
 }

@@ -1,10 +1,9 @@
-//! Arguments of `karat eval new` and `karat eval test`, and the limits of eval functions.
-
-use std::path::PathBuf;
+//! Arguments of `karat eval new`, `karat eval add-case` and `karat eval test`, and the limits of eval functions.
 
 use clap::{Args, ValueEnum};
+use karat_workflows::settings::Flags;
 
-use crate::args::{ConfigArgs, OutputFormat};
+use crate::args::{ConfigFileArgs, ConfigFlags, OutputFormat, StoreArgs};
 
 const NEW_AFTER_HELP: &str = "\
 Examples:
@@ -16,9 +15,41 @@ Examples:
 pub(crate) struct EvalNewArgs {
     /// Name in lower case with underscores; eval_ is added if missing
     pub(crate) name: String,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) config: ConfigFileArgs,
+}
+
+const ADD_CASE_AFTER_HELP: &str = "\
+Examples:
+  karat eval add-case tone TRACE                  # Expect the verdict of its rating
+  karat eval add-case tone TRACE --expected fail  # Expect this verdict";
+
+#[derive(Debug, Args)]
+#[command(after_help = ADD_CASE_AFTER_HELP)]
+pub(crate) struct EvalAddCaseArgs {
+    /// Python file or name of the function
+    #[arg(value_name = "FILE|NAME")]
+    pub(crate) function: String,
+    /// Id of the stored trace, or a unique prefix
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: String,
+    /// Expected verdict: pass or fail [default: pass if the trace is rated good, fail if it is rated bad]
+    #[arg(long, value_name = "VERDICT", hide_possible_values = true)]
+    pub(crate) expected: Option<VerdictName>,
+    /// Text that the reason must contain
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) reason: Option<String>,
+    /// Name of the case [default: the trace id]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerdictName {
+    Pass,
+    Fail,
 }
 
 const TEST_AFTER_HELP: &str = "\
@@ -44,6 +75,15 @@ pub(crate) struct EvalTestArgs {
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+    #[command(flatten)]
+    config: ConfigFileArgs,
+}
+
+impl ConfigFlags for EvalTestArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.limits.add_to(flags);
+        self.config.add_to(flags);
+    }
 }
 
 /// Limits of functions, and how they are run.
@@ -61,23 +101,21 @@ pub(crate) struct LimitArgs {
     /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<u64>,
-    /// Limits as JSON, as in karat.json: {"timeMs": …, "memoryMb": …}
-    #[arg(long, value_name = "JSON")]
+    /// The configuration key; --limit-ms and --limit-mb are the flags
+    #[arg(long, value_name = "JSON", hide = true)]
     pub(crate) eval_limits: Option<String>,
-    /// Path to the config file [default: the nearest karat.json]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 }
 
-impl LimitArgs {
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { config: self.config.clone(), eval_limits: self.eval_limits.clone(), ..ConfigArgs::default() }
+impl ConfigFlags for LimitArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("evalLimits", self.eval_limits.as_deref());
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowFormat {
-    Table,
+    #[value(alias = "table")]
+    Human,
     Jsonl,
     Json,
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use karat_workflows::refine::DEFAULT_HOLD_OUT;
+use karat_workflows::settings::Flags;
 
-use crate::args::{ApproverArgs, ConfigArgs, OutputFormat};
+use crate::args::config::{EvalFunctionsArgs, EvalLimitsArgs, ProviderArgs};
+use crate::args::{AuthorArgs, ConfigFlags, OriginName, OutputFormat, StoreArgs};
 
 const AFTER_HELP: &str = "\
 The model sees the code and the training part of the rated traces, not the held-out part.
@@ -23,7 +25,7 @@ Examples:
   karat eval refine tone --out candidates  # Write the candidates to a folder";
 
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, mut_arg("author", |author| author.alias("approved-by")))]
 pub(crate) struct EvalRefineArgs {
     /// Name of the eval, with or without eval_
     pub(crate) name: String,
@@ -36,6 +38,9 @@ pub(crate) struct EvalRefineArgs {
     /// Share of rated traces to hold out from the model
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT_HOLD_OUT)]
     pub(crate) hold_out: f64,
+    /// Rated traces to use: production (all but test runs), runs or all
+    #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
+    pub(crate) source: OriginName,
     /// Number of rounds; later rounds build on earlier candidates
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) rounds: usize,
@@ -46,10 +51,33 @@ pub(crate) struct EvalRefineArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) approver: ApproverArgs,
+    pub(crate) author: AuthorArgs,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
+    /// The configuration key; --model is the flag
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON", hide = true)]
+    refine: Option<String>,
+    /// The configuration key; --model is the flag
+    #[arg(long, value_name = "PROVIDER:MODEL|JSON", hide = true)]
+    forge: Option<String>,
     #[command(flatten)]
-    pub(crate) config: ConfigArgs,
+    store: StoreArgs,
+    #[command(flatten)]
+    eval_functions: EvalFunctionsArgs,
+    #[command(flatten)]
+    eval_limits: EvalLimitsArgs,
+    #[command(flatten)]
+    providers: ProviderArgs,
+}
+
+impl ConfigFlags for EvalRefineArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        flags.text("refine", self.refine.as_deref());
+        flags.text("forge", self.forge.as_deref());
+        self.store.add_to(flags);
+        self.eval_functions.add_to(flags);
+        self.eval_limits.add_to(flags);
+        self.providers.add_to(flags);
+    }
 }

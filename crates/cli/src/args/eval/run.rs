@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use karat_workflows::settings::Flags;
 
 use super::{LimitArgs, RowFormat};
-use crate::args::{ConfigArgs, TraceFilterArgs};
+use crate::args::{ConfigFlags, StoreArgs, TraceFilterArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -45,15 +46,14 @@ pub(crate) struct EvalRunArgs {
     #[arg(long)]
     pub(crate) force: bool,
     /// Output format: a summary, one JSON line per verdict, or one JSON document
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RowFormat,
-    /// Path to the SQLite store, or a postgres:// URL [default: .karat/karat.db]
-    #[arg(long, value_name = "FILE|URL")]
-    pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 impl EvalRunArgs {
@@ -78,14 +78,17 @@ impl EvalRunArgs {
         let flags = [
             ("--version", self.version.is_some()),
             ("--force", self.force),
-            ("--store", self.store.is_some()),
+            ("--store", self.store.location.store.is_some()),
             ("a filter", self.filter.is_narrow()),
         ];
         flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
     }
+}
 
-    pub(crate) fn config_args(&self) -> ConfigArgs {
-        ConfigArgs { store: self.store.clone(), ..self.limits.config_args() }
+impl ConfigFlags for EvalRunArgs {
+    fn add_to(&self, flags: &mut Flags) {
+        self.limits.add_to(flags);
+        self.store.add_to(flags);
     }
 }
 

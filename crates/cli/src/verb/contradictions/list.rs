@@ -19,7 +19,7 @@ pub(super) fn run(args: &ContradictionsListArgs, surface: &Surface<'_>) -> Resul
         (None, OutputFormat::Human) => Some(DEFAULT_LIMIT),
         (limit, _) => limit.filter(|limit| *limit > 0),
     };
-    let request = ListRequest { eval: args.name.clone(), all: args.all, limit };
+    let request = ListRequest { eval: args.name.clone(), all: args.all, origin: args.source.into(), limit };
     let found = surface.run(list(request, &context))?;
     let printer = surface.printer;
     match args.format {

@@ -11,7 +11,7 @@ use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let context = surface.context(&args.store.config_args(), &paths)?;
+    let context = surface.context(&args.store, &paths)?;
     let request = AddRequest { functions: args.functions.clone(), note: args.note.clone() };
     let added = surface.run(add(request, &context))?;
     let printer = surface.printer;

@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalAgreementArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.config_args(), &[])?;
+    let context = surface.context(args, &[])?;
     let request = MeasureRequest { eval: args.name.clone(), version: args.version, origin: args.source.into() };
     let report = surface.run(measure(request, &context))?;
     let printer = surface.printer;

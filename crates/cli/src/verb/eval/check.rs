@@ -7,7 +7,7 @@ use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check_functions::{CheckedFile, EvalCheckReport, FileFinding, Request, check_functions};
 use karat_workflows::functions::path_arguments;
 
-use crate::args::{ConfigArgs, EvalCheckArgs, OutputFormat};
+use crate::args::{EvalCheckArgs, OutputFormat};
 use crate::failure::Failure;
 use crate::hint::hint_text;
 use crate::printer::Printer;
@@ -18,8 +18,7 @@ const MAX_FINDINGS: usize = 50;
 
 pub(super) fn run(args: &EvalCheckArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let context = surface.context(&config, &paths)?;
+    let context = surface.context(&args.config, &paths)?;
     let report = check_functions(&Request { functions: args.functions.clone() }, &context)?;
     let printer = surface.printer;
     match args.format {

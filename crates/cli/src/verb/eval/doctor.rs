@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_report::{ConsoleSettings, Palette, counted, pad, printable, truncate};
+use karat_report::{ConsoleSettings, Palette, counted, duration_text, pad, printable, wrap};
 use karat_workflows::doctor::{Event, GuaranteeReport, GuestReport, LimitsReport, doctor};
 
 use crate::args::{EvalDoctorArgs, OutputFormat};
@@ -58,7 +58,7 @@ fn guest_text(guest: &GuestReport) -> String {
 
 fn loaded_text(load_ms: u64, limits: LimitsReport) -> String {
     let LimitsReport { time_ms, memory_mb, output_kb } = limits;
-    row("", &format!("loaded in {load_ms} ms"))
+    row("", &format!("loaded in {}", duration_text(load_ms)))
         + &row("limits", &format!("{time_ms} ms and {memory_mb} MB per trace, {output_kb} KB of output"))
         + &row("isolation", "namespace (--isolation strict starts a new Python for each trace)")
         + "\n"
@@ -66,7 +66,7 @@ fn loaded_text(load_ms: u64, limits: LimitsReport) -> String {
 
 fn guarantee_text(guarantee: &GuaranteeReport, console: &ConsoleSettings) -> String {
     let ConsoleSettings { columns, symbols, palette, .. } = *console;
-    let elapsed = format!("{}ms", guarantee.elapsed_ms);
+    let elapsed = duration_text(guarantee.elapsed_ms);
     let (symbol, elapsed) = if guarantee.held {
         (palette.success(symbols.passed), palette.dim(format!("{elapsed:>8}")))
     } else {
@@ -74,9 +74,8 @@ fn guarantee_text(guarantee: &GuaranteeReport, console: &ConsoleSettings) -> Str
     };
     let mut text = format!("  {symbol} {}{elapsed}\n", pad(guarantee.name, 42));
     if let Some(instead) = &guarantee.instead {
-        let instead = printable(instead);
-        let instead = truncate(&instead, columns.saturating_sub(8), symbols.ellipsis);
-        let _ = writeln!(text, "    {} {instead}", symbols.arrow);
+        let lines = wrap(&printable(instead), columns.saturating_sub(8).max(20));
+        let _ = writeln!(text, "    {} {}", symbols.arrow, lines.join("\n       "));
     }
     text
 }
@@ -109,7 +108,7 @@ mod tests {
         let failed = guarantee(Some(format!("internal: {}", "x".repeat(100))));
         let shown = guarantee_text(&failed, &console);
         assert!(
-            shown.starts_with("  FAIL time: a loop ") && shown.contains("7ms  FAILED\n    -> internal: "),
+            shown.starts_with("  FAIL time: a loop ") && shown.contains("7 ms  FAILED\n    -> internal:"),
             "{shown}"
         );
         assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");

@@ -1,6 +1,7 @@
 //! `karat eval`: Python functions that judge traces.
 
 mod add;
+mod add_case;
 mod agreement;
 mod batch;
 mod check;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: EvalArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         EvalAction::Show(args) => show::run(&args, surface),
         EvalAction::History(args) => history::run(&args, surface),
         EvalAction::New(args) => new::run(&args, surface),
+        EvalAction::AddCase(args) => add_case::run(&args, surface),
         EvalAction::Test(args) => test::run(&args, surface),
         EvalAction::Agreement(args) => agreement::run(&args, surface),
         EvalAction::Compare(args) => compare::run(&args, surface),

@@ -3,13 +3,12 @@
 use karat_core::exit::ExitStatus;
 use karat_workflows::evals::{NewEval, new_eval};
 
-use crate::args::{ConfigArgs, EvalNewArgs};
+use crate::args::EvalNewArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalNewArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let config = ConfigArgs { config: args.config.clone(), ..ConfigArgs::default() };
-    let context = surface.context(&config, &[])?;
+    let context = surface.context(&args.config, &[])?;
     let NewEval { name, function_file, wrote_function, cases_file } = new_eval(&args.name, &context)?;
     let first =
         if wrote_function { format!("wrote {function_file}") } else { format!("{function_file} already exists") };

@@ -19,7 +19,7 @@ use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let printer = surface.printer.as_ref();
-    let context = surface.context(&args.config, &[])?;
+    let context = surface.context(args, &[])?;
     // Fail before calling the model, which costs money, when there is no one to approve.
     let approver = approver(args, surface.environment)?;
     let write_to = match &args.out {
@@ -31,6 +31,7 @@ pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitSt
         candidates: args.candidates,
         rounds: args.rounds,
         hold_out: args.hold_out,
+        origin: args.source.into(),
         model: args.model.clone(),
         write_to,
     };
@@ -65,10 +66,10 @@ fn approver(args: &EvalRefineArgs, environment: &Environment) -> Result<Option<S
         && !args.dry_run
         && environment.stdin_is_terminal
         && environment.stderr_is_terminal;
-    if !is_asked && args.approver.approved_by.is_none() {
+    if !is_asked && args.author.author.is_none() {
         return Ok(None);
     }
-    let approver = args.approver.name(environment)?;
+    let approver = args.author.name(environment)?;
     Ok(is_asked.then_some(approver))
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::RowFormat;
 
-/// Writes rows as JSON or JSON Lines; nothing for a table.
+/// Writes rows as JSON or JSON Lines; nothing for a summary.
 pub(super) struct Rows {
     format: RowFormat,
     out: BufWriter<Stdout>,
@@ -22,7 +22,7 @@ impl Rows {
 
     /// Whether rows are written.
     pub(super) fn is_enabled(&self) -> bool {
-        self.format != RowFormat::Table
+        self.format != RowFormat::Human
     }
 
     pub(super) fn write(&mut self, row: &Execution) -> io::Result<()> {

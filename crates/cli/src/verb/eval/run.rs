@@ -23,7 +23,7 @@ pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatu
     if functions.is_empty() {
         return Err(Failure::invalid("missing eval function").hint("for example: karat eval run NAME --traces FILE"));
     }
-    let context = surface.context(&args.limits.config_args(), &path_arguments(&functions, current_dir))?;
+    let context = surface.context(args, &path_arguments(&functions, current_dir))?;
     let evaluators = Evaluators { functions, options: args.limits.options(context.settings.eval_limits)? };
     let request = FilesRequest { evaluators, traces, stdin: Box::new(io::stdin()) };
     let mut output = Output { surface, rows: Rows::new(args.format), progress: None, error: None };
@@ -94,8 +94,8 @@ fn finish(
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}
     }
-    let is_table = format == RowFormat::Table;
-    if is_table && tally.traces() > 0 {
+    let is_human = format == RowFormat::Human;
+    if is_human && tally.traces() > 0 {
         printer.print(&eval_run_text(&summary, printer.console()))?;
     }
     if let Some(error) = judging_error {
@@ -104,7 +104,7 @@ fn finish(
     if summary.interrupted {
         if tally.traces() == 0 {
             printer.print_stderr("interrupted: no traces were judged");
-        } else if !is_table {
+        } else if !is_human {
             printer.print_stderr("interrupted: verdicts so far were written");
         }
         return Ok(ExitStatus::Interrupted);

@@ -18,7 +18,7 @@ use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalRunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     reject_files(&args.functions)?;
-    let context = surface.context(&args.config_args(), &[])?;
+    let context = surface.context(args, &[])?;
     let request = Request {
         evals: args.functions.clone(),
         version: args.version,
@@ -112,7 +112,7 @@ fn finish(
         Err(error) => return Err(Failure::errored(format!("cannot write the rows: {error}"))),
         Ok(()) => {}
     }
-    if format == RowFormat::Table {
+    if format == RowFormat::Human {
         surface.printer.print(&stored_eval_run_text(summary, surface.printer.console()))?;
     }
     Ok(())
@@ -120,7 +120,7 @@ fn finish(
 
 fn status(summary: &StoredEvalRunSummary, format: RowFormat, surface: &Surface<'_>) -> ExitStatus {
     if summary.interrupted {
-        if format != RowFormat::Table {
+        if format != RowFormat::Human {
             surface.printer.print_stderr("interrupted: verdicts so far were stored");
         }
         return ExitStatus::Interrupted;

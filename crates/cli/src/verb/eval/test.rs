@@ -12,7 +12,7 @@ use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalTestArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let context = surface.context(&args.limits.config_args(), &paths)?;
+    let context = surface.context(args, &paths)?;
     let options = args.limits.options(context.settings.eval_limits)?;
     let request = Request { functions: args.functions.clone(), options };
     let report = surface.run(test_evals(&request, &context))?;

@@ -51,9 +51,9 @@ fn rate_and_print(
 
 fn change_text(change: &FeedbackChange) -> String {
     let Some(now) = &change.now else { return String::new() };
-    let (author, rating) = (printable(&now.author), now.rating_name());
+    let (author, rating) = (printable(&now.author), now.rating_word());
     let rated = if now.rating.is_some() { format!("rated {rating}") } else { rating.to_owned() };
-    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_name);
+    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_word);
     let message = match (change.added, before) {
         (false, _) => format!("already {rated} by {author}"),
         (true, None) => format!("{rated} by {author}"),

@@ -21,7 +21,7 @@ pub(super) fn run(args: &FeedbackListArgs, surface: &Surface<'_>) -> Result<Exit
         trace: args.trace.clone(),
         author: args.author.clone(),
         history: args.history,
-        limit: args.limit.or(is_human.then_some(DEFAULT_LIMIT)),
+        limit: args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0),
     };
     let list = surface.run(list(request, &context))?;
     let printer = surface.printer;

@@ -2,8 +2,8 @@
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
-use karat_forge::session::Session;
-use karat_report::forge::batch_text;
+use karat_forge::session::{CaseSelection, Session};
+use karat_report::forge::{batch_text, batch_text_within};
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
     Applied, Command, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Refusal, Step,
@@ -28,7 +28,7 @@ const HELP: &str = "  a, a 1 3, a 2-4   approve all valid cases, or some
   g, g 2            draft the undecided cases, or one, again
   d 2               drop a case: it is not written
   w                 write the approved cases, and continue
-  s                 show the batch again
+  s, s 2            show the batch again, or a case in full
   n, b              next batch (when all cases are decided), previous batch
   q                 quit; approved cases are saved or written";
 
@@ -80,7 +80,7 @@ struct Terminal<'t, 'c> {
 impl Forge<'_> {
     pub(super) async fn run_terminal(&self, inputs: ForgeInputs) -> Result<ExitStatus, Failure> {
         let mode = Mode::Attended { resume: self.args.resume, restart: self.args.restart };
-        let mut conversation = self.open(inputs, mode, self.args.approver.name(self.environment).ok()).await?;
+        let mut conversation = self.open(inputs, mode, self.args.author.name(self.environment).ok()).await?;
         if let Some(session) = conversation.resumed() {
             self.note_resumed(session);
         }
@@ -101,7 +101,7 @@ impl Forge<'_> {
             }
         });
         if let (Ended::Quit | Ended::Interrupted, Some(saved)) = (&ended, &saved) {
-            self.printer.print_stderr(&printable(saved));
+            self.printer.print_wrapped("", saved);
         }
         match (ended, saved) {
             (Ended::Silently | Ended::Quit, _) => Ok(ExitStatus::Success),
@@ -156,7 +156,7 @@ impl Terminal<'_, '_> {
             Step::ConfirmChanges { changes } => {
                 printer.warn("these changed since the cases were drafted, and the plan is not updated:");
                 for change in changes {
-                    printer.print_stderr(&format!("  {}", printable(change)));
+                    printer.print_wrapped("  ", change);
                 }
                 if ask::yes_or_no("Continue with these drafts anyway?", false)? {
                     return Ok(Some(Command::Proceed));
@@ -177,13 +177,13 @@ impl Terminal<'_, '_> {
         let printer = self.forge.printer;
         let (name, shown) = (printable(self.conversation.tool()), printable(other));
         if !std::mem::replace(&mut self.asked_for_overlaps, true) {
-            printer.print_stderr(&format!("The overlap map has no entry for {name}. It may overlap with:"));
+            printer.print_wrapped("", &format!("The overlap map has no entry for {name}. It may overlap with:"));
         }
-        printer.print_stderr(&printable(&format!("  {other}: {reason}")));
+        printer.print_wrapped("  ", &format!("{other}: {reason}"));
         let declare = ask::yes_or_no(&format!("Declare that {name} and {shown} overlap?"), true)?;
         if declare && let Some(finding) = self.conversation.lacks_disambiguation(other) {
             printer.warn(&finding.message);
-            printer.print_stderr(&format!("  {}", printable(&finding.suggestion)));
+            printer.print_wrapped("  ", &finding.suggestion);
         }
         Ok(Command::DeclareOverlap { declare })
     }
@@ -191,9 +191,9 @@ impl Terminal<'_, '_> {
     fn ask_for_trigger(&mut self) -> Result<Command, NoAnswer> {
         if !std::mem::replace(&mut self.asked_for_triggers, true) {
             let name = printable(self.conversation.tool());
-            self.forge.printer.print_stderr(&format!(
-                "Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line."
-            ));
+            let text =
+                format!("Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line.");
+            self.forge.printer.print_wrapped("", &text);
         }
         let phrase = ask::line(&format!("Phrase {}:", self.conversation.triggers().len() + 1))?;
         Ok(match phrase.trim() {
@@ -232,8 +232,8 @@ impl Terminal<'_, '_> {
             TypedCommand::Next => Some(Command::Next),
             TypedCommand::Back => Some(Command::Back),
             TypedCommand::Edit(number) => self.edit(number)?,
-            TypedCommand::Show => {
-                self.redraw = Redraw::Batch;
+            TypedCommand::Show(selection) => {
+                self.redraw = self.selected(&selection);
                 None
             }
             TypedCommand::Help => {
@@ -273,7 +273,10 @@ impl Terminal<'_, '_> {
                 printer.note(&format!("dropped: {}", numbers_text(&dropped)));
                 self.note_undecided();
             }
-            Applied::Approved { refused } => {
+            Applied::Approved { approved, refused } => {
+                if !approved.is_empty() {
+                    printer.note(&format!("approved: {}", numbers_text(&approved)));
+                }
                 if !refused.is_empty() {
                     let numbers = numbers_text(&refused);
                     printer.warn(&format!("not approved because of errors: {numbers} (edit, regenerate or drop them)"));
@@ -301,6 +304,23 @@ impl Terminal<'_, '_> {
             self.redraw = Redraw::Batch;
         }
         Ok(())
+    }
+
+    /// Returns what to show for `s`: the batch, or the cases with these numbers.
+    fn selected(&self, selection: &CaseSelection) -> Redraw {
+        let CaseSelection::Some(numbers) = selection else { return Redraw::Batch };
+        let entries = self.conversation.session().and_then(Session::batch).map(|batch| batch.entries.as_slice());
+        let (mut ids, mut unknown) = (Vec::new(), Vec::new());
+        for number in numbers {
+            match number.checked_sub(1).and_then(|index| entries.unwrap_or_default().get(index)) {
+                Some(entry) => ids.push(entry.slot.id.clone()),
+                None => unknown.push(*number),
+            }
+        }
+        if !unknown.is_empty() {
+            self.forge.printer.print_stderr(&format!("no case {} in this batch", numbers_text(&unknown)));
+        }
+        if ids.is_empty() { Redraw::Nothing } else { Redraw::Drafts(ids) }
     }
 
     /// Lists the undecided cases of a partly decided batch.
@@ -340,7 +360,12 @@ impl Terminal<'_, '_> {
         if let Some(batch) = batch_view(self.conversation, only) {
             let printer = self.forge.printer;
             let settings = ConsoleSettings { palette: printer.stderr_palette, ..printer.console() };
-            printer.print_stderr(&batch_text(&batch, settings));
+            // Leaves room for the prompt. Chosen cases are always shown in full.
+            let rows = self.forge.environment.stderr_rows.filter(|_| only.is_none()).map(|rows| rows.saturating_sub(2));
+            printer.print_stderr(&match rows {
+                Some(rows) => batch_text_within(&batch, settings, rows),
+                None => batch_text(&batch, settings),
+            });
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     }
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
     let mode = Mode::of(args, environment)?;
-    let context = surface.context(&args.config, &[])?;
+    let context = surface.context(args, &[])?;
     let tool = match (&args.tool, saved_sessions(&context.settings).as_slice()) {
         (Some(tool), _) => tool.clone(),
         (None, []) => {
@@ -213,7 +213,7 @@ fn sessions_text(sessions: &[Session]) -> String {
 fn show_description_warning(description_warning: &DescriptionWarning, printer: &Printer) {
     let DescriptionWarning { tool, finding, corrected } = description_warning;
     printer.warn(&format!("{tool}: {} ({})", finding.message, finding.rule.name()));
-    printer.print_stderr(&printable(&format!("  suggested description: {corrected}")));
+    printer.print_wrapped("  ", &format!("suggested description: {corrected}"));
 }
 
 fn reject_description(vague: &VagueDescription, printer: &Printer) -> Failure {
@@ -223,13 +223,13 @@ fn reject_description(vague: &VagueDescription, printer: &Printer) -> Failure {
         "{tool}{location}: The tool description is too vague for reliable eval generation. Fix the description first."
     )));
     for finding in findings {
-        printer.print_stderr(&format!("  {}: {}", finding.rule.name(), printable(&finding.message)));
-        printer.print_stderr(&format!("    {}", printable(&finding.suggestion)));
+        printer.print_wrapped("  ", &format!("{}: {}", finding.rule.name(), finding.message));
+        printer.print_wrapped("    ", &finding.suggestion);
     }
-    printer.print_stderr(&printable(&format!("  suggested description: {corrected}")));
+    printer.print_wrapped("  ", &format!("suggested description: {corrected}"));
     let rules: Vec<String> = findings.iter().map(|finding| format!("\"{}\"", finding.rule.name())).collect();
     let silence = format!("{{\"silence\": {{\"{tool}\": [{}]}}}}", rules.join(", "));
-    printer.print_stderr(&printable(&format!("  to draft anyway, add this to karat.json: {silence}")));
+    printer.print_wrapped("  ", &format!("to draft anyway, add this to karat.json: {silence}"));
     Failure::reported(ExitStatus::Invalid)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
+use karat_core::lint::Rule;
 use karat_report::forge::{BatchView, batch_text};
 use karat_report::{counted, printable};
 use karat_workflows::Hint;
@@ -45,7 +46,7 @@ impl Forge<'_> {
     /// Writes all drafts that can be approved, and lists the others.
     pub(super) async fn approve_all(&self, inputs: ForgeInputs) -> Result<ExitStatus, Failure> {
         // Recorded in the eval file, so that unreviewed cases can be found.
-        let approver = format!("{} (--approve-all)", self.args.approver.name(self.environment)?);
+        let approver = format!("{} (--approve-all)", self.args.author.name(self.environment)?);
         let mode = Mode::Unattended { resume: self.args.resume, restart: self.args.restart };
         let mut conversation = self.open(inputs, mode, Some(approver)).await?;
         let mut spinner = Spinner::new(self);
@@ -54,7 +55,7 @@ impl Forge<'_> {
         if let Err(error) = result {
             let failure = Failure::from(error);
             if failure.status == ExitStatus::Interrupted {
-                self.printer.print_stderr(&printable(&resume_text(&conversation)));
+                self.printer.print_wrapped("", &resume_text(&conversation));
             }
             return Err(failure);
         }
@@ -72,6 +73,13 @@ impl Forge<'_> {
             let rules: Vec<String> = summary.findings.iter().map(|(rule, count)| format!("{count} {rule}")).collect();
             let cases = counted(summary.with_findings, "case");
             self.printer.warn(&format!("{cases} with warnings: {}", rules.join(", ")));
+        }
+        if let Some(count) = summary.findings.get(Rule::FewProofValues.name()) {
+            let cases = if *count == 1 { "1 case has".to_owned() } else { format!("{count} cases have") };
+            self.printer.note(&format!(
+                "{cases} too few values that prove the call: add them to 'responseContains'; '--verify' and '--drafter \
+                 traces' take them from real answers"
+            ));
         }
         for finding in &summary.report.coverage_findings {
             self.printer.warn(&format!("coverage: {}", finding.message));

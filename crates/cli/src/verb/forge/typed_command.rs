@@ -16,8 +16,8 @@ pub(super) enum TypedCommand {
     Back,
     Quit,
     Help,
-    /// Show the batch again.
-    Show,
+    /// Show the batch again, or some of its cases in full.
+    Show(CaseSelection),
 }
 
 /// Larger than any batch.
@@ -58,7 +58,7 @@ pub(super) fn parse_command(line: &str) -> Result<TypedCommand, String> {
         "n" | "next" => without_arguments(TypedCommand::Next),
         "b" | "back" => without_arguments(TypedCommand::Back),
         "q" | "quit" => without_arguments(TypedCommand::Quit),
-        "s" | "show" => without_arguments(TypedCommand::Show),
+        "s" | "show" => Ok(TypedCommand::Show(parse_selection(rest)?)),
         "?" | "h" | "help" => without_arguments(TypedCommand::Help),
         "" if rest.is_empty() => Err("type ? for the list of commands".to_owned()),
         _ => Err(format!("unknown command '{line}'; type ? for the list")),
@@ -129,7 +129,8 @@ mod tests {
     #[case("back", TypedCommand::Back)]
     #[case("q", TypedCommand::Quit)]
     #[case("?", TypedCommand::Help)]
-    #[case("s", TypedCommand::Show)]
+    #[case("s", TypedCommand::Show(CaseSelection::All))]
+    #[case("s 2", TypedCommand::Show(some(&[2])))]
     fn parses_commands(#[case] line: &str, #[case] expected: TypedCommand) {
         assert_eq!(parse_command(line), Ok(expected));
     }

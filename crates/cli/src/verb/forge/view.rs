@@ -15,7 +15,7 @@ pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[
     let is_shown = |id: &str| only.is_none_or(|ids| ids.iter().any(|other| other == id));
     let numbered = (1..).zip(&batch.entries).filter(|(_, entry)| is_shown(&entry.slot.id));
     let drafts = numbered.map(|(number, entry)| draft_view(number, entry, evidence_map.get(&entry.slot.id))).collect();
-    Some(BatchView { title, position: session.position(), approved: Some(session.unwritten_count()), drafts })
+    Some(BatchView { title, position: session.position(), approved: Some(session.approved_count()), drafts })
 }
 
 fn draft_view<'v>(number: usize, entry: &'v Entry, evidence: Option<&Evidence>) -> DraftView<'v> {

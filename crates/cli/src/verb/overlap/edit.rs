@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
 use karat_report::printable;
-use karat_tools::overlap::OverlapChange;
+use karat_tools::overlap::{OverlapChange, shell_quote};
 use karat_workflows::overlaps::{self, AddRequest, Edited, RemoveRequest};
 
 use crate::args::{OverlapAddArgs, OverlapRemoveArgs};
@@ -12,16 +12,27 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn add(args: OverlapAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.source.config_args(), &[])?;
+    let context = surface.context(&args.source, &[])?;
     let OverlapAddArgs { tool, others, cluster, reason, convert, .. } = args;
     let request = AddRequest { tool, others, cluster, reason, convert };
     let edited = surface.run(overlaps::add(request, &context))?;
     surface.printer.print(&text(&edited, "already declared"))?;
+    let added = edited.changes.iter().find_map(|change| match change {
+        OverlapChange::OverlapAdded { tool, .. } => Some(tool),
+        _ => None,
+    });
+    if let Some(tool) = added {
+        surface.printer.note(&format!(
+            "'karat check' now requires an ambiguous case that names both tools in 'toolsAcceptable' \
+             (untested-overlap); to draft it: karat forge {} --tier labeled",
+            shell_quote(tool)
+        ));
+    }
     Ok(ExitStatus::Success)
 }
 
 pub(super) fn remove(args: OverlapRemoveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.source.config_args(), &[])?;
+    let context = surface.context(&args.source, &[])?;
     let OverlapRemoveArgs { tool, others, cluster, convert, .. } = args;
     let edited = overlaps::remove(&RemoveRequest { tool, others, cluster, convert }, &context)?;
     surface.printer.print(&text(&edited, "not declared"))?;

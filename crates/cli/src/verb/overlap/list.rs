@@ -11,7 +11,7 @@ use crate::printer::Printer;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &OverlapListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.source.config_args(), &[])?;
+    let context = surface.context(&args.source, &[])?;
     let list = list(&context)?;
     let printer = surface.printer;
     match args.format {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{push_labelled, shorten_name};
-use crate::args::{ConfigArgs, OutputFormat, OverlapSuggestArgs};
+use crate::args::{OutputFormat, OverlapSuggestArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;
@@ -66,19 +66,22 @@ pub(super) fn run(args: &OverlapSuggestArgs, surface: &Surface<'_>) -> Result<Ex
     if !(args.at_least > 0.0 && args.at_least <= 1.0) {
         return Err(Failure::invalid("--at-least must be greater than 0 and at most 1"));
     }
-    let config = ConfigArgs { output_dir: args.output_dir.clone(), ..args.source.config_args() };
-    let context = surface.context(&config, &[])?;
+    let context = surface.context(args, &[])?;
     let suggested = surface.run(suggest(args.at_least, &context))?;
-    let limit = match args.format {
-        OutputFormat::Human => args.limit.unwrap_or(DEFAULT_LIMIT),
-        OutputFormat::Json => args.limit.unwrap_or(usize::MAX),
-    };
+    let is_human = args.format == OutputFormat::Human;
+    let limit = args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let Suggested { has_gaps, is_broken, .. } = suggested;
     let report = SuggestionReport::of(suggested, args.at_least, limit);
     let printer = surface.printer;
     match args.format {
         OutputFormat::Json => printer.print_json(&report)?,
         OutputFormat::Human => printer.print(&report.text(printer))?,
+    }
+    if !report.suggestions.is_empty() && args.format == OutputFormat::Human {
+        printer.note(
+            "for each overlap that you declare, 'karat check' requires an ambiguous case that names both tools \
+             (untested-overlap); 'karat forge TOOL --tier labeled' drafts it",
+        );
     }
     if has_gaps {
         printer.warn("part of the tool registry cannot be read, so suggestions may be missing");
@@ -111,7 +114,7 @@ impl SuggestionReport {
         }
         out.push_str(&counted(self.total, "suggestion"));
         if self.suggestions.len() < self.total {
-            let _ = write!(out, ", {} shown (pass --limit {} to show all)", self.suggestions.len(), self.total);
+            let _ = write!(out, ", {} shown (pass --limit 0 to show all)", self.suggestions.len());
         }
         if self.declared > 0 {
             let _ = write!(out, "; {} already declared", counted(self.declared, "pair"));

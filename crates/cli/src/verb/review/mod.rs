@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReviewArgs, surface: &Surface<'_>) -> Result<ExitStatus
         author,
         eval: args.eval.clone(),
         filter: args.filter.filter(context.clock.now())?,
-        limit: args.limit,
+        limit: args.limit.filter(|limit| *limit > 0),
         show_verdicts: args.show_verdicts,
     };
     surface.run_interactive(async |cancel| {

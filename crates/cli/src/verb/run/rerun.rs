@@ -43,7 +43,8 @@ pub(super) fn rerun_command(
 ) -> String {
     let mut words = vec!["karat".to_owned()];
     words.extend(arguments.iter().cloned());
-    if selection.id.is_empty() && !selection.only_failed && failed.len() <= MAX_IDS {
+    let selects_failed = selection.only_failed.is_some();
+    if selection.id.is_empty() && !selects_failed && failed.len() <= MAX_IDS {
         for id in failed {
             // A separate value needs no quotes, unless it looks like a flag.
             if id.starts_with('-') {
@@ -52,9 +53,11 @@ pub(super) fn rerun_command(
                 words.extend(["--id".to_owned(), id.clone()]);
             }
         }
-    } else if !selection.only_failed && !has_baseline {
-        // With a baseline, the flag would select what failed there.
-        words.push("--only-failed".to_owned());
+    } else if !selects_failed {
+        // With a baseline, the flag alone would select what failed there.
+        let flag = if has_baseline { "--only-failed=latest" } else { "--only-failed" };
+        // Would be quoted because of '='.
+        return format!("{} {flag}", shell_words::join(words));
     }
     shell_words::join(words)
 }
@@ -69,7 +72,7 @@ mod tests {
     #[case(&["run"], &["a"], false, "karat run --id a")]
     #[case(&["-v", "run", "my evals"], &["a b"], true, "karat -v run 'my evals' --id 'a b'")]
     #[case(&["run"], &["1", "2", "3", "4", "5", "6"], false, "karat run --only-failed")]
-    #[case(&["run"], &["1", "2", "3", "4", "5", "6"], true, "karat run")]
+    #[case(&["run"], &["1", "2", "3", "4", "5", "6"], true, "karat run --only-failed=latest")]
     fn selects_what_did_not_pass(
         #[case] arguments: &[&str],
         #[case] failed: &[&str],
@@ -88,7 +91,7 @@ mod tests {
         let arguments = ["run", "--id", "a", "--id", "b"].map(str::to_owned);
         let command = rerun_command(&arguments, &by_id, &failed, false);
         assert_eq!(command, "karat run --id a --id b --only-failed");
-        let only_failed = SelectionArgs { only_failed: true, ..SelectionArgs::default() };
+        let only_failed = SelectionArgs { only_failed: Some(None), ..SelectionArgs::default() };
         let arguments = ["run", "--only-failed"].map(str::to_owned);
         assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");
     }

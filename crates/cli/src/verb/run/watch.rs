@@ -43,8 +43,12 @@ pub(super) async fn watch<'s>(
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
         if change.touched == Touched::Everything {
-            match surface.context(&args.config, &args.paths) {
-                Ok(resolved) => context = resolved,
+            match surface.context(args, &args.paths()) {
+                Ok(resolved) => {
+                    context = resolved;
+                    // The settings may name other files now.
+                    files = Watch::start(&request.paths, &context.settings);
+                }
                 Err(failure) => {
                     printer.failure(&failure);
                     next = None;

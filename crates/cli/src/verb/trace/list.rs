@@ -1,7 +1,5 @@
 //! `karat trace list`: lists stored traces.
 
-use std::fmt::Write as _;
-
 use karat_core::exit::ExitStatus;
 use karat_report::trace_list_text;
 use karat_workflows::traces::{ListRequest, ListedTraces, list};
@@ -26,12 +24,9 @@ pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitSta
     match args.format {
         RunFormat::Json => printer.print_json(&list)?,
         RunFormat::Jsonl => {
-            let mut lines = String::new();
             for trace in &list.traces {
-                let line = serde_json::to_string(trace).map_err(|error| Failure::errored(error.to_string()))?;
-                let _ = writeln!(lines, "{line}");
+                printer.print_json_line(trace)?;
             }
-            printer.print(&lines)?;
         }
         RunFormat::Human if list.total > 0 => {
             printer.print(&trace_list_text(&list, &short_ids, printer.console()))?;

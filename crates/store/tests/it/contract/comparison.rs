@@ -195,6 +195,14 @@ async fn lists_the_newest_contradictions_first(Case { store, .. }: Case<'_>) {
     assert_eq!(open(store, of_trace).await, ["eval_x/1 a"]);
     let of_none = ContradictionFilter { eval_id: Some("eval_z".to_owned()), ..filter() };
     assert_eq!(open(store, of_none).await, [""; 0]);
+    // The traces of these tests have one source.
+    let source = Some(store.trace("a").await.expect("a result").expect("a trace").source);
+    let of_source = ContradictionFilter { source: source.clone(), limit: Some(2), ..filter() };
+    assert_eq!(open(store, of_source.clone()).await, ["eval_x/1 c", "eval_y/1 b"]);
+    assert_eq!(store.count_contradictions(&ContradictionFilter { limit: None, ..of_source }).await.expect("a count"), 4);
+    let of_others = ContradictionFilter { excluded_source: source, ..filter() };
+    assert_eq!(open(store, of_others.clone()).await, [""; 0]);
+    assert_eq!(store.count_contradictions(&of_others).await.expect("a count"), 0);
 }
 
 fn decide(kind: ResolutionKind, seconds: i64) -> Resolution {

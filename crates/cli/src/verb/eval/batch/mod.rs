@@ -23,7 +23,7 @@ use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let context = surface.context(&args.limits.config_args(), &paths)?;
+    let context = surface.context(args, &paths)?;
     let evaluators =
         Evaluators { functions: args.functions.clone(), options: args.limits.options(context.settings.eval_limits)? };
     if surface.environment.stdin_is_terminal {

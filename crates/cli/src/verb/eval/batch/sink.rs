@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use karat_evals::execution::Execution;
+use karat_report::escape_json;
 use karat_sandbox::{ArrowBatch, ArrowBatches, ArrowRows};
 
 /// Writes rows.
@@ -36,7 +37,8 @@ impl<W: Write> Sink for LineSink<W> {
     }
 
     fn write(&mut self, row: &Execution) -> io::Result<()> {
-        serde_json::to_writer(&mut self.0, row)?;
+        let line = serde_json::to_string(row)?;
+        self.0.write_all(escape_json(&line).as_bytes())?;
         self.0.write_all(b"\n")
     }
 

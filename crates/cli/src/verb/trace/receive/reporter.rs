@@ -129,7 +129,7 @@ impl<'r> ReceiveReporter<'r> {
             return Err(failure);
         }
         match self.format {
-            ReceiveFormat::Jsonl => self.printer.print(&json_line(&ReceiveEvent::Stopped(*totals))?),
+            ReceiveFormat::Jsonl => self.printer.print_json_line(&ReceiveEvent::Stopped(*totals)),
             ReceiveFormat::Human => {
                 self.printer.print(&format!("{}\n", summary(totals)))?;
                 if totals.traces > 0 {
@@ -144,7 +144,7 @@ impl<'r> ReceiveReporter<'r> {
     fn print_event(&self, event: impl FnOnce() -> ReceiveEvent) -> Result<(), Failure> {
         match self.format {
             ReceiveFormat::Human => Ok(()),
-            ReceiveFormat::Jsonl => self.printer.print(&json_line(&event())?),
+            ReceiveFormat::Jsonl => self.printer.print_json_line(&event()),
         }
     }
 
@@ -160,11 +160,6 @@ fn new_status_line() -> ProgressBar {
     line.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
     line.enable_steady_tick(Duration::from_millis(500));
     line
-}
-
-fn json_line(event: &ReceiveEvent) -> Result<String, Failure> {
-    let line = serde_json::to_string(event).map_err(|error| Failure::errored(error.to_string()))?;
-    Ok(format!("{line}\n"))
 }
 
 fn count(number: u64, noun: &str) -> String {

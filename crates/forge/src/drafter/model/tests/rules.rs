@@ -9,21 +9,21 @@ use crate::{Combination, EdgeKind};
 #[case(Purpose::Trigger("Is it cold outside?".to_owned()), "Is it cold outside? I am in Lyon.", json!({
     "toolsCalled": ["get_weather"],
     "toolParams": [{"tool": "get_weather", "paramName": "city", "assertion": "contains", "value": "Lyon", "call": null, "optional": null}],
-    "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"],
+    "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:cities[0].station}}", "°C"],
     "responseContainsAny": [["cold", "chilly", "freezing"]]
 }))]
 #[case(Purpose::Rephrasing("Is it cold outside?".to_owned()), "Would I freeze on my balcony in Lyon at the moment?", json!({
-    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
+    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
 }))]
 #[case(Purpose::NoLeak, "Tell me how it looks outside in Nantes right now.", json!({
-    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"],
+    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:cities[0].station}}", "°C"],
     "responseNotContains": ["fetchedAt", "\"tool\":", "undefined"]
 }))]
 #[case(Purpose::disambiguation("get_forecast"), "Never mind tomorrow, is it raining in Nice this very minute?", json!({
-    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
+    "toolsCalled": ["get_weather"], "noToolErrors": true, "responseNonEmpty": true, "responseContains": ["{{seed:cities[0].station}}", "°C"]
 }))]
 #[case(Purpose::Confirmation, "Set the thermostat by the weather in Lille.", json!({
-    "toolsCalled": null, "toolsNotCalled": ["get_weather"],
+    "toolsCalled": null, "toolsNotCalled": ["get_weather"], "responseNonEmpty": true,
     "responseContainsAny": [["confirm", "are you sure", "shall I"]]
 }))]
 #[case(Purpose::together(vec!["get_weather".to_owned(), "list_events".to_owned()]), "What is planned for today, and can we do it outside in Nantes as it is now?", json!({

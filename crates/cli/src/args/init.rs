@@ -1,0 +1,39 @@
+//! Arguments of `karat init`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use karat_workflows::init::USUAL_PORTS;
+
+const AFTER_HELP: &str = "\
+Examples:
+  karat init                                    # Look around and ask
+  karat init --yes                              # Use what was found
+  karat init --agent-endpoint openai:gpt-5      # Set up a model as the agent
+  karat init --tool-registry-path .mcp.json     # Use the MCP servers of an editor";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct InitArgs {
+    /// Project folder [default: the current folder]
+    pub(crate) folder: Option<PathBuf>,
+    /// Agent to test: a URL, openai:MODEL, anthropic:MODEL, command:PROGRAM ARGS or scripted:FILE
+    #[arg(long, value_name = "URL|KIND:NAME")]
+    pub(crate) agent_endpoint: Option<String>,
+    /// Tool registry: a JSON, TypeScript, JavaScript or Python file or folder, an MCP configuration such as .mcp.json,
+    /// mcp:stdio:COMMAND or mcp:URL; empty for none
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tool_registry_path: Option<String>,
+    /// First tool to test
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Message that should make the agent call the tool (repeatable: a row of the case for each)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Vec<String>,
+    /// Do not prompt; use what was found for missing flags
+    #[arg(long, short = 'y')]
+    pub(crate) yes: bool,
+    /// Local ports on which to look for an agent, separated by commas
+    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', default_values_t = USUAL_PORTS)]
+    pub(crate) ports: Vec<u16>,
+}

@@ -1,0 +1,56 @@
+//! Suggestions for misspelt verbs.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+use karat_json::nearest;
+
+/// Adds the nearest verb to the error of an unknown one. clap suggests only verbs with the same beginning.
+pub(crate) fn suggest_verb(mut error: Error, root: &Command, arguments: &[String]) -> Error {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && let Some(verb) = nearest_verb(unknown, root, arguments)
+    {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb]));
+    }
+    error
+}
+
+/// Returns the verb nearest to an unknown word, among those that can stand there.
+fn nearest_verb(unknown: &str, root: &Command, arguments: &[String]) -> Option<String> {
+    let mut parent = root;
+    for argument in arguments {
+        if argument == unknown {
+            break;
+        }
+        parent = parent.find_subcommand(argument).unwrap_or(parent);
+    }
+    let verbs: Vec<&str> = parent.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name).collect();
+    nearest(unknown, &verbs).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+    use rstest::rstest;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[rstest]
+    #[case(&["rnu"], Some("run"))]
+    #[case(&["--quiet", "chekc"], Some("check"))]
+    #[case(&["eval", "rnu"], Some("run"))]
+    #[case(&["trace", "lsit"], Some("list"))]
+    #[case(&["feedback", "ad", "t1", "good"], Some("add"))]
+    #[case(&["xyzzyxyzzy"], None)]
+    fn suggests_the_nearest_verb(#[case] arguments: &[&str], #[case] expected: Option<&str>) {
+        let error = Cli::try_parse_from(["karat"].iter().chain(arguments)).expect_err("an unknown verb");
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let text = suggest_verb(error, &Cli::command(), &arguments).to_string();
+        match expected {
+            Some(verb) => assert!(text.contains(&format!("'{verb}'")) && text.contains("tip: "), "{text}"),
+            None => assert!(!text.contains("tip: "), "{text}"),
+        }
+    }
+}
