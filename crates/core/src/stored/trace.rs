@@ -208,7 +208,7 @@ impl NewTrace {
 
 /// Returns the start of a text on one line, or `None` if it is blank.
 fn preview(text: &str) -> Option<String> {
-    let mut preview = String::new();
+    let mut preview = String::with_capacity(text.len().min(MAX_PREVIEW_CHARS * 4));
     for word in text.split_whitespace() {
         if !preview.is_empty() {
             preview.push(' ');
@@ -218,7 +218,10 @@ fn preview(text: &str) -> Option<String> {
             break;
         }
     }
-    (!preview.is_empty()).then(|| preview.chars().take(MAX_PREVIEW_CHARS).collect())
+    if let Some((end, _)) = preview.char_indices().nth(MAX_PREVIEW_CHARS) {
+        preview.truncate(end);
+    }
+    (!preview.is_empty()).then_some(preview)
 }
 
 #[cfg(test)]
