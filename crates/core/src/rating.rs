@@ -58,7 +58,10 @@ mod tests {
     #[test]
     fn people_may_write_the_word_or_the_name() {
         for rating in Rating::ALL {
-            assert_eq!((Rating::from_word(rating.word()), Rating::from_word(rating.name())), (Some(rating), Some(rating)));
+            assert_eq!(
+                (Rating::from_word(rating.word()), Rating::from_word(rating.name())),
+                (Some(rating), Some(rating))
+            );
         }
         assert_eq!((Rating::from_word("Good"), Rating::from_name("good")), (None, None));
         assert_eq!(Rating::Negative.to_string(), "bad");

@@ -228,8 +228,7 @@ impl Walker<'_> {
 
 /// Whether a file contains cases.
 pub fn looks_like_eval_file(path: &Path) -> bool {
-    let value: Option<Value> =
-        read_file(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
+    let value: Option<Value> = read_file(path).ok().and_then(|bytes| serde_json::from_slice(without_bom(&bytes)).ok());
     let is_case = |value: &Value| {
         // Accept a rubric in a file of another tier, so that it is reported as a mistake.
         value.get("id").is_some() && (value.get("expect").is_some() || value.get("rubric").is_some())

@@ -123,8 +123,8 @@ fn is_rubric_result(path: &Path) -> bool {
 
 /// Reads a result file; `label` names it in error messages.
 pub fn read_result(path: &Path, label: &str) -> Result<EarlierResult, Error> {
-    let bytes = read_file(path)
-        .map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
+    let bytes =
+        read_file(path).map_err(|error| Error::invalid(format!("cannot read {label} {}: {error}", path.display())))?;
     serde_json::from_slice(&bytes).map_err(|error| {
         let message = format!("{label} {} is not a result file: {error}", path.display());
         if is_rubric_result(path) {

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn fields_can_be_names_of_types_or_lack_a_type() {
-        let map = json!({"city": "string", "days": "int?", "near": {"description": "A place", "optional": true}, "x": {}});
+        let map =
+            json!({"city": "string", "days": "int?", "near": {"description": "A place", "optional": true}, "x": {}});
         let expected = json!({
             "type": "object",
             "properties": {

@@ -197,8 +197,8 @@ impl SuiteRun<'_> {
         let stale = check_staleness(&self.suite.file.without_rubrics(), &self.suite.current);
         let mut warnings: Vec<String> =
             stale.iter().filter(|staleness| staleness.is_stale()).map(Staleness::warning).collect();
-        let cases = self.suite.file.cases.iter().map(|case| &case.case);
-        warnings.extend(unused_stubs_warning(count_unused_stubs(cases, self.agent())));
+        let planned = self.suite.file.cases.iter().map(|case| &case.case);
+        warnings.extend(unused_stubs_warning(count_unused_stubs(planned, self.agent())));
         let skipped = self.suite.skipped.iter().map(|case| format!("'{}' is skipped: {}", case.id, case.reason));
         warnings.extend(skipped.map(|text| self.shared.plan.redactor.text(&text).into_owned()));
         let is_routing_only = |case: &&RubricCase| self.agent().mode(&case.case) == Mode::RoutingOnly;

@@ -60,7 +60,8 @@ fn read_session(value: &Value, session: &Map<String, Value>) -> Result<ImportedT
 fn read_case(value: &Value, set: &Map<String, Value>) -> Result<ImportedTrace, String> {
     let case = value.as_object().ok_or("an eval case must be an object")?;
     let eval_id = first_text(case, &EVAL_ID).ok_or("the eval case has no 'eval_id'")?;
-    let invocations = case.get("conversation").and_then(Value::as_array).ok_or("the eval case has no 'conversation'")?;
+    let invocations =
+        case.get("conversation").and_then(Value::as_array).ok_or("the eval case has no 'conversation'")?;
     let mut conversation = AdkConversation::default();
     for (index, invocation) in invocations.iter().filter_map(Value::as_object).enumerate() {
         conversation.push_invocation(invocation).map_err(|reason| format!("conversation[{index}]: {reason}"))?;

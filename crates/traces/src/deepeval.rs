@@ -262,12 +262,7 @@ fn feedback(item: &Map<String, Value>) -> Option<SourceFeedback> {
     })
 }
 
-fn imported(
-    trace_id: String,
-    document: &TraceContent,
-    source: &Value,
-    feedback: Vec<SourceFeedback>,
-) -> ImportedTrace {
+fn imported(trace_id: String, document: &TraceContent, source: &Value, feedback: Vec<SourceFeedback>) -> ImportedTrace {
     ImportedTrace {
         format: TraceFormat::DeepEval,
         trace_id,

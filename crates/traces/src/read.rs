@@ -14,8 +14,8 @@ use crate::piece::{ImportedTrace, Piece, RefusedItem};
 use crate::values::{Location, MAX_VALUE_BYTES, PeekedInput, ValueReader, ValueText};
 use crate::zip::{self, ZipReader};
 use crate::{
-    adk, claude_code, codex, deepeval, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents, otlp,
-    swe_agent, tau_bench, tau2_bench,
+    adk, claude_code, codex, deepeval, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents,
+    otlp, swe_agent, tau_bench, tau2_bench,
 };
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";

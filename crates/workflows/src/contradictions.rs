@@ -56,9 +56,9 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Contrad
 fn note_not_listed(count: u64, context: &Context<'_>) {
     if count > 0 {
         let contradictions = counted(usize::try_from(count).unwrap_or(usize::MAX), "contradiction");
-        context.notices.note(&format!(
-            "{contradictions} on traces of test runs not listed; pass --source all to include them"
-        ));
+        context
+            .notices
+            .note(&format!("{contradictions} on traces of test runs not listed; pass --source all to include them"));
     }
 }
 

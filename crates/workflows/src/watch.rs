@@ -136,11 +136,8 @@ fn is_for_all(path: &Path, settings: &Settings) -> bool {
 
 /// Returns the configuration and the files that it names.
 fn settings_files(settings: &Settings) -> Vec<PathBuf> {
-    let mut files = vec![
-        settings.config_file.clone(),
-        settings.layout.root.join(".env"),
-        settings.seed_manifest.path.clone(),
-    ];
+    let mut files =
+        vec![settings.config_file.clone(), settings.layout.root.join(".env"), settings.seed_manifest.path.clone()];
     files.extend(settings.model.system_prompt_path.clone());
     if let Some(Anchored { value: SnapshotSource::File { file }, base }) = &settings.snapshot {
         files.push(base.join(file));

@@ -193,7 +193,8 @@ fn next_steps(written: &Written) -> String {
     let Written { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
     let mut steps = match tool {
         Some(_) if *is_model => {
-            let describe = if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
+            let describe =
+                if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
             format!(
                 "{describe}add its result to 'stubs', and the values that the response must contain to \
                  'responseContains'"

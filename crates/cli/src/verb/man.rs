@@ -10,9 +10,8 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &ManArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
     let folder = &args.dir;
     let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
-    written.map_err(|error| {
-        Failure::errored(format!("cannot write the manual pages to {}: {error}", folder.display()))
-    })?;
+    written
+        .map_err(|error| Failure::errored(format!("cannot write the manual pages to {}: {error}", folder.display())))?;
     printer.note(&format!("wrote the manual pages to {}", folder.display()));
     Ok(ExitStatus::Success)
 }

@@ -9,9 +9,7 @@ use karat_workflows::regress::{
 };
 
 use self::expect_flags::{expect_from_flags, parse_json_object};
-use crate::args::{
-    OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs,
-};
+use crate::args::{OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::surface::Surface;

@@ -82,14 +82,16 @@ fn a_baseline_can_be_a_file_of_another_runner() {
 
 #[test]
 fn a_baseline_with_equal_keys_is_refused() {
-    let project = project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
+    let project =
+        project().file("a.json", script(&[("m", "ok")])).file("evals/x.golden.json", json!([ok_case("gs-x-001", "m")]));
     let twice = [
         r#"{"runId": "r", "tier": "golden", "toolName": "x", "cases": [], "cases": []}"#,
         r#"{"runId": "r", "tier": "golden", "toolName": "x", "cases": [{"id": "gs-x-001", "passed": true, "passed": false}]}"#,
     ];
     for text in twice {
         project.write("baseline.json", text);
-        let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:a.json", "--baseline", "baseline.json"]);
+        let output =
+            project.run(["run", "--no-store", "--agent-endpoint", "scripted:a.json", "--baseline", "baseline.json"]);
         assert_eq!(output.code, Some(2), "{}", output.both());
         assert!(output.stderr.contains("duplicate"), "{}", output.stderr);
     }

@@ -171,7 +171,10 @@ fn near_misses_are_marked_below_the_case() {
     let case_line = lines.iter().position(|line| line.starts_with("✓ gs-shop-001")).expect("the case");
     assert!(lines[case_line + 1].starts_with("⚠ near miss of 'I don't know'"), "{}", output.stdout);
     let report = std::fs::read_to_string(project.path().join("report.md")).unwrap();
-    assert!(report.contains("- ⚠️ <code>evals/shop.golden.json</code>: <code>gs-shop-001</code>: near miss"), "{report}");
+    assert!(
+        report.contains("- ⚠️ <code>evals/shop.golden.json</code>: <code>gs-shop-001</code>: near miss"),
+        "{report}"
+    );
     let output = project.run(["run", "--no-store", "--strict"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("✗ gs-shop-001"), "{}", output.stdout);

@@ -94,7 +94,8 @@ fn warns_about_more_than_five_trigger_phrases() {
     let project = forge_project(3);
     let phrases: Vec<String> = (1..=6).map(|number| format!("Is it warm in town {number}?")).collect();
     let flags = phrases.iter().flat_map(|phrase| ["--trigger", phrase.as_str()]);
-    let run = |count: usize| project.run(["forge", "get_weather", "--plan"].into_iter().chain(flags.clone().take(2 * count)));
+    let run =
+        |count: usize| project.run(["forge", "get_weather", "--plan"].into_iter().chain(flags.clone().take(2 * count)));
     let warning = "'get_weather' has 6 trigger phrases, expected 3 to 5";
     assert!(run(6).stderr.contains(warning), "{}", run(6).both());
     assert!(!run(5).stderr.contains("trigger phrases"), "{}", run(5).both());

@@ -76,7 +76,8 @@ fn calls_have_success_and_duration_without_execution() {
     let call = json!({"calls": [{"name": "look", "args": {"at": "sky"}}]});
     let turns = json!({"route": {"turns": [call]}, "stub": {"turns": [call, {"text": "blue"}]}});
     let server = ScriptedServer::start(turns);
-    let case = |id: &str, message: &str| json!({"id": id, "input": {"message": message}, "expect": {"toolsCalled": ["look"]}});
+    let case =
+        |id: &str, message: &str| json!({"id": id, "input": {"message": message}, "expect": {"toolsCalled": ["look"]}});
     let mut stubbed = case("ls-look-002", "stub");
     stubbed["stubs"] = json!({"look": {"color": "blue"}});
     let project = model_project(&server)

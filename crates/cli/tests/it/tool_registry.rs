@@ -57,10 +57,11 @@ fn fields_can_be_names_of_types() {
     let calls = json!([{"name": "look", "success": true, "params": {"city": 7}}]);
     let expect = json!({"toolArgsValid": true, "responseContains": ["ok", "done"]});
     let run = |schema: Value| {
-        let project = project_with_config(&json!({"agentEndpoint": "scripted:agent.json", "toolRegistryPath": "tools.json"}))
-            .file("evals/x.golden.json", json!([case("gs-x-001", "hi", expect.clone())]))
-            .file("agent.json", json!({"replies": {}, "otherwise": {"response": "ok, done", "toolCalls": calls}}))
-            .file("tools.json", json!([{"name": "look", "description": "Looks.", "schema": schema}]));
+        let project =
+            project_with_config(&json!({"agentEndpoint": "scripted:agent.json", "toolRegistryPath": "tools.json"}))
+                .file("evals/x.golden.json", json!([case("gs-x-001", "hi", expect.clone())]))
+                .file("agent.json", json!({"replies": {}, "otherwise": {"response": "ok, done", "toolCalls": calls}}))
+                .file("tools.json", json!([{"name": "look", "description": "Looks.", "schema": schema}]));
         (project.run(["run", "--no-store"]), project.run(["check", "--format", "json"]))
     };
     let (run_output, _) = run(json!({"city": "string", "days": "number?"}));

@@ -90,7 +90,8 @@ fn counts(report: &Value) -> (u64, u64, u64) {
 
 #[test]
 fn counts_tool_calls_that_are_not_understood() {
-    let output = json!([{"role": "assistant", "tool_calls": [{"id": "1", "what": "rain"}, {"id": "2", "what": "wind"}]}]);
+    let output =
+        json!([{"role": "assistant", "tool_calls": [{"id": "1", "what": "rain"}, {"id": "2", "what": "wind"}]}]);
     let input = json!([{"role": "user", "content": "Rain?"}]);
     let attributes = [
         ("gen_ai.operation.name", json!("chat")),

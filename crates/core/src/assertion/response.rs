@@ -76,7 +76,8 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
     for (index, group) in groups.iter().enumerate() {
         let mut texts: Vec<String> = group.iter().filter_map(|value| resolve(value, evidence, tally)).collect();
         if texts.iter().any(String::is_empty) {
-            tally.warn(format!("responseContainsAny: group {index} has an empty text, which is part of every response"));
+            tally
+                .warn(format!("responseContainsAny: group {index} has an empty text, which is part of every response"));
             texts.retain(|text| !text.is_empty());
         }
         if group.is_empty() {

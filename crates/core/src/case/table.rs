@@ -271,13 +271,7 @@ fn reject_empty_searches(
     }
 }
 
-fn reject_empty(
-    value: &Value,
-    row: &Map<String, Value>,
-    named: &TableRow,
-    path: &Path<'_>,
-    problems: &mut Problems,
-) {
+fn reject_empty(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) {
     match value {
         Value::String(text) => {
             if let Some((_, key)) = row_tokens(text).find(|(_, key)| row.get(*key).is_some_and(is_empty)) {

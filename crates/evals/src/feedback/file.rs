@@ -480,10 +480,7 @@ mod tests {
 
     #[rstest]
     #[case::rating("trace_id,rating\nt1,postive\n", "2:4 'postive' is not a valid rating (did you mean 'positive'?)")]
-    #[case::no_rating(
-        "trace_id,rating\nt1,\n",
-        "2:4 rating is empty (expected one of: good, bad, neutral, retracted)"
-    )]
+    #[case::no_rating("trace_id,rating\nt1,\n", "2:4 rating is empty (expected one of: good, bad, neutral, retracted)")]
     #[case::no_trace("trace_id,rating\n  ,neutral\n", "2:1 trace_id is empty")]
     #[case::column("trace_id,rating,notes\n", "1:17 unknown column 'notes' (did you mean 'note'?)")]
     #[case::twice("trace_id,rating,rating\n", "1:17 duplicate column 'rating'")]

@@ -68,7 +68,9 @@ pub(crate) fn choice(combination: Combination, others: &[&str]) -> Purpose {
 /// Returns a case that satisfies all rules.
 pub(crate) fn valid_case(purpose: &Purpose) -> Value {
     let expect = match purpose {
-        Purpose::Confirmation => json!({"toolsCalled": [], "responseNonEmpty": true, "responseContainsAny": [["confirm", "sure"]]}),
+        Purpose::Confirmation => {
+            json!({"toolsCalled": [], "responseNonEmpty": true, "responseContainsAny": [["confirm", "sure"]]})
+        }
         Purpose::Together { tools, .. } => json!({"toolsCalled": tools, "toolsCalledMatch": "anyOrder"}),
         Purpose::Choice { combination, .. } => json!({"toolsAcceptable": match combination {
             Combination::Or => json!([["get_weather"], ["get_forecast"]]),

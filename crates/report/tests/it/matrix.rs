@@ -264,7 +264,12 @@ fn ids_and_the_ends_of_reasons_are_never_truncated() {
     let id = format!("gs-{}001", "long-".repeat(12));
     let reason = format!("expected [{}] but got ['b']", "'a', ".repeat(60));
     let suite = |agent: &str| {
-        suite_of(agent, "x.golden.json", Tier::Golden, vec![failed(&id, "finds it", &[("toolsCalled", reason.as_str())])])
+        suite_of(
+            agent,
+            "x.golden.json",
+            Tier::Golden,
+            vec![failed(&id, "finds it", &[("toolsCalled", reason.as_str())])],
+        )
     };
     let text = rendered(&events_of(&[suite("openai:a"), suite("openai:b")]), PLAIN);
     assert!(text.contains(&format!("\n  {id}\n")), "{text}");

@@ -63,7 +63,7 @@ fn add_event(whole: &mut Span, event: &Span) {
     whole.output = whole.output.take().or_else(|| event.output.clone());
     whole.events.extend(event.events.iter().cloned());
     for (name, value) in &event.attributes {
-        let known = whole.attributes.entry(name.clone()).or_default();
+        let known = whole.attributes.entry(name.clone()).or_insert(Value::Null);
         if is_blank(known) {
             known.clone_from(value);
         }
@@ -89,8 +89,8 @@ pub(super) fn remove_numbers(spans: &mut [Cow<'_, Span>]) {
     for (name, mut indices) in numbered {
         indices.sort_unstable();
         let is_sequence = indices.iter().zip(1..).all(|((number, _), expected)| *number == expected);
-        let is_known = known_names.contains(&name)
-            && !indices.iter().any(|(_, index)| known_names.contains(&spans[*index].name));
+        let is_known =
+            known_names.contains(&name) && !indices.iter().any(|(_, index)| known_names.contains(&spans[*index].name));
         if indices.len() > 1 && is_sequence || is_known {
             for (_, index) in indices {
                 spans[index].to_mut().name.clone_from(&name);

@@ -38,7 +38,10 @@ fn reads_sessions() {
     let first = &document.steps[0];
     assert_eq!(first.input.message.as_deref(), Some("Rain in Rome?"));
     assert_eq!((first.output.response.as_str(), first.output.reasoning.as_deref()), ("I look.", Some("hm")));
-    assert_eq!((&first.tool_calls[0].arguments, &first.tool_calls[0].result), (&json!({"city": "Rome"}), &json!({"mm": 4})));
+    assert_eq!(
+        (&first.tool_calls[0].arguments, &first.tool_calls[0].result),
+        (&json!({"city": "Rome"}), &json!({"mm": 4}))
+    );
     assert!(first.tool_calls[1].error.is_some(), "{:?}", first.tool_calls[1]);
     assert_eq!(document.steps[1].output.response, "4 mm.");
     assert_eq!((document.user_id.as_deref(), document.model.as_deref()), (Some("ada"), Some("gemini-x")));
@@ -75,7 +78,10 @@ fn reads_eval_sets() {
     let tools = document(&imported[0]);
     assert!(imported[0].trace_id.starts_with("tools-"), "{}", imported[0].trace_id);
     assert_eq!((tools.name.as_deref(), &tools.metadata["eval_set_id"]), (Some("tools"), &json!("weather")));
-    assert_eq!((tools.steps[0].tool_calls[0].name.as_str(), &tools.steps[0].tool_calls[0].result), ("get_rain", &json!({"mm": 4})));
+    assert_eq!(
+        (tools.steps[0].tool_calls[0].name.as_str(), &tools.steps[0].tool_calls[0].result),
+        ("get_rain", &json!({"mm": 4}))
+    );
     assert_eq!(tools.steps[1].output.response, "Yes.");
     let events = document(&imported[1]);
     assert_eq!(events.steps[0].tool_calls[0].name, "get_wind");

@@ -27,8 +27,14 @@ fn reads_test_cases() {
     assert_eq!(first.steps[0].input.message.as_deref(), Some("Rain?"));
     assert_eq!(first.steps[0].output.response, "Yes.");
     let call = &first.steps[0].tool_calls[0];
-    assert_eq!((call.name.as_str(), &call.arguments, &call.result), ("get_rain", &json!({"city": "Rome"}), &json!({"mm": 4})));
-    assert_eq!((&first.metadata["expected_output"], &first.metadata["retrieval_context"]), (&json!("Rain."), &json!(["fog"])));
+    assert_eq!(
+        (call.name.as_str(), &call.arguments, &call.result),
+        ("get_rain", &json!({"city": "Rome"}), &json!({"mm": 4}))
+    );
+    assert_eq!(
+        (&first.metadata["expected_output"], &first.metadata["retrieval_context"]),
+        (&json!("Rain."), &json!(["fog"]))
+    );
     let chat = document(&imported[1]);
     assert!(imported[1].trace_id.starts_with("chat-"), "{}", imported[1].trace_id);
     assert_eq!((chat.steps.len(), chat.steps[0].tool_calls[0].name.as_str()), (2, "greet"));
@@ -55,7 +61,8 @@ fn reads_test_runs_with_metrics_and_traces() {
         "toolSpans": [span("get_rain", json!("agent"), json!({"input": {"city": "Rome"}, "output": "4 mm"}))],
         "retrieverSpans": [],
     });
-    let metric = |success: bool| json!([{"name": "Relevancy", "score": 0.4, "success": success, "reason": "off topic"}]);
+    let metric =
+        |success: bool| json!([{"name": "Relevancy", "score": 0.4, "success": success, "reason": "off topic"}]);
     let run = json!({"testRunData": {
         "testCases": [
             {"name": "test_case_0", "input": "Rain?", "actualOutput": "Yes.", "success": false, "metricsData": metric(false), "trace": trace},
@@ -72,5 +79,8 @@ fn reads_test_runs_with_metrics_and_traces() {
     assert_eq!((document.model.as_deref(), document.session_id.as_deref()), (Some("gpt-x"), Some("thread-1")));
     assert_eq!(document.steps[0].input.message.as_deref(), Some("Rain?"));
     let call = &document.steps[0].tool_calls[0];
-    assert_eq!((call.name.as_str(), &call.arguments, &call.result), ("get_rain", &json!({"city": "Rome"}), &json!("4 mm")));
+    assert_eq!(
+        (call.name.as_str(), &call.arguments, &call.result),
+        ("get_rain", &json!({"city": "Rome"}), &json!("4 mm"))
+    );
 }

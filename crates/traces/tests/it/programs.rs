@@ -342,10 +342,16 @@ fn reads_older_codex_sessions() {
     let whole_file = json!({"session": header, "items": items});
     for text in [lines(&all), whole_file.to_string()] {
         let imported: Vec<_> = read_text(None, &text).into_iter().map(|one| whole(one.expect("readable"))).collect();
-        assert_eq!((imported.len(), imported[0].format, imported[0].trace_id.as_str()), (1, TraceFormat::Codex, "0198"));
+        assert_eq!(
+            (imported.len(), imported[0].format, imported[0].trace_id.as_str()),
+            (1, TraceFormat::Codex, "0198")
+        );
         let document = document(&imported[0]);
         assert_eq!(calls(&document)[0].result, json!("a.txt"));
-        assert_eq!(document.steps.iter().map(|step| step.output.response.as_str()).collect::<Vec<_>>(), ["", "One file"]);
+        assert_eq!(
+            document.steps.iter().map(|step| step.output.response.as_str()).collect::<Vec<_>>(),
+            ["", "One file"]
+        );
         assert_eq!(document.steps[0].input.message.as_deref(), Some("List"));
     }
 }

@@ -150,10 +150,7 @@ fn warn_about_live_tools(settings: &Settings, registry: &Registry, server_tools:
 }
 
 /// Runs the project's program that lists the tools.
-async fn run_registry_command(
-    command: &Anchored<RegistryCommand>,
-    limit: Duration,
-) -> Result<Registry, Error> {
+async fn run_registry_command(command: &Anchored<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
     let listed = command.value.run(&command.base, limit).await;
     listed.map_err(|failure| {
         let program = command.value.command.first().map(String::as_str).unwrap_or_default();

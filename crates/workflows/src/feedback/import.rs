@@ -137,11 +137,7 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
 }
 
 /// Completes short ids. Reports a problem for each row with a trace that is not in the store, and removes the row.
-async fn resolve_traces(
-    file: &mut FeedbackFile,
-    unknown_trace_help: Option<&str>,
-    store: &Store,
-) -> Result<(), Error> {
+async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str>, store: &Store) -> Result<(), Error> {
     let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
     let missing = store.missing_traces(&ids).await?;

@@ -16,8 +16,8 @@ use karat_tools::coverage::MIN_GOLDEN_CASES;
 use karat_tools::overlap::{DEFAULT_MIN_SIMILARITY, Neighbour, OverlapEntry, OverlapMap, Shape, Suggestion, suggest};
 use tokio_util::sync::CancellationToken;
 
-use super::{MAX_TRIGGERS, MIN_TRIGGERS};
 use super::description::{DescriptionVerdict, DescriptionWarning, VagueDescription, check_description};
+use super::{MAX_TRIGGERS, MIN_TRIGGERS};
 use crate::cancel::run_until_cancelled;
 use crate::context::Context;
 use crate::context::snapshot::capture;

@@ -16,9 +16,7 @@ use karat_core::port::{StoreError, TraceStore};
 use karat_core::stored::{ExpectedState, NewTrace, PutOutcome, TraceHead};
 use karat_evals::port::FeedbackStore;
 use karat_json::hash::short_hash;
-use karat_traces::{
-    ImportedTrace, Piece, SourceFeedback, TraceFormat, TraceParts, UNREAD_CALLS_KEY, assemble,
-};
+use karat_traces::{ImportedTrace, Piece, SourceFeedback, TraceFormat, TraceParts, UNREAD_CALLS_KEY, assemble};
 
 use self::feedback::TraceFeedback;
 use self::merge::{MergedTrace, merge_pieces};

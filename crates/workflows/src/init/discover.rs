@@ -150,7 +150,8 @@ impl Discovered {
             }
             match mcp_file::read(&path) {
                 Ok(Some(file)) => {
-                    let skipped = file.skipped.iter().map(|server| format!("cannot use the MCP server '{server}' of {name}"));
+                    let skipped =
+                        file.skipped.iter().map(|server| format!("cannot use the MCP server '{server}' of {name}"));
                     self.problems.extend(skipped);
                     if !file.servers.is_empty() {
                         let content = RegistryContent::McpServers(file.servers.len());
@@ -243,7 +244,8 @@ mod tests {
         (paths.collect(), discovered.problems)
     }
 
-    const PYTHON: &str = "from langchain_core.tools import tool\n\n@tool\ndef NAME(city: str) -> str:\n    \"\"\"Finds.\"\"\"\n";
+    const PYTHON: &str =
+        "from langchain_core.tools import tool\n\n@tool\ndef NAME(city: str) -> str:\n    \"\"\"Finds.\"\"\"\n";
 
     #[test]
     fn keeps_the_order_of_ports() {

@@ -36,10 +36,7 @@ pub(super) struct ListedTool {
 
 impl From<&Registry> for ListedTools {
     fn from(registry: &Registry) -> Self {
-        Self {
-            tools: registry.tools().iter().map(ListedTool::from).collect(),
-            is_complete: registry.gaps().is_empty(),
-        }
+        Self { tools: registry.tools().iter().map(ListedTool::from).collect(), is_complete: registry.gaps().is_empty() }
     }
 }
 
@@ -191,7 +188,10 @@ mod tests {
         });
         let listed = ListedTool::from(&tool("Returns the weather.", schema));
         assert_eq!(listed.required(), ["city", "order_id"]);
-        assert_eq!(listed.suggested_messages(), ["Return the weather (city: Oslo).", "Return the weather (city: Rome)."]);
+        assert_eq!(
+            listed.suggested_messages(),
+            ["Return the weather (city: Oslo).", "Return the weather (city: Rome)."]
+        );
     }
 
     #[test]

@@ -62,9 +62,7 @@ fn read_server(server: &Value) -> Option<McpServerConfig> {
     let config = McpServerConfig::read(&known, &karat_json::Path::Root, &mut Problems::default())?;
     // karat.json is committed, and variables are not expanded in arguments.
     let has_secret = match &config {
-        McpServerConfig::Stdio { command, .. } => {
-            command.iter().flat_map(|word| word.split('=')).any(is_secret_shape)
-        }
+        McpServerConfig::Stdio { command, .. } => command.iter().flat_map(|word| word.split('=')).any(is_secret_shape),
         McpServerConfig::Http { .. } => false,
     };
     (!has_secret).then_some(config)

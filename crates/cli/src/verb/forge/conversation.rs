@@ -191,8 +191,9 @@ impl Terminal<'_, '_> {
     fn ask_for_trigger(&mut self) -> Result<Command, NoAnswer> {
         if !std::mem::replace(&mut self.asked_for_triggers, true) {
             let name = printable(self.conversation.tool());
-            let text =
-                format!("Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line.");
+            let text = format!(
+                "Which phrases should trigger {name}? Enter {MIN_TRIGGERS} to {MAX_TRIGGERS}, then an empty line."
+            );
             self.forge.printer.print_wrapped("", &text);
         }
         let phrase = ask::line(&format!("Phrase {}:", self.conversation.triggers().len() + 1))?;

@@ -199,7 +199,10 @@ async fn lists_the_newest_contradictions_first(Case { store, .. }: Case<'_>) {
     let source = Some(store.trace("a").await.expect("a result").expect("a trace").source);
     let of_source = ContradictionFilter { source: source.clone(), limit: Some(2), ..filter() };
     assert_eq!(open(store, of_source.clone()).await, ["eval_x/1 c", "eval_y/1 b"]);
-    assert_eq!(store.count_contradictions(&ContradictionFilter { limit: None, ..of_source }).await.expect("a count"), 4);
+    assert_eq!(
+        store.count_contradictions(&ContradictionFilter { limit: None, ..of_source }).await.expect("a count"),
+        4
+    );
     let of_others = ContradictionFilter { excluded_source: source, ..filter() };
     assert_eq!(open(store, of_others.clone()).await, [""; 0]);
     assert_eq!(store.count_contradictions(&of_others).await.expect("a count"), 0);
