@@ -107,7 +107,7 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run eval files against an agent
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Check eval files, tools and the overlap map without calling the agent
     Check(CheckArgs),
     /// Compare the results of two runs

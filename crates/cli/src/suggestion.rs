@@ -4,11 +4,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use karat_json::nearest;
 
-/// Adds the nearest verb to the error of an unknown one. clap suggests only verbs with the same beginning.
+/// Suggests the nearest verb in the error of an unknown one. clap prefers verbs with the same beginning.
 pub(crate) fn suggest_verb(mut error: Error, root: &Command, arguments: &[String]) -> Error {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else { return error };
     if error.kind() == ErrorKind::InvalidSubcommand
-        && error.get(ContextKind::SuggestedSubcommand).is_none()
         && let Some(verb) = nearest_verb(unknown, root, arguments)
     {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![verb]));

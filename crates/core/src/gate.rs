@@ -342,7 +342,7 @@ mod tests {
         assert!(found.iter().all(|(_, held)| *held == Some(false)), "{found:?}");
         assert_eq!(found[0].0, "passRate 0.95, at least 0.96");
         assert_eq!(found[1].0, "maxCostUsd $0.3, at most $0.29");
-        assert_eq!(found[2].0, "p95LatencyMs 1900ms, at most 1899.99ms");
+        assert_eq!(found[2].0, "p95LatencyMs 1900 ms, at most 1899.99 ms");
         assert_eq!(check(&Gates::default(), None, &metrics()), []);
     }
 

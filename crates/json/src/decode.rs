@@ -121,7 +121,9 @@ impl<'v> ObjectReader<'v> {
 
     /// Returns the raw member and marks the key as known.
     pub fn raw(&mut self, key: &'static str) -> Option<&'v Value> {
-        self.known.push(key);
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         self.map.get(key)
     }
 

@@ -180,8 +180,10 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_digits() {
-        let text = "[12345678901234567890123,1.50,-0,1e999,9007199254740993]";
+        let text = "[12345678901234567890123,1.50,-0,1e+999,9007199254740993]";
         assert_eq!(parse(text).expect("JSON").to_string(), text);
+        // `serde_json` writes the sign of an exponent.
+        assert_eq!(parse("1E999").expect("JSON").to_string(), "1e+999");
     }
 
     #[test]

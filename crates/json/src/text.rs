@@ -90,20 +90,28 @@ pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Converts a name to snake case: `ResponseQuality` and `response-quality` become `response_quality`.
+/// Converts a name to snake case: `ResponseQuality` and `response-quality` become `response_quality`. Adjacent capitals
+/// are one word: `JSONReply` becomes `json_reply`.
 pub fn snake_case(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
-    for character in name.chars() {
+    let mut previous = '_';
+    let mut characters = name.chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
             '-' | ' ' | '.' | '_' => out.push('_'),
             _ if character.is_uppercase() => {
-                if out.ends_with(|last: char| last.is_lowercase() || last.is_ascii_digit()) {
+                let is_followed_by_lowercase = characters.peek().is_some_and(|next| next.is_lowercase());
+                if previous.is_lowercase()
+                    || previous.is_ascii_digit()
+                    || previous.is_uppercase() && is_followed_by_lowercase
+                {
                     out.push('_');
                 }
                 out.extend(character.to_lowercase());
             }
             _ => out.push(character),
         }
+        previous = character;
     }
     out
 }
@@ -131,6 +139,18 @@ mod tests {
     #[case(json!({"z": 1, "a": "é\n\"/"}), "{\"z\":1,\"a\":\"é\\n\\\"/\"}")]
     fn scalars_have_a_text_form(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(text_form(&value), expected);
+    }
+
+    #[rstest]
+    #[case("ResponseQuality", "response_quality")]
+    #[case("response-quality", "response_quality")]
+    #[case("eval_toneOfVoice2", "eval_tone_of_voice2")]
+    #[case("Top3Results", "top3_results")]
+    #[case("TONE", "tone")]
+    #[case("JSONReply", "json_reply")]
+    #[case("Tone Of.Voice", "tone_of_voice")]
+    fn converts_names_to_snake_case(#[case] name: &str, #[case] expected: &str) {
+        assert_eq!(snake_case(name), expected);
     }
 
     #[test]

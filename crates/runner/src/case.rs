@@ -154,7 +154,9 @@ pub(crate) fn redact_details(details: &mut CaseDetails, redactor: &Redactor) {
         redactor.string(text);
     }
     for near_miss in &mut details.near_misses {
-        [&mut near_miss.expected, &mut near_miss.found].into_iter().for_each(|text| redactor.string(text));
+        for text in [&mut near_miss.expected, &mut near_miss.found] {
+            redactor.string(text);
+        }
     }
     for eval in &mut details.evals {
         let optional = [&mut eval.reason, &mut eval.error].into_iter().flatten();

@@ -89,13 +89,12 @@ fn read_case(value: &Value) -> Result<ImportedTrace, String> {
     if let Some(Value::Object(trace)) = case.get("trace") {
         return read_trace(trace, value, feedback);
     }
-    let steps = match case.get("turns").and_then(Value::as_array) {
-        Some(turns) => turn_steps(turns)?,
-        None => {
-            let input = first(case, &["input"]).map(text_of).ok_or("the test case has no 'input'")?;
-            let output = first(case, &ACTUAL_OUTPUT).map(text_of).ok_or("the test case has no 'actual_output'")?;
-            vec![step(vec![plain_message("user", &input)], output, first(case, &TOOLS_CALLED))?]
-        }
+    let steps = if let Some(turns) = case.get("turns").and_then(Value::as_array) {
+        turn_steps(turns)?
+    } else {
+        let input = first(case, &["input"]).map(text_of).ok_or("the test case has no 'input'")?;
+        let output = first(case, &ACTUAL_OUTPUT).map(text_of).ok_or("the test case has no 'actual_output'")?;
+        vec![step(vec![plain_message("user", &input)], output, first(case, &TOOLS_CALLED))?]
     };
     if steps.is_empty() {
         return Err("the test case has no turns".to_owned());

@@ -23,7 +23,7 @@ pub enum TraceFormat {
     Tau2Bench,
     /// Inspect logs, as JSON or `.eval` files.
     Inspect,
-    /// `Trace.to_json()` of MLflow.
+    /// `Trace.to_json()` of `MLflow`.
     Mlflow,
     /// Items that the OpenAI Agents SDK exports.
     OpenAiAgents,

@@ -1,4 +1,4 @@
-//! MLflow traces as `Trace.to_json()` writes them: `info`, and spans in `data`.
+//! `MLflow` traces as `Trace.to_json()` writes them: `info`, and spans in `data`.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     })
 }
 
-/// Decodes an attribute: MLflow writes each value as JSON text.
+/// Decodes an attribute: `MLflow` writes each value as JSON text.
 fn decode(attribute: &mut Value) {
     if let Value::String(text) = attribute
         && let Ok(inner) = serde_json::from_str::<Value>(text)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -235,7 +236,9 @@ impl TraceReader {
     /// Reads the next sample of an Inspect log. Returns whether there may be more.
     fn read_sample(&mut self, zip: &mut ZipReader, header: &mut Value) -> Result<bool, ReadError> {
         let is_header = |name: &str| matches!(name, "_journal/start.json" | "header.json");
-        let is_sample = |name: &str| name.starts_with("samples/") && name.ends_with(".json");
+        let is_sample = |name: &str| {
+            name.starts_with("samples/") && Path::new(name).extension().is_some_and(|extension| extension == "json")
+        };
         let Some(entry) = zip.next(|name| is_header(name) || is_sample(name))? else {
             if self.ready.is_empty() && header.is_null() {
                 return Err(unknown("a zip file that is not an Inspect log"));
@@ -324,7 +327,9 @@ impl TraceReader {
                 };
                 // A single trace has the location of its value.
                 if traces.len() == 1 && matches!(format, TraceFormat::Adk | TraceFormat::DeepEval) {
-                    traces.into_iter().for_each(|trace| self.push_whole(trace, location.to_string()));
+                    for trace in traces {
+                        self.push_whole(trace, location.to_string());
+                    }
                     return;
                 }
                 for (number, trace) in (1..).zip(traces) {

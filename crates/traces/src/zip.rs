@@ -49,6 +49,13 @@ impl ZipReader {
 
     /// Reads the next entry whose name is wanted, or `None` after the last one.
     pub(crate) fn next(&mut self, is_wanted: impl Fn(&str) -> bool) -> io::Result<Option<ZipEntry>> {
+        self.find(is_wanted).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the zip file is truncated"),
+            _ => error,
+        })
+    }
+
+    fn find(&mut self, is_wanted: impl Fn(&str) -> bool) -> io::Result<Option<ZipEntry>> {
         while let Some(header) = self.header()? {
             let content = self.content(&header)?;
             if is_wanted(&header.name) {
@@ -112,7 +119,7 @@ impl ZipReader {
             }
             io::copy(&mut compressed, &mut io::sink())?;
             if compressed.limit() > 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the zip file is truncated"));
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
         Ok(match header.method {
@@ -226,8 +233,11 @@ mod tests {
 
     #[test]
     fn a_truncated_file_is_an_error() {
-        let mut bytes = entry("a", &b"a long text that does not fit".repeat(9), STORED, false);
-        bytes.truncate(bytes.len() - 9);
-        assert_eq!(read(bytes).expect_err("truncated").kind(), io::ErrorKind::UnexpectedEof);
+        let bytes = entry("a", &b"a long text that does not fit".repeat(9), STORED, false);
+        for length in [MAGIC.len(), 20, bytes.len() - 9] {
+            let error = read(bytes[..length].to_vec()).expect_err("truncated");
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+            assert_eq!(error.to_string(), "the zip file is truncated");
+        }
     }
 }

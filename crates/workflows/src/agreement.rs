@@ -81,7 +81,9 @@ async fn agreement_of(
     }
     let runs = store.agreement_of_runs_by_day(eval_id, version).await?;
     let mut of_runs = AgreementCounts::default();
-    runs.iter().for_each(|day| of_runs.add(&day.counts));
+    for day in &runs {
+        of_runs.add(&day.counts);
+    }
     if origin == TraceOrigin::Runs {
         return Ok((of_runs, runs));
     }

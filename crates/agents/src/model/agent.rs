@@ -158,8 +158,7 @@ impl ModelAgent {
     /// Answers one of the model's calls with its stub or the real tool.
     async fn answer_call(&self, case: &Case, call: Call) -> (ToolCall, CallResult) {
         let (params, raw_params) = split_arguments(call.arguments);
-        let duration_ms = Some(UNEXECUTED_MS);
-        let mut tool_call = ToolCall { name: call.name, params, raw_params, duration_ms, ..ToolCall::default() };
+        let mut tool_call = ToolCall { name: call.name, params, raw_params, ..ToolCall::default() };
         let mut text = None;
         let outcome = if tool_call.raw_params.is_some() {
             Err("the arguments are not a JSON object".to_owned())
@@ -167,6 +166,7 @@ impl ModelAgent {
             match &self.execution {
                 ToolExecution::Stubs => {
                     let stub = case.stubs.as_ref().and_then(|stubs| stubs.get(&tool_call.name));
+                    tool_call.duration_ms = stub.map(|_| STUB_MS);
                     stub.cloned().ok_or_else(|| format!("the tool '{}' has no stub", tool_call.name))
                 }
                 ToolExecution::Live { allowed, .. } if !allowed.allows(&tool_call.name) => {
@@ -260,15 +260,15 @@ fn live_execution_parts(execution: &ToolExecution) -> Map<String, Value> {
     parts
 }
 
-/// Duration of a call that no tool executes: constant, so that results are reproducible.
-const UNEXECUTED_MS: f64 = 0.0;
+/// Duration of a call that a stub answers: constant, so that results are reproducible.
+const STUB_MS: f64 = 0.0;
 
-/// Converts a call that is not executed; it succeeds if the arguments are valid.
+/// Converts a call that nothing answers: whether it would succeed is unknown, unless its arguments are invalid.
 fn unexecuted_call(call: Call) -> ToolCall {
     let (params, raw_params) = split_arguments(call.arguments);
     let error = raw_params.as_ref().map(|_| "the arguments are not a JSON object".to_owned());
-    let (success, duration_ms) = (Some(error.is_none()), Some(UNEXECUTED_MS));
-    ToolCall { name: call.name, params, raw_params, success, duration_ms, error, ..ToolCall::default() }
+    let success = error.as_ref().map(|_| false);
+    ToolCall { name: call.name, params, raw_params, success, error, ..ToolCall::default() }
 }
 
 fn split_arguments(arguments: Arguments) -> (Map<String, Value>, Option<String>) {

@@ -190,8 +190,8 @@ pub(crate) struct SelectionArgs {
     #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
     /// Run only cases that did not pass in this run [default: the baseline or, without one, the newest result]
-    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true)]
-    pub(crate) only_failed: Option<Option<String>>,
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) only_failed: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

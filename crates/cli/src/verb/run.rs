@@ -113,7 +113,7 @@ fn selection(args: &SelectionArgs) -> SelectionRequest {
         grep: args.grep.clone(),
         functions: Vec::new(),
         only_failed: args.only_failed.is_some(),
-        failed_in: args.only_failed.clone().flatten(),
+        failed_in: args.only_failed.clone().filter(|run| !run.is_empty()),
         shard: args.shard,
     }
 }

@@ -149,7 +149,8 @@ fn rejects_unknown_rules() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: --silence/get_weather: 'get_weather' must be an array of rules or "*", found a string
+    error: --silence/get_weather: 'get_weather' must be an array of rules or "*",
+      found a string
     hint: for example ["description-trigger"], or "*" for all rules
     "#);
 }

@@ -154,7 +154,8 @@ fn lists_the_worst_confusion_first() {
     ----- stdout -----
     ----- stderr -----
     error: 'nothing' is neither a run in evals/results nor a result file
-    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a
+      path works too
     ");
 }
 
@@ -283,7 +284,8 @@ fn requirements_decide_the_exit_code() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: requirement 'overlaps' needs an overlap map: [DIR]/evals/overlap-map.json does not exist
+    error: requirement 'overlaps' needs an overlap map:
+      [DIR]/evals/overlap-map.json does not exist
     hint: pass --overlap-map-path, or run 'karat overlap add' to create one
     ");
 }

@@ -17,16 +17,23 @@ fn lists_regressions_first() {
     insta::assert_snapshot!(compared.filtered_stdout(), @"
     ═══ x — golden evals ══════════════════════════════════════════════
       1 regression since [RUN_ID]
-        ✗ gs-x-001
       1 new pass: gs-x-002
-      ✗ gs-x-001  says a                                            [TIME]
-        → responseContains: expected 'ok' in response but not found
-      ✓ gs-x-002  says b                                            [TIME]
-      ! gs-x-003  says c                                            [TIME]
+      ✗ gs-x-001  says a                                           [TIME]
+        → regression: responseContains: expected 'ok' in response but not found
+          message  a
+          answer   no
+          calls    none
+      ✓ gs-x-002  says b                                           [TIME]
+      ! gs-x-003  says c                                           [TIME]
         → error: HTTP 500
-      ✓ gs-x-004  says d                                            [TIME]
+      ✓ gs-x-004  says d                                           [TIME]
     ───────────────────────────────────────────────────────────────────
       2/4 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
+
+    not passed:
+      ✗ gs-x-001 (evals/x.golden.json:2): regression: responseContains: expected
+        'ok' in response but not found
+      ! gs-x-003 (evals/x.golden.json:26): HTTP 500
     ");
     let result = newest_result(&project, "evals/results");
     assert_eq!(result["regressions"], json!(["gs-x-001"]));
@@ -58,7 +65,8 @@ fn lists_regressions_first() {
     ----- stdout -----
     ----- stderr -----
     error: 'nothing' is neither a run in evals/results nor a result file
-    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a
+      path works too
     ");
 }
 
@@ -187,7 +195,7 @@ fn runs_have_names_wherever_one_is_asked_for() {
     let unknown = project.run(["run", "--baseline", "nothing"]);
     assert_eq!(unknown.code, Some(2));
     assert!(
-        unknown.stderr.contains("'nothing' is neither a run in evals/results nor a result file"),
+        unknown.unwrapped_stderr().contains("'nothing' is neither a run in evals/results nor a result file"),
         "{}",
         unknown.stderr
     );

@@ -153,7 +153,7 @@ fn rejects_input_in_other_formats(
     let arguments = [&["eval", "batch", "hello.py"][..], flags].concat();
     let output = batch_project().command(arguments).stdin(input).run();
     assert_eq!((output.code, output.stdout.as_str()), (Some(code), ""));
-    assert!(output.stderr.starts_with(message), "{}", output.stderr);
+    assert!(output.unwrapped_stderr().starts_with(message), "{}", output.stderr);
 }
 
 #[test]

@@ -205,7 +205,8 @@ fn resolves_functions_by_name_file_or_folder() {
     ----- stderr -----
     error: evals/functions/tone.cases.jsonl is not a Python file
     hint: run 'karat eval test evals/functions/tone.py' to judge these cases
-    error: cannot read evals/functions/tonne.py: No such file or directory (os error 2)
+    error: cannot read evals/functions/tonne.py: No such file or directory (os error
+      2)
     hint: did you mean 'evals/functions/tone.py'?
     ");
     insta::assert_snapshot!(project.run(["eval", "check", "ton"]).filtered(), @"

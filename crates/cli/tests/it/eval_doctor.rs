@@ -50,7 +50,7 @@ fn reports_invalid_guests() {
         let command = |arguments: &[&str]| project.command(arguments.iter().copied()).env("KARAT_GUEST", guest).run();
         let output = command(&["eval", "doctor", "--quiet"]);
         assert_eq!(output.code, Some(3), "{}", output.both());
-        assert!(output.stderr.contains(message), "{}", output.stderr);
+        assert!(output.unwrapped_stderr().contains(message), "{}", output.stderr);
         let output = command(&["eval", "doctor", "--format", "json"]);
         let report = report(&output);
         assert_eq!(

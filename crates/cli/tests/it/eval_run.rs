@@ -204,7 +204,7 @@ fn reports_a_broken_line_and_judges_the_others() {
     eval_hello
       2 passed (66.7%), 0 failed (0%), 1 errored (33.3%)
       errored: validation
-           1  line 3: invalid JSON: unexpected end of text at column 12
+           1  line 3: invalid JSON: unexpected end of input
               in line 3
       time per trace: p50 [TIME], p99 [TIME]
 
@@ -219,7 +219,7 @@ fn reads_several_files_and_names_the_file_of_a_broken_line() {
     let project = project_with_python()
         .file("e.py", HELLO)
         .file("a.jsonl", trace("a1", &json!("hello")))
-        .file("b.jsonl", "\n{}x\n");
+        .file("b.jsonl", trace("b1", &json!("hello")) + "{}x\n");
     let command = project.command([
         "eval",
         "run",
@@ -235,9 +235,9 @@ fn reads_several_files_and_names_the_file_of_a_broken_line() {
     let output = command.stdin(trace("s1", &json!("hello"))).run();
     assert_eq!(output.code, Some(3), "{}", output.both());
     let rows = rows(&output.stdout);
-    assert_eq!((&rows[0]["trace_id"], &rows[2]["trace_id"]), (&json!("a1"), &json!("s1")));
-    assert!(rows[1]["error"].as_str().unwrap().starts_with("b.jsonl line 2: "), "{}", rows[1]);
-    assert_eq!(rows[1]["error_kind"], "validation");
+    assert_eq!((&rows[0]["trace_id"], &rows[3]["trace_id"]), (&json!("a1"), &json!("s1")));
+    assert!(rows[2]["error"].as_str().unwrap().starts_with("b.jsonl line 2: "), "{}", rows[2]);
+    assert_eq!(rows[2]["error_kind"], "validation");
 }
 
 #[rstest]

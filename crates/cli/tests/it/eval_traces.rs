@@ -123,7 +123,7 @@ fn reports_broken_lines_with_their_files() {
     let none = project.run(["eval", "run", "first", "--traces", "none.jsonl"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
     let expected = "error: cannot read the traces: none.jsonl: unrecognised trace format (neither JSON nor OpenTelemetry protobuf)\n";
-    assert!(none.stderr.starts_with(expected), "{}", none.stderr);
+    assert!(none.unwrapped_stderr().starts_with(expected), "{}", none.stderr);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{case, ok_case, only_result, project, script};
 
 /// Creates a project whose agent answers every message with the same reply.
-fn always(reply: Value, cases: Value) -> TempProject {
+fn always(reply: &Value, cases: Value) -> TempProject {
     project()
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json", "outputDir": "results"}))
         .file("agent.json", json!({"replies": {}, "otherwise": reply}))
@@ -27,22 +27,24 @@ fn shows_message_answer_and_calls_below_a_failure() {
         case("gs-shop-002", "Where is my order A100?", json!({"responseContainsAny": [["order", "parcel"]]})),
         case("gs-shop-003", "Which day?", json!({"responseNotContains": ["Monday"]})),
     ]);
-    let project = always(reply, cases);
+    let project = always(&reply, cases);
     insta::assert_snapshot!(project.run(["run", "--no-store"]).filtered(), @r#"
     exit: 1
     ----- stdout -----
     ═══ shop — golden evals ═══════════════════════════════════════════
-      ✓ gs-shop-001  says Where is A100?                            [TIME]
-      ✗ gs-shop-002  says Where is my order A100?                   [TIME]
+      ✓ gs-shop-001  says Where is A100?                           [TIME]
+      ✗ gs-shop-002  says Where is my order A100?                  [TIME]
         → responseContainsAny: expected one of ['order', 'parcel'] in response but
           none found
+        ⚠ near miss of 'order': the response has 'Order' (set 'textMatch' to loose
+          or exact)
           message  Where is my order A100?
           answer   Order A100 is shipped.
                    ^^^^^
                    It arrives on Monday.
           calls    get_order {"id":"A100"}
                    get_carrier {} -> failed
-      ✗ gs-shop-003  says Which day?                                [TIME]
+      ✗ gs-shop-003  says Which day?                               [TIME]
         → responseNotContains: expected no 'Monday' in response but found it
           message  Which day?
           answer   Order A100 is shipped.
@@ -69,7 +71,7 @@ fn shows_message_answer_and_calls_below_a_failure() {
     exit: 0
     ----- stdout -----
     ═══ shop — golden evals ═══════════════════════════════════════════
-      ✓ gs-shop-001  says Where is A100?                            [TIME]
+      ✓ gs-shop-001  says Where is A100?                           [TIME]
           message  Where is A100?
           answer   Order A100 is shipped.
                    It arrives on Monday.
@@ -100,7 +102,7 @@ fn a_dead_agent_is_reported_once() {
 
 #[test]
 fn a_timeout_names_its_limit() {
-    let project = always(json!({"response": "ok", "delayMs": 5000}), json!([ok_case("gs-shop-001", "m")]));
+    let project = always(&json!({"response": "ok", "delayMs": 5000}), json!([ok_case("gs-shop-001", "m")]));
     let output = project.run(["run", "--no-store", "--timeout-ms", "50"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
     assert!(output.stdout.contains("→ timeout: no answer within 50 ms ('timeoutMs')"), "{}", output.stdout);
@@ -109,7 +111,7 @@ fn a_timeout_names_its_limit() {
 
 #[test]
 fn quiet_hides_suites_that_passed() {
-    let project = always(json!({"response": "ok"}), json!([ok_case("gs-shop-001", "m")])).file(
+    let project = always(&json!({"response": "ok"}), json!([ok_case("gs-shop-001", "m")])).file(
         "evals/other.golden.json",
         json!([ok_case("gs-other-001", "m"), case("gs-other-002", "m", json!({"responseContains": ["no"]}))]),
     );
@@ -126,7 +128,7 @@ fn quiet_hides_suites_that_passed() {
 
 #[test]
 fn names_the_command_that_reruns_failures() {
-    let project = always(json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
+    let project = always(&json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
     let output = project.run(["run", "--no-store", "--agent-endpoint", "scripted:agent.json"]);
     let command = "karat run --no-store --agent-endpoint scripted:agent.json --id gs-shop-001";
     assert!(output.stderr.contains(&format!("to rerun what did not pass:\n  {command}\n")), "{}", output.stderr);
@@ -135,7 +137,7 @@ fn names_the_command_that_reruns_failures() {
 #[test]
 fn vacuous_cases_are_no_verdicts() {
     let project = always(
-        json!({"response": "ok"}),
+        &json!({"response": "ok"}),
         json!([case("gs-shop-001", "m", json!({"responseContains": ["{{seed:x}}"]}))]),
     );
     let output = project.run(["run", "--no-store", "--gates", r#"{"passRate": 0.5}"#, "--report", "junit=junit.xml"]);
@@ -151,7 +153,7 @@ fn vacuous_cases_are_no_verdicts() {
 
 #[test]
 fn regressions_need_a_case_in_common() {
-    let project = always(json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
+    let project = always(&json!({"response": "no"}), json!([ok_case("gs-shop-001", "m")]));
     assert_eq!(project.run(["run", "--no-store", "--output-dir", "baseline"]).code, Some(1));
     project.write("evals/shop.golden.json", json!([ok_case("gs-shop-901", "m")]));
     let arguments = ["run", "--no-store", "--baseline", "baseline", "--gates", r#"{"maxRegressions": 0}"#];
@@ -164,7 +166,7 @@ fn regressions_need_a_case_in_common() {
 #[test]
 fn near_misses_are_marked_below_the_case() {
     let cases = json!([case("gs-shop-001", "Where?", json!({"responseNotContains": ["I don't know"]}))]);
-    let project = always(json!({"response": "I don’t know."}), cases);
+    let project = always(&json!({"response": "I don’t know."}), cases);
     let output = project.run(["run", "--no-store", "--report", "markdown=report.md"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let lines: Vec<&str> = output.stdout.lines().map(str::trim).collect();
@@ -194,7 +196,7 @@ fn text_cannot_issue_workflow_commands() {
     });
     let mut hostile = case("gs-shop-001", "::add-mask::m", json!({"toolsCalled": ["::stop-commands::t"]}));
     hostile["description"] = json!("##[group] ::stop-commands::d");
-    let project = always(reply, json!([hostile]));
+    let project = always(&reply, json!([hostile]));
     for report in ["junit=-", "markdown=-", "junit=junit.xml"] {
         let arguments = ["run", "--no-store", "-v", "--all-failures", "--report", report];
         let output = project.command(arguments).env("GITHUB_ACTIONS", "true").run();
@@ -213,7 +215,7 @@ fn text_cannot_issue_workflow_commands() {
 #[test]
 fn json_output_has_no_terminal_controls() {
     let project =
-        always(json!({"response": "\u{7f}\u{9b}31m\u{202e}\u{61c}\u{2028}ok"}), json!([ok_case("gs-shop-001", "m")]));
+        always(&json!({"response": "\u{7f}\u{9b}31m\u{202e}\u{61c}\u{2028}ok"}), json!([ok_case("gs-shop-001", "m")]));
     for format in ["json", "jsonl"] {
         let output = project.run(["run", "--no-store", "--format", format]);
         let is_raw = |character: char| matches!(character, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{2028}'..='\u{202e}');

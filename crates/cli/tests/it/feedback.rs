@@ -96,8 +96,6 @@ fn rejects_invalid_arguments() {
     error: invalid value 'postive' for '<RATING>'
       [possible values: good, bad, neutral]
 
-      tip: a similar value exists: 'positive'
-
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(error(&["retract", "other"]), @"

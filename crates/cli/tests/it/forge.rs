@@ -191,23 +191,31 @@ fn rejects_a_vague_description() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: get_weather (tools.json:4:18): The tool description is too vague for reliable eval generation. Fix the description first.
-      description-trigger: the description does not say when to use the tool: missing 'Use when …'
+    error: get_weather (tools.json:4:18): The tool description is too vague for
+      reliable eval generation. Fix the description first.
+      description-trigger: the description does not say when to use the tool:
+        missing 'Use when …'
         add a sentence that says when to call it: Use when the user asks ….
       description-vague: vague wording: 'stuff'
         be specific: name the data, its source, and what the tool does with it
-      suggested description: Helps with stuff <which ones, whose, from where>. Use when the user asks ….
-      to draft anyway, add this to karat.json: {"silence": {"get_weather": ["description-trigger", "description-vague"]}}
+      suggested description: Helps with stuff <which ones, whose, from where>. Use
+        when the user asks ….
+      to draft anyway, add this to karat.json: {"silence": {"get_weather":
+        ["description-trigger", "description-vague"]}}
     "#);
     insta::assert_snapshot!(project.run(["forge", "nothing", "--plan"]).filtered(), @r#"
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: nothing (tools.json:6:2): The tool description is too vague for reliable eval generation. Fix the description first.
-      description-missing: missing description: a model can only guess what the tool is for
-        write: <What it does>. Use when the user asks …. <If tools overlap: For …, use OTHER instead.>
+    error: nothing (tools.json:6:2): The tool description is too vague for reliable
+      eval generation. Fix the description first.
+      description-missing: missing description: a model can only guess what the tool
+        is for
+        write: <What it does>. Use when the user asks …. <If tools overlap: For …,
+          use OTHER instead.>
       suggested description: <What it does>. Use when the user asks ….
-      to draft anyway, add this to karat.json: {"silence": {"nothing": ["description-missing"]}}
+      to draft anyway, add this to karat.json: {"silence": {"nothing":
+        ["description-missing"]}}
     "#);
     assert_eq!(project.files_in("evals", ".json").len(), 1);
     // Silenced findings do not block.

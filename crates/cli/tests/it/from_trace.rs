@@ -158,7 +158,8 @@ fn errors_have_hints() {
     for (arguments, code, expected) in cases {
         let output = add(&project, arguments);
         assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.both());
-        assert!(output.both().contains(expected), "{arguments:?}: {}", output.both());
+        let text = output.stdout.clone() + &output.unwrapped_stderr();
+        assert!(text.contains(expected), "{arguments:?}: {text}");
     }
     assert!(!project.path().join("evals").exists());
 }

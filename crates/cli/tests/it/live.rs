@@ -54,7 +54,8 @@ fn an_unavailable_server_stops_the_run() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: invalid MCP server in 'toolRegistryPath': the command has an unclosed quote
+    error: invalid MCP server in 'toolRegistryPath': the command has an unclosed
+      quote
     ");
 }
 

@@ -78,7 +78,8 @@ fn rejects_an_invalid_filter() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: KARAT_LOG is not a valid filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
+    error: KARAT_LOG is not a valid filter: error parsing level filter: expected one
+      of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
     hint: pass a level, or a list of targets with levels: KARAT_LOG=info or
       KARAT_LOG=karat_http=trace,karat_runner=debug
     "#);

@@ -42,9 +42,10 @@ fn shows_agents_side_by_side() {
       pass rate                100%*           66.7%
       cost                  $0.0600         $0.00300*
       cost per pass         $0.0200         $0.00150*
-      latency p50             [TIME]              [TIME]*
-      latency p95             [TIME]              [TIME]*
-      best value: scripted:b.json, $0.00150 per passed case at a pass rate of 66.7%
+      latency p50            [TIME]             [TIME]*
+      latency p95            [TIME]             [TIME]*
+      best value: scripted:a.json, $0.0200 per passed case at a pass rate of 100%; a
+        cheaper agent passes less often
 
       gs-x-002  says n
         ✗ scripted:b.json: responseContains: expected 'ok' in response but not found
@@ -52,6 +53,8 @@ fn shows_agents_side_by_side() {
     4 suites: 5/6 passed | 1 failed | 0 skipped assertions
     ----- stderr -----
     run [RUN_ID]: 4 result files in results
+    to rerun what did not pass:
+      karat run --matrix scripted:a.json,scripted:b.json --id gs-x-002
     ");
     insta::assert_snapshot!(project.run(["run", "--matrix", MATRIX, "--quiet", "--ascii", "-j", "4"]).filtered(), @"
     exit: 1
@@ -64,9 +67,10 @@ fn shows_agents_side_by_side() {
       pass rate                100%*           66.7%
       cost                  $0.0600         $0.00300*
       cost per pass         $0.0200         $0.00150*
-      latency p50             [TIME]              [TIME]*
-      latency p95             [TIME]              [TIME]*
-      best value: scripted:b.json, $0.00150 per passed case at a pass rate of 66.7%
+      latency p50            [TIME]             [TIME]*
+      latency p95            [TIME]             [TIME]*
+      best value: scripted:a.json, $0.0200 per passed case at a pass rate of 100%; a
+        cheaper agent passes less often
 
       gs-x-002  says n
         FAIL scripted:b.json: responseContains: expected 'ok' in response but not
@@ -112,7 +116,7 @@ fn writes_results_per_agent() {
         [("scripted:a.json", "x"), ("scripted:a.json", "y"), ("scripted:b.json", "x"), ("scripted:b.json", "y")];
     assert_eq!(suites, expected);
     let matrix = &document["matrix"];
-    assert_eq!(matrix["bestValue"], "scripted:b.json");
+    assert_eq!(matrix["bestValue"], "scripted:a.json", "b is cheaper, but clearly worse");
     let figures = |agent: usize| {
         let figures = &matrix["agents"][agent];
         ["passed", "failed", "errored", "passRate", "costUsd"].map(|key| figures[key].clone())

@@ -57,7 +57,7 @@ fn suggests_confused_tools_first() {
 #[test]
 fn names_the_rule_that_a_declared_overlap_must_meet() {
     let project = project_with_tools();
-    let add = || project.run(["overlap", "add", "get_weather", "get_forecast"]).stderr;
+    let add = || project.run(["overlap", "add", "get_weather", "get_forecast"]).unwrapped_stderr();
     let note = "(untested-overlap); to draft it: karat forge get_weather --tier labeled\n";
     assert!(project.run(["overlap", "suggest"]).stderr.contains("(untested-overlap)"));
     let stderr = add();
@@ -81,7 +81,7 @@ fn skips_files_that_are_not_eval_files() {
     insta::assert_snapshot!(errors.join("\n"), @"
     error: evals/overlap-map.json is the overlap map, not an eval file
     error: evals/tools.lock.json is the tool lock, not an eval file
-    error: evals/a.regression.archived.json is an archive of regression cases, not an eval file
+    error: evals/a.regression.archived.json is an archive of regression cases, not
     ");
 }
 
@@ -133,6 +133,9 @@ fn adds_and_removes_both_directions() {
       + reason of get_forecast: all about weather
       + reason of get_climate: all about weather
     ----- stderr -----
+    'karat check' now requires an ambiguous case that names both
+      tools in 'toolsAcceptable' (untested-overlap); to draft it:
+      karat forge get_weather --tier labeled
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"
     {
@@ -276,6 +279,9 @@ fn rejects_unknown_and_duplicate_tools() {
       + b overlaps a
     ----- stderr -----
     tool names were not checked: no tool registry is configured
+    'karat check' now requires an ambiguous case that names both
+      tools in 'toolsAcceptable' (untested-overlap); to draft it:
+      karat forge a --tier labeled
     ");
 }
 
@@ -300,7 +306,8 @@ fn converts_the_list_form_on_request() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/overlap-map.json: cannot edit an overlap map in the list form (a list under 'tools')
+    error: evals/overlap-map.json: cannot edit an overlap map in the list form (a
+      list under 'tools')
     hint: pass --convert to rewrite it in the format that karat edits
     ");
     assert_eq!(project.read_json(MAP), list);
@@ -315,6 +322,9 @@ fn converts_the_list_form_on_request() {
       'get_forecast': it cannot be converted
     warning: dropped the name 'sky' of a cluster of 'get_weather': it cannot be
       converted
+    'karat check' now requires an ambiguous case that names both
+      tools in 'toolsAcceptable' (untested-overlap); to draft it:
+      karat forge get_weather --tier labeled
     ");
     insta::assert_snapshot!(project.read(MAP), @r#"
     {
@@ -455,6 +465,9 @@ fn suggests_overlaps_from_descriptions() {
 
     2 suggestions
     ----- stderr -----
+    for each overlap that you declare, 'karat check' requires an ambiguous case that
+      names both tools (untested-overlap); 'karat forge TOOL --tier labeled' drafts
+      it
     ");
     project.run(["overlap", "add", "get_weather", "get_forecast"]);
     insta::assert_snapshot!(project.run(["overlap", "suggest", "--limit", "1", "--ascii"]).filtered(), @"
@@ -466,6 +479,9 @@ fn suggests_overlaps_from_descriptions() {
 
     1 suggestion; 1 pair already declared
     ----- stderr -----
+    for each overlap that you declare, 'karat check' requires an ambiguous case that
+      names both tools (untested-overlap); 'karat forge TOOL --tier labeled' drafts
+      it
     ");
     insta::assert_snapshot!(project.run(["overlap", "suggest", "--at-least", "0.5", "--format", "json"]).filtered(), @r#"
     exit: 0

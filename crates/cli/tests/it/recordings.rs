@@ -91,10 +91,14 @@ fn replay_reproduces_the_recorded_run() {
     exit: 3
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
-      ! gs-x-001  says a!                                           [TIME]
+      ! gs-x-001  says a!                                          [TIME]
         → error: no recording for this request: the message was 'a' and is now 'a!'
     ───────────────────────────────────────────────────────────────────
       0/1 passed | 0 failed | 1 errored | 0 skipped assertions | [TIME] total
+
+    not passed:
+      ! gs-x-001 (evals/x.golden.json:2): no recording for this request: the message
+        was 'a' and is now 'a!'
 
     ----- stderr -----
     ");

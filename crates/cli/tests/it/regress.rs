@@ -218,7 +218,8 @@ fn check_fails_on_a_removed_but_not_on_an_archived_case() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'rg-get-weather-001' of evals/get-weather.regression.json is already archived
+    error: 'rg-get-weather-001' of evals/get-weather.regression.json is already
+      archived
     ");
     insta::assert_snapshot!(project.run(["regress", "archive", "rg-get-weather-03"]).filtered(), @"
     exit: 2
@@ -281,7 +282,8 @@ fn seals_cases_without_changing_existing_hashes() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/z.regression.json: the file is a bare list of cases, which cannot store their hashes
+    error: evals/z.regression.json: the file is a bare list of cases, which cannot
+      store their hashes
     hint: wrap the list in an object: {"metadata": {}, "cases": [...]}
     "#);
 }
@@ -393,7 +395,8 @@ fn rejects_cases_that_do_not_show_a_bug() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'gs-get-weather-002' passed in run [RUN_ID], so it does not show a bug
+    error: 'gs-get-weather-002' passed in run [RUN_ID],
+      so it does not show a bug
     hint: pass --even-if-passed to use it anyway
     ");
     insta::assert_snapshot!(from("gs-get-weather-02", &[]).filtered(), @"
@@ -407,7 +410,8 @@ fn rejects_cases_that_do_not_show_a_bug() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must have only stable values
+    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must
+      have only stable values
     hint: pass the original value, for example --response-contains VALUE
     ");
     insta::assert_snapshot!(from("gs-get-weather-003", &["--response-contains", "white"]).filtered(), @"
@@ -422,7 +426,8 @@ fn rejects_cases_that_do_not_show_a_bug() {
     ----- stdout -----
     ----- stderr -----
     error: 'nothing' is neither a run in evals/results nor a result file
-    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a path works too
+    hint: run 'karat runs' to list runs; 'latest', a unique prefix of an id or a
+      path works too
     ");
 }
 
@@ -456,7 +461,8 @@ fn rejects_an_invalid_case_without_writing() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must have only stable values
+    error: 'responseContains' uses a {{snapshot:...}} token: a regression case must
+      have only stable values
     ");
     insta::assert_snapshot!(with(&["--expect", "[]"]).filtered(), @"
     exit: 2
@@ -491,7 +497,8 @@ fn finds_an_existing_regression_file() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: 'get_weather' has several regression files: evals/get-weather.regression.json, evals/old/weather.regression.json
+    error: 'get_weather' has several regression files:
+      evals/get-weather.regression.json, evals/old/weather.regression.json
     hint: pass --file to choose one
     ");
     let bare =
@@ -500,7 +507,8 @@ fn finds_an_existing_regression_file() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: evals/get-weather.regression.json: the file is a bare list of cases, which cannot store their hashes
+    error: evals/get-weather.regression.json: the file is a bare list of cases,
+      which cannot store their hashes
     hint: wrap the list in an object: {"metadata": {}, "cases": [...]}
     "#);
 }

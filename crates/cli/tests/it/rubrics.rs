@@ -52,12 +52,12 @@ fn shows_and_writes_scores_separately() {
     exit: 0
     ----- stdout -----
     ═══ get-weather — golden evals ════════════════════════════════════
-      ✓ gs-get-weather-001  says m                                  [TIME]
+      ✓ gs-get-weather-001  says m                                 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ═══ get_weather — rubric ══════════════════════════════════════════
-      3/4   rb-001  asks How warm?                                  [TIME]
+      3/4   rb-001  asks How warm?                                 [TIME]
         accuracy 2/2, tone 1/2
         → tone 1/2: a little short
     ───────────────────────────────────────────────────────────────────

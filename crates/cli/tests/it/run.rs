@@ -34,48 +34,80 @@ fn prints_the_summary() {
                 },
             ]),
         );
-    insta::assert_snapshot!(project.run(["run", "--all-failures"]).filtered(), @r"
+    insta::assert_snapshot!(project.run(["run", "--all-failures"]).filtered(), @r#"
     exit: 3
     ----- stdout -----
     ═══ get-weather — golden evals ═════════════════════════════════════════════════
-      ✓ gs-get-weather-001  says a                                               [TIME]
-      ✗ gs-get-weather-002  says b                                               [TIME]
+      ✓ gs-get-weather-001  says a                                              [TIME]
+      ✗ gs-get-weather-002  says b                                              [TIME]
         → responseNotContains: expected no 'fetchedAt' in response but found it
-      ! gs-get-weather-003  says c                                               [TIME]
+          message  b
+          answer   {"fetchedAt": 1}
+                     ^^^^^^^^^
+          calls    none
+      ! gs-get-weather-003  says c                                              [TIME]
         → error: the agent returned HTTP 500 Internal Server Error: boom
-      ⚠ gs-get-weather-004  says d                                               [TIME]
+      ⚠ gs-get-weather-004  says d                                              [TIME]
         → no assertion ran, so this proves nothing
-      ✗ gs-get-weather-005  a description that is much too long for the lin…     [TIME]
+      ✗ gs-get-weather-005  a description that is much too long for the lin…    [TIME]
         → responseContains: expected 'green' in response but not found
         → responseMatches: expected the response to match /^\d+$/ but it does not
+          message  e
+          answer   It is ok, \u{1b}[31mred\u{1b}[0m.
+          calls    none
     ────────────────────────────────────────────────────────────────────────────────
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
       [TIME] total
       ⚠ assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
+    not passed:
+      ✗ gs-get-weather-002 (evals/get-weather.golden.json:17): responseNotContains:
+        expected no 'fetchedAt' in response but found it
+      ✗ gs-get-weather-005 (evals/get-weather.golden.json:51): responseContains:
+        expected 'green' in response but not found
+      ! gs-get-weather-003 (evals/get-weather.golden.json:29): the agent returned
+        HTTP 500 Internal Server Error: boom
+
     ----- stderr -----
     run [RUN_ID]: 1 result file in results
-    ");
-    insta::assert_snapshot!(project.run(["run", "--all-failures", "--ascii", "--quiet"]).filtered(), @r"
+    to rerun what did not pass:
+      karat run --all-failures --id gs-get-weather-002 --id gs-get-weather-003 --id gs-get-weather-005
+    "#);
+    insta::assert_snapshot!(project.run(["run", "--all-failures", "--ascii", "--quiet"]).filtered(), @r#"
     exit: 3
     ----- stdout -----
     === get-weather - golden evals =================================================
-      FAIL gs-get-weather-002  says b                                            [TIME]
+      FAIL gs-get-weather-002  says b                                           [TIME]
         -> responseNotContains: expected no 'fetchedAt' in response but found it
-      ERR  gs-get-weather-003  says c                                            [TIME]
+          message  b
+          answer   {"fetchedAt": 1}
+                     ^^^^^^^^^
+          calls    none
+      ERR  gs-get-weather-003  says c                                           [TIME]
         -> error: the agent returned HTTP 500 Internal Server Error: boom
-      warn gs-get-weather-004  says d                                            [TIME]
+      warn gs-get-weather-004  says d                                           [TIME]
         -> no assertion ran, so this proves nothing
-      FAIL gs-get-weather-005  a description that is much too long for th...     [TIME]
+      FAIL gs-get-weather-005  a description that is much too long for th...    [TIME]
         -> responseContains: expected 'green' in response but not found
         -> responseMatches: expected the response to match /^\d+$/ but it does not
+          message  e
+          answer   It is ok, \u{1b}[31mred\u{1b}[0m.
+          calls    none
     --------------------------------------------------------------------------------
       2/5 passed | 2 failed | 1 errored | 1 vacuous | 1 skipped assertions
       [TIME] total
       warn assertions skipped for 1 token without a value: {{seed:nothing.here}}
 
+    not passed:
+      FAIL gs-get-weather-002 (evals/get-weather.golden.json:17):
+           responseNotContains: expected no 'fetchedAt' in response but found it
+      FAIL gs-get-weather-005 (evals/get-weather.golden.json:51): responseContains:
+           expected 'green' in response but not found
+      ERR  gs-get-weather-003 (evals/get-weather.golden.json:29): the agent returned
+           HTTP 500 Internal Server Error: boom
+
     ----- stderr -----
-    ");
+    "#);
 }
 
 #[test]
@@ -136,7 +168,7 @@ fn the_result_matches_its_schema() {
         "tokenizer": "o200k_base"
       },
       "stalenessWarnings": [
-        "Evals for get-weather generated against description hash 000000000000, current is 18ac3e7343f0. Results may not reflect current routing contract."
+        "Evals for get_weather generated against description hash 000000000000, current is 18ac3e7343f0. Results may not reflect current routing contract."
       ],
       "stale": true,
       "warnings": [
@@ -146,6 +178,7 @@ fn the_result_matches_its_schema() {
         {
           "id": "gs-get-weather-001",
           "description": "says m",
+          "message": "m",
           "passed": true,
           "outcome": "passed",
           "durationMs": 0,
@@ -182,10 +215,17 @@ fn the_result_matches_its_schema() {
             },
             "model": "m-1",
             "stopReason": null,
-            "warnings": []
+            "warnings": [],
+            "assertions": [
+              {
+                "assertion": "responseContains",
+                "verdict": "passed"
+              }
+            ]
           }
         }
       ],
+      "skipped": [],
       "summary": {
         "totalCases": 1,
         "passed": 1,
@@ -193,6 +233,7 @@ fn the_result_matches_its_schema() {
         "errored": 0,
         "vacuous": 0,
         "notRun": 0,
+        "skipped": 0,
         "skippedAssertions": 1,
         "totalDurationMs": 0,
         "estimatedCostUsd": 0.5
@@ -267,7 +308,8 @@ fn reports_missing_input_with_hints() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read the script [DIR]/none.json: No such file or directory (os error 2)
+    error: cannot read the script [DIR]/none.json: No such
+      file or directory (os error 2)
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "openai:gpt"]).filtered(), @"
     exit: 2
@@ -281,7 +323,8 @@ fn reports_missing_input_with_hints() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot read the tool registry [DIR]/t.json: No such file or directory (os error 2)
+    error: cannot read the tool registry [DIR]/t.json: No
+      such file or directory (os error 2)
     ");
     insta::assert_snapshot!(project.run(["run", "--agent-endpoint", "http://127.0.0.1:9", "--report", "html=x"]).filtered(), @"
     exit: 2
@@ -475,12 +518,12 @@ fn a_project_folder_uses_its_own_config() {
     exit: 0
     ----- stdout -----
     ═══ x — golden evals ══════════════════════════════════════════════
-      ✓ gs-x-001  says m                                            [TIME]
+      ✓ gs-x-001  says m                                           [TIME]
     ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 
     ═══ y — golden evals ══════════════════════════════════════════════
-      ✓ gs-x-001  says m                                            [TIME]
+      ✓ gs-x-001  says m                                           [TIME]
     ───────────────────────────────────────────────────────────────────
       1/1 passed | 0 failed | 0 skipped assertions | [TIME] total
 

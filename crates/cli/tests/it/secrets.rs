@@ -72,7 +72,8 @@ fn configuration_errors_do_not_show_secrets() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot send the header 'Authorization': the environment variable AGENT_TOKEN is not set
+    error: cannot send the header 'Authorization': the environment variable
+      AGENT_TOKEN is not set
     ");
     let broken = project.command(["run"]).env("AGENT_TOKEN", format!("{SECRET}\nx")).run();
     assert_eq!(broken.code, Some(2));

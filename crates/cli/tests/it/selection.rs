@@ -148,7 +148,7 @@ fn files_that_look_like_eval_files_are_not_ignored_silently() {
     let project = project_with_suites()
         .file("evals/a.json", json!([wrong_id]))
         .file("evals/b.json", json!({"case": [case]}))
-        .file("evals/c.gloden.json", json!([case]))
+        .file("evals/c.gloden.json", json!({"cities": []}))
         .file("evals/d.golden.JSON", json!([case]))
         .file("evals/e.json", json!([]))
         .file("evals/f.golden.json", json!([]))
@@ -181,7 +181,7 @@ fn warns_about_tools_that_the_registry_lacks() {
     let output = project.run(["run"]);
     assert_eq!(output.code, Some(0), "{}", output.both());
     let message = "gs-x-001: the registry has no tool 'delte_city' (did you mean 'delete_city'?)";
-    assert!(output.stderr.contains(message), "{}", output.stderr);
+    assert!(output.unwrapped_stderr().contains(message), "{}", output.stderr);
     let strict = project.run(["run", "--strict"]);
     assert_eq!(strict.code, Some(2), "{}", strict.both());
     assert!(strict.stderr.contains(message) && strict.stdout.is_empty(), "{}", strict.both());

@@ -89,7 +89,8 @@ fn reports_command_failures() {
     exit: 2
     ----- stdout -----
     ----- stderr -----
-    error: cannot list the tools with 'sh': its output cannot be read: not valid JSON: key must be a string (line 1, column 3)
+    error: cannot list the tools with 'sh': its output cannot be read: not valid
+      JSON: key must be a string (line 1, column 3)
     ");
     insta::assert_snapshot!(run("true"), @"
     exit: 2
@@ -228,13 +229,15 @@ fn validates_arguments_against_a_map_of_fields(#[case] registry: &str) {
         .file("evals/x.golden.json", json!(cases));
     let output = project.run(["run", "--no-store", "--ascii"]);
     assert_eq!(output.code, Some(1), "{}", output.both());
-    let failures: Vec<&str> = output.stdout.split("toolArgsValid: ").skip(1).collect();
+    let (cases, summary) = output.stdout.split_once("not passed:").expect("a summary");
+    let failures: Vec<&str> = cases.split("toolArgsValid: ").skip(1).collect();
     let reasons = [
         r#"/city: 7 is not of type "string""#,
         "Additional properties are not allowed ('country' was unexpected)",
         r#""city" is a required property"#,
     ];
     assert_eq!(failures.len(), reasons.len(), "{}", output.both());
+    assert_eq!(summary.matches("toolArgsValid: ").count(), reasons.len(), "{}", output.both());
     for (failure, reason) in failures.iter().zip(reasons) {
         assert!(failure.contains(reason), "{}", output.both());
     }

@@ -138,7 +138,7 @@ fn prints_the_address_and_stored_traces() {
 
 #[test]
 fn verbose_logs_requests() {
-    let receiver = Receiver::start(&project(), &["-v"]);
+    let receiver = Receiver::start(&project(), &["-vv"]);
     assert_eq!(
         post(&receiver.address, "/v1/traces", &export_request(&[span(&trace_id(1), "0000000000000001", "Hi.")])),
         Some(200)

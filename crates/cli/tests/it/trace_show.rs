@@ -175,7 +175,7 @@ fn renders_a_conversation() {
     ----- stdout -----
     trace w-1
       source   karat, imported [TIME]
-      started  2026-11-16 12:00, took 1.5 s
+      started  2026-11-16 12:00, took [TIME]
       model    m-1
       session  s-1
       content  2 steps, 2 tool calls, 1 error

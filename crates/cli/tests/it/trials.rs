@@ -48,13 +48,22 @@ fn marks_flaky_cases() {
       ✗ gs-x-001  says a                              3/5 flaky [TIME]
         → 2 of 5 trials failed: responseContains: expected 'ok' in response but not
           found
+          message  a
+          answer   no
+          calls    none
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.100
       8/10 trials passed (80%, 95% interval 49–94%) | 1 flaky
 
+    not passed:
+      ✗ gs-x-001 (evals/x.golden.json:2): 2 of 5 trials failed: responseContains:
+        expected 'ok' in response but not found
+
     ----- stderr -----
     run [RUN_ID]: 1 result file in evals/results
+    to rerun what did not pass:
+      karat run --trials 5 --agent-endpoint http://127.0.0.1:[PORT]/chat --id gs-x-001
     ");
     assert_eq!(server.request_count(), 10);
     let result = only_result(&project, "evals/results");
@@ -86,10 +95,19 @@ fn aligns_columns_in_ascii() {
       FAIL gs-x-002  says b                           0/5 [TIME]
         -> 5 of 5 trials failed: responseContains: expected 'ok' in response but not
            found
+          message  b
+          answer   no
+          calls    none
     -------------------------------------------------------------------
       0/2 passed | 1 failed | 1 errored | 0 skipped assertions | [TIME] total
       3/10 trials passed, 1 errored (33% of 9 verdicts, 95% interval 12-65%)
       1 flaky
+
+    not passed:
+      FAIL gs-x-002 (evals/x.golden.json:14): 5 of 5 trials failed:
+           responseContains: expected 'ok' in response but not found
+      ERR  gs-x-001 (evals/x.golden.json:2): 1 of 5 trials errored, 1 failed: the
+           agent returned HTTP 500 Internal Server Error: boom
     ");
     assert!(output.stdout.is_ascii(), "{}", output.stdout);
 }
@@ -110,10 +128,17 @@ fn gates_decide_the_exit_code() {
       ✗ gs-x-001  says a                              4/5 flaky [TIME]
         → 1 of 5 trials failed: responseContains: expected 'ok' in response but not
           found
+          message  a
+          answer   no
+          calls    none
       ✓ gs-x-002  says b                              5/5 [TIME]
     ───────────────────────────────────────────────────────────────────
       1/2 passed | 1 failed | 0 skipped assertions | [TIME] total | $0.100
       9/10 trials passed (90%, 95% interval 60–98%) | 1 flaky
+
+    not passed:
+      ✗ gs-x-001 (evals/x.golden.json:2): 1 of 5 trials failed: responseContains:
+        expected 'ok' in response but not found
 
     gates:
       ✓ passRate      0.9, at least 0.9
@@ -121,6 +146,7 @@ fn gates_decide_the_exit_code() {
       ✓ p95LatencyMs  [TIME], at most [TIME]
     ----- stderr -----
     run [RUN_ID]: 1 result file in evals/results
+    to rerun what did not pass: karat run --report 'markdown=held.md' --id gs-x-001
     ");
     let page = project.read("held.md");
     assert!(page.starts_with("## ✅ karat: 1/2 passed, 1 failed, 9/10 trials passed (90%, "), "{page}");
@@ -146,14 +172,11 @@ fn a_gate_without_data_fails() {
         .env("GITHUB_ACTIONS", "true")
         .run();
     insta::assert_snapshot!(output.filtered_stdout(), @"
-    ═══ x — golden evals ══════════════════════════════════════════════
-    ───────────────────────────────────────────────────────────────────
-      2/2 passed | 0 failed | 0 skipped assertions | [TIME] total
-
     ::error title=gate maxCostUsd could not be checked::maxCostUsd: not checked, at most $1: the cost of an answer is unknown
     ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline
     ::error title=gate rubricScore could not be checked::rubricScore: not checked, at least 0.5: no rubric was judged
     ::notice title=karat::2/2 passed
+    1 suite: 2/2 passed | 0 failed | 0 skipped assertions
     gates:
       ! maxCostUsd      not checked, at most $1: the cost of an answer is unknown
       ! maxRegressions  not checked, at most 0: there is no baseline
@@ -202,13 +225,17 @@ fn five_trials_separate_regressions_from_flakiness() {
     insta::assert_snapshot!(diff.filtered(), @"
     exit: 1
     ----- stdout -----
+    [RUN_ID] → [RUN_ID]
+
     x — golden evals
       1 regression
-        gs-x-001  5/5 → 0/5 p = 0.008  5 of 5 trials failed: responseContains: expe…
+        gs-x-001  5/5 → 0/5 p = 0.008  5 of 5 trials failed: responseContains:
+                                       expected 'ok' in response but not found
       1 flaky
-        gs-x-002  4/5 → 3/5 p = 1.000  2 of 5 trials failed: responseContains: expe…
+        gs-x-002  4/5 → 3/5 p = 1.000  2 of 5 trials failed: responseContains:
+                                       expected 'ok' in response but not found
       0 still passing
-      overall: not enough data (2 worse, 0 better, p = 0.500)
+      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
 
     ----- stderr -----
     ");
@@ -242,13 +269,17 @@ fn three_trials_detect_only_complete_failures() {
     insta::assert_snapshot!(project.run(["diff", &before, &now, "--ascii"]).filtered(), @"
     exit: 1
     ----- stdout -----
+    [RUN_ID] -> [RUN_ID]
+
     x - golden evals
       1 regression
-        gs-x-001  3/3 -> 0/3 p = 0.100  3 of 3 trials failed: responseContains: e...
+        gs-x-001  3/3 -> 0/3 p = 0.100  3 of 3 trials failed: responseContains:
+                                        expected 'ok' in response but not found
       1 without enough data
-        gs-x-002  3/3 -> 1/3 p = 0.400  2 of 3 trials failed: responseContains: e...
+        gs-x-002  3/3 -> 1/3 p = 0.400  2 of 3 trials failed: responseContains:
+                                        expected 'ok' in response but not found
       0 still passing
-      overall: not enough data (2 worse, 0 better, p = 0.500)
+      overall: 2 worse, 0 better: too few changes to show a trend (p = 0.500)
 
     ----- stderr -----
     ");
@@ -286,17 +317,19 @@ fn compares_each_agent_with_its_own_results() {
     insta::assert_snapshot!(project.run(["diff", "r1", "r2", "--output-dir", "saved"]).filtered(), @"
     exit: 1
     ----- stdout -----
+    r1 → r2
+
     x — golden evals of scripted:two.json
       1 regression
         gs-x-001
       0 still passing
-      overall: not enough data (1 worse, 0 better, p = 1.000)
+      overall: 1 worse, 0 better: too few changes to show a trend (p = 1.000)
 
     x — golden evals of scripted:one.json
       1 new pass
         gs-x-001
       0 still passing
-      overall: not enough data (0 worse, 1 better, p = 1.000)
+      overall: 0 worse, 1 better: too few changes to show a trend (p = 1.000)
 
     ----- stderr -----
     ");

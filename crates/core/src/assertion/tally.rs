@@ -166,12 +166,11 @@ impl Tally {
 
     /// Notes the verdict of a field; the checks of a field follow each other.
     fn note(&mut self, field: Field, verdict: AssertionOutcome) {
-        match self.verdict.assertions.last_mut().filter(|last| last.assertion == field.name()) {
-            Some(last) => last.verdict = last.verdict.max(verdict),
-            None => {
-                let assertion = Cow::Borrowed(field.name());
-                self.verdict.assertions.push(AssertionVerdict { assertion, verdict });
-            }
+        if let Some(last) = self.verdict.assertions.last_mut().filter(|last| last.assertion == field.name()) {
+            last.verdict = last.verdict.max(verdict);
+        } else {
+            let assertion = Cow::Borrowed(field.name());
+            self.verdict.assertions.push(AssertionVerdict { assertion, verdict });
         }
     }
 

@@ -301,6 +301,7 @@ impl<'t> Layout<'t> {
             };
             if tables.is_out_of_reach(each) {
                 check_id(&value, problems);
+                tables.check_reference(each, &path.key("each"), problems);
                 // Tokens stand where other types are expected.
                 cases.extend(read_case(&value, location, &path, &mut Problems::default()));
                 continue;

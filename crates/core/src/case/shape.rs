@@ -28,14 +28,18 @@ pub(super) fn case(schema: &mut Schema) {
         "description": "A table: the case runs once per row, and `{{row:key}}` stands for a value of the row. The id \
             becomes `ID#NAME`, with the row's `name` or its number from 1.",
         "anyOf": [
-            { "type": "array", "minItems": 1, "items": { "type": "object" } },
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": { "type": "object", "properties": { "name": { "type": ["string", "number", "null"] } } },
+            },
             {
                 "type": "object",
                 "properties": {
                     "file": {
                         "description": "A .csv or .jsonl file, relative to this file.",
                         "type": "string",
-                        "pattern": r"\.([cC][sS][vV]|[jJ][sS][oO][nN][lL])$",
+                        "pattern": r".\.([cC][sS][vV]|[jJ][sS][oO][nN][lL])$",
                     },
                 },
                 "required": ["file"],
@@ -49,11 +53,12 @@ pub(super) fn case(schema: &mut Schema) {
 pub(super) fn expectation(schema: &mut Schema) {
     disallow_nulls(schema);
     for list in ["/properties/toolsCalled/items", "/properties/toolsNotCalled/items"] {
-        extend(schema, list, json!({ "not": { "const": NO_TOOL } }));
+        extend(schema, list, json!({ "minLength": 1, "not": { "const": NO_TOOL } }));
     }
     let alone = json!({ "if": { "contains": { "const": NO_TOOL } }, "then": { "maxItems": 1 } });
     extend(schema, "/properties/toolsAcceptable/items", alone);
-    extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "const": NO_TOOL } } }));
+    extend(schema, "/properties/toolsAcceptable/items/items", json!({ "minLength": 1 }));
+    extend(schema, "/properties/toolOrder/items", json!({ "not": { "contains": { "enum": ["", NO_TOOL] } } }));
     extend(schema, "", json!({ "dependentRequired": { "toolsCalledMatch": ["toolsCalled"] } }));
     allow_row_tokens(schema);
 }
@@ -72,7 +77,7 @@ fn allow_row_tokens(schema: &mut Schema) {
 }
 
 pub(super) fn param_assertion(schema: &mut Schema) {
-    extend(schema, "/properties/tool", json!({ "not": { "const": NO_TOOL } }));
+    extend(schema, "/properties/tool", json!({ "minLength": 1, "not": { "const": NO_TOOL } }));
     let valued: Vec<&str> = ParamCheck::NAMES
         .into_iter()
         .filter(|name| ParamCheck::from_name(name).is_some_and(ParamCheck::needs_value))

@@ -60,6 +60,11 @@ impl<'f> Tables<'f> {
         self.files.is_none() && each.is_object()
     }
 
+    /// Reports the problems of a reference to a file that cannot be read here.
+    pub(super) fn check_reference(&mut self, each: &Value, path: &Path<'_>, problems: &mut Problems) {
+        self.rows(each, path, problems);
+    }
+
     /// Returns the case of each row, up to the first row with a problem.
     pub(super) fn expand(
         &mut self,
@@ -234,7 +239,8 @@ fn fill_case(
     let mut filled = Map::with_capacity(members.len());
     for (key, member) in members.iter().filter(|(key, _)| *key != "each") {
         let value = match member {
-            Value::String(id) if key == "id" => Value::from(format!("{id}#{}", named.name)),
+            // An empty id stays one, so that it is rejected.
+            Value::String(id) if key == "id" && !id.trim().is_empty() => Value::from(format!("{id}#{}", named.name)),
             member if SHARED_KEYS.contains(&key.as_str()) => member.clone(),
             member => fill(member, row, named, &path.key(key), problems),
         };

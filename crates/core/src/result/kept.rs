@@ -265,7 +265,8 @@ fn lenient<T: DeserializeOwned + Default>(value: Value) -> T {
 
 impl RawTrial {
     fn keep(self, keys: &[String]) -> KeptTrial {
-        let details: RawDetails = lenient(self.details);
+        // Only an object is karat's: serde would also fill the fields from a list, in order.
+        let details: RawDetails = if self.details.is_object() { lenient(self.details) } else { RawDetails::default() };
         let failures: Vec<RawFailure> = lenient(self.failures);
         let mut assertions: Vec<AssertionLine> = Vec::new();
         for AssertionVerdict { assertion, verdict } in details.assertions {
@@ -273,12 +274,11 @@ impl RawTrial {
             assertions.push(AssertionLine { assertion, verdict, messages: Vec::new() });
         }
         for RawFailure { assertion, message } in failures {
-            match assertions.iter_mut().find(|line| line.assertion == assertion) {
-                Some(line) => line.messages.push(message),
-                None => {
-                    let verdict = Some(AssertionOutcome::Failed);
-                    assertions.push(AssertionLine { assertion, verdict, messages: vec![message] });
-                }
+            if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion) {
+                line.messages.push(message);
+            } else {
+                let verdict = Some(AssertionOutcome::Failed);
+                assertions.push(AssertionLine { assertion, verdict, messages: vec![message] });
             }
         }
         // Without any verdict there was no answer to judge.

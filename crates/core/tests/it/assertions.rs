@@ -308,9 +308,12 @@ fn weather_calls() -> Value {
 #[case(json!({ "paramName": "unit", "assertion": "equals", "value": "F", "call": "any", "optional": true }), Holds)]
 #[case(json!({ "paramName": "unit", "assertion": "notExists", "call": "any" }), Holds)]
 #[case(json!({ "paramName": "unit", "assertion": "notExists", "call": "all" }), Fails)]
-// Tools that were not called are covered by the routing assertions.
+// Tools that were not called are covered by the routing assertions, but a call that is asked for by its number must be
+// made.
 #[case(json!({ "tool": "never", "paramName": "p", "assertion": "exists" }), Skipped)]
-#[case(json!({ "tool": "never", "paramName": "p", "assertion": "notExists", "call": 5 }), Skipped)]
+#[case(json!({ "tool": "never", "paramName": "p", "assertion": "notExists", "call": "all" }), Skipped)]
+#[case(json!({ "tool": "never", "paramName": "p", "assertion": "exists", "call": 0 }), Fails)]
+#[case(json!({ "tool": "never", "paramName": "p", "assertion": "notExists", "call": 5 }), Fails)]
 #[case(json!({ "tool": "T", "paramName": "city", "assertion": "exists" }), Skipped)]
 // Tokens.
 #[case(json!({ "paramName": "city", "assertion": "equals", "value": "{{seed:city}}" }), Holds)]

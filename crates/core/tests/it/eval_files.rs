@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Map, Value, json};
 
 /// Invalid files that the JSON Schema accepts, with the reason.
-const NOT_IN_SCHEMA: [(&str, &str); 13] = [
+const NOT_IN_SCHEMA: [(&str, &str); 14] = [
     ("duplicate-ids", "array items are compared as a whole, not by one member"),
     ("duplicate-key-in-case", "a lenient parser uses the last of two equal keys"),
     ("duplicate-key-in-expect", "a lenient parser uses the last of two equal keys"),
@@ -23,6 +23,7 @@ const NOT_IN_SCHEMA: [(&str, &str); 13] = [
     ("response-json-schema-in-a-file", "a meta-schema does not know that nothing is fetched"),
     ("response-json-schema-remote", "a meta-schema does not know that nothing is fetched"),
     ("response-json-schema-dangling", "a meta-schema does not resolve references"),
+    ("number-out-of-range", "a schema does not know which numbers are too large to read"),
 ];
 
 #[expect(clippy::disallowed_methods, reason = "the test reads fixture files")]
@@ -272,6 +273,7 @@ fn schema_and_parser_agree_on_required_keys() {
         "input",
         "message",
         "paramName",
+        "tolerance",
         "tool",
         "toolsCalled",
         "value",
@@ -289,7 +291,8 @@ fn no_key_is_ignored() {
         json!({ "metadata": file.metadata, "cases": file.cases })
     };
     let full = parse(&whole);
-    let required = ["cases", "id", "input", "message", "expect", "tool", "paramName", "assertion", "value"];
+    let required =
+        ["cases", "id", "input", "message", "expect", "tool", "paramName", "assertion", "value", "tolerance"];
     // karat ignores `$schema`, and `toolsCalledMatch` without `toolsCalled` is invalid.
     let skipped = ["$schema", "toolsCalled"];
     for pointer in ["", "/metadata", "/cases/0", "/cases/0/expect", "/cases/0/expect/toolParams/0"] {
@@ -315,7 +318,7 @@ fn the_error_counts_the_problems() {
 fn reports_every_problem_of_a_long_file() {
     let cases: Vec<Value> = (0..10_000)
         .map(|number| {
-            json!({ "id": format!("gs-x-{number:05}"), "input": { "message": "m" }, "expect": {}, "tags": ["long"] })
+            json!({ "id": format!("gs-x-{number:05}"), "input": { "message": "m" }, "expect": {}, "labels": ["long"] })
         })
         .collect();
     let text = serde_json::to_string_pretty(&cases).unwrap();
@@ -323,7 +326,7 @@ fn reports_every_problem_of_a_long_file() {
     assert_eq!(findings.len(), 10_000);
     let lines_per_case = text.lines().count() / 10_000;
     for (index, finding) in findings.iter().enumerate() {
-        assert_eq!(&text[finding.location.range.clone()], "\"tags\"");
+        assert_eq!(&text[finding.location.range.clone()], "\"labels\"");
         assert_eq!(finding.location.position.line, 2 + index * lines_per_case + 6);
     }
 }

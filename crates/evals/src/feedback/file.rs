@@ -530,7 +530,7 @@ mod tests {
 
     #[test]
     fn reports_all_problems_and_parses_the_rest() {
-        let (rows, problems) = read("trace_id,rating,created_at\n,good,now\nt2,neutral,\nt3,bad,\n");
+        let (rows, problems) = read("trace_id,rating,created_at\n,fine,now\nt2,neutral,\nt3,poor,\n");
         assert_eq!(rows, ["t2 neutral ada  2026-11-16T12:00:00Z"]);
         assert_eq!(problems.len(), 4, "{problems:?}");
     }

@@ -200,11 +200,11 @@ mod tests {
         1 worse: the verdict matched the rating before
           t-8  passed → failed, good
             before  as it was
-            now     \u{1b}[31ma long reason a long reason a long reason a long reason
+            now     \u{1b}[31ma long reason a long reason a long reason a long reason a
+                    long reason a long reason a long reason a long reason a long reason
                     a long reason a long reason a long reason a long reason a long
                     reason a long reason a long reason a long reason a long reason a
-                    long reason a long reason a long reason a long reason a long reason
-                    a long reason a long reason
+                    long reason a long reason
 
         1 lost: the verdict became an error
           t-9  passed → errored, good

@@ -29,8 +29,10 @@ fn write_contradiction(contradiction: &Contradiction, settings: ConsoleSettings,
     let id = printable(&contradiction.trace_id);
     let name = printable(&contradiction.eval_id);
     let when = contradiction.executed_at.strftime("%Y-%m-%d %H:%M").to_string();
-    let gap = settings.columns.saturating_sub(width(&id) + width(&when)).max(2);
-    let _ = writeln!(out, "{}{}{}", palette.bold(&id), " ".repeat(gap), palette.dim(&when));
+    // An id is neither cut nor broken, so that it can be copied.
+    let gap = settings.columns.checked_sub(width(&id) + width(&when)).filter(|gap| *gap >= 2);
+    let separator = gap.map_or_else(|| "\n  ".to_owned(), |gap| " ".repeat(gap));
+    let _ = writeln!(out, "{}{separator}{}", palette.bold(&id), palette.dim(&when));
     if !contradiction.input_preview.is_empty() {
         let preview = format!("\"{}\"", printable(&contradiction.input_preview));
         let _ = writeln!(out, "  {}", palette.dim(truncate(&preview, settings.columns.saturating_sub(2), ellipsis)));
@@ -170,7 +172,10 @@ mod tests {
     #[test]
     fn fits_a_narrow_terminal_without_control_characters() {
         let text = contradictions_text(&list(), settings(40, Symbols::ASCII));
-        assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40), "{text}");
+        // Only an id that is wider than the terminal does not fit, and stands alone.
+        let wide_id = r"\u{1b}[31m".repeat(6);
+        assert!(text.is_ascii() && text.lines().all(|line| width(line) <= 40 || line == wide_id), "{text}");
+        assert!(text.contains(&format!("\n{wide_id}\n  2026-11-16 12:00\n")), "{text}");
         let none = ContradictionList { contradictions: Vec::new(), total: 0, resolved: 3 };
         let text = contradictions_text(&none, settings(80, Symbols::ASCII));
         assert_eq!(text, "0 contradictions; 3 resolved (see --all)\n");

@@ -177,7 +177,9 @@ mod tests {
           2      training  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
                  held out  0.450  [0.258, 0.658]    0.000  [-0.459, 0.459]      9      2
 
-         1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
+         1  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last
+            answer only looks at \u{1b}[31m the last answer only looks at \u{1b}[31m
+            the last answer only
             held out: 8 better, 0 worse than base (p = 0.008): better
               better  trace-1  passed -> failed, bad
               better  trace-2  failed -> passed, good
@@ -186,7 +188,9 @@ mod tests {
               better  trace-5  passed -> failed, bad
               and 3 more (pass --format json to list all)
 
-         2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last a...
+         2  looks at \u{1b}[31m the last answer only looks at \u{1b}[31m the last
+            answer only looks at \u{1b}[31m the last answer only looks at \u{1b}[31m
+            the last answer only
             held out: 0 better, 2 worse than base (p = 0.500): not significant
             2 lost to errors
               lost    trace-18  passed -> errored, good

@@ -114,7 +114,7 @@ mod tests {
 
         8 traces, 2 evals: 2 passed, 1 failed
         13 verdicts already stored
-        1.00s, 3 traces/s
+        1.0 s, 3 traces/s
         interrupted: verdicts so far are stored; run the same command again to continue
         ");
         assert!(text.lines().all(|line| width(line) <= 80), "{text}");

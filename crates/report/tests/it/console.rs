@@ -48,7 +48,7 @@ fn shows_what_is_needed_to_act() {
     insta::assert_snapshot!(console(&events, Verbosity::Normal), @r#"
     ═══ shop — golden evals ═══════════════════════════════════════════
       1 regression since run-6
-      ✗ gs-shop-001  Finds an order                               250ms
+      ✗ gs-shop-001  Finds an order                              250 ms
         → regression: responseContains: expected 'order'
           message  message of gs-shop-001
           answer   …
@@ -57,7 +57,7 @@ fn shows_what_is_needed_to_act() {
                    ^^^^^
                    More.
           calls    get_order {"id":"A1"}
-      ✗ gs-shop-002  Too slow                                     250ms
+      ✗ gs-shop-002  Too slow                                    250 ms
         → timeout: no answer within 60000 ms ('timeoutMs')
           message  message of gs-shop-002
       ✓ gs-shop-003  Greets                                      16.0 s
@@ -69,12 +69,11 @@ fn shows_what_is_needed_to_act() {
         expected 'order'
       ✗ gs-shop-002 (evals/shop.golden.json:9): timeout: no answer within 60000 ms
         ('timeoutMs')
-
     "#);
     insta::assert_snapshot!(console(&events, Verbosity::Full), @r#"
     ═══ shop — golden evals ═══════════════════════════════════════════
       1 regression since run-6
-      ✗ gs-shop-001  Finds an order                               250ms
+      ✗ gs-shop-001  Finds an order                              250 ms
         → regression: responseContains: expected 'order'
           message  message of gs-shop-001
           answer   A line before.
@@ -90,7 +89,7 @@ fn shows_what_is_needed_to_act() {
                    ^^^^^
                    More.
           calls    get_order {"id":"A1"}
-      ✗ gs-shop-002  Too slow                                     250ms
+      ✗ gs-shop-002  Too slow                                    250 ms
         → timeout: no answer within 60000 ms ('timeoutMs')
           message  message of gs-shop-002
       ✓ gs-shop-003  Greets                                      16.0 s
@@ -105,7 +104,6 @@ fn shows_what_is_needed_to_act() {
         expected 'order'
       ✗ gs-shop-002 (evals/shop.golden.json:9): timeout: no answer within 60000 ms
         ('timeoutMs')
-
     "#);
 }
 
@@ -122,23 +120,23 @@ fn groups_equal_errors() {
         let (agent, error) = ("http://agent".to_owned(), "connection refused".to_owned());
         totals.unreachable = vec![UnreachableAgent { agent, error, not_run: 4 }];
     }
-    insta::assert_snapshot!(console(&events, Verbosity::Normal), @r#"
+    insta::assert_snapshot!(console(&events, Verbosity::Normal), @"
     ═══ shop — golden evals ═══════════════════════════════════════════
-      ! gs-shop-000  Asks                                         250ms
+      ! gs-shop-000  Asks                                        250 ms
         → error: connection refused
       ! 4 more cases with the same error
-      ! gs-shop-005  Asks                                         250ms
+      ! gs-shop-005  Asks                                        250 ms
         → error: not run
       ! 3 more cases with the same error
     ───────────────────────────────────────────────────────────────────
-      0/9 passed | 0 failed | 9 errored | 0 skipped assertions | 2250ms total
+      0/9 passed | 0 failed | 9 errored | 0 skipped assertions | 2.2 s total
 
     not passed:
       ! gs-shop-000 (evals/shop.golden.json:1) and 4 more: connection refused
       ! gs-shop-005 (evals/shop.golden.json:6) and 3 more: not run
 
     ! the agent cannot be reached, so 4 cases were not run: connection refused
-    "#);
+    ");
     let markdown = karat_report::markdown::render(&fixture::record(&events));
     assert_eq!(markdown.matches("<details>").count(), 2, "{markdown}");
     assert!(markdown.contains("The same error in 4 more"), "{markdown}");

@@ -12,11 +12,11 @@ use crate::fixture::{self, Suite};
 fn renders_every_kind_of_outcome() {
     let commands = fixture::report(&fixture::events(), GithubReporter::new);
     insta::assert_snapshot!(commands, @r"
-    ::error file=evals/book_flight.labeled.json,line=3,title=ls-book-flight-001%3A Books%2C and nothing else::regression: toolsCalled: expected ['book_flight'] but got ['get_weather']
-    ::error file=evals/get_weather.golden.json,line=15,title=gs-get-weather-002%3A Names the city::responseContains: expected 'Tokyo' in response but not found%0AmaxLatencyMs: expected at most 100 ms, took 250 ms
+    ::error file=evals/book_flight.labeled.json,line=3,title=ls-book-flight-001%3A Books%2C and nothing else::regression: toolsCalled: expected ['book_flight'] but got ['get_weather']%0A%0Amessage: message of ls-book-flight-001%0Aanswer: (empty)%0Acalls: none
+    ::error file=evals/get_weather.golden.json,line=15,title=gs-get-weather-002%3A Names the city::responseContains: expected 'Tokyo' in response but not found%0AmaxLatencyMs: expected at most 100 ms, took 250 ms%0A%0Amessage: message of gs-get-weather-002%0Aanswer: (empty)%0Acalls: none
+    ::error file=evals/get_weather.golden.json,line=48,title=gs-get-weather-005%3A Too slow::timeout: no answer within 60000 ms ('timeoutMs')
+    ::error file=evals/book_flight.labeled.json,line=14,title=ls-book-flight-002%3A \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe} %3A%3Aadd-mask%3A%3Ax %250A%3A%3Astop-commands%3A%3Ay ``` </details> | ![i](http%3A//evil.test/i.png) www.evil.test @octocat …::responseNotContains: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}%0A::add-mask::x %250A::stop-commands::y ```%0A</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end%0A%0Amessage: message of ls-book-flight-002%0Aanswer: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}%0A::add-mask::x %250A::stop-commands::y ```%0A</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end%0Acalls: none
     ::error file=evals/get_weather.golden.json,line=37,title=gs-get-weather-004 errored::HTTP 500: Internal Server Error
-    ::error file=evals/get_weather.golden.json,line=48,title=gs-get-weather-005%3A Too slow::timeout
-    ::error file=evals/book_flight.labeled.json,line=14,title=ls-book-flight-002%3A \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe} %3A%3Aadd-mask%3A%3Ax %250A%3A%3Astop-commands%3A%3Ay ``` </details> | ![i](http%3A//evil.test/i.png) www.evil.test @octocat …::responseNotContains: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}%0A::add-mask::x %250A::stop-commands::y ```%0A</details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end
     ::warning file=evals/get_weather.golden.json,title=staleness::Evals for get_weather generated against description hash aaaaaaaaaaaa, current is bbbbbbbbbbbb. Results may not reflect current routing contract.
     ::warning file=evals/get_weather.golden.json,line=59,title=gs-get-weather-006 is vacuous::passed, but no assertion ran, so it proves nothing
     ::warning file=evals/book_flight.labeled.json,title=karat::stubs do not apply to an endpoint agent
@@ -30,7 +30,7 @@ fn escapes_commands_in_messages() {
     suite.cases = vec![(0, fixture::failed("x::y", "a, b\n::stop-commands::z", &[("a", "\r\n::add-mask::x %0A")]))];
     let commands = render(&fixture::record(&fixture::events_of(&[suite])), "");
     insta::assert_snapshot!(commands, @"
-    ::error file=a%2Cb%3Ac%25.json,line=1,title=x%3A%3Ay%3A a%2C b %3A%3Astop-commands%3A%3Az::a: %0A::add-mask::x %250A
+    ::error file=a%2Cb%3Ac%25.json,line=1,title=x%3A%3Ay%3A a%2C b %3A%3Astop-commands%3A%3Az::a: %0A::add-mask::x %250A%0A%0Amessage: message of x::y%0Aanswer: (empty)%0Acalls: none
     ::notice title=karat::0/1 passed, 1 failed
     ");
 }
@@ -115,10 +115,10 @@ proptest! {
 fn failed_gates_are_errors() {
     let text = fixture::report(&fixture::events_with_trials(), GithubReporter::new);
     insta::assert_snapshot!(text, @"
-    ::error title=gate p95LatencyMs failed::p95LatencyMs of openai:<b>m</b>: 250ms, at most 200ms
+    ::error title=gate p95LatencyMs failed::p95LatencyMs of openai:<b>m</b>: 250 ms, at most 200 ms
     ::error title=gate maxRegressions could not be checked::maxRegressions: not checked, at most 0: there is no baseline
-    ::error file=evals/x.golden.json,line=15,title=gs-x-002%3A Sometimes::1 of 3 trials failed: toolsCalled: expected 'a'%0AminLength: expected 5
-    ::error file=evals/x.golden.json,line=26,title=gs-x-003%3A Sometimes::1 of 3 trials failed: timeout
+    ::error file=evals/x.golden.json,line=15,title=gs-x-002%3A Sometimes::1 of 3 trials failed: toolsCalled: expected 'a'%0AminLength: expected 5%0A%0Amessage: message of gs-x-001%0Aanswer: (empty)%0Acalls: none
+    ::error file=evals/x.golden.json,line=26,title=gs-x-003%3A Sometimes::1 of 3 trials failed: timeout: no answer within 60000 ms ('timeoutMs')
     ::error file=evals/x.golden.json,line=37,title=gs-x-004 errored::1 of 3 trials errored, 1 failed: HTTP 500
     ::notice title=karat::1/4 passed, 2 failed, 1 errored, 8/12 trials passed, 1 errored (73%25 of 11 verdicts, 95%25 interval 43–90%25), 3 flaky
     ");

@@ -11,8 +11,8 @@ fn renders_every_kind_of_outcome() {
     let xml = fixture::report(&fixture::events(), JunitReporter::new);
     insta::assert_snapshot!(xml, @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="karat" tests="8" skipped="0" failures="4" errors="1" timestamp="2026-03-04T05:06:07.089+00:00" time="61.234">
-        <testsuite name="evals/get_weather.golden.json" tests="5" skipped="0" errors="1" failures="2" timestamp="2026-03-04T05:06:07.089+00:00" time="1.250">
+    <testsuites name="karat" tests="8" skipped="1" failures="4" errors="1" timestamp="2026-03-04T05:06:07.089+00:00" time="61.234">
+        <testsuite name="evals/get_weather.golden.json" tests="5" skipped="1" errors="1" failures="2" timestamp="2026-03-04T05:06:07.089+00:00" time="1.250">
             <properties>
                 <property name="tool" value="get_weather"/>
                 <property name="tier" value="golden"/>
@@ -47,13 +47,14 @@ fn renders_every_kind_of_outcome() {
                 <properties>
                     <property name="description" value="Too slow"/>
                 </properties>
-                <failure message="timeout" type="timeout">timeout</failure>
+                <failure message="timeout: no answer within 60000 ms (&apos;timeoutMs&apos;)" type="timeout">timeout: no answer within 60000 ms (&apos;timeoutMs&apos;)</failure>
             </testcase>
             <testcase name="gs-get-weather-006" classname="get_weather.golden" assertions="0" time="0.250">
                 <properties>
                     <property name="description" value="Nothing to check"/>
                     <property name="vacuous" value="no assertion ran, so this pass proves nothing"/>
                 </properties>
+                <skipped message="no assertion ran, so this pass proves nothing"/>
             </testcase>
         </testsuite>
         <testsuite name="evals/book_flight.labeled.json" tests="3" skipped="0" errors="0" failures="2" timestamp="2026-03-04T05:06:07.089+00:00" time="0.750">
@@ -188,5 +189,6 @@ fn trials_are_properties() {
     let text = fixture::report(&fixture::events_with_trials(), JunitReporter::new);
     assert!(text.contains(r#"<property name="trialsPassed" value="2/3"/>"#), "{text}");
     assert!(text.contains(r#"<property name="flaky" value="true"/>"#), "{text}");
-    assert!(text.contains(r#"message="1 of 3 trials failed: timeout" type="timeout""#), "{text}");
+    let message = "1 of 3 trials failed: timeout: no answer within 60000 ms (&apos;timeoutMs&apos;)";
+    assert!(text.contains(&format!(r#"message="{message}" type="timeout""#)), "{text}");
 }

@@ -19,11 +19,15 @@ fn renders_every_kind_of_outcome() {
 
     ```text
     toolsCalled: expected ['book_flight'] but got ['get_weather']
+
+    message: message of ls-book-flight-001
+    answer: (empty)
+    calls: none
     ```
 
     ### Suites
 
-    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
+    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Total time |
     | --- | --- | ---: | ---: | ---: | ---: | ---: |
     | get_weather | golden | 2 | 2 | 1 | 3 | 1.2 s |
     | book_flight | labeled | 1 | 2 | 0 | 0 | 750 ms |
@@ -45,6 +49,10 @@ fn renders_every_kind_of_outcome() {
     ```text
     responseContains: expected 'Tokyo' in response but not found
     maxLatencyMs: expected at most 100 ms, took 250 ms
+
+    message: message of gs-get-weather-002
+    answer: (empty)
+    calls: none
     ```
 
     </details>
@@ -55,7 +63,7 @@ fn renders_every_kind_of_outcome() {
     <code>evals/get_weather.golden.json&#58;48</code>
 
     ```text
-    timeout
+    timeout: no answer within 60000 ms ('timeoutMs')
     ```
 
     </details>
@@ -69,6 +77,12 @@ fn renders_every_kind_of_outcome() {
     responseNotContains: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}
     ::add-mask::x %0A::stop-commands::y ```
     </details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end
+
+    message: message of ls-book-flight-002
+    answer: \u{0}\u{1b}[31mred ]]> <script>alert(1)</script> <img src=x onerror=alert(1)> & \u{fffe}
+    ::add-mask::x %0A::stop-commands::y ```
+    </details> | ![i](http://evil.test/i.png) www.evil.test @octocat #1 \u{202e}end
+    calls: none
     ````
 
     </details>
@@ -97,7 +111,7 @@ fn renders_a_passing_run() {
 
     ### Suites
 
-    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
+    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Total time |
     | --- | --- | ---: | ---: | ---: | ---: | ---: |
     | a | golden | 1 | 0 | 0 | 0 | 250 ms |
     ");
@@ -199,12 +213,12 @@ fn trials_and_gates_come_first() {
     ### Gates
 
     - ✅ passRate of <code>openai&#58;&lt;b&gt;m&lt;/b&gt;</code>: 0.75, at least 0.7
-    - ❌ p95LatencyMs of <code>openai&#58;&lt;b&gt;m&lt;/b&gt;</code>: 250ms, at most 200ms
+    - ❌ p95LatencyMs of <code>openai&#58;&lt;b&gt;m&lt;/b&gt;</code>: 250 ms, at most 200 ms
     - ❗ maxRegressions: not checked, at most 0&#58; there is no baseline
 
     ### Suites
 
-    | Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Duration |
+    | Tool | Tier | Passed | Failed | Errored | Trials | Flaky | Skipped assertions | Total time |
     | --- | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |
     | x | golden | 1 | 2 | 1 | 8/12 trials passed, 1 errored &#40;73% of 11 verdicts, 95% interval 43–90%&#41; | 3 | 0 | 3.0 s |
 
@@ -218,6 +232,10 @@ fn trials_and_gates_come_first() {
     ```text
     1 of 3 trials failed: toolsCalled: expected 'a'
     minLength: expected 5
+
+    message: message of gs-x-001
+    answer: (empty)
+    calls: none
     ```
 
     </details>
@@ -228,7 +246,7 @@ fn trials_and_gates_come_first() {
     <code>evals/x.golden.json&#58;26</code>
 
     ```text
-    1 of 3 trials failed: timeout
+    1 of 3 trials failed: timeout: no answer within 60000 ms ('timeoutMs')
     ```
 
     </details>

@@ -122,11 +122,13 @@ fn renders_one_table() {
     ───────────────────────────────────────────────────────────────────
       pass rate                      100%*           66.7%
       errored                           0                1
+      vacuous                           1                0
       cost                        $0.0150         $0.00150*
-      cost per pass              $0.00375        $0.000750*
-      latency p50                   900ms            400ms*
-      latency p95                  2000ms            500ms*
-      best value: anthropic:small, $0.000750 per passed case at a pass rate of 66.7%
+      cost per pass              $0.00500        $0.000750*
+      latency p50                  900 ms           400 ms*
+      latency p95                   2.0 s           500 ms*
+      best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
+        a cheaper agent passes less often
 
       gs-get-weather-002  Rain in Zürich
         ✗ anthropic:small: regression: toolsCalled: expected ['get_weather'] but got
@@ -137,8 +139,8 @@ fn renders_one_table() {
       ⚠ Staleness unknown: get_weather is not in the registry
       ⚠ openai:gpt-large: only of the first agent
 
-    1 regression
-    4 suites: 6/8 passed | 1 failed | 1 errored | 1 vacuous | 0 skipped assertions
+    4 suites: 1 regression | 6/8 passed | 1 failed | 1 errored | 1 vacuous
+      0 skipped assertions
     ");
 }
 
@@ -156,11 +158,13 @@ fn renders_ascii_and_only_failures_when_quiet() {
     -------------------------------------------------------------------
       pass rate                      100%*           66.7%
       errored                           0                1
+      vacuous                           1                0
       cost                        $0.0150         $0.00150*
-      cost per pass              $0.00375        $0.000750*
-      latency p50                   900ms            400ms*
-      latency p95                  2000ms            500ms*
-      best value: anthropic:small, $0.000750 per passed case at a pass rate of 66.7%
+      cost per pass              $0.00500        $0.000750*
+      latency p50                  900 ms           400 ms*
+      latency p95                   2.0 s           500 ms*
+      best value: openai:gpt-large, $0.00500 per passed case at a pass rate of 100%;
+        a cheaper agent passes less often
 
       gs-get-weather-002  Rain in Z?rich
         FAIL anthropic:small: regression: toolsCalled: expected ['get_weather'] but
@@ -171,8 +175,8 @@ fn renders_ascii_and_only_failures_when_quiet() {
       warn Staleness unknown: get_weather is not in the registry
       warn openai:gpt-large: only of the first agent
 
-    1 regression
-    4 suites: 6/8 passed | 1 failed | 1 errored | 1 vacuous | 0 skipped assertions
+    4 suites: 1 regression | 6/8 passed | 1 failed | 1 errored | 1 vacuous
+      0 skipped assertions
     ");
 }
 
@@ -207,8 +211,8 @@ fn shows_passed_trials() {
       errored              0         0         1         5
       cost           $0.0500   $0.0500   $0.0500   $0.0500
       cost per pass  $0.0100*  $0.0167   $0.0167         —
-      latency p50      100ms     100ms     100ms         —
-      latency p95      100ms     100ms     100ms         —
+      latency p50     100 ms    100 ms    100 ms         —
+      latency p95     100 ms    100 ms    100 ms         —
       best value: a:1, $0.0100 per passed case at a pass rate of 100%; known for 3
         of 4 agents
 
@@ -248,8 +252,8 @@ fn truncates_the_middle_of_long_names() {
       pass rate                     50%                  50%       50%
       cost                            —                    —         —
       cost per pass                   —                    —         —
-      latency p50                   1ms                  1ms       1ms
-      latency p95                 250ms                250ms     250ms
+      latency p50                  1 ms                 1 ms      1 ms
+      latency p95                250 ms               250 ms    250 ms
       best value: unknown, since no agent has a known cost per passed case
 
       gs-x-001
@@ -282,7 +286,7 @@ fn many_agents_get_numbers_and_several_blocks() {
     let names: Vec<String> =
         (1..=11).map(|number| format!("command:./agent --variant number-{number} --fast")).collect();
     insta::assert_snapshot!(rendered(&events_of_agents(&names), PLAIN), @"
-    ═══ 11 agents — 2 cases ═══════════════════════════════════════════════════════
+    ═══ 11 agents — 2 cases ══════════════════════════════════════════════════════
       [1]  command:./agent --variant number-1 --fast
       [2]  command:./agent --variant number-2 --fast
       [3]  command:./agent --variant number-3 --fast
@@ -294,27 +298,27 @@ fn many_agents_get_numbers_and_several_blocks() {
       [9]  command:./agent --variant number-9 --fast
       [10] command:./agent --variant number-10 --fast
       [11] command:./agent --variant number-11 --fast
-                        [1]     [2]     [3]     [4]     [5]     [6]     [7]     [8]
+                         [1]      [2]      [3]      [4]      [5]      [6]      [7]
     get_weather — golden evals
-      gs-x-000           ✓       ✓       ✓       ✓       ✓       ✓       ✓       ✓
-      gs-x-001           ✗       ✗       ✗       ✗       ✗       ✗       ✗       ✗
-    ───────────────────────────────────────────────────────────────────────────────
-      pass rate        50%     50%     50%     50%     50%     50%     50%     50%
-      cost               —       —       —       —       —       —       —       —
-      cost per pass      —       —       —       —       —       —       —       —
-      latency p50      1ms     1ms     1ms     1ms     1ms     1ms     1ms     1ms
-      latency p95    250ms   250ms   250ms   250ms   250ms   250ms   250ms   250ms
+      gs-x-000            ✓        ✓        ✓        ✓        ✓        ✓        ✓
+      gs-x-001            ✗        ✗        ✗        ✗        ✗        ✗        ✗
+    ──────────────────────────────────────────────────────────────────────────────
+      pass rate         50%      50%      50%      50%      50%      50%      50%
+      cost                —        —        —        —        —        —        —
+      cost per pass       —        —        —        —        —        —        —
+      latency p50      1 ms     1 ms     1 ms     1 ms     1 ms     1 ms     1 ms
+      latency p95    250 ms   250 ms   250 ms   250 ms   250 ms   250 ms   250 ms
 
-                        [9]    [10]    [11]
+                         [8]      [9]     [10]     [11]
     get_weather — golden evals
-      gs-x-000           ✓       ✓       ✓
-      gs-x-001           ✗       ✗       ✗
-    ───────────────────────────────────────────────────────────────────────────────
-      pass rate        50%     50%     50%
-      cost               —       —       —
-      cost per pass      —       —       —
-      latency p50      1ms     1ms     1ms
-      latency p95    250ms   250ms   250ms
+      gs-x-000            ✓        ✓        ✓        ✓
+      gs-x-001            ✗        ✗        ✗        ✗
+    ──────────────────────────────────────────────────────────────────────────────
+      pass rate         50%      50%      50%      50%
+      cost                —        —        —        —
+      cost per pass       —        —        —        —
+      latency p50      1 ms     1 ms     1 ms     1 ms
+      latency p95    250 ms   250 ms   250 ms   250 ms
       best value: unknown, since no agent has a known cost per passed case
 
       gs-x-001
@@ -375,6 +379,10 @@ fn renders_markdown() {
 
     ```text
     toolsCalled: expected ['get_weather'] but got []
+
+    message: message of gs-get-weather-002
+    answer: (empty)
+    calls: none
     ```
 
     ### Agents
@@ -383,12 +391,13 @@ fn renders_markdown() {
     | --- | ---: | ---: |
     | pass rate | **100%** \* | 66.7% |
     | errored | 0 | 1 |
+    | vacuous | 1 | 0 |
     | cost | &#36;0.0150 | **&#36;0.00150** \* |
-    | cost per pass | &#36;0.00375 | **&#36;0.000750** \* |
-    | latency p50 | 900ms | **400ms** \* |
-    | latency p95 | 2000ms | **500ms** \* |
+    | cost per pass | &#36;0.00500 | **&#36;0.000750** \* |
+    | latency p50 | 900 ms | **400 ms** \* |
+    | latency p95 | 2.0 s | **500 ms** \* |
 
-    best value: <code>anthropic&#58;small</code>, &#36;0.000750 per passed case at a pass rate of 66.7%
+    best value: <code>openai&#58;gpt-large</code>, &#36;0.00500 per passed case at a pass rate of 100%; a cheaper agent passes less often
 
     ### Cases
 
@@ -401,7 +410,7 @@ fn renders_markdown() {
 
     ### Suites
 
-    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Duration |
+    | Tool | Tier | Passed | Failed | Errored | Skipped assertions | Total time |
     | --- | --- | ---: | ---: | ---: | ---: | ---: |
     | get_weather &#40;openai&#58;gpt-large&#41; | golden | 3 | 0 | 0 | 0 | 2.2 s |
     | get_weather &#40;openai&#58;gpt-large&#41; | labeled | 1 | 0 | 0 | 0 | 2.0 s |

@@ -51,18 +51,24 @@ fn the_console_shows_scores_and_reasons() {
     let text = "leaves out what was asked for, and says more than anybody wanted to know about it";
     insta::assert_snapshot!(console(&events(text), 72, Symbols::UNICODE, Verbosity::Normal), @"
     ═══ leaves out what was asked for, and says more than anybody wanted to know about it — rubric
-      4/6   leaves out what was asked for, and says more than anybody… 250ms
+      4/6   leaves out what was asked for, and says more than anybody 250 ms
+            wanted to know about it  leaves out what was asked for,
+            and says more than anybody wanted to know about it
         leaves out what was asked for, and says more than anybody wanted to
         know about it 3/3, leaves out what was asked for, and says more than
         anybody wanted to know about it 1/3
         → leaves out what was asked for, and says more than anybody wanted
           to know about it 1/3: leaves out what was asked for, and says more
           than anybody wanted to know about it
-      6/6   leaves out what was asked for, and says more than anybody… 250ms
+      6/6   leaves out what was asked for, and says more than anybody 250 ms
+            wanted to know about it  leaves out what was asked for,
+            and says more than anybody wanted to know about it
         leaves out what was asked for, and says more than anybody wanted to
         know about it 3/3, leaves out what was asked for, and says more than
         anybody wanted to know about it 3/3
-      !     leaves out what was asked for, and says more than anybody… 250ms
+      !     leaves out what was asked for, and says more than anybody 250 ms
+            wanted to know about it  leaves out what was asked for,
+            and says more than anybody wanted to know about it
         → error: leaves out what was asked for, and says more than anybody
           wanted to know about it
     ────────────────────────────────────────────────────────────────────────
@@ -85,10 +91,10 @@ fn quiet_shows_only_lost_points_in_ascii() {
     let shown = console(&events("naïve — x"), 72, Symbols::ASCII, Verbosity::Quiet);
     insta::assert_snapshot!(shown, @"
     === na?ve - x - rubric ============================================
-      4/6   na?ve - x  na?ve - x                                  250ms
+      4/6   na?ve - x  na?ve - x                                 250 ms
         na?ve - x 3/3, na?ve - x 1/3
         -> na?ve - x 1/3: na?ve - x
-      ERR   na?ve - x  na?ve - x                                  250ms
+      ERR   na?ve - x  na?ve - x                                 250 ms
         -> error: na?ve - x
     -------------------------------------------------------------------
       2 judged | 10/12 points (83%) | 1 errored | 1 not run

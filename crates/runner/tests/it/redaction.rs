@@ -88,6 +88,10 @@ async fn secrets_are_redacted_in_every_event() {
             "stopReason": "stopped at ***",
             "stderr": "log ***",
             "warnings": ["note ***", "noToolErrors: the agent does not report whether 'use-***' succeeded"],
+            "assertions": [
+                {"assertion": "noToolErrors", "verdict": "skipped"},
+                {"assertion": "responseContains", "verdict": "failed"},
+            ],
         })
     );
     assert_eq!(run.case("breaks").error.as_deref(), Some("refused ***"));

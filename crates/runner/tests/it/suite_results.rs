@@ -182,7 +182,7 @@ async fn serialises_a_suite_result() {
     let agent = mixed_agent().with_identity("fake:one");
     let run = run_plan(Plan { tokenizer: Tokenizer::Cl100kBase, ..plan(vec![suite]) }, agent).await;
     let failure = "responseContains: expected 'ok' in response but not found";
-    let warning = "Evals for get-weather generated against description hash 000000000000, current is 111111111111. \
+    let warning = "Evals for get_weather generated against description hash 000000000000, current is 111111111111. \
                    Results may not reflect current routing contract.";
     assert_eq!(
         serde_json::to_value(run.suite()).unwrap(),
@@ -206,6 +206,7 @@ async fn serialises_a_suite_result() {
             "cases": [{
                 "id": "fails",
                 "description": "about fails",
+                "message": "fails",
                 "passed": false,
                 "outcome": "failed",
                 "durationMs": 1,
@@ -226,8 +227,10 @@ async fn serialises_a_suite_result() {
                     "model": null,
                     "stopReason": null,
                     "warnings": [],
+                    "assertions": [{"assertion": "responseContains", "verdict": "failed"}],
                 },
             }],
+            "skipped": [],
             "summary": {
                 "totalCases": 1,
                 "passed": 0,
@@ -235,6 +238,7 @@ async fn serialises_a_suite_result() {
                 "errored": 0,
                 "vacuous": 0,
                 "notRun": 0,
+                "skipped": 0,
                 "skippedAssertions": 0,
                 "totalDurationMs": 1,
             },

@@ -54,6 +54,13 @@ impl Invocation {
         self
     }
 
+    /// Removes a variable.
+    #[must_use]
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
     /// Sets the standard input, which is empty by default.
     #[must_use]
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {

@@ -147,7 +147,7 @@ fn text_parts(value: Value) -> Value {
     }
 }
 
-/// Returns the fields of LangChain's tool message: a plain object, one with its fields in `data`, or a serialised
+/// Returns the fields of a `LangChain` tool message: a plain object, one with its fields in `data`, or a serialised
 /// object (`lc: 1`) with its fields in `kwargs`.
 pub(crate) fn tool_message(value: &Value) -> Option<&Map<String, Value>> {
     let map = value.as_object()?;

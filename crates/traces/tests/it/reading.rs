@@ -66,7 +66,7 @@ fn reads_compressed_files() {
 #[rstest]
 #[case("{\"hello\": 1}\n")]
 #[case("plain text\n")]
-#[case("PK\u{3}\u{4}")]
+#[case::zip(&format!("PK\u{3}\u{4}\u{14}{}\u{1}\0\0\0a", "\0".repeat(21)))]
 #[case("42")]
 fn rejects_unrecognised_formats(#[case] text: &str) {
     let read = read_text(None, text);

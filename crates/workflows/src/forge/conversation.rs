@@ -303,10 +303,10 @@ impl<'c> Conversation<'c> {
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
             Command::Approve { selection } if can_decide => {
-                let mut approved = unapproved(session, &selection);
+                let mut numbers = unapproved(session, &selection);
                 let refused = session.approve(&selection, Approver { name: &approver, time: &time })?;
-                approved.retain(|number| !refused.contains(number));
-                return Ok(Applied::Approved { approved, refused });
+                numbers.retain(|number| !refused.contains(number));
+                return Ok(Applied::Approved { approved: numbers, refused });
             }
             Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
             Command::Redraft { selection, instructions } if can_decide => {

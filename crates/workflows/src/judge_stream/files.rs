@@ -214,12 +214,11 @@ struct SpanTraces {
 
 impl SpanTraces {
     fn add(&mut self, file: usize, parts: TraceParts) {
-        match self.indices.get(&parts.trace_id).and_then(|index| self.traces.get_mut(*index)) {
-            Some((_, known)) => known.merge(parts),
-            None => {
-                self.indices.insert(parts.trace_id.clone(), self.traces.len());
-                self.traces.push_back((file, parts));
-            }
+        if let Some((_, known)) = self.indices.get(&parts.trace_id).and_then(|index| self.traces.get_mut(*index)) {
+            known.merge(parts);
+        } else {
+            self.indices.insert(parts.trace_id.clone(), self.traces.len());
+            self.traces.push_back((file, parts));
         }
     }
 

@@ -76,7 +76,9 @@ pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<Selecte
     let selection = Selection::new(&request.selection)?;
     let Discovered { mut files, ignored } =
         discover_all(&request.paths, &settings.layout, &settings.layout.current_dir)?;
-    ignored.iter().for_each(|file| context.notices.warn(&file.to_string()));
+    for file in &ignored {
+        context.notices.warn(&file.to_string());
+    }
     selection.drop_other_tiers(&mut files)?;
     let (mut suites, mut rubrics) = load_all(files)?;
     for empty in suites.iter().filter(|suite| suite.file.cases.is_empty()) {

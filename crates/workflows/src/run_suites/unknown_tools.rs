@@ -39,6 +39,8 @@ pub(super) fn report_unknown_tools<'s>(
         let lines: Vec<String> = found.into_values().collect();
         return Err(Error::invalid(lines.join("\n")).hint("--strict does not run cases that name unknown tools"));
     }
-    found.values().for_each(|text| context.notices.warn(text));
+    for text in found.values() {
+        context.notices.warn(text);
+    }
     Ok(())
 }

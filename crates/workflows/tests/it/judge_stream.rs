@@ -17,7 +17,7 @@ use crate::project::TestProject;
 const TRACES: u64 = 300;
 
 fn project() -> TestProject {
-    TestProject::new().file("f.py", "def eval_short(trace):\n    return len(trace) < 2, 'long'\n")
+    TestProject::new().file("f.py", "def eval_short(trace):\n    return len(trace) < 3, 'long'\n")
 }
 
 fn evaluators() -> Evaluators {
@@ -57,7 +57,8 @@ async fn flushes_every_verdict_before_waiting_for_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn judges_files_in_order_and_counts() {
-    let project = project().file("t.jsonl", "{\"trace_id\": \"a\"}\n{\"trace_id\": \"b\", \"steps\": []}\nnonsense\n");
+    let lines = "{\"trace_id\": \"a\", \"steps\": []}\n{\"trace_id\": \"b\", \"steps\": [], \"n\": 1}\nnonsense\n";
+    let project = project().file("t.jsonl", lines);
     let request =
         FilesRequest { evaluators: evaluators(), traces: vec!["t.jsonl".into()], stdin: Box::new(io::empty()) };
     let mut rows = Vec::new();

@@ -91,7 +91,7 @@ impl Forge<'_> {
             asked_for_overlaps: false,
             asked_for_triggers: false,
         };
-        let Err(ended) = terminal.run().await else { return self.finish(conversation) };
+        let Err(ended) = Box::pin(terminal.run()).await else { return self.finish(conversation) };
         // Before the session starts, nothing is saved.
         let saved = conversation.session().map(|session| {
             let resume = resume_text(&conversation);

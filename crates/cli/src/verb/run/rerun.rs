@@ -1,5 +1,6 @@
 //! The command that runs again what did not pass.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::event::{ReportError, Reporter, RunEvent};
@@ -10,25 +11,31 @@ use crate::args::SelectionArgs;
 /// With more cases, `--only-failed` is shorter than their ids.
 const MAX_IDS: usize = 5;
 
-/// Collects the ids of cases that did not pass, up to one more than a command names.
+/// Collects the ids of cases that did not pass, by suite and position. Cases finish in any order.
 #[derive(Clone, Default)]
-pub(super) struct FailedIds(Arc<Mutex<Vec<String>>>);
+pub(super) struct FailedIds(Arc<Mutex<BTreeMap<(usize, usize), String>>>);
 
 impl FailedIds {
+    /// Returns the distinct ids in the order of the run.
     pub(super) fn into_ids(self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let failed = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut ids: Vec<String> = Vec::new();
+        for id in failed.into_values() {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
     }
 }
 
 impl Reporter for FailedIds {
     fn on_event(&mut self, event: &RunEvent) -> Result<(), ReportError> {
-        if let RunEvent::CaseFinished { result, .. } = event
+        if let RunEvent::CaseFinished { suite, index, result } = event
             && result.outcome != Outcome::Passed
         {
-            let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if ids.len() <= MAX_IDS && !ids.contains(&result.id) {
-                ids.push(result.id.clone());
-            }
+            let mut failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.insert((*suite, *index), result.id.clone());
         }
         Ok(())
     }
@@ -91,7 +98,7 @@ mod tests {
         let arguments = ["run", "--id", "a", "--id", "b"].map(str::to_owned);
         let command = rerun_command(&arguments, &by_id, &failed, false);
         assert_eq!(command, "karat run --id a --id b --only-failed");
-        let only_failed = SelectionArgs { only_failed: Some(None), ..SelectionArgs::default() };
+        let only_failed = SelectionArgs { only_failed: Some(String::new()), ..SelectionArgs::default() };
         let arguments = ["run", "--only-failed"].map(str::to_owned);
         assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");
     }

@@ -151,7 +151,7 @@ async fn finds_contradictions(Case { store, .. }: Case<'_>) {
         (false, Rating::Positive, at(100))
     );
     assert_eq!(contradiction.reason.as_deref(), Some("because it is false"));
-    assert_eq!(contradiction.note.as_deref(), Some("bob rates it positive"), "the newest feedback with this rating");
+    assert_eq!(contradiction.note.as_deref(), Some("bob rates it good"), "the newest feedback with this rating");
     assert_eq!((contradiction.author.as_deref(), contradiction.input_preview.as_str()), (Some("bob"), "x"));
     assert_eq!(contradiction.resolution, None);
     // Contradictions follow changed ratings.
