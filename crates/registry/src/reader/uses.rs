@@ -151,7 +151,7 @@ fn mentioned(source: &Module) -> BTreeSet<String> {
         statement.expressions().for_each(|expression| add(expression, false));
         match statement {
             Statement::Define { defined, .. } => {
-                source.defining_expressions(*defined).for_each(|expr| add(expr, false))
+                source.defining_expressions(*defined).for_each(|expr| add(expr, false));
             }
             Statement::Assign { annotation: Some(annotation), .. } => add(annotation, true),
             _ => {}
