@@ -174,15 +174,18 @@ impl Page {
 
     fn raters(&mut self, raters: &RaterAgreement) {
         let ellipsis = self.settings.symbols.ellipsis;
-        let named = |author: &str| truncate(&printable(author), MAX_AUTHOR_WIDTH, ellipsis).into_owned();
-        let names: Vec<String> =
-            raters.raters.iter().map(|rater| format!("{} ({})", named(&rater.author), rater.common_traces)).collect();
+        let display_name = |author: &str| truncate(&printable(author), MAX_AUTHOR_WIDTH, ellipsis).into_owned();
+        let authors: Vec<String> = raters
+            .raters
+            .iter()
+            .map(|rater| format!("{} ({})", display_name(&rater.author), rater.common_traces))
+            .collect();
         self.line(self.settings.palette.bold("agreement between raters"));
         let summary = format!(
             "{} on {} with several ratings: {}",
             counted(raters.raters.len(), "rater"),
             counted(usize::try_from(raters.common_traces).unwrap_or(usize::MAX), "trace"),
-            names.join(", ")
+            authors.join(", ")
         );
         self.wrapped(&summary);
         self.line("");

@@ -150,9 +150,9 @@ fn reports_rejected_traces_and_invalid_lines() {
 fn a_case_expects_the_observed_behaviour() {
     let (drafter, _) = read(&some_traces());
     let brief = brief(Some(json!({"paris": {"degrees": 18}})));
-    let drafted = drafts(&drafter, &brief, &[slot(1, Purpose::NoLeak)], &[], 0);
-    assert_eq!(origins(&drafted), ["t1"]);
-    insta::assert_json_snapshot!(drafted[0].case, @r#"
+    let slot_drafts = drafts(&drafter, &brief, &[slot(1, Purpose::NoLeak)], &[], 0);
+    assert_eq!(origins(&slot_drafts), ["t1"]);
+    insta::assert_json_snapshot!(slot_drafts[0].case, @r#"
     {
       "id": "gs-get-weather-001",
       "description": "real message: no raw field names in the response",
@@ -194,12 +194,12 @@ fn a_case_expects_the_observed_behaviour() {
 fn a_case_expects_all_called_tools() {
     let (drafter, _) = read(&some_traces());
     let together = Purpose::together(["get_weather", "get_news", "get_map"].map(str::to_owned).to_vec());
-    let drafted = drafts(&drafter, &brief(None), &[slot(1, together.clone()), slot(2, together)], &[], 0);
+    let slot_drafts = drafts(&drafter, &brief(None), &[slot(1, together.clone()), slot(2, together)], &[], 0);
     // A trace with a tool that the registry lacks is not used.
-    assert_eq!(origins(&drafted), ["t5", "Template"]);
+    assert_eq!(origins(&slot_drafts), ["t5", "Template"]);
     let called = ["get_weather", "get_forecast"].map(str::to_owned).to_vec();
-    assert_eq!(drafted[0].slot.purpose, Purpose::together(called.clone()));
-    let case = drafted[0].parse_case().expect("a case");
+    assert_eq!(slot_drafts[0].slot.purpose, Purpose::together(called.clone()));
+    let case = slot_drafts[0].parse_case().expect("a case");
     assert_eq!(case.difficulty.map(karat_core::case::Difficulty::name), Some("straightforward"));
     assert_eq!(case.expect.tools_called, Some(called));
     assert_eq!(
@@ -211,13 +211,13 @@ fn a_case_expects_all_called_tools() {
 #[test]
 fn slots_without_a_trace_are_left_to_the_fallback() {
     let (drafter, _) = read(&some_traces());
-    let drafted = drafts(&drafter, &brief(None), &golden_slots(), &[], 0);
-    assert_eq!(origins(&drafted), ["t1", "Template", "t3", "t4", "Template"]);
-    let ids: Vec<&str> = drafted.iter().map(|draft| draft.slot.id.as_str()).collect();
+    let slot_drafts = drafts(&drafter, &brief(None), &golden_slots(), &[], 0);
+    assert_eq!(origins(&slot_drafts), ["t1", "Template", "t3", "t4", "Template"]);
+    let ids: Vec<&str> = slot_drafts.iter().map(|draft| draft.slot.id.as_str()).collect();
     assert_eq!(ids, golden_slots().iter().map(|slot| slot.id.as_str()).collect::<Vec<_>>());
     // The fallback gets the drafts, so that it does not repeat them.
-    assert_eq!(drafted[1].findings[0].message, "3 cases so far");
-    assert_eq!(drafted[0].slot.purpose, Purpose::Trigger("What's the weather in Paris?".to_owned()));
+    assert_eq!(slot_drafts[1].findings[0].message, "3 cases so far");
+    assert_eq!(slot_drafts[0].slot.purpose, Purpose::Trigger("What's the weather in Paris?".to_owned()));
     let choice = Purpose::Choice { combination: Combination::Or, others: vec!["get_forecast".to_owned()] };
     let none = [slot(1, choice), slot(2, Purpose::Confirmation), slot(3, Purpose::disambiguation("get_news"))];
     assert_eq!(origins(&drafts(&drafter, &brief(None), &none, &[], 0)), ["Template"; 3]);
@@ -253,9 +253,9 @@ fn warns_of_personal_data_and_conflicting_traces() {
     let (drafter, report) = read(&traces);
     assert_eq!(report.usable, 4);
     let slots: Vec<Slot> = (1..=4).map(|number| slot(number, Purpose::NoLeak)).collect();
-    let drafted = drafts(&drafter, &brief(None), &slots, &[], 0);
+    let slot_drafts = drafts(&drafter, &brief(None), &slots, &[], 0);
     let mut warnings: Vec<String> = Vec::new();
-    for draft in &drafted {
+    for draft in &slot_drafts {
         let own = draft.findings.iter().filter(|finding| finding.severity == Severity::Warning);
         warnings.extend(own.map(|finding| format!("{:?} {}", draft.origin, finding.message)));
     }
@@ -277,8 +277,8 @@ fn warns_of_personal_data_and_conflicting_traces() {
 fn stubs_are_the_observed_results() {
     let (drafter, _) = read(&some_traces());
     let drafter = drafter.with_stubs();
-    let drafted = drafts(&drafter, &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
-    let case = drafted[0].parse_case().expect("a case");
+    let slot_drafts = drafts(&drafter, &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
+    let case = slot_drafts[0].parse_case().expect("a case");
     assert_eq!(
         case.stubs.map(Value::Object),
         Some(json!({"get_weather": weather("Paris", "partly cloudy", 18)["result"]}))
@@ -286,10 +286,10 @@ fn stubs_are_the_observed_results() {
     let mut secret = about("t1", "What's the weather in Paris?", "Paris", "partly cloudy", 18);
     secret["steps"][0]["tool_calls"][0]["result"]["owner"] = json!("jo@example.org");
     let (drafter, _) = read(&[secret]);
-    let drafted = drafts(&drafter.with_stubs(), &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
-    assert_eq!(drafted[0].parse_case().and_then(|case| case.stubs), None);
+    let slot_drafts = drafts(&drafter.with_stubs(), &brief(None), &[slot(1, Purpose::NoLeak)], &[], 0);
+    assert_eq!(slot_drafts[0].parse_case().and_then(|case| case.stubs), None);
     assert!(
-        drafted[0]
+        slot_drafts[0]
             .findings
             .iter()
             .any(|finding| finding.message.contains("no stubs: the result of 'get_weather' contains"))
@@ -319,11 +319,11 @@ fn drafts_of_templates_and_traces_can_be_approved() {
     brief.tool.description = description.into();
     brief.triggers = ["what's the weather", "is it raining", "how cold is it"].map(str::to_owned).to_vec();
     let golden = crate::golden_slots(&brief);
-    let drafted = drafts(&drafter, &brief, &golden, &[], 0);
-    assert_eq!((drafted.len(), golden.len()), (4, 6), "rephrasings without a trace stay open");
-    let real = drafted.iter().filter(|draft| matches!(draft.origin, Origin::Trace(_))).count();
+    let slot_drafts = drafts(&drafter, &brief, &golden, &[], 0);
+    assert_eq!((slot_drafts.len(), golden.len()), (4, 6), "rephrasings without a trace stay open");
+    let real = slot_drafts.iter().filter(|draft| matches!(draft.origin, Origin::Trace(_))).count();
     assert_eq!(real, 3);
-    for draft in &drafted {
+    for draft in &slot_drafts {
         let errors: Vec<_> = draft.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
         assert!(draft.can_be_approved(), "{:?}: {errors:?}", draft.origin);
     }
@@ -376,8 +376,8 @@ proptest! {
             slot(3, Purpose::together(vec!["get_weather".to_owned(), "get_map".to_owned()])),
         ];
         let (drafter, _) = read(&traces);
-        let drafted = drafts(&drafter, &brief, &slots, &[], 0);
-        for draft in &drafted {
+        let slot_drafts = drafts(&drafter, &brief, &slots, &[], 0);
+        for draft in &slot_drafts {
             let Origin::Trace(id) = &draft.origin else { continue };
             let case = draft.parse_case();
             prop_assert!(case.is_some(), "no case: {:?}", draft);
@@ -393,7 +393,7 @@ proptest! {
         // The result does not depend on the order of the lines.
         traces.rotate_left(turn);
         let (turned, _) = read(&traces);
-        prop_assert_eq!(drafted, drafts(&turned, &brief, &slots, &[], 0));
+        prop_assert_eq!(slot_drafts, drafts(&turned, &brief, &slots, &[], 0));
     }
 
     #[test]
