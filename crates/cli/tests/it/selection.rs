@@ -184,5 +184,5 @@ fn warns_about_tools_that_the_registry_lacks() {
     assert!(output.unwrapped_stderr().contains(message), "{}", output.stderr);
     let strict = project.run(["run", "--strict"]);
     assert_eq!(strict.code, Some(2), "{}", strict.both());
-    assert!(strict.stderr.contains(message) && strict.stdout.is_empty(), "{}", strict.both());
+    assert!(strict.unwrapped_stderr().contains(message) && strict.stdout.is_empty(), "{}", strict.both());
 }

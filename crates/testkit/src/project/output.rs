@@ -36,7 +36,17 @@ impl Output {
 
     /// Returns standard error with wrapped lines joined.
     pub fn unwrapped_stderr(&self) -> String {
-        self.stderr.replace("\n  ", " ")
+        let mut text = String::new();
+        for line in self.stderr.lines() {
+            let continued = line.starts_with("  ") && !text.is_empty();
+            if continued {
+                text.pop();
+                text.push(' ');
+            }
+            text.push_str(if continued { line.trim_start() } else { line });
+            text.push('\n');
+        }
+        text
     }
 
     /// Returns standard output followed by standard error.
