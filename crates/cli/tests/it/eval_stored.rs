@@ -62,20 +62,13 @@ fn project_with_evals() -> TempProject {
 
 /// Replaces timestamps with `[TIME]`.
 fn mask_times(text: &str) -> String {
-    let mut masked = String::new();
-    for (index, part) in text.split("20").enumerate() {
-        let is_date = part.len() >= 14 && part.as_bytes()[2] == b'-' && part.as_bytes()[5] == b'-';
-        match (index, is_date) {
-            (0, _) => masked.push_str(part),
-            (_, true) => {
-                masked.push_str("[TIME]");
-                masked.push_str(&part[14..]);
-            }
-            (_, false) => {
-                masked.push_str("20");
-                masked.push_str(part);
-            }
-        }
+    let matches_shape = |(byte, shape): (u8, u8)| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    let is_time = |time: &str| time.bytes().zip(*b"0000-00-00 00:00").all(matches_shape);
+    let (mut masked, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let is_time = rest.get(..16).is_some_and(is_time);
+        masked.push_str(if is_time { "[TIME]" } else { &rest[..first.len_utf8()] });
+        rest = &rest[if is_time { 16 } else { first.len_utf8() }..];
     }
     masked
 }
