@@ -57,7 +57,7 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Compiles the schema of a tool's arguments. One without any keyword would accept everything, which nobody means.
+/// Compiles the schema of a tool's arguments. One without any keyword would accept everything, so it is rejected.
 pub(crate) fn compile_tool_schema(schema: &Value) -> Result<Validator, String> {
     let is_keyword = |key: &String| key.starts_with('$') || KEYWORDS.contains(&key.as_str());
     if schema.as_object().is_some_and(|schema| !schema.is_empty() && !schema.keys().any(is_keyword)) {

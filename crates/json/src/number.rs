@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use num_bigint::BigInt;
 use serde_json::{Number, Value};
 
-/// Longer numbers, and larger exponents, are compared as doubles: nobody writes them, and computing with them is slow.
+/// Longer numbers, and larger exponents, are compared as doubles, since computing with them is slow.
 const MAX_DIGITS: usize = 10_000;
 const MAX_EXPONENT: i64 = 10_000;
 

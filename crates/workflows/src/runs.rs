@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use karat_core::case::Tier;
-use karat_core::result::{KeptResult, RunList, RunSummary};
+use karat_core::result::{RunList, RunSummary, SavedResult};
 use karat_project::{Run, list_runs};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,7 +64,7 @@ fn summarize(age: usize, run: &Run) -> RunSummary {
 }
 
 /// Reads a result in full.
-pub(crate) fn read_kept(path: &Path) -> Option<KeptResult> {
+pub(crate) fn read_kept(path: &Path) -> Option<SavedResult> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 

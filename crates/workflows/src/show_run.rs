@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use karat_core::assertion::Field;
 use karat_core::case::{SuiteFile, Tier};
-use karat_core::result::{KeptCase, KeptResult, KeptRun, KeptSuite, Outcome, SkippedCase};
+use karat_core::result::{KeptCase, KeptRun, KeptSuite, Outcome, SavedResult, SkippedCase};
 use karat_json::{nearest, parse, without_bom};
 use karat_project::{parse_suite_file, read_bytes, read_head};
 
@@ -74,7 +74,7 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
         Err(error) if request.case.is_some() => Err(error),
         Err(error) => {
             let newest = find_run("latest", layout)?;
-            let has_case = |result: KeptResult| {
+            let has_case = |result: SavedResult| {
                 let mut ids =
                     result.cases.iter().map(|case| &case.id).chain(result.skipped.iter().map(|case| &case.id));
                 ids.any(|id| id == name)
@@ -110,9 +110,9 @@ fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
     Ok(shown)
 }
 
-fn keep_suite(result: KeptResult, settings: &Settings) -> KeptSuite {
+fn keep_suite(result: SavedResult, settings: &Settings) -> KeptSuite {
     let current = CurrentFile::read(&result, settings);
-    let KeptResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, .. } = result;
+    let SavedResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, .. } = result;
     let cases = cases.into_iter().map(|case| {
         let regression = regressions.contains(&case.id);
         let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
@@ -137,7 +137,7 @@ struct CurrentFile {
 }
 
 impl CurrentFile {
-    fn read(result: &KeptResult, settings: &Settings) -> Self {
+    fn read(result: &SavedResult, settings: &Settings) -> Self {
         let changed = Self { is_changed: true, ..Self::default() };
         if result.metadata.eval_file.is_empty() {
             return Self::default();

@@ -1,7 +1,7 @@
 //! Result files of a run: the spec's `EvalSuiteResult` with additions.
 
-mod kept;
 mod merge;
+mod saved;
 mod trials;
 mod warnings;
 
@@ -16,10 +16,10 @@ use crate::assertion::Failure;
 use crate::case::Tier;
 use crate::trials::{TrialCounts, TrialSummary, Trials};
 
-pub use self::kept::{
-    AssertionLine, KeptCase, KeptResult, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary,
-};
 pub use self::merge::{MergeError, merge_shards};
+pub use self::saved::{
+    AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary, SavedResult,
+};
 pub use self::trials::combine;
 pub use self::warnings::{suite_warnings, unused_stubs_warning};
 pub use crate::details::CaseDetails;

@@ -51,7 +51,7 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// Adds the totals of a result.
-    pub fn add(&mut self, result: &KeptResult) {
+    pub fn add(&mut self, result: &SavedResult) {
         self.suites += 1;
         self.cases += result.cases.len();
         self.skipped += result.skipped.len();
@@ -152,7 +152,7 @@ pub struct AssertionLine {
 /// A result file, with everything that karat writes; results of other runners may lack parts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptResult {
+pub struct SavedResult {
     pub run_id: String,
     #[serde(default)]
     pub timestamp: String,
@@ -311,7 +311,7 @@ mod tests {
 
     use super::*;
 
-    fn read(cases: &Value) -> KeptResult {
+    fn read(cases: &Value) -> SavedResult {
         let result = json!({"runId": "r", "tier": "golden", "toolName": "x", "cases": cases});
         serde_json::from_value(result).expect("a result")
     }
