@@ -3,12 +3,12 @@
 use karat_core::document::{StepUsage, TraceContent};
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_text, is_blank};
 use crate::piece::ImportedTrace;
 use crate::time::parse_any_unit;
 use crate::trace_ids::{entry_id, validate_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::{first, first_count, first_text, is_blank};
 
 const EVAL_CASES: [&str; 2] = ["eval_cases", "evalCases"];
 const EVAL_ID: [&str; 2] = ["eval_id", "evalId"];

@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use karat_core::document::{StepUsage, TraceContent};
 use serde_json::{Map, Value};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::first_text;
 use crate::messages::usage;
 use crate::piece::ImportedTrace;
 use crate::time::parse_any_unit;
 use crate::trace_ids::{content_id, validate_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::first_text;
 
 /// Whether an object is a line of a session file.
 pub(crate) fn is_entry(object: &Map<String, Value>) -> bool {

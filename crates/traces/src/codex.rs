@@ -3,13 +3,13 @@
 use karat_core::document::TraceContent;
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first, first_text, parse_nested};
 use crate::messages::usage;
 use crate::piece::ImportedTrace;
 use crate::time::parse_any_unit;
 use crate::trace_ids::{content_id, validate_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::{first, first_text, parse_nested};
 
 const ENTRY_TYPES: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 

@@ -5,13 +5,13 @@ use karat_core::rating::Rating;
 use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
-use crate::chat::{parse_arguments, parse_result, plain_message};
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_number, first_text, is_blank, text_of, truncate, unpack_owned};
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::{ImportedTrace, SourceFeedback};
 use crate::time::parse_any_unit;
 use crate::trace_ids::{entry_id, validate_id};
+use karat_chat::lenient::{first, first_count, first_number, first_text, is_blank, text_of, truncate, unpack_owned};
+use karat_chat::{parse_arguments, parse_result, plain_message};
 
 const ACTUAL_OUTPUT: [&str; 2] = ["actual_output", "actualOutput"];
 const TOOLS_CALLED: [&str; 2] = ["tools_called", "toolsCalled"];

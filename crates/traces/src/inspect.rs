@@ -4,14 +4,14 @@ use karat_core::document::{StepUsage, TraceContent};
 use karat_core::rating::Rating;
 use serde_json::{Map, Value};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first, first_text, text_of};
 use crate::messages::usage;
 use crate::piece::{ImportedTrace, SourceFeedback};
 use crate::rating::{rating_from_label, rating_from_score};
 use crate::time::parse_any_unit;
 use crate::trace_ids::{entry_id, validate_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::{first, first_text, text_of};
 
 /// The prefix of a text that is stored once in the `attachments` of its sample.
 const ATTACHMENT_PREFIX: &str = "attachment://";
@@ -52,7 +52,7 @@ pub(crate) fn read_sample(value: &Value, header: &Value) -> Result<ImportedTrace
     };
     let mut metadata = Map::new();
     for name in ["id", "epoch", "target", "limit", "metadata"] {
-        if let Some(value) = first(sample, &[name]).filter(|value| !crate::json::is_blank(value)) {
+        if let Some(value) = first(sample, &[name]).filter(|value| !karat_chat::lenient::is_blank(value)) {
             let name = if name == "id" { "sample_id" } else { name };
             metadata.insert(name.to_owned(), value.clone());
         }

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use crate::format::TraceFormat;
-use crate::json::json_error_with_position;
 use crate::otel_ids;
 use crate::otlp::{ParseError, ParsedSpans, SpanCollector};
 use crate::parts::{Span, SpanEvent};
 use crate::time::{self, Unit};
+use karat_chat::lenient::json_error_with_position;
 
 /// Reads one JSON document.
 pub fn read_json(bytes: &[u8]) -> Result<ParsedSpans, ParseError> {

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_number, first_text, is_blank, unpack_owned};
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::{ImportedTrace, SourceFeedback};
 use crate::rating::{rating_from_label, rating_from_score};
 use crate::time::parse_any_unit;
 use crate::trace_ids::validate_id;
 use crate::vocabulary;
+use karat_chat::lenient::{first, first_count, first_number, first_text, is_blank, unpack_owned};
 
 /// How to get a full trace.
 const FULL_TRACE_HINT: &str =
@@ -110,7 +110,7 @@ fn span(observation: &Map<String, Value>) -> Option<Span> {
             set_if_missing(&mut attributes, attribute, answer.get(key));
         }
         let failed = first_text(answer, &["status"]) == Some("error");
-        tool_error = failed.then(|| answer.get("content").map(crate::json::text_of).unwrap_or_default());
+        tool_error = failed.then(|| answer.get("content").map(karat_chat::lenient::text_of).unwrap_or_default());
         output = answer.get("content").map(unpack_owned);
     }
     if first_text(observation, &["type"]) == Some("GENERATION") {
@@ -288,7 +288,7 @@ fn rating(score: &Map<String, Value>) -> Rating {
 
 fn note(score: &Map<String, Value>) -> String {
     let name = first_text(score, &["name"]).unwrap_or("score");
-    let value = first(score, &["stringValue", "value"]).map(crate::json::text_of).unwrap_or_default();
+    let value = first(score, &["stringValue", "value"]).map(karat_chat::lenient::text_of).unwrap_or_default();
     let comment = first_text(score, &["comment"]).map(|comment| format!(" ({comment})")).unwrap_or_default();
     format!("{name}: {value}{comment}")
 }

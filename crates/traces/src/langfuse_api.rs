@@ -11,10 +11,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use crate::json::first_text;
 use crate::langfuse;
 use crate::piece::{Piece, RefusedItem};
 use crate::time::parse_any_unit;
+use karat_chat::lenient::first_text;
 use transport::{Reply, Transport};
 
 pub use transport::LangfuseError;

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_number, first_text, is_blank, unpack_owned};
 use crate::otlp::ParsedSpans;
 use crate::parts::{Role, Span, TraceParts};
 use crate::piece::RefusedItem;
 use crate::time::parse_any_unit;
 use crate::trace_ids::validate_id;
+use karat_chat::lenient::{first, first_count, first_number, first_text, is_blank, unpack_owned};
 
 const MAX_RUN_DEPTH: usize = 64;
 
@@ -91,7 +91,7 @@ fn span(run: &Map<String, Value>, id: String, parent: Option<String>) -> Span {
         "retriever" | "embedding" | "prompt" | "parser" => Some(Role::Other),
         _ => None,
     };
-    let error = first(run, &["error"]).map(crate::json::text_of).filter(|error| !error.is_empty());
+    let error = first(run, &["error"]).map(karat_chat::lenient::text_of).filter(|error| !error.is_empty());
     let field = |name: &str| run.get(name).filter(|value| !is_blank(value)).map(unpack_owned);
     Span {
         id,

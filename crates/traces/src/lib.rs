@@ -6,17 +6,14 @@
 
 mod adk;
 mod assemble;
-mod chat;
 mod claude_code;
 mod codex;
-mod conversation;
 mod deepeval;
 mod detect;
 mod format;
 mod gzip;
 mod inspect;
 pub mod jaeger;
-mod json;
 mod karat;
 mod langfuse;
 mod langfuse_api;

@@ -3,12 +3,12 @@
 use karat_core::document::{Step, StepUsage, TraceContent};
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_text};
 use crate::piece::ImportedTrace;
 use crate::time::parse_any_unit;
 use crate::trace_ids::{content_id, entry_id, validate_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::{first, first_count, first_text};
 
 /// Keys of a trace id. Conversation ids are excluded: each request of a conversation is a trace.
 const TRACE_ID_KEYS: [&str; 3] = ["trace_id", "traceId", "request_id"];

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::assemble::assemble;
 use crate::format::TraceFormat;
-use crate::json::{first, first_text, text_of};
 use crate::otlp;
 use crate::parts::TraceParts;
 use crate::piece::{ImportedTrace, SourceFeedback};
 use crate::rating::{rating_from_label, rating_from_score};
 use crate::time::parse_any_unit;
 use crate::trace_ids::validate_id;
+use karat_chat::lenient::{first, first_text, text_of};
 
 /// Reads one trace.
 pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> {

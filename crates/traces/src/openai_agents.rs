@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_text, is_blank, unpack_owned};
 use crate::otlp::{ParsedSpans, SpanCollector};
 use crate::parts::{Role, Span};
 use crate::time::parse_any_unit;
 use crate::trace_ids::validate_id;
+use karat_chat::lenient::{first, first_count, first_text, is_blank, unpack_owned};
 
 /// Reads one item as part of a trace, because the items of a trace may be spread over a file.
 pub(crate) fn read(value: &Value) -> ParsedSpans {

@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::detect::{detect, is_message, wrapper_key};
 use crate::format::TraceFormat;
 use crate::gzip;
-use crate::json::{json_error, replace_lone_surrogates};
 use crate::otlp::ParsedSpans;
 use crate::piece::{ImportedTrace, Piece, RefusedItem};
 use crate::values::{Location, MAX_VALUE_BYTES, PeekedInput, ValueReader, ValueText};
@@ -18,6 +17,7 @@ use crate::{
     adk, claude_code, codex, deepeval, inspect, jaeger, karat, langfuse, langsmith, messages, mlflow, openai_agents,
     otlp, swe_agent, tau_bench, tau2_bench,
 };
+use karat_chat::lenient::{json_error, replace_lone_surrogates};
 
 const UNKNOWN_ENCODING: &str = "neither JSON nor OpenTelemetry protobuf";
 

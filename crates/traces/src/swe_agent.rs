@@ -3,11 +3,11 @@
 use karat_core::document::{StepUsage, TraceContent};
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first, first_count, first_number, first_text, is_blank, unpack};
 use crate::piece::ImportedTrace;
 use crate::trace_ids::{content_id, entry_id};
+use karat_chat::Conversation;
+use karat_chat::lenient::{first, first_count, first_number, first_text, is_blank, unpack};
 
 /// The tool of an action that is a command: without function calls, the model writes commands.
 const COMMAND_TOOL: &str = "bash";

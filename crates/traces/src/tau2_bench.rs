@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use karat_core::document::TraceContent;
 use serde_json::{Map, Value, json};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
-use crate::json::{first_number, first_text, text_of};
 use crate::messages::usage;
 use crate::piece::ImportedTrace;
 use crate::tau_bench::{id_part, reward_feedback};
 use crate::time::parse_any_unit;
 use crate::trace_ids::entry_id;
+use karat_chat::Conversation;
+use karat_chat::lenient::{first_number, first_text, text_of};
 
 /// Reads all simulations of a result file, or a single simulation.
 pub(crate) fn read(value: &Value) -> Vec<Result<ImportedTrace, String>> {

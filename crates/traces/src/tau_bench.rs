@@ -6,9 +6,9 @@ use karat_json::canonical::sorted;
 use karat_json::hash::short_hash;
 use serde_json::{Map, Value};
 
-use crate::conversation::Conversation;
 use crate::format::TraceFormat;
 use crate::piece::{ImportedTrace, SourceFeedback};
+use karat_chat::Conversation;
 
 /// The prefix of failed tool results.
 const ERROR_PREFIX: &str = "Error:";

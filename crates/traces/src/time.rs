@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
-use crate::json::truncate;
+use karat_chat::lenient::truncate;
 
 /// The unit of a number, according to the name of its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

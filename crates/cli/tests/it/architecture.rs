@@ -33,10 +33,11 @@ enum Layer {
     Testkit,
 }
 
-const LAYERS: [(&str, Layer); 20] = [
+const LAYERS: [(&str, Layer); 21] = [
     ("karat-pattern", Layer::Parts),
     ("karat-json", Layer::Parts),
     ("karat-core", Layer::Domain),
+    ("karat-chat", Layer::Derived),
     ("karat-evals", Layer::Derived),
     ("karat-tools", Layer::Derived),
     ("karat-http", Layer::Technology),

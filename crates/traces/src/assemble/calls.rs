@@ -226,7 +226,7 @@ fn fill(call: &mut StepCall, span: &Span, execution: &Execution) {
     {
         call.result = result.clone();
     }
-    if crate::json::is_blank(&call.arguments)
+    if karat_chat::lenient::is_blank(&call.arguments)
         && let Some(arguments) = &execution.arguments
     {
         call.arguments = arguments.clone();

@@ -105,7 +105,7 @@ fn metadata(tree: &Tree<'_>, root: Option<usize>) -> Map<String, Value> {
         }
     }
     if let Some(user_metadata) = root.attributes.get("metadata")
-        && let Value::Object(user_metadata) = crate::json::unpack(user_metadata).as_ref()
+        && let Value::Object(user_metadata) = karat_chat::lenient::unpack(user_metadata).as_ref()
     {
         metadata.extend(user_metadata.clone());
     }

@@ -2,9 +2,9 @@
 
 use super::step::{StepBuilder, turns};
 use super::tree::Tree;
-use crate::chat::plain_message;
 use crate::parts::Role;
 use crate::vocabulary;
+use karat_chat::plain_message;
 
 /// Returns the spans that enclose the steps, ordered by time.
 fn enclosing_spans(tree: &Tree<'_>, builders: &[StepBuilder]) -> Vec<usize> {

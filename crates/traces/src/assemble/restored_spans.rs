@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::json::{is_blank, unpack};
 use crate::parts::Span;
+use karat_chat::lenient::{is_blank, unpack};
 
 /// The events of one operation that `BeeAI` exports as spans of their own, in the order in which their attributes count.
 const EVENTS: [&str; 8] = ["start", "success", "error", "finish", "retry", "update", "partialUpdate", "newToken"];

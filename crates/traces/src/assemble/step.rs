@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::agent_of;
 use super::new_messages::SeenMessages;
 use super::tree::Tree;
-use crate::chat::ParsedMessages;
 use crate::parts::Role;
 use crate::vocabulary::{self, Content};
+use karat_chat::ParsedMessages;
 
 /// A step under construction.
 #[derive(Debug, Default)]

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::open_calls::CallPosition;
 use super::step::StepBuilder;
 use super::tree::Tree;
-use crate::chat::parse_result;
-use crate::json::is_blank;
 use crate::parts::Role;
 use crate::vocabulary;
+use karat_chat::lenient::is_blank;
+use karat_chat::parse_result;
 
 /// How many later steps are compared with the step of a call.
 const MAX_COMPARED_STEPS: usize = 32;

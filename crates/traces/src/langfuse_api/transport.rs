@@ -9,8 +9,8 @@ use karat_http::{
 use serde_json::Value;
 
 use super::LangfuseKeys;
-use crate::json::json_error_with_position;
 use crate::values::MAX_VALUE_BYTES;
+use karat_chat::lenient::json_error_with_position;
 
 const MAX_RETRIES: u32 = 5;
 

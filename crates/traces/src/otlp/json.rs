@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::collector::SpanCollector;
 use super::{ParseError, ParsedSpans};
 use crate::format::TraceFormat;
-use crate::json::{json_error_with_position, replace_lone_surrogates};
 use crate::otel_ids;
 use crate::parts::{LogEvent, Span, SpanEvent};
 use crate::time::{self, Unit};
+use karat_chat::lenient::{json_error_with_position, replace_lone_surrogates};
 
 /// How many levels of wrappers around the data are followed.
 const MAX_WRAPPER_DEPTH: usize = 8;

@@ -4,10 +4,10 @@ use karat_core::rating::Rating;
 use serde_json::{Map, Value};
 
 use super::indexed;
-use crate::json::{first_number, first_text};
 use crate::parts::Span;
 use crate::piece::SourceFeedback;
 use crate::rating::{rating_from_label, rating_from_score};
+use karat_chat::lenient::{first_number, first_text};
 
 /// Reads the annotations made by people. Those made by models or code are ignored.
 pub(crate) fn annotations(span: &Span, source: &str) -> Vec<SourceFeedback> {

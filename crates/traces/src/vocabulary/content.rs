@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::{event, indexed};
-use crate::chat::{self, ParsedMessages, collect_text, plain_message};
-use crate::json::{first, is_blank, unpack};
 use crate::parts::{LogEvent, Span};
+use karat_chat::lenient::{first, is_blank, unpack};
+use karat_chat::{self as chat, ParsedMessages, collect_text, plain_message};
 
 /// The input and output of a span.
 #[derive(Debug, Clone, Default)]
@@ -208,7 +208,7 @@ pub(crate) fn conversation(span: &Span) -> Option<ParsedMessages> {
     let attributes = &span.attributes;
     let all = first(attributes, &["pydantic_ai.all_messages", "all_messages_events", "pydantic_ai.new_messages"])?;
     let all = unpack(all);
-    let from = crate::json::first_count(attributes, &["pydantic_ai.new_message_index"]).unwrap_or(0);
+    let from = karat_chat::lenient::first_count(attributes, &["pydantic_ai.new_message_index"]).unwrap_or(0);
     let items = all.as_array()?;
     let items = items.get(usize::try_from(from).ok()?..)?;
     chat::read(&Value::Array(items.to_vec()), "user")

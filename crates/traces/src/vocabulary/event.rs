@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::chat::{self, ParsedMessages};
-use crate::json::{first_count, first_text, is_blank, unpack};
 use crate::parts::{LogEvent, Span};
+use karat_chat::lenient::{first_count, first_text, is_blank, unpack};
+use karat_chat::{self as chat, ParsedMessages};
 
 /// Reads the input and the output from events.
 pub(super) fn conversation(span: &Span, logs: &[&LogEvent]) -> (ParsedMessages, ParsedMessages) {

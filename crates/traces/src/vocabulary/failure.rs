@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::chat::collect_text;
-use crate::json::first_text;
 use crate::parts::{Role, Span};
+use karat_chat::collect_text;
+use karat_chat::lenient::first_text;
 
 /// Returns why a span failed, if it did. An exception on a span that did not fail counts only for a model or a tool
 /// without a result: elsewhere exceptions are often expected, such as a timeout of a wait.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::json::{first_text, is_blank, parse_nested};
 use crate::parts::{Role, Span};
+use karat_chat::lenient::{first_text, is_blank, parse_nested};
 
 /// Returns the role of a span: the one that its source assigns, else the one in its attributes, else the one that its
 /// content suggests.

@@ -3,8 +3,8 @@
 use karat_core::document::StepUsage;
 use serde_json::{Map, Value};
 
-use crate::json::{first, first_count, first_number, first_text, unpack};
 use crate::parts::Span;
+use karat_chat::lenient::{first, first_count, first_number, first_text, unpack};
 
 /// Returns the model that responded, else the one that was requested.
 pub(crate) fn model(attributes: &Map<String, Value>) -> Option<&str> {

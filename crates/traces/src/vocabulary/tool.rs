@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::chat::{collect_text, parse_arguments, parse_result};
-use crate::json::{first, first_text, is_blank, text_of};
 use crate::parts::Span;
+use karat_chat::lenient::{first, first_text, is_blank, text_of};
+use karat_chat::{collect_text, parse_arguments, parse_result};
 
 /// One execution of a tool.
 #[derive(Debug, Clone, Default)]
@@ -91,7 +91,7 @@ fn unwrap_arguments(value: Value, parameters: Option<&Value>) -> Value {
         return Value::Object(with_positional(kwargs, map.get("args"), parameters));
     }
     if let Some(inner) = map.get("input").filter(|_| map.len() == 1)
-        && let inner = crate::json::unpack(inner)
+        && let inner = karat_chat::lenient::unpack(inner)
         && inner.is_object()
     {
         return inner.into_owned();
@@ -107,7 +107,7 @@ fn with_positional(
 ) -> Map<String, Value> {
     let mut arguments = kwargs.clone();
     let Some(args) = args.and_then(Value::as_array).filter(|args| !args.is_empty()) else { return arguments };
-    let parameters = parameters.map(crate::json::unpack_owned).unwrap_or_default();
+    let parameters = parameters.map(karat_chat::lenient::unpack_owned).unwrap_or_default();
     let names: Vec<&String> = parameters.as_object().into_iter().flat_map(Map::keys).collect();
     if names.len() < args.len() {
         arguments.insert("args".to_owned(), Value::Array(args.clone()));

@@ -3,13 +3,13 @@
 use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
-use super::call::{parse_bare_call, parse_call};
-use super::{collect_text, result_text};
-use crate::json::{first, first_text};
+use crate::call::{parse_bare_call, parse_call};
+use crate::lenient::{first, first_text};
+use crate::messages::{collect_text, result_text};
 
 /// One part of a message.
 #[derive(Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Text(String),
     Reasoning(String),
     Call(StepCall),
@@ -60,7 +60,7 @@ const OTHER_TYPES: [&str; 13] = [
 ];
 
 /// Whether an object is message content rather than a message.
-pub(super) fn is_content(map: &Map<String, Value>) -> bool {
+pub(crate) fn is_content(map: &Map<String, Value>) -> bool {
     if map.contains_key("role") || map.contains_key("message") {
         return false;
     }
@@ -87,13 +87,13 @@ pub(super) fn is_content(map: &Map<String, Value>) -> bool {
 }
 
 /// Whether an object is a tool result with an id.
-pub(super) fn is_result(map: &Map<String, Value>) -> bool {
+pub(crate) fn is_result(map: &Map<String, Value>) -> bool {
     map.get("type").and_then(Value::as_str).is_some_and(|kind| RESULT_TYPES.contains(&kind))
         || ["function_response", "functionResponse", "toolResult"].iter().any(|name| map.contains_key(*name))
 }
 
 /// Parses one part.
-pub(super) fn read(value: &Value) -> Part {
+pub(crate) fn read(value: &Value) -> Part {
     let map = match value {
         Value::String(text) => return Part::Text(text.clone()),
         Value::Object(map) => map,

@@ -4,47 +4,42 @@
 //! OpenTelemetry, `OpenInference`, the Vercel AI SDK and `LangChain`. Each message is recognised by its fields, because
 //! frameworks mix shapes.
 
-mod call;
-mod message;
-mod part;
-
 use std::borrow::Cow;
 
 use karat_core::document::Message;
 use serde_json::{Map, Value};
 
-use crate::json::{first_text, is_blank, parse_nested, text_of};
-
-pub(crate) use call::parse_arguments;
+use crate::lenient::{first_text, is_blank, parse_nested, text_of};
+use crate::{call, message, part};
 
 /// How many levels of nested containers are followed.
 const MAX_DEPTH: usize = 10;
 
 /// Messages parsed from a value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct ParsedMessages {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) reasoning: Option<String>,
-    pub(crate) stop_reason: Option<String>,
+pub struct ParsedMessages {
+    pub messages: Vec<Message>,
+    pub reasoning: Option<String>,
+    pub stop_reason: Option<String>,
     /// The source has messages; false if a bare text was taken as one.
-    pub(crate) structured: bool,
+    pub structured: bool,
     /// Texts are not parsed, even if they are the JSON of calls or parts.
-    pub(crate) literal: bool,
+    pub literal: bool,
     /// Entries of `tool_calls` that name no tool.
-    pub(crate) unread_calls: Vec<Value>,
+    pub unread_calls: Vec<Value>,
 }
 
 impl ParsedMessages {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.reasoning.is_none()
     }
 
     /// Creates a single message from a bare text.
-    pub(crate) fn from_text(role: &str, text: &str) -> Self {
+    pub fn from_text(role: &str, text: &str) -> Self {
         Self { messages: vec![plain_message(role, text)], ..Self::default() }
     }
 
-    pub(crate) fn push_reasoning(&mut self, text: &str) {
+    pub fn push_reasoning(&mut self, text: &str) {
         if text.trim().is_empty() {
             return;
         }
@@ -58,26 +53,26 @@ impl ParsedMessages {
     }
 }
 
-pub(crate) fn plain_message(role: &str, text: &str) -> Message {
+pub fn plain_message(role: &str, text: &str) -> Message {
     Message { role: role.to_owned(), content: text.to_owned(), ..Message::default() }
 }
 
 /// Parses the messages of a value. `role` is the default role. Returns `None` if the value has an unknown shape.
-pub(crate) fn read(value: &Value, role: &str) -> Option<ParsedMessages> {
+pub fn read(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, ..ParsedMessages::default() };
     (parse_value(value, role, MAX_DEPTH, &mut parsed) && !parsed.is_empty()).then_some(parsed)
 }
 
 /// Parses the messages of a model API. Such an API has separate fields for calls and parts, so texts are not parsed.
 /// Other sources may encode calls and parts as the text of a message.
-pub(crate) fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
+pub fn read_literal(value: &Value, role: &str) -> Option<ParsedMessages> {
     let mut parsed = ParsedMessages { structured: true, literal: true, ..ParsedMessages::default() };
     let is_known = parse_value(value, role, MAX_DEPTH, &mut parsed);
     (is_known && (!parsed.is_empty() || !parsed.unread_calls.is_empty())).then_some(parsed)
 }
 
 /// Parses the messages of a value, or takes a bare text as one message.
-pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> {
+pub fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> {
     if let Some(parsed) = read(value, role) {
         return Some(parsed);
     }
@@ -91,8 +86,8 @@ pub(crate) fn read_or_text(value: &Value, role: &str) -> Option<ParsedMessages> 
 
 /// Returns only the first answer if there are several with a finish reason: those are alternative choices. Answers with
 /// calls are not, because some sources write each call as a separate answer.
-pub(crate) fn first_choice(answers: &Value) -> Cow<'_, Value> {
-    let unpacked = crate::json::unpack(answers);
+pub fn first_choice(answers: &Value) -> Cow<'_, Value> {
+    let unpacked = crate::lenient::unpack(answers);
     let Value::Array(items) = unpacked.as_ref() else { return unpacked };
     let has_calls = |item: &Value| {
         let has_call_fields =
@@ -257,7 +252,7 @@ fn parse_request(map: &Map<String, Value>, role: &str, depth: usize, parsed: &mu
     false
 }
 
-fn set_stop_reason(map: &Map<String, Value>, parsed: &mut ParsedMessages) {
+pub(crate) fn set_stop_reason(map: &Map<String, Value>, parsed: &mut ParsedMessages) {
     if parsed.stop_reason.is_none() {
         parsed.stop_reason =
             first_text(map, &["finish_reason", "stop_reason", "finishReason", "stopReason"]).map(str::to_owned);
@@ -265,7 +260,7 @@ fn set_stop_reason(map: &Map<String, Value>, parsed: &mut ParsedMessages) {
 }
 
 /// Joins the texts in a value: strings, text parts, and lists of them.
-pub(crate) fn collect_text(value: &Value) -> String {
+pub fn collect_text(value: &Value) -> String {
     fn add(value: &Value, depth: usize, into: &mut String) {
         let mut push = |text: &str| {
             if !into.is_empty() && !text.is_empty() {
@@ -290,8 +285,8 @@ pub(crate) fn collect_text(value: &Value) -> String {
 }
 
 /// Parses a tool result: the JSON text of an object or a list becomes a value, so eval functions can inspect it.
-pub(crate) fn parse_result(value: &Value) -> Value {
-    crate::json::unpack(value).into_owned()
+pub fn parse_result(value: &Value) -> Value {
+    crate::lenient::unpack(value).into_owned()
 }
 
 /// Returns a tool result as the text of a message.

@@ -3,13 +3,13 @@
 use karat_core::document::{Message, StepCall};
 use serde_json::{Map, Value};
 
-use super::call::{parse_arguments, parse_call, parse_calls_text};
-use super::part::{self, Part};
-use super::{ParsedMessages, result_text, set_stop_reason};
-use crate::json::{first, first_text, is_blank, parse_nested, unpack};
+use crate::call::{parse_arguments, parse_call, parse_calls_text};
+use crate::lenient::{first, first_text, is_blank, parse_nested, unpack};
+use crate::messages::{ParsedMessages, result_text, set_stop_reason};
+use crate::part::{self, Part};
 
 /// Whether an object is a message. Content without a role is a message if an answer is expected.
-pub(super) fn is_message(map: &Map<String, Value>, role: &str) -> bool {
+pub(crate) fn is_message(map: &Map<String, Value>, role: &str) -> bool {
     if let Some(inner) = map.get("message").and_then(Value::as_object) {
         // OpenInference wraps each message; events add an index and a finish reason.
         return is_message(inner, role) && !map.contains_key("choices");
@@ -63,7 +63,7 @@ fn normalise_role(role: &str) -> &str {
 }
 
 /// Adds a message and the tool results that it contains.
-pub(super) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMessages) {
+pub(crate) fn push(map: &Map<String, Value>, role: &str, parsed: &mut ParsedMessages) {
     if let Some(inner) = map.get("message").and_then(Value::as_object) {
         set_stop_reason(map, parsed);
         return push(inner, role, parsed);

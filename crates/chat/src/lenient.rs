@@ -9,7 +9,7 @@ const MAX_ENCODINGS: usize = 4;
 
 /// Parses a string that contains a JSON object or list, and returns any other value unchanged. New exporters write
 /// structured values into attributes, old ones their JSON text.
-pub(crate) fn unpack(value: &Value) -> Cow<'_, Value> {
+pub fn unpack(value: &Value) -> Cow<'_, Value> {
     match value {
         Value::String(text) => match parse_nested(text) {
             Some(inner) => Cow::Owned(inner),
@@ -20,13 +20,13 @@ pub(crate) fn unpack(value: &Value) -> Cow<'_, Value> {
 }
 
 /// Like [`unpack`], but returns an owned value.
-pub(crate) fn unpack_owned(value: &Value) -> Value {
+pub fn unpack_owned(value: &Value) -> Value {
     unpack(value).into_owned()
 }
 
 /// Parses text that contains a JSON object or list, possibly encoded as a JSON string. Scalars are not parsed: that
 /// `42` is valid JSON is coincidence.
-pub(crate) fn parse_nested(text: &str) -> Option<Value> {
+pub fn parse_nested(text: &str) -> Option<Value> {
     let mut decoded = None::<String>;
     for _ in 0..MAX_ENCODINGS {
         let current = decoded.as_deref().unwrap_or(text).trim();
@@ -44,7 +44,7 @@ const MAX_QUOTED_CHARS: usize = 20;
 
 /// Why a text is not valid JSON, without the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum InvalidJson {
+pub enum InvalidJson {
     #[error("invalid JSON: the input is empty")]
     Empty,
     #[error("invalid JSON: starts with '{0}'")]
@@ -54,7 +54,7 @@ pub(crate) enum InvalidJson {
 }
 
 /// Explains why a text is not valid JSON.
-pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson {
+pub fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson {
     let text = text.trim_ascii();
     if text.is_empty() {
         return InvalidJson::Empty;
@@ -85,7 +85,7 @@ pub(crate) fn json_error(text: &[u8], error: &serde_json::Error) -> InvalidJson 
 }
 
 /// Like [`json_error`], with the position in the text.
-pub(crate) fn json_error_with_position(text: &[u8], error: &serde_json::Error) -> String {
+pub fn json_error_with_position(text: &[u8], error: &serde_json::Error) -> String {
     let reason = json_error(text, error);
     // In a misspelt word, the parser is one character ahead.
     if error.column() == 0 || error.line() == 1 && matches!(reason, InvalidJson::StartsWith(_)) {
@@ -96,7 +96,7 @@ pub(crate) fn json_error_with_position(text: &[u8], error: &serde_json::Error) -
 
 /// Replaces escaped lone surrogates, which truncating a text can produce, by the replacement character. Returns `None`
 /// if there are none.
-pub(crate) fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
+pub fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
     fn unit(json: &[u8]) -> Option<u16> {
         let digits = json.strip_prefix(b"\\u")?.get(..4)?;
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -130,7 +130,7 @@ pub(crate) fn replace_lone_surrogates(json: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Truncates a text for use in a message.
-pub(crate) fn truncate(text: &str) -> String {
+pub fn truncate(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     match text.char_indices().nth(MAX_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -139,7 +139,7 @@ pub(crate) fn truncate(text: &str) -> String {
 }
 
 /// Returns a string as is, null as an empty string, and anything else as JSON.
-pub(crate) fn text_of(value: &Value) -> String {
+pub fn text_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -148,17 +148,17 @@ pub(crate) fn text_of(value: &Value) -> String {
 }
 
 /// Returns the first non-empty string under one of these names.
-pub(crate) fn first_text<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
+pub fn first_text<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a str> {
     names.iter().filter_map(|name| map.get(*name)?.as_str()).find(|text| !text.is_empty())
 }
 
 /// Returns the first non-null value under one of these names.
-pub(crate) fn first<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
+pub fn first<'a>(map: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
     names.iter().filter_map(|name| map.get(*name)).find(|value| !value.is_null())
 }
 
 /// Returns the first unsigned integer under one of these names, written as a number or a string.
-pub(crate) fn first_count(map: &Map<String, Value>, names: &[&str]) -> Option<u64> {
+pub fn first_count(map: &Map<String, Value>, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| match map.get(*name)? {
         Value::Number(number) => number.as_u64().or_else(|| float_to_u64(number.as_f64()?)),
         Value::String(text) => text.trim().parse().ok(),
@@ -167,7 +167,7 @@ pub(crate) fn first_count(map: &Map<String, Value>, names: &[&str]) -> Option<u6
 }
 
 /// Returns the first number under one of these names, written as a number or a string.
-pub(crate) fn first_number(map: &Map<String, Value>, names: &[&str]) -> Option<f64> {
+pub fn first_number(map: &Map<String, Value>, names: &[&str]) -> Option<f64> {
     names
         .iter()
         .find_map(|name| match map.get(*name)? {
@@ -188,7 +188,7 @@ fn float_to_u64(number: f64) -> Option<u64> {
 }
 
 /// Whether a value is null, a blank string, or an empty list or object.
-pub(crate) fn is_blank(value: &Value) -> bool {
+pub fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),

@@ -3,10 +3,10 @@
 use karat_core::document::StepCall;
 use serde_json::{Map, Value};
 
-use crate::json::{first, first_text, parse_nested, unpack_owned};
+use crate::lenient::{first, first_text, parse_nested, unpack_owned};
 
 /// Parses arguments: an object or its JSON text.
-pub(crate) fn parse_arguments(value: Option<&Value>) -> Value {
+pub fn parse_arguments(value: Option<&Value>) -> Value {
     match value {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::String(text)) if text.trim().is_empty() => Value::Object(Map::new()),

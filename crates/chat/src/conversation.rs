@@ -3,12 +3,12 @@
 use karat_core::document::{Message, Step, StepInput, StepOutput};
 use serde_json::Value;
 
-use crate::chat;
-use crate::json::{parse_nested, truncate};
+use crate::lenient::{parse_nested, truncate};
+use crate::messages as chat;
 
 /// A conversation, message by message.
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub struct Conversation {
     turns: Vec<Turn>,
 }
 
@@ -22,16 +22,16 @@ struct Turn {
 
 /// The steps of a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct ConversationSteps {
+pub struct ConversationSteps {
     /// One per message of the model.
-    pub(crate) steps: Vec<Step>,
+    pub steps: Vec<Step>,
     /// The messages after the model's last one.
-    pub(crate) unanswered: Vec<Message>,
+    pub unanswered: Vec<Message>,
 }
 
 impl Conversation {
     /// Adds the system prompt.
-    pub(crate) fn push_system(&mut self, value: &Value) {
+    pub fn push_system(&mut self, value: &Value) {
         let text = chat::collect_text(value);
         if !text.is_empty() {
             self.turns.push(Turn { message: chat::plain_message("system", &text), ..Turn::default() });
@@ -39,7 +39,7 @@ impl Conversation {
     }
 
     /// Adds a message of a chat API. `role` is the default role.
-    pub(crate) fn push(&mut self, value: &Value, role: &str) -> Result<(), String> {
+    pub fn push(&mut self, value: &Value, role: &str) -> Result<(), String> {
         if !value.is_object() {
             return Err("a message must be an object".to_owned());
         }
@@ -54,7 +54,7 @@ impl Conversation {
     }
 
     /// Adds items of the `OpenAI` Responses API, where each call is an item next to its message.
-    pub(crate) fn push_items(&mut self, items: &[Value], role: &str) -> Result<(), String> {
+    pub fn push_items(&mut self, items: &[Value], role: &str) -> Result<(), String> {
         if let Some(parsed) = chat::read_literal(&Value::Array(items.to_vec()), role) {
             reject_unread_calls(&parsed)?;
             self.push_parsed(parsed);
@@ -79,7 +79,7 @@ impl Conversation {
         }
     }
 
-    pub(crate) fn extend(&mut self, values: &[Value]) -> Result<(), String> {
+    pub fn extend(&mut self, values: &[Value]) -> Result<(), String> {
         for (index, value) in values.iter().enumerate() {
             self.push(value, "user").map_err(|reason| format!("messages[{index}]: {reason}"))?;
         }
@@ -87,14 +87,14 @@ impl Conversation {
     }
 
     /// Marks the tool results whose content indicates a failure.
-    pub(crate) fn mark_failures(&mut self, is_failure: impl Fn(&str) -> bool) {
+    pub fn mark_failures(&mut self, is_failure: impl Fn(&str) -> bool) {
         for turn in self.turns.iter_mut().filter(|turn| turn.message.role == "tool") {
             turn.message.is_error |= is_failure(&turn.message.content);
         }
     }
 
     /// Builds one step per message of the model, with the results of its calls wherever they appear later.
-    pub(crate) fn into_steps(self) -> ConversationSteps {
+    pub fn into_steps(self) -> ConversationSteps {
         let mut steps: Vec<Step> = Vec::new();
         let mut new_messages = Vec::new();
         let mut reasoning: Option<String> = None;

@@ -1,0 +1,17 @@
+//! Reads messages in the shapes that model APIs and agent frameworks write, and splits conversations into steps.
+//!
+//! Pure: it knows trace documents (`karat_core::document`), but no source of messages. Reading is lenient: a message is
+//! recognised by its fields, and what names no tool is reported, not dropped.
+
+mod call;
+mod conversation;
+pub mod lenient;
+mod message;
+mod messages;
+mod part;
+
+pub use call::parse_arguments;
+pub use conversation::{Conversation, ConversationSteps};
+pub use messages::{
+    ParsedMessages, collect_text, first_choice, parse_result, plain_message, read, read_literal, read_or_text,
+};
