@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, WaitGuard};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitGuard, WaitObserver};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
@@ -20,23 +20,6 @@ pub struct BudgetedAgent {
 impl BudgetedAgent {
     pub fn new(inner: Arc<dyn Agent>, budget: Arc<Budget>) -> Self {
         Self { inner, budget, max_cost: UsageEstimator::default() }
-    }
-
-    async fn answer_within_budget(&self, request: AgentRequest<'_>) -> Result<Trace, AgentError> {
-        let wait = WaitGuard::begin(request.wait_observer);
-        let reservation = self.budget.reserve(&self.max_cost, |max_cost| max_cost).await;
-        drop(wait);
-        let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
-        reservation.mark_sent();
-        let trace = self.inner.answer(request).await.inspect_err(|_| reservation.mark_unbilled())?;
-        let Some(cost) = trace.cost_usd() else {
-            reservation.mark_unbilled();
-            let message = "the agent does not report its cost, so 'maxCostUsd' cannot be enforced";
-            return Err(AgentError::budget(message));
-        };
-        self.max_cost.record_cost(cost);
-        reservation.settle(cost);
-        Ok(trace)
     }
 }
 
@@ -61,11 +44,47 @@ impl Agent for BudgetedAgent {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
-        Box::pin(self.answer_within_budget(request))
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(BudgetedConversation {
+            inner: self.inner.start(trial),
+            agent: self,
+            wait_observer: trial.wait_observer,
+        })
+    }
+}
+
+struct BudgetedConversation<'a> {
+    inner: Box<dyn Conversation + 'a>,
+    agent: &'a BudgetedAgent,
+    wait_observer: &'a dyn WaitObserver,
+}
+
+impl BudgetedConversation<'_> {
+    async fn send_within_budget(&mut self, message: &str) -> Result<Trace, AgentError> {
+        let BudgetedAgent { budget, max_cost, .. } = self.agent;
+        let wait = WaitGuard::begin(self.wait_observer);
+        let reservation = budget.reserve(max_cost, |max_cost| max_cost).await;
+        drop(wait);
+        let reservation = reservation.map_err(|exceeded| AgentError::budget(exceeded.message))?;
+        reservation.mark_sent();
+        let trace = self.inner.send(message).await.inspect_err(|_| reservation.mark_unbilled())?;
+        let Some(cost) = trace.cost_usd() else {
+            reservation.mark_unbilled();
+            let message = "the agent does not report its cost, so 'maxCostUsd' cannot be enforced";
+            return Err(AgentError::budget(message));
+        };
+        max_cost.record_cost(cost);
+        reservation.settle(cost);
+        Ok(trace)
+    }
+}
+
+impl Conversation for BudgetedConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
+        Box::pin(self.send_within_budget(message))
     }
 
-    fn on_abandoned(&self, request: AgentRequest<'_>, error: &AgentError) {
-        self.inner.on_abandoned(request, error);
+    fn on_abandoned(&mut self, message: &str, error: &AgentError) {
+        self.inner.on_abandoned(message, error);
     }
 }

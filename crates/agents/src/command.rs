@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_process::Limits;
 use serde_json::{Map, Value, json};
@@ -63,15 +63,24 @@ impl Agent for CommandAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn start<'a>(&'a self, _trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(CommandConversation(self))
+    }
+}
+
+struct CommandConversation<'a>(&'a CommandAgent);
+
+impl Conversation for CommandConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
             let started = Instant::now();
-            let body = self.config.request.body_with(&request.case.input.message).unwrap_or_default().to_string();
-            let stdout_bytes = usize::try_from(self.config.max_response_bytes).unwrap_or(usize::MAX);
-            let run = self.program.run(&body, Limits { stdout_bytes, time: None }).await;
+            let CommandAgent { program, config, .. } = self.0;
+            let body = config.request.body_with(message).unwrap_or_default().to_string();
+            let stdout_bytes = usize::try_from(config.max_response_bytes).unwrap_or(usize::MAX);
+            let run = program.run(&body, Limits { stdout_bytes, time: None }).await;
             let finished = run.map_err(|message| AgentError::new(message, started.elapsed()))?;
             let parsed = parse_json(&finished).and_then(|reply| {
-                self.config.response.parse_trace(&reply).map_err(|message| with_stderr(&message, &finished.stderr))
+                config.response.parse_trace(&reply).map_err(|message| with_stderr(&message, &finished.stderr))
             });
             let trace = parsed.map_err(|message| AgentError::new(message, finished.elapsed))?;
             let stderr = Some(finished.stderr).filter(|text| !text.is_empty());

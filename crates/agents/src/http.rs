@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, WaitObserver};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext, WaitObserver};
 use karat_core::trace::Trace;
 use karat_http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use karat_http::{
@@ -166,17 +166,27 @@ impl Agent for HttpAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(HttpConversation { agent: self, trial })
+    }
+}
+
+struct HttpConversation<'a> {
+    agent: &'a HttpAgent,
+    trial: TrialContext<'a>,
+}
+
+impl Conversation for HttpConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let message = &request.case.input.message;
-            let exchanged = match &self.retries {
-                None => self.exchange(message).await,
+            let exchanged = match &self.agent.retries {
+                None => self.agent.exchange(message).await,
                 Some((policy, throttle)) => {
-                    self.exchange_with_retries(message, *policy, throttle, request.wait_observer).await
+                    self.agent.exchange_with_retries(message, *policy, throttle, self.trial.wait_observer).await
                 }
             };
             let reply = exchanged?;
-            match self.parse_trace(&reply) {
+            match self.agent.parse_trace(&reply) {
                 Ok(trace) => Ok(Trace { latency_ms: reply.elapsed.as_secs_f64() * 1000.0, ..trace }),
                 Err(message) => Err(AgentError::new(message, reply.elapsed)),
             }

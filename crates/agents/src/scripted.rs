@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::hash::short_hash;
 use karat_json::{Finding, ObjectReader, Path, Problems, parse, read_count, read_object_map, read_string};
@@ -148,14 +148,23 @@ impl Agent for ScriptedAgent {
         Mode::Endpoint
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn start<'a>(&'a self, _trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(ScriptedConversation(self))
+    }
+}
+
+struct ScriptedConversation<'a>(&'a ScriptedAgent);
+
+impl Conversation for ScriptedConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
             let start = Instant::now();
             let fail = |message: String| AgentError::new(message, start.elapsed());
             let answer = self
+                .0
                 .replies
-                .get(&request.case.input.message)
-                .or(self.otherwise.as_ref())
+                .get(message)
+                .or(self.0.otherwise.as_ref())
                 .ok_or_else(|| fail("the script has no reply to this message".to_owned()))?;
             if !answer.delay.is_zero() {
                 tokio::time::sleep(answer.delay).await;

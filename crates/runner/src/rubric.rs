@@ -11,7 +11,7 @@ use karat_core::case::{Dimension, RubricCase, Tier};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::event::RunEvent;
 use karat_core::gate::GateMetrics;
-use karat_core::port::{Agent, AgentError, AgentRequest};
+use karat_core::port::{Agent, AgentError, TrialContext};
 use karat_core::registry::same_name;
 use karat_core::result::{CaseDetails, unused_stubs_warning};
 use karat_core::rubric::{
@@ -29,7 +29,7 @@ use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
 use crate::stopwatch::{Stopwatch, millis_between};
 use crate::stubs::count_unused_stubs;
-use crate::worker::{Shared, with_timeout};
+use crate::worker::{Shared, converse, with_timeout};
 
 /// Runs all rubric suites one after the other. `passed` contains for each deterministic suite whether all cases passed;
 /// `metrics` has an entry per agent.
@@ -47,16 +47,22 @@ pub(crate) async fn run_rubrics(
         return None;
     }
     let mut totals = RubricTotals::default();
+    let mut next_number = shared.units.len();
     for suite in &rubrics.suites {
+        let first_number = next_number;
+        next_number += suite.file.cases.len();
         let judge =
             if cancel.is_cancelled() { Err(INTERRUPTED.to_owned()) } else { select_judge(shared, suite, passed) };
         let outcome = match judge {
             Err(reason) => RubricOutcome::Skipped(shared.plan.redactor.text(&reason).into_owned()),
             Ok((judge, warnings)) => {
-                let sample = |case: &RubricCase| samples.reserve(suite.agent, &case.case, 1);
-                let samples = suite.file.cases.iter().map(sample).collect();
+                let trial = |(case, number): (&RubricCase, usize)| Trial {
+                    number,
+                    sample: samples.reserve(suite.agent, &case.case, 1),
+                };
+                let trials = suite.file.cases.iter().zip(first_number..).map(trial).collect();
                 let suite_run = SuiteRun { shared, suite, judge };
-                let run = suite_run.run(samples, timestamp, warnings, cancel);
+                let run = suite_run.run(trials, timestamp, warnings, cancel);
                 RubricOutcome::Result(Arc::new(with_sink_work(sink, run).await))
             }
         };
@@ -122,6 +128,14 @@ fn finished_suite(shared: &Shared, suite: &RubricPlan, outcome: RubricOutcome) -
     }
 }
 
+/// The trial of a rubric case.
+#[derive(Clone, Copy)]
+struct Trial {
+    /// The number in the run, after the trials of all other suites.
+    number: usize,
+    sample: u32,
+}
+
 struct SuiteRun<'r> {
     shared: &'r Shared,
     suite: &'r RubricPlan,
@@ -131,7 +145,7 @@ struct SuiteRun<'r> {
 impl SuiteRun<'_> {
     async fn run(
         &self,
-        samples: Vec<u32>,
+        trials: Vec<Trial>,
         timestamp: &str,
         mut warnings: Vec<String>,
         cancel: &CancellationToken,
@@ -139,12 +153,12 @@ impl SuiteRun<'_> {
         let start = Instant::now();
         let (plan, file, agent) = (&self.shared.plan, &self.suite.file, self.agent());
         let mut results: Vec<Option<RubricCaseResult>> = vec![None; file.cases.len()];
-        let cases = file.cases.iter().zip(samples).enumerate();
+        let cases = file.cases.iter().zip(trials).enumerate();
         let mut running = stream::iter(cases)
-            .map(|(index, (case, sample))| async move {
+            .map(|(index, (case, trial))| async move {
                 // Checked when the case starts, since an earlier case may have stopped the run.
                 let is_stopped = self.shared.stop.load(Ordering::Relaxed);
-                (index, if is_stopped { None } else { Some(self.run_case(case, sample).await) })
+                (index, if is_stopped { None } else { Some(self.run_case(case, trial).await) })
             })
             .buffer_unordered(plan.concurrency.max(1));
         let cancelled = cancel.cancelled();
@@ -213,10 +227,10 @@ impl SuiteRun<'_> {
     }
 
     /// Calls the agent, then the judge for each dimension.
-    async fn run_case(&self, case: &RubricCase, sample: u32) -> RubricCaseResult {
+    async fn run_case(&self, case: &RubricCase, trial: Trial) -> RubricCaseResult {
         let plan = &self.shared.plan;
         let mut record = CaseRecord::default();
-        let scores = self.score(case, sample, &mut record).await;
+        let scores = self.score(case, trial, &mut record).await;
         let mut result = RubricCaseResult {
             id: case.case.id.clone(),
             description: case.case.description.clone(),
@@ -255,9 +269,14 @@ impl SuiteRun<'_> {
         result
     }
 
-    async fn score(&self, case: &RubricCase, sample: u32, record: &mut CaseRecord) -> Result<Vec<RubricScore>, String> {
+    async fn score(
+        &self,
+        case: &RubricCase,
+        trial: Trial,
+        record: &mut CaseRecord,
+    ) -> Result<Vec<RubricScore>, String> {
         let redactor = &self.shared.plan.redactor;
-        let trace = self.answer(case, sample, &mut record.duration).await?;
+        let trace = self.answer(case, trial, &mut record.duration).await?;
         let mut evidence = evidence(case, &trace);
         record.details = case_details(trace, Vec::new(), Vec::new());
         if !redactor.is_empty() {
@@ -280,15 +299,16 @@ impl SuiteRun<'_> {
         Ok(scores)
     }
 
-    async fn answer(&self, case: &RubricCase, sample: u32, duration: &mut Duration) -> Result<Trace, String> {
+    async fn answer(&self, case: &RubricCase, trial: Trial, duration: &mut Duration) -> Result<Trace, String> {
         let reachability = &self.shared.reachability[self.suite.agent];
         if reachability.skips_call() {
             return Err(NOT_RUN.to_owned());
         }
         let (watch, agent) = (Stopwatch::start(), self.agent());
-        let request = AgentRequest { case: &case.case, sample, wait_observer: &watch };
-        let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
-        let result = with_timeout(self.shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
+        let (run_id, timeout) = (&self.shared.plan.run_id, self.shared.plan.timeout);
+        let Trial { number, sample } = trial;
+        let trial = TrialContext { run_id, number, case: &case.case, sample, wait_observer: &watch };
+        let result = converse(agent, trial, timeout, &watch).await;
         reachability.record(&result);
         *duration = match &result {
             Ok(trace) => Duration::try_from_secs_f64(trace.latency_ms / 1000.0).unwrap_or_default(),
@@ -299,9 +319,9 @@ impl SuiteRun<'_> {
 
     async fn ask_judge(&self, prompt: &ChatPrompt) -> Result<ChatReply, String> {
         let watch = Stopwatch::start();
-        let on_abandoned = |error: &AgentError| self.judge.on_abandoned(prompt, error);
-        let complete = || self.judge.complete(prompt, &watch);
-        let result = with_timeout(self.shared.plan.timeout, &watch, complete, on_abandoned).await;
+        let result = with_timeout(self.shared.plan.timeout, &watch, || self.judge.complete(prompt, &watch)).await;
+        let result =
+            result.unwrap_or_else(|abandoned| abandoned.notify(|error| self.judge.on_abandoned(prompt, error)));
         result.map_err(|error| self.handle_error(error))
     }
 

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use karat_core::assertion::{Evidence, PendingVerdict};
 use karat_core::case::Case;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
+use karat_core::port::{Agent, AgentError, BoxFuture, TrialContext};
 use karat_core::result::CaseResult;
 use karat_core::trace::Trace;
 use tokio::sync::mpsc;
@@ -63,7 +63,8 @@ pub(crate) async fn run_worker(
     let cancelled = cancel.cancelled();
     tokio::pin!(cancelled);
     while !shared.stop.load(Ordering::Relaxed) {
-        let Some(&unit) = shared.units.get(shared.next.fetch_add(1, Ordering::Relaxed)) else {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some(&unit) = shared.units.get(number) else {
             return;
         };
         let (suite, index, trial) = (unit.suite as usize, unit.index as usize, unit.trial as usize);
@@ -72,7 +73,7 @@ pub(crate) async fn run_worker(
         let result = tokio::select! {
             biased;
             () = &mut cancelled => return,
-            result = run_case(&shared, unit).instrument(shared.span(unit)) => result,
+            result = run_case(&shared, number, unit).instrument(shared.span(unit)) => result,
         };
         // Not in the dispatcher, so that no case starts in the meantime.
         if shared.plan.fail_fast && !result.passed {
@@ -84,18 +85,17 @@ pub(crate) async fn run_worker(
     }
 }
 
-async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
+async fn run_case(shared: &Arc<Shared>, number: usize, unit: Unit) -> CaseResult {
     let (suite, index) = (unit.suite as usize, unit.index as usize);
     let case = shared.case(suite, index);
     let watch = Stopwatch::start();
-    let request = AgentRequest { case, sample: unit.sample, wait_observer: &watch };
-    let agent = shared.agent(suite);
     let reachability = &shared.reachability[shared.plan.suites[suite].agent];
     if reachability.skips_call() {
         return case_result(case, CaseEnd::not_run(), &shared.plan.tokens, &shared.plan.redactor);
     }
-    let on_abandoned = |error: &AgentError| agent.on_abandoned(request, error);
-    let answer = with_timeout(shared.plan.timeout, &watch, || agent.answer(request), on_abandoned).await;
+    let run_id = &shared.plan.run_id;
+    let trial = TrialContext { run_id, number, case, sample: unit.sample, wait_observer: &watch };
+    let answer = converse(shared.agent(suite), trial, shared.plan.timeout, &watch).await;
     reachability.record(&answer);
     let end = match answer {
         Err(error) => {
@@ -125,26 +125,46 @@ async fn run_case(shared: &Arc<Shared>, unit: Unit) -> CaseResult {
     result
 }
 
-/// Awaits an answer until the timeout; calls `on_abandoned` if the call times out or panics.
+/// Sends the message of a case to an agent and awaits the answer until the timeout.
+pub(crate) async fn converse(
+    agent: &dyn Agent,
+    trial: TrialContext<'_>,
+    timeout: Duration,
+    watch: &Stopwatch,
+) -> Result<Trace, AgentError> {
+    let message = &trial.case.input.message;
+    let mut conversation = agent.start(trial);
+    let answer = with_timeout(timeout, watch, || conversation.send(message)).await;
+    answer.unwrap_or_else(|abandoned| abandoned.notify(|error| conversation.on_abandoned(message, error)))
+}
+
+/// A call that timed out or panicked, with the error that replaces its result.
+pub(crate) struct Abandoned(AgentError);
+
+impl Abandoned {
+    /// Notifies the callee and returns the error.
+    pub(crate) fn notify<A>(self, on_abandoned: impl FnOnce(&AgentError)) -> Result<A, AgentError> {
+        // The callback may panic too; the error is already known.
+        let _ = catch_unwind(AssertUnwindSafe(|| on_abandoned(&self.0)));
+        Err(self.0)
+    }
+}
+
+/// Awaits a call until the timeout.
 pub(crate) async fn with_timeout<'a, A>(
     timeout: Duration,
     watch: &Stopwatch,
     call: impl FnOnce() -> BoxFuture<'a, Result<A, AgentError>>,
-    on_abandoned: impl FnOnce(&AgentError),
-) -> Result<A, AgentError> {
+) -> Result<Result<A, AgentError>, Abandoned> {
     // `call` itself may panic, not only its future.
     let answer = AssertUnwindSafe(async { call().await }).catch_unwind();
-    let error = tokio::select! {
+    tokio::select! {
         biased;
-        result = answer => match result {
-            Ok(outcome) => return outcome,
-            Err(panic) => AgentError::new(panic_message(panic.as_ref()), watch.elapsed()),
-        },
-        () = watch.sleep_until(timeout) => AgentError::timeout(watch.elapsed()),
-    };
-    // The callback may panic too; the error is already known.
-    let _ = catch_unwind(AssertUnwindSafe(|| on_abandoned(&error)));
-    Err(error)
+        result = answer => {
+            result.map_err(|panic| Abandoned(AgentError::new(panic_message(panic.as_ref()), watch.elapsed())))
+        }
+        () = watch.sleep_until(timeout) => Err(Abandoned(AgentError::timeout(watch.elapsed()))),
+    }
 }
 
 impl Shared {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture, ToolRunner};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, ToolRunner, TrialContext};
 use karat_core::registry::Tool;
 use karat_core::trace::{ToolCall, Trace, Usage};
 use karat_json::canonical::{exact_hash, sorted};
@@ -105,18 +105,18 @@ impl ModelAgent {
         (self.mode(case) != Mode::RoutingOnly).then(|| case.max_turns.unwrap_or(DEFAULT_MAX_TURNS))
     }
 
-    async fn run_conversation(&self, request: AgentRequest<'_>) -> Result<Trace, AgentError> {
-        let case = request.case;
+    async fn run_turns(&self, trial: TrialContext<'_>, message: &str) -> Result<Trace, AgentError> {
+        let case = trial.case;
         let mode = self.mode(case);
         let max_turns = self.max_turns(case).unwrap_or(1);
         let system = self.system_prompt.as_deref();
-        let mut messages = self.client.first_messages(system, &case.input.message);
+        let mut messages = self.client.first_messages(system, message);
         let mut trace = Trace::default();
         let mut elapsed = Duration::ZERO;
         let mut usage = Some(Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() });
         for turn_number in 1..=max_turns {
             let outcome =
-                self.client.next_turn(system, &messages, self.tools.as_deref(), None, request.wait_observer).await;
+                self.client.next_turn(system, &messages, self.tools.as_deref(), None, trial.wait_observer).await;
             let completion = outcome.map_err(|error| AgentError { elapsed: error.elapsed + elapsed, ..error })?;
             let turn = completion.turn;
             elapsed += completion.latency;
@@ -231,8 +231,19 @@ impl Agent for ModelAgent {
         }
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
-        Box::pin(self.run_conversation(request))
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(ModelConversation { agent: self, trial })
+    }
+}
+
+struct ModelConversation<'a> {
+    agent: &'a ModelAgent,
+    trial: TrialContext<'a>,
+}
+
+impl Conversation for ModelConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
+        Box::pin(self.agent.run_turns(self.trial, message))
     }
 }
 

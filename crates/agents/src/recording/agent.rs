@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use karat_core::assertion::Mode;
 use karat_core::case::Case;
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::trace::Trace;
 use serde_json::{Map, Value};
 
@@ -20,12 +20,6 @@ pub struct RecordingAgent {
 impl RecordingAgent {
     pub fn new(inner: Arc<dyn Agent>, folder: Arc<RecordingFolder>) -> Self {
         Self { inner, folder }
-    }
-
-    fn key(&self, request: AgentRequest<'_>) -> Key {
-        let mut parts = self.inner.determinants(request.case);
-        parts.insert(SAMPLE.to_owned(), request.sample.into());
-        Key::new(parts, MESSAGE, self.folder.redactor())
     }
 }
 
@@ -50,15 +44,35 @@ impl Agent for RecordingAgent {
         self.inner.mode(case)
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(RecordingConversation { inner: self.inner.start(trial), agent: self, trial })
+    }
+}
+
+struct RecordingConversation<'a> {
+    inner: Box<dyn Conversation + 'a>,
+    agent: &'a RecordingAgent,
+    trial: TrialContext<'a>,
+}
+
+impl RecordingConversation<'_> {
+    fn key(&self) -> Key {
+        let mut parts = self.agent.inner.determinants(self.trial.case);
+        parts.insert(SAMPLE.to_owned(), self.trial.sample.into());
+        Key::new(parts, MESSAGE, self.agent.folder.redactor())
+    }
+}
+
+impl Conversation for RecordingConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         Box::pin(async move {
-            let key = self.key(request);
-            self.folder.answer(&key, || self.inner.answer(request)).await
+            let key = self.key();
+            self.agent.folder.answer(&key, || self.inner.send(message)).await
         })
     }
 
-    fn on_abandoned(&self, request: AgentRequest<'_>, error: &AgentError) {
-        self.inner.on_abandoned(request, error);
-        self.folder.record_abandoned::<Trace>(&self.key(request), error);
+    fn on_abandoned(&mut self, message: &str, error: &AgentError) {
+        self.inner.on_abandoned(message, error);
+        self.agent.folder.record_abandoned::<Trace>(&self.key(), error);
     }
 }

@@ -11,7 +11,7 @@ use karat_core::assertion::Mode;
 use karat_core::case::{Case, Expectation};
 use karat_core::chat::{ChatModel, ChatPrompt, ChatReply};
 use karat_core::port::{
-    Agent, AgentError, AgentErrorCause, AgentRequest, BoxFuture, IgnoreWaits, UnusableReply, WaitObserver,
+    Agent, AgentError, AgentErrorCause, BoxFuture, Conversation, IgnoreWaits, TrialContext, UnusableReply, WaitObserver,
 };
 use karat_core::redact::Redactor;
 use karat_core::trace::{ToolCall, Trace, Usage};
@@ -20,7 +20,7 @@ use rstest::rstest;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::support::case;
+use crate::support::{case, trial};
 
 type Outcome = Result<Trace, AgentError>;
 
@@ -65,10 +65,18 @@ impl Agent for FakeAgent {
         Mode::Stubbed
     }
 
-    fn answer<'a>(&'a self, _request: AgentRequest<'a>) -> BoxFuture<'a, Outcome> {
+    fn start<'a>(&'a self, _trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(FakeConversation(self))
+    }
+}
+
+struct FakeConversation<'a>(&'a FakeAgent);
+
+impl Conversation for FakeConversation<'_> {
+    fn send<'s>(&'s mut self, _message: &'s str) -> BoxFuture<'s, Outcome> {
         Box::pin(async {
-            self.calls.fetch_add(1, Ordering::Relaxed);
-            let next = self.outcomes.lock().unwrap().pop_front();
+            self.0.calls.fetch_add(1, Ordering::Relaxed);
+            let next = self.0.outcomes.lock().unwrap().pop_front();
             match next {
                 Some(outcome) => outcome,
                 None => std::future::pending().await,
@@ -100,7 +108,8 @@ fn open_with_secrets(folder: &Path, mode: RecordingMode, secrets: &[&str]) -> Ar
 
 async fn ask(inner: &Arc<FakeAgent>, folder: &Arc<RecordingFolder>, case: &Case, sample: u32) -> Outcome {
     let agent = RecordingAgent::new(Arc::clone(inner) as Arc<dyn Agent>, Arc::clone(folder));
-    let answer = agent.answer(AgentRequest { case, sample, wait_observer: &IgnoreWaits });
+    let mut conversation = agent.start(trial(case, sample));
+    let answer = conversation.send(&case.input.message);
     tokio::time::timeout(Duration::from_secs(10), answer).await.expect("the agent must not be called")
 }
 
@@ -317,8 +326,10 @@ async fn an_error_is_replayed_by_strict_and_retried_by_auto() {
 /// Starts a call that never completes and cancels it.
 async fn cancel_call(folder: &Arc<RecordingFolder>, case: &Case) -> RecordingAgent {
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(folder));
-    let answer = agent.answer(AgentRequest { case, sample: 0, wait_observer: &IgnoreWaits });
+    let mut conversation = agent.start(trial(case, 0));
+    let answer = conversation.send(&case.input.message);
     assert!(tokio::time::timeout(Duration::from_millis(20), answer).await.is_err());
+    drop(conversation);
     agent
 }
 
@@ -336,7 +347,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let recorded = open(folder.path(), mode);
     let agent = cancel_call(&recorded, &case).await;
     let timeout = AgentError::timeout(Duration::from_nanos(20_123_457));
-    agent.on_abandoned(AgentRequest { case: &case, sample: 0, wait_observer: &IgnoreWaits }, &timeout);
+    agent.start(trial(&case, 0)).on_abandoned("hi", &timeout);
     assert_eq!(recorded.tally(), tally(0, 1, 1, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout.clone()));
 
@@ -344,7 +355,7 @@ async fn an_abandoned_call_is_recorded_as_an_error(#[case] mode: RecordingMode) 
     let strict = open(folder.path(), RecordingMode::Strict);
     let agent = RecordingAgent::new(silent_agent(json!({})), Arc::clone(&strict));
     let panicked = AgentError::new("internal error", Duration::ZERO);
-    agent.on_abandoned(AgentRequest { case: &case, sample: 0, wait_observer: &IgnoreWaits }, &panicked);
+    agent.start(trial(&case, 0)).on_abandoned("hi", &panicked);
     assert_eq!(strict.tally(), tally(0, 0, 0, 0));
     assert_eq!(replay(json!({}), folder.path(), &case, 0).await, Err(timeout));
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use karat_agents::{HttpAgent, HttpConfig};
 use karat_core::case::{Case, CaseLocation, Expectation, Input};
-use karat_core::port::{Agent, AgentError, AgentRequest, IgnoreWaits};
+use karat_core::port::{Agent, AgentError, IgnoreWaits, TrialContext};
 use karat_core::trace::Trace;
 use karat_json::{Path, Problems};
 use karat_testkit::server::{HttpsServer, ScriptedServer};
@@ -56,7 +56,12 @@ pub(crate) fn agent(server: &ScriptedServer) -> HttpAgent {
 }
 
 pub(crate) async fn ask(agent: &impl Agent, message: &str) -> Result<Trace, AgentError> {
-    agent.answer(AgentRequest { case: &case(message), sample: 0, wait_observer: &IgnoreWaits }).await
+    let case = case(message);
+    agent.start(trial(&case, 0)).send(message).await
+}
+
+pub(crate) fn trial(case: &Case, sample: u32) -> TrialContext<'_> {
+    TrialContext { run_id: "run", number: 0, case, sample, wait_observer: &IgnoreWaits }
 }
 
 /// Asks a server that always replies with `entry`.

@@ -14,6 +14,7 @@ use crate::case::Case;
 use crate::judgement::Judgement;
 use crate::outcome::Cause;
 use crate::trace::{Trace, Usage};
+use karat_json::hash::long_hash;
 
 pub use self::store::{RunStore, StoreError, StoreFuture, TraceStore};
 
@@ -43,21 +44,42 @@ pub trait Agent: Send + Sync {
     /// Returns how the answer to a case is produced.
     fn mode(&self, case: &Case) -> Mode;
 
-    /// Answers the case's message.
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>>;
-
-    /// Called when the runner stops waiting for an answer, after a timeout or panic, with the error that replaces
-    /// it. Not called when the run is interrupted.
-    fn on_abandoned(&self, _request: AgentRequest<'_>, _error: &AgentError) {}
+    /// Starts a conversation. Nothing is sent before its first message.
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a>;
 }
 
-/// One request to an agent.
+/// A conversation with an agent: one trial of a case.
+pub trait Conversation: Send {
+    /// Sends the user's next message and returns the agent's answer to it.
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>>;
+
+    /// Called when the runner stops waiting for the answer to a message, after a timeout or panic, with the error that
+    /// replaces it. Not called when the run is interrupted.
+    fn on_abandoned(&mut self, _message: &str, _error: &AgentError) {}
+}
+
+/// The trial that a conversation belongs to.
 #[derive(Clone, Copy)]
-pub struct AgentRequest<'a> {
+pub struct TrialContext<'a> {
+    pub run_id: &'a str,
+    /// The number of the trial in its run, from 0.
+    pub number: usize,
     pub case: &'a Case,
-    /// Number of equal requests before this one in the run: trials, and cases with equal messages.
+    /// Number of equal conversations before this one in the run: trials, and cases with equal messages.
     pub sample: u32,
     pub wait_observer: &'a dyn WaitObserver,
+}
+
+impl TrialContext<'_> {
+    /// Returns the id of the conversation, a UUID. It differs between trials and between runs, so that an agent with a
+    /// memory never mixes them.
+    pub fn conversation_id(&self) -> String {
+        let mut hex = long_hash(format!("{}:{}", self.run_id, self.number).as_bytes());
+        // Version 8 and variant 1: a UUID whose content is defined by the application.
+        hex.replace_range(12..13, "8");
+        hex.replace_range(16..17, "8");
+        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..32]].join("-")
+    }
 }
 
 /// Notified while an agent waits for a rate limit or before a retry; that time does not count as latency.

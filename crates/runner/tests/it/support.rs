@@ -9,7 +9,7 @@ use karat_core::assertion::{Mode, Strictness};
 use karat_core::case::{Case, CaseLocation, EvalFile, Expectation, Input, Tier};
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals};
-use karat_core::port::{Agent, AgentError, AgentRequest, BoxFuture};
+use karat_core::port::{Agent, AgentError, BoxFuture, Conversation, TrialContext};
 use karat_core::redact::Redactor;
 use karat_core::result::{CaseResult, SuiteResult};
 use karat_core::staleness::CurrentTool;
@@ -110,11 +110,22 @@ impl Agent for FakeAgent {
         if self.stubbed { Mode::Stubbed } else { Mode::Endpoint }
     }
 
-    fn answer<'a>(&'a self, request: AgentRequest<'a>) -> BoxFuture<'a, Result<Trace, AgentError>> {
+    fn start<'a>(&'a self, trial: TrialContext<'a>) -> Box<dyn Conversation + 'a> {
+        Box::new(FakeConversation { agent: self, trial })
+    }
+}
+
+struct FakeConversation<'a> {
+    agent: &'a FakeAgent,
+    trial: TrialContext<'a>,
+}
+
+impl Conversation for FakeConversation<'_> {
+    fn send<'s>(&'s mut self, message: &'s str) -> BoxFuture<'s, Result<Trace, AgentError>> {
         let started = Instant::now();
-        let guard = InFlightGuard::new(&self.log, request.case);
-        let sample = self.samples.get(&(request.case.input.message.clone(), request.sample));
-        let (delay, act) = sample.cloned().unwrap_or_else(|| self.behaviour(request.case));
+        let guard = InFlightGuard::new(&self.agent.log, self.trial.case);
+        let sample = self.agent.samples.get(&(message.to_owned(), self.trial.sample));
+        let (delay, act) = sample.cloned().unwrap_or_else(|| self.agent.behaviour(self.trial.case));
         if let Act::PanicImmediately(message) = act {
             drop(guard);
             panic!("{message}");
