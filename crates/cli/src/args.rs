@@ -2,6 +2,7 @@
 
 mod author;
 mod check;
+mod choice;
 mod config;
 mod contradictions;
 mod coverage;
@@ -20,24 +21,25 @@ mod tools;
 mod trace;
 mod trace_filter;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use karat_workflows::schema::FORMATS;
 
 pub(crate) use self::author::AuthorArgs;
 pub(crate) use self::check::CheckArgs;
-pub(crate) use self::config::{ConfigFileArgs, ConfigFlags, StoreArgs};
+pub(crate) use self::config::{ConfigFileArgs, StoreArgs, config_flags};
 pub(crate) use self::contradictions::{
     ContradictionsAction, ContradictionsArgs, ContradictionsListArgs, ContradictionsResolveArgs,
 };
 pub(crate) use self::eval::{
     EvalAction, EvalAddArgs, EvalAddCaseArgs, EvalAgreementArgs, EvalArgs, EvalBatchArgs, EvalCheckArgs,
     EvalCompareArgs, EvalDoctorArgs, EvalHistoryArgs, EvalListArgs, EvalNewArgs, EvalRefineArgs, EvalRunArgs,
-    EvalShowArgs, EvalTestArgs, InputFormat, IsolationName, LimitArgs, RowFormat, VerdictName,
+    EvalShowArgs, EvalTestArgs, InputFormat, LimitArgs, RowFormat,
 };
 pub(crate) use self::feedback::{
-    FeedbackAction, FeedbackAddArgs, FeedbackArgs, FeedbackImportArgs, FeedbackKind, FeedbackListArgs,
-    FeedbackListFormat, FeedbackRetractArgs,
+    FeedbackAction, FeedbackArgs, FeedbackImportArgs, FeedbackListArgs, FeedbackListFormat,
 };
-pub(crate) use self::forge::{ForgeArgs, ForgeTier};
+pub(crate) use self::forge::ForgeArgs;
 pub(crate) use self::init::InitArgs;
 pub(crate) use self::man::ManArgs;
 pub(crate) use self::overlap::{
@@ -52,8 +54,8 @@ pub(crate) use self::runs::{DiffArgs, RunsAction, RunsArgs, RunsListArgs, RunsMe
 pub(crate) use self::trace::{
     ReceiveFormat, TraceAction, TraceArgs, TraceImportArgs, TraceListArgs, TraceReceiveArgs, TraceShowArgs,
 };
-pub(crate) use self::trace_filter::{OriginName, RatingName, TraceFilterArgs};
-pub(crate) use coverage::{CoverageArgs, RequirementName};
+pub(crate) use self::trace_filter::{RatingName, TraceFilterArgs};
+pub(crate) use coverage::{CoverageArgs, REQUIREMENTS};
 pub(crate) use tools::{ToolsArgs, ToolsDiffArgs, ToolsExportScriptArgs, ToolsListArgs, ToolsLockArgs, ToolsVerb};
 
 const AFTER_HELP: &str = "\
@@ -163,107 +165,12 @@ Examples:
 #[command(after_help = SCHEMA_AFTER_HELP)]
 pub(crate) struct SchemaArgs {
     /// Format to describe
-    pub(crate) format: SchemaName,
+    #[arg(value_parser = schema_names())]
+    pub(crate) format: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaName {
-    /// Eval files
-    Case,
-    /// Rubric files
-    Rubric,
-    /// karat.json
-    Config,
-    /// Result files
-    Result,
-    /// Result files of rubric suites
-    RubricResult,
-    /// Output of 'karat runs --format json'
-    Runs,
-    /// Output of 'karat runs prune --format json'
-    RunsPrune,
-    /// Output of 'karat show --format json'
-    Show,
-    /// Output of 'karat coverage --format json'
-    Coverage,
-    /// Output of 'karat run --list --format json'
-    CaseList,
-    /// Output of 'karat check --format json'
-    Check,
-    /// Files of scripted agents
-    Script,
-    /// Files of scripted judges
-    JudgeScript,
-    /// Output of 'karat tools --format json'
-    Tools,
-    /// Lock files of tools
-    ToolsLock,
-    /// Output of 'karat tools diff --format json'
-    ToolsDiff,
-    /// Overlap maps
-    OverlapMap,
-    /// Output of 'karat overlap list --format json'
-    OverlapList,
-    /// Output of 'karat overlap suggest --format json'
-    OverlapSuggestions,
-    /// Output of 'karat regress --format json'
-    RegressReport,
-    /// Archives of regression cases
-    RegressionArchive,
-    /// Output of 'karat eval doctor --format json'
-    EvalDoctor,
-    /// Output of 'karat eval check --format json'
-    EvalCheck,
-    /// Lines of the test cases of an eval function
-    EvalCases,
-    /// Lines of 'karat eval run --format jsonl'
-    EvalExecution,
-    /// Output of 'karat eval run --format json'
-    EvalRun,
-    /// Output of 'karat eval run --stored --format json'
-    EvalRunStored,
-    /// Output of 'karat eval test --format json'
-    EvalTest,
-    /// Output of 'karat eval add --format json'
-    EvalAdd,
-    /// Output of 'karat eval list --format json'
-    EvalList,
-    /// Output of 'karat eval show --format json'
-    EvalShow,
-    /// Output of 'karat eval history --format json'
-    EvalHistory,
-    /// Output of 'karat eval agreement --format json'
-    EvalAgreement,
-    /// Output of 'karat eval compare --format json'
-    EvalCompare,
-    /// Output of 'karat eval refine --format json'
-    EvalRefine,
-    /// Output of 'karat contradictions --format json'
-    Contradictions,
-    /// Output of 'karat contradictions resolve --format json'
-    ContradictionsResolve,
-    /// Output of 'karat forge --format json'
-    Forge,
-    /// Output of 'karat forge --brief --format json'
-    ForgeBrief,
-    /// Output of 'karat check --rules --format json'
-    CheckRules,
-    /// Lines of 'karat feedback list --format jsonl'
-    Feedback,
-    /// Output of 'karat feedback add --format json'
-    FeedbackAdd,
-    /// Output of 'karat feedback import --format json'
-    FeedbackImport,
-    /// Output of 'karat feedback list --format json'
-    FeedbackList,
-    /// Output of 'karat trace import --format json'
-    TraceImport,
-    /// Output of 'karat trace list --format json'
-    TraceList,
-    /// Output of 'karat trace show --format json'
-    TraceShow,
-    /// Lines of 'karat trace receive --format jsonl'
-    TraceReceive,
+fn schema_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(FORMATS.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help)))
 }
 
 const COMPLETIONS_AFTER_HELP: &str = "\

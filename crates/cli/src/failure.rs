@@ -20,40 +20,26 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    fn new(status: ExitStatus, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
+    }
+
     /// Creates a failure for invalid usage, configuration or input.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self {
-            status: ExitStatus::Invalid,
-            message: message.into(),
-            quoted: String::new(),
-            hints: Vec::new(),
-            files: Vec::new(),
-        }
+        Self::new(ExitStatus::Invalid, message)
     }
 
     pub(crate) fn nothing_selected(message: impl Into<String>) -> Self {
-        Self {
-            status: ExitStatus::NothingSelected,
-            message: message.into(),
-            quoted: String::new(),
-            hints: Vec::new(),
-            files: Vec::new(),
-        }
+        Self::new(ExitStatus::NothingSelected, message)
     }
 
     pub(crate) fn errored(message: impl Into<String>) -> Self {
-        Self {
-            status: ExitStatus::Errored,
-            message: message.into(),
-            quoted: String::new(),
-            hints: Vec::new(),
-            files: Vec::new(),
-        }
+        Self::new(ExitStatus::Errored, message)
     }
 
     /// Creates a failure whose error was already printed.
     pub(crate) fn reported(status: ExitStatus) -> Self {
-        Self { status, message: String::new(), quoted: String::new(), hints: Vec::new(), files: Vec::new() }
+        Self::new(status, "")
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -18,10 +18,10 @@ mod verb;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 use karat_core::exit::ExitStatus;
 
-use crate::args::{Cli, Verb};
+use crate::args::{Cli, Verb, config_flags};
 use crate::environment::Environment;
 use crate::printer::Printer;
 use crate::suggestion::suggest_verb;
@@ -30,8 +30,9 @@ use crate::surface::Surface;
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     let environment = Environment::from_process();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches();
+    let (cli, flags) = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, config_flags(&matches)))) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Includes --help and --version; clap picks the stream.
             let error = suggest_verb(error, &Cli::command(), &environment.arguments);
@@ -42,7 +43,7 @@ pub fn main() -> ExitCode {
     };
     let printer = Arc::new(Printer::new(&cli.global, &environment));
     ask::set_colors(printer.stderr_palette.color);
-    let surface = Surface::new(&environment, &printer);
+    let surface = Surface { environment: &environment, printer: &printer, flags };
     let logging = logging::start(cli.global.verbose, environment.log_filter.as_deref(), &printer);
     let result = logging.and_then(|()| match cli.verb {
         Verb::Run(args) => verb::run::run(&args, &surface),
@@ -55,7 +56,7 @@ pub fn main() -> ExitCode {
         Verb::Overlap(args) => verb::overlap::run(args, &surface),
         Verb::Regress(args) => verb::regress::run(args, &surface),
         Verb::Eval(args) => verb::eval::run(args, &surface),
-        Verb::Feedback(args) => verb::feedback::run(&args, &surface),
+        Verb::Feedback(args) => verb::feedback::run(args, &surface),
         Verb::Review(args) => verb::review::run(&args, &surface),
         Verb::Contradictions(args) => verb::contradictions::run(args, &surface),
         Verb::Trace(args) => verb::trace::run(args, &surface),

@@ -10,13 +10,13 @@ use karat_core::redact::Redactor;
 use karat_core::registry::Gap;
 use karat_json::Finding;
 use karat_report::{
-    ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, break_commands, escape_json, printable,
+    ConsoleSettings, Palette, SourceProblem, Symbols, Verbosity, break_commands, escape_json, printable, quoted_lines,
+    wrap_message,
 };
 use karat_workflows::Notices;
 use serde::Serialize;
-use textwrap::core::Word;
 
-use crate::args::{ColorChoice, GlobalArgs};
+use crate::args::{ColorChoice, GlobalArgs, OutputFormat};
 use crate::environment::Environment;
 use crate::failure::Failure;
 
@@ -46,9 +46,6 @@ pub(crate) struct Printer {
 const DEFAULT_COLUMNS: usize = 80;
 const MIN_COLUMNS: usize = 40;
 const MAX_COLUMNS: usize = 160;
-
-/// Lines of another program's output that are shown, from its start and from its end.
-const MAX_QUOTED_LINES: usize = 5;
 
 impl Printer {
     pub(crate) fn new(args: &GlobalArgs, environment: &Environment) -> Self {
@@ -119,6 +116,19 @@ impl Printer {
         self.print(&format!("{}\n", escape_json(&text)))
     }
 
+    /// Prints a result to stdout: as JSON, or as text in the layout of stdout.
+    pub(crate) fn print_result<T: Serialize>(
+        &self,
+        format: OutputFormat,
+        result: &T,
+        text: impl FnOnce(&T, ConsoleSettings) -> String,
+    ) -> Result<(), Failure> {
+        match format {
+            OutputFormat::Json => self.print_json(result),
+            OutputFormat::Human => self.print(&text(result, self.console())),
+        }
+    }
+
     /// Prints a JSON document on one line of stdout.
     pub(crate) fn print_json_line(&self, document: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(document).map_err(|error| Failure::errored(error.to_string()))?;
@@ -154,6 +164,10 @@ impl Printer {
             let lines = self.wrap("", text);
             self.print_stderr(&lines.iter().map(|line| self.stderr_palette.dim(line)).collect::<Vec<_>>().join("\n"));
         }
+    }
+
+    pub(crate) fn notes(&self, texts: impl IntoIterator<Item = String>) {
+        texts.into_iter().for_each(|text| self.note(&text));
     }
 
     /// Prints the findings of a file to stderr.
@@ -195,7 +209,7 @@ impl Printer {
         // Redact before wrapping: a secret may contain spaces.
         let text = self.redactor.text(text).into_owned();
         match self.stderr_columns {
-            Some(columns) => wrap_text(label, &printable(&text), columns),
+            Some(columns) => wrap_message(label, &printable(&text), columns),
             None => vec![format!("{label}{}", printable(&text))],
         }
     }
@@ -258,107 +272,7 @@ impl Notices for Printer {
     }
 }
 
-/// Returns the non-empty lines of a text, without the middle if there are many.
-fn quoted_lines(text: &str, ellipsis: &str) -> Vec<String> {
-    let mut lines: Vec<String> =
-        text.lines().filter(|line| !line.trim().is_empty()).map(|line| printable(line).into_owned()).collect();
-    if lines.len() > 2 * MAX_QUOTED_LINES {
-        lines.splice(MAX_QUOTED_LINES..lines.len() - MAX_QUOTED_LINES, [ellipsis.to_owned()]);
-    }
-    lines
-}
-
-/// Wraps a text at spaces only, so that paths stay whole, and indents the lines after the first.
-fn wrap_text(label: &str, text: &str, columns: usize) -> Vec<String> {
-    let indent = " ".repeat(label.len() - label.trim_start().len() + 2);
-    let options = textwrap::Options::new(columns)
-        .initial_indent(label)
-        .subsequent_indent(&indent)
-        .break_words(false)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        .word_separator(textwrap::WordSeparator::Custom(split_words));
-    textwrap::wrap(text, options).into_iter().map(|line| line.trim_end().to_owned()).collect()
-}
-
-/// Start of a command that users may copy.
-const COMMAND_PREFIX: &str = "karat ";
-
-/// Splits a line into words with their trailing spaces. A command is one word, so that it can be copied: up to its
-/// closing quote, or the rest of the line after a colon.
-fn split_words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    let (mut rest, mut is_after_colon) = (line, false);
-    Box::new(std::iter::from_fn(move || {
-        let space_from = |start: usize| rest[start..].find(' ').map_or(rest.len(), |space| start + space);
-        let mut end = space_from(0);
-        if is_after_colon && rest.starts_with(COMMAND_PREFIX) {
-            end = rest.len();
-        } else if let Some(before) = rest.get(..=end).and_then(|word| word.strip_suffix(COMMAND_PREFIX))
-            && before.ends_with('\'')
-            && let Some(quote) = rest[end..].find('\'')
-        {
-            end = space_from(end + quote);
-        }
-        let spaces = rest[end..].len() - rest[end..].trim_start_matches(' ').len();
-        is_after_colon = rest[..end].ends_with(':');
-        let (word, after) = rest.split_at(end + spaces);
-        rest = after;
-        (!word.is_empty()).then(|| Word::from(word))
-    }))
-}
-
 fn write_all(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use insta::assert_snapshot;
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    fn wraps_at_spaces_only(#[values(40, 60, 80)] columns: usize) {
-        let text = "evals/one-of-many/a-file-with-a-name-that-is-longer-than-a-line-of-a-terminal-has-columns.json is \
-                    out-of-date: see --format=json for the well-known rest of what there is";
-        let lines = wrap_text("warning: ", text, columns);
-        let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(words(&lines.join(" ")), words(&format!("warning: {text}")));
-        assert!(lines.iter().all(|line| line.len() <= columns || line.trim().split(' ').count() <= 2), "{lines:#?}");
-    }
-
-    #[test]
-    fn does_not_break_commands() {
-        let text = "no trace was judged by versions 1 and 2; 'karat eval run eval_tone --stored' judges with the \
-                    newest, and that's what counts: 'karat eval add a file.py' or 'other words' follow";
-        assert_snapshot!(wrap_text("hint: ", text, 50).join("\n"), @r"
-        hint: no trace was judged by versions 1 and 2;
-          'karat eval run eval_tone --stored' judges
-          with the newest, and that's what counts:
-          'karat eval add a file.py' or 'other words'
-          follow
-        ");
-        let text = "the rating still counts; to correct it: karat feedback add conversation-1 negative";
-        assert_snapshot!(wrap_text("", text, 50).join("\n"), @r"
-        the rating still counts; to correct it:
-          karat feedback add conversation-1 negative
-        ");
-    }
-
-    #[test]
-    fn indents_below_an_indented_line() {
-        let text = "get_order (tools.json:3:36): the description is too vague for reliable evals";
-        assert_snapshot!(wrap_text("  ", text, 40).join("\n"), @r"
-          get_order (tools.json:3:36): the
-            description is too vague for
-            reliable evals
-        ");
-    }
-
-    #[test]
-    fn keeps_short_text_on_one_line() {
-        assert_eq!(wrap_text("", "nothing changed", 40), ["nothing changed"]);
-        assert_eq!(wrap_text("", "'karat review", 40), ["'karat review"], "an unclosed quote is plain text");
-    }
 }

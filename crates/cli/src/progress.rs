@@ -1,14 +1,87 @@
-//! Progress bar of a run, on stderr.
+//! Progress on stderr, if it is an interactive terminal.
 
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use karat_core::event::RunEvent;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::result::Outcome;
 
-use crate::environment::Environment;
 use crate::printer::Printer;
+use crate::surface::Surface;
+
+/// Minimum time between updates.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A bar or a line, which is cleared on drop.
+pub(crate) struct Progress<'p> {
+    bar: ProgressBar,
+    printer: &'p Printer,
+    updated: Instant,
+}
+
+impl<'p> Progress<'p> {
+    /// Shows a bar if the total is known, else the elapsed time.
+    pub(crate) fn bar(surface: &Surface<'p>, total: Option<u64>, message: &str) -> Option<Self> {
+        let template = if total.is_some() { "{percent}% {msg}, {eta} left" } else { "{msg} in {elapsed}" };
+        Self::new(surface, total, template, message)
+    }
+
+    /// Shows a line.
+    pub(crate) fn line(surface: &Surface<'p>, template: &str, message: &str) -> Option<Self> {
+        Self::new(surface, None, template, message)
+    }
+
+    fn new(surface: &Surface<'p>, total: Option<u64>, template: &str, message: &str) -> Option<Self> {
+        let bar = start(surface, total, template, message)?;
+        Some(Self { bar, printer: surface.printer, updated: Instant::now() })
+    }
+
+    /// Shows how much is done; does nothing shortly after an update.
+    pub(crate) fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
+        if self.updated.elapsed() >= UPDATE_INTERVAL {
+            self.updated = Instant::now();
+            self.bar.set_message(message());
+            self.bar.set_position(done);
+        }
+    }
+
+    /// Replaces the message.
+    pub(crate) fn set(&self, message: String) {
+        self.bar.set_message(message);
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        self.printer.set_progress_bar(None);
+    }
+}
+
+fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &str) -> Option<ProgressBar> {
+    let Surface { environment, printer, .. } = surface;
+    if !environment.stderr_is_terminal || environment.process.ci {
+        return None;
+    }
+    let (chars, bar) = if printer.symbols.ascii { ("=> ", "[{bar:30}] ") } else { ("━╸─", "{bar:30} ") };
+    let template = format!("{}{template}", if total.is_some() { bar } else { "" });
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+    bar.set_style(style.with_key("left", time_left).progress_chars(chars));
+    bar.set_message(message.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    printer.set_progress_bar(Some(bar.clone()));
+    Some(bar)
+}
+
+/// Writes the estimated time left, which is unknown before anything is done.
+fn time_left(state: &ProgressState, out: &mut dyn Write) {
+    if state.pos() > 0 {
+        let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
+    }
+}
 
 /// Shows how many cases passed, failed and errored so far.
 pub(crate) struct ProgressReporter {
@@ -19,39 +92,12 @@ pub(crate) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Creates a bar if stderr is an interactive terminal.
-    pub(crate) fn new(environment: &Environment, printer: &Printer, cases: usize) -> Option<Self> {
-        if !environment.stderr_is_terminal || environment.process.ci || cases < 2 {
+    pub(crate) fn new(surface: &Surface<'_>, cases: usize) -> Option<Self> {
+        if cases < 2 {
             return None;
         }
-        let bar = ProgressBar::with_draw_target(Some(cases as u64), ProgressDrawTarget::stderr());
-        let (chars, template) = if printer.symbols.ascii {
-            ("=> ", "[{bar:30}] {pos}/{len} {msg}{left}")
-        } else {
-            ("━╸─", "{bar:30} {pos}/{len} {msg}{left}")
-        };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.with_key("left", time_left).progress_chars(chars));
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        printer.set_progress_bar(Some(bar.clone()));
-        let progress = Self { bar, passed: 0, failed: 0, errored: 0 };
-        progress.show();
-        Some(progress)
-    }
-
-    fn show(&self) {
-        let mut message = format!("{} passed, {} failed", self.passed, self.failed);
-        if self.errored > 0 {
-            let _ = write!(message, ", {} errored", self.errored);
-        }
-        self.bar.set_message(message);
-    }
-}
-
-/// Writes the estimated time left, which is unknown before the first case has finished.
-fn time_left(state: &ProgressState, out: &mut dyn Write) {
-    if state.pos() > 0 {
-        let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
+        let bar = start(surface, Some(cases as u64), "{pos}/{len} {msg}{left}", "0 passed, 0 failed")?;
+        Some(Self { bar, passed: 0, failed: 0, errored: 0 })
     }
 }
 
@@ -64,7 +110,8 @@ impl Reporter for ProgressReporter {
                     Outcome::Failed => self.failed += 1,
                     Outcome::Errored => self.errored += 1,
                 }
-                self.show();
+                let errored = if self.errored > 0 { format!(", {} errored", self.errored) } else { String::new() };
+                self.bar.set_message(format!("{} passed, {} failed{errored}", self.passed, self.failed));
                 self.bar.inc(1);
             }
             RunEvent::RubricFinished { suite } => self.bar.inc(suite.selected as u64),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use karat_workflows::context::clock::{SystemClock, TimeOrderedIds};
+use karat_workflows::functions::path_arguments;
 use karat_workflows::settings::{Flags, Settings};
 use karat_workflows::{CancellationToken, Context, Error};
 use tokio::runtime::Runtime;
 
-use crate::args::{ConfigFlags, StoreArgs};
 use crate::ask::is_asking;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -18,19 +18,15 @@ use crate::printer::Printer;
 pub(crate) struct Surface<'s> {
     pub(crate) environment: &'s Environment,
     pub(crate) printer: &'s Arc<Printer>,
+    /// The flags that set configuration keys.
+    pub(crate) flags: Flags,
 }
 
 impl<'s> Surface<'s> {
-    pub(crate) fn new(environment: &'s Environment, printer: &'s Arc<Printer>) -> Self {
-        Self { environment, printer }
-    }
-
     /// Resolves the settings; the project is searched for in the parents of these paths.
-    pub(crate) fn context(&self, config: &dyn ConfigFlags, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
+    pub(crate) fn context(&self, paths: &[PathBuf]) -> Result<Context<'s>, Failure> {
         let (process, printer) = (&self.environment.process, self.printer);
-        let mut flags = Flags::default();
-        config.add_to(&mut flags);
-        let settings = Settings::resolve(&flags, paths, process, &printer.redactor, printer.as_ref())?;
+        let settings = Settings::resolve(&self.flags, paths, process, &printer.redactor, printer.as_ref())?;
         Ok(Context {
             settings,
             process_env: process,
@@ -40,8 +36,9 @@ impl<'s> Surface<'s> {
         })
     }
 
-    pub(crate) fn store_context(&self, args: &StoreArgs) -> Result<Context<'s>, Failure> {
-        self.context(args, &[])
+    /// Like [`Self::context`], for eval functions: the project is that of the files among them.
+    pub(crate) fn function_context(&self, functions: &[String]) -> Result<Context<'s>, Failure> {
+        self.context(&path_arguments(functions, &self.environment.process.current_dir))
     }
 
     /// Runs a workflow; an interrupt ends the program.

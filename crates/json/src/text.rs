@@ -1,6 +1,7 @@
 //! The text form of JSON values, and text helpers for messages.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar;
@@ -86,8 +87,8 @@ pub fn quoted_list<T: AsRef<str>>(items: &[T]) -> String {
 }
 
 /// Formats a count with its noun, in the plural unless it is 1.
-pub fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    if count == N::from(1) { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Converts a name to snake case: `ResponseQuality` and `response-quality` become `response_quality`. Adjacent capitals

@@ -2,14 +2,19 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::io;
 
-use jiff::Timestamp;
+use karat_core::csv::guard_formula;
 use karat_core::rating::Rating;
 use karat_evals::feedback::Feedback;
+use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 
 use crate::console::ConsoleSettings;
+use crate::record::escape_invisible;
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width};
+use crate::tools::counted;
+use crate::traces::minute;
 
 /// Maximum width of the author column; longer names overflow it.
 const MAX_AUTHOR_WIDTH: usize = 24;
@@ -70,9 +75,73 @@ fn rating_cell(feedback: &Feedback, palette: Palette, symbols: Symbols) -> Strin
     }
 }
 
-/// Formats a time in UTC, to the minute.
-fn minute(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M").to_string()
+/// Returns the notes before and after a list of ratings: why it is empty, and whether there are more.
+pub fn feedback_list_notes(list: &FeedbackList, history: bool) -> (Option<String>, Option<String>) {
+    let before = match (list.is_store_empty, list.feedback.is_empty()) {
+        (true, _) => Some("no ratings yet; run 'karat feedback add TRACE RATING' or 'karat review'"),
+        (false, true) if history => Some("no ratings match the filters"),
+        (false, true) => Some("no current ratings match; pass --history to include replaced and retracted ones"),
+        (false, false) => None,
+    };
+    let after = list.more.then(|| {
+        let ratings = match list.feedback.len() {
+            1 => "rating".to_owned(),
+            count => format!("{count} ratings"),
+        };
+        format!("showing only the newest {ratings}; pass --limit N for more")
+    });
+    (before.map(str::to_owned), after)
+}
+
+/// Renders a new, changed or retracted rating.
+pub fn feedback_change_text(change: &FeedbackChange) -> String {
+    let Some(now) = &change.now else { return String::new() };
+    let (author, rating) = (printable(&now.author), now.rating_word());
+    let rated = if now.rating.is_some() { format!("rated {rating}") } else { rating.to_owned() };
+    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_word);
+    let message = match (change.added, before) {
+        (false, _) => format!("already {rated} by {author}"),
+        (true, None) => format!("{rated} by {author}"),
+        (true, Some(before)) if before == rating => format!("{rated} by {author}, with a new note"),
+        (true, Some(before)) => format!("{rated} by {author} (was {before})"),
+    };
+    let mut text = format!("{}: {message}\n", printable(&now.trace_id));
+    if change.authors > 1
+        && let Some(rating) = change.rating
+    {
+        let _ = writeln!(text, "overall rating by {} authors: {rating}", change.authors);
+    }
+    text
+}
+
+/// Renders the number of imported, unchanged and invalid rows of a file.
+pub fn feedback_import_text(report: &FeedbackImportReport, name: &str) -> String {
+    let action = if report.written { "imported" } else { "would import" };
+    let mut text = format!("{action} {} from {name}", counted(report.added, "rating"));
+    if report.unchanged > 0 {
+        let _ = write!(text, "; {} unchanged", counted(report.unchanged, "row"));
+    }
+    if !report.invalid.is_empty() {
+        let _ = write!(text, "; {} left out", counted(report.rows - report.added - report.unchanged, "row"));
+    }
+    text + "\n"
+}
+
+/// Renders ratings as a table that can be imported again.
+pub fn feedback_csv(list: &[Feedback]) -> io::Result<String> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    let header = ["trace_id", "rating", "note", "author", "created_at", "source"];
+    table.write_record(header)?;
+    for feedback in list {
+        let (note, time) = (feedback.note.as_deref().unwrap_or_default(), feedback.created_at.to_string());
+        let row: [&str; 6] =
+            [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
+        // Neither a spreadsheet nor a terminal must act on the text of a rating.
+        let row = row.map(|text| guard_formula(&escape_invisible(text)).into_owned());
+        table.write_record(row)?;
+    }
+    let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod case_list;
+mod check;
 mod code_diff;
 mod console;
 mod coverage;
@@ -14,44 +15,61 @@ mod excerpt;
 mod feedback;
 pub mod forge;
 pub mod github;
+mod init;
 mod json;
 mod json_escapes;
 pub mod junit;
 pub mod markdown;
 mod matrix;
+mod message;
+mod overlaps;
 mod record;
+mod regress;
+mod reports;
+mod rerun;
 mod review;
 mod runs;
 mod source_problem;
 mod style;
+mod table;
 mod terminal_text;
 mod tools;
 mod traces;
 mod trials;
 mod workflow_commands;
 
-pub use agreement::{agreement_text, contradictions_text, refinement_text, version_comparison_text};
+pub use agreement::{
+    adopted_notes, agreement_notes, agreement_text, contradiction_notes, contradictions_text, refinement_text,
+    resolution_note, resolution_text, suggestion_note, unchanged_file_note, version_comparison_text,
+};
 pub use case_list::case_list_text;
+pub use check::{check_text, checked_file_text, checked_functions_text, rules_text};
 pub use code_diff::code_diff_text;
 pub use console::{ConsoleReporter, ConsoleSettings, Output, Verbosity};
 pub use coverage::{coverage_page, coverage_text};
-pub use duration::duration_text;
 pub use evals::{
-    eval_details_text, eval_history_text, eval_list_text, eval_run_text, eval_test_text, evals_added_text,
-    stored_eval_run_text,
+    ArrowSink, ExecutionRows, RowLayout, RowSink, eval_details_text, eval_history_text, eval_list_text, eval_run_text,
+    eval_test_text, evals_added_text, guarantee_text, guarantees_text, guest_text, loaded_text, stored_eval_run_text,
 };
-pub use feedback::feedback_list_text;
+pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, feedback_list_notes, feedback_list_text};
+pub use init::{init_help, init_summary};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};
-pub use record::{CaseRecord, RunRecord, SuiteRecord, escape_invisible};
+pub use message::{quoted_lines, wrap_message};
+pub use overlaps::{overlap_edit_text, overlap_list_text, suggestions_text};
+pub use record::{CaseRecord, RunRecord, SuiteRecord};
+pub use regress::{archived_text, sealed_text};
+pub use reports::{Report, not_stored_warnings, parse_report};
+pub use rerun::{FailedIds, rerun_command};
 pub use review::{
-    ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_screen, review_summary, verdict_lines,
+    ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_lines, review_message, review_screen,
+    review_summary,
 };
-pub use runs::{kept_run_text, run_list_text};
+pub use runs::{kept_run_text, run_comparison_text, run_list_text};
 pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
-pub use terminal_text::{mask_control_chars, pad, printable, truncate, truncate_middle, width, wrap};
+pub use terminal_text::{printable, truncate, width, wrap};
 pub use tools::{changes_text, counted, tool_list_text, tools_diff_text};
-pub use traces::{Length, conversation_text, import_text, trace_list_text, trace_text};
+pub use traces::{Length, import_text, receive_counts, receive_summary, trace_list_text, trace_text};
 pub use workflow_commands::break_commands;

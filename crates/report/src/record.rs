@@ -237,7 +237,7 @@ pub(crate) fn group_by_reason<'r>(
 
 /// Escapes control characters, bidirectional marks, invisible line separators and characters that XML forbids,
 /// except line breaks and tabs.
-pub fn escape_invisible(text: &str) -> String {
+pub(crate) fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {

@@ -3,9 +3,11 @@
 use karat_core::rating::Rating;
 use karat_evals::review::{Decision, ReviewQueue};
 use karat_evals::version::StoredExecution;
+use karat_workflows::review::{Applied, ReviewedTrace};
 
 use crate::console::ConsoleSettings;
 use crate::terminal_text::{pad, printable, truncate, truncate_middle, truncate_start, width, wrap};
+use crate::traces::{Length, conversation_text};
 
 /// Minimum number of rows for showing the rules.
 const MIN_ROWS_WITH_RULES: usize = 9;
@@ -114,8 +116,33 @@ pub fn review_screen(view: &ReviewView<'_>, settings: ConsoleSettings, rows: usi
     screen
 }
 
+/// Renders a trace for review, with its verdicts if they are shown.
+pub fn review_lines(trace: &ReviewedTrace, length: Length, settings: ConsoleSettings) -> Vec<String> {
+    let mut lines = verdict_lines(&trace.verdicts, settings);
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(conversation_text(&trace.document, length, settings).lines().map(str::to_owned));
+    if lines.is_empty() {
+        lines.push("this trace has no steps".to_owned());
+    }
+    lines
+}
+
+/// Renders the effect of a command.
+pub fn review_message(applied: &Applied) -> String {
+    match applied {
+        Applied::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
+        Applied::Skipped => "skipped for now".to_owned(),
+        Applied::RatingUndone(rating) => format!("undone: {rating}"),
+        Applied::SkipUndone => "undone: skip".to_owned(),
+        Applied::Noted => String::new(),
+        Applied::Nothing => "nothing to undo".to_owned(),
+    }
+}
+
 /// Renders the verdicts of a trace, each with its reason below.
-pub fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) -> Vec<String> {
+fn verdict_lines(executions: &[StoredExecution], settings: ConsoleSettings) -> Vec<String> {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let mut lines = Vec::new();
     for execution in executions {

@@ -29,7 +29,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// Replaces characters that could control a terminal, in source text. Replacements have the same number of bytes, so
 /// that offsets stay valid.
-pub fn mask_control_chars(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_control_chars(text: &str) -> Cow<'_, str> {
     if is_plain(text) || !text.chars().any(|character| is_hostile(character) && !matches!(character, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }
@@ -72,7 +72,7 @@ pub fn truncate<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, st
 }
 
 /// Truncates the middle of a text to `columns`, for names that differ at their ends.
-pub fn truncate_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
+pub(crate) fn truncate_middle<'t>(text: &'t str, columns: usize, ellipsis: &str) -> Cow<'t, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }
@@ -106,7 +106,7 @@ pub(crate) fn truncate_start<'t>(text: &'t str, columns: usize, ellipsis: &str) 
 }
 
 /// Pads a text with spaces to `columns`.
-pub fn pad(text: &str, columns: usize) -> String {
+pub(crate) fn pad(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 

@@ -12,7 +12,7 @@ use karat_tools::overlap::OverlapMap;
 pub use crate::confusion::RunChoice;
 use crate::confusion::read_confusion;
 use crate::context::Context;
-use crate::context::tools::{is_empty, list_tools};
+use crate::context::tools::is_empty;
 use crate::error::Error;
 use crate::hint::Hint;
 
@@ -73,13 +73,7 @@ pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage
 }
 
 async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Registry, Error> {
-    let settings = &context.settings;
-    let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
-        let default = settings.display_path(&settings.tool_registry.path);
-        Error::invalid("no tool registry is configured")
-            .hint(format!("the default {default} does not exist"))
-            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
-    })?;
+    let registry = context.require_tools().await?;
     if is_empty(&registry) {
         let empty = "the tool registry has no tools";
         if !required.is_empty() {

@@ -1,18 +1,96 @@
-//! JSON Schemas of formats that other crates define.
+//! JSON Schemas of the formats that karat reads and writes.
 
-use schemars::{Schema, schema_for};
+use karat_agents::{ChatScript, Script};
+use karat_core::case::{EvalFileSchema, RubricFileSchema};
+use karat_core::case_list::CaseList;
+use karat_core::regression::ArchiveSchema;
+use karat_core::result::{KeptRun, RunList, SuiteResult};
+use karat_core::rubric::RubricResult;
+use karat_core::stored::{ImportReport, ReceiveEvent};
+use karat_evals::agreement::{
+    AgreementReport, ContradictionList, Refinement, ResolvedContradiction, VersionComparison,
+};
+use karat_evals::execution::{EvalRun, Execution};
+use karat_evals::feedback::Feedback;
+use karat_evals::function_test::{EvalTestReport, FunctionCaseSchema};
+use karat_evals::report::{EvalDetails, EvalHistory, EvalList, EvalsAdded, StoredEvalRun};
+use karat_evals::traces::{TraceDetails, TraceList};
+use karat_forge::BriefDocument;
+use karat_tools::coverage::Coverage;
+use karat_tools::lock::{ToolsDiff, ToolsLock};
+use karat_tools::overlap::OverlapMapSchema;
+use karat_tools::tool_list::ToolList;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-/// Replies of a scripted agent.
-pub fn agent_script() -> Schema {
-    schema_for!(karat_agents::Script)
-}
+use crate::check::{CheckReport, RuleList};
+use crate::check_functions::EvalCheckReport;
+use crate::doctor::DoctorReport;
+use crate::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
+use crate::forge::ForgeReport;
+use crate::overlaps::{OverlapList, SuggestionReport};
+use crate::regress::RegressReport;
+use crate::runs::PrunedRuns;
+use crate::settings::Config;
 
-/// Replies of a scripted model.
-pub fn model_script() -> Schema {
-    schema_for!(karat_agents::ChatScript)
-}
+/// The name and description of a format, and its schema.
+pub type Format = (&'static str, &'static str, fn() -> Schema);
 
-/// The brief that a drafter gets for a tool.
-pub fn forge_brief() -> Schema {
-    schema_for!(karat_forge::BriefDocument)
+/// All formats.
+pub const FORMATS: &[Format] = &[
+    ("case", "Eval files", schema::<EvalFileSchema>),
+    ("rubric", "Rubric files", schema::<RubricFileSchema>),
+    ("config", "karat.json", schema::<Config>),
+    ("result", "Result files", schema::<SuiteResult>),
+    ("rubric-result", "Result files of rubric suites", schema::<RubricResult>),
+    ("runs", "Output of 'karat runs --format json'", schema::<RunList>),
+    ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PrunedRuns>),
+    ("show", "Output of 'karat show --format json'", schema::<KeptRun>),
+    ("coverage", "Output of 'karat coverage --format json'", schema::<Coverage>),
+    ("case-list", "Output of 'karat run --list --format json'", schema::<CaseList>),
+    ("check", "Output of 'karat check --format json'", schema::<CheckReport>),
+    ("script", "Files of scripted agents", schema::<Script>),
+    ("judge-script", "Files of scripted judges", schema::<ChatScript>),
+    ("tools", "Output of 'karat tools --format json'", schema::<ToolList>),
+    ("tools-lock", "Lock files of tools", schema::<ToolsLock>),
+    ("tools-diff", "Output of 'karat tools diff --format json'", schema::<ToolsDiff>),
+    ("overlap-map", "Overlap maps", schema::<OverlapMapSchema>),
+    ("overlap-list", "Output of 'karat overlap list --format json'", schema::<OverlapList>),
+    ("overlap-suggestions", "Output of 'karat overlap suggest --format json'", schema::<SuggestionReport>),
+    ("regress-report", "Output of 'karat regress --format json'", schema::<RegressReport>),
+    ("regression-archive", "Archives of regression cases", schema::<ArchiveSchema>),
+    ("eval-doctor", "Output of 'karat eval doctor --format json'", schema::<DoctorReport>),
+    ("eval-check", "Output of 'karat eval check --format json'", schema::<EvalCheckReport>),
+    ("eval-cases", "Lines of the test cases of an eval function", schema::<FunctionCaseSchema>),
+    ("eval-execution", "Lines of 'karat eval run --format jsonl'", schema::<Execution>),
+    ("eval-run", "Output of 'karat eval run --format json'", schema::<EvalRun>),
+    ("eval-run-stored", "Output of 'karat eval run --stored --format json'", schema::<StoredEvalRun>),
+    ("eval-test", "Output of 'karat eval test --format json'", schema::<EvalTestReport>),
+    ("eval-add", "Output of 'karat eval add --format json'", schema::<EvalsAdded>),
+    ("eval-list", "Output of 'karat eval list --format json'", schema::<EvalList>),
+    ("eval-show", "Output of 'karat eval show --format json'", schema::<EvalDetails>),
+    ("eval-history", "Output of 'karat eval history --format json'", schema::<EvalHistory>),
+    ("eval-agreement", "Output of 'karat eval agreement --format json'", schema::<AgreementReport>),
+    ("eval-compare", "Output of 'karat eval compare --format json'", schema::<VersionComparison>),
+    ("eval-refine", "Output of 'karat eval refine --format json'", schema::<Refinement>),
+    ("contradictions", "Output of 'karat contradictions --format json'", schema::<ContradictionList>),
+    (
+        "contradictions-resolve",
+        "Output of 'karat contradictions resolve --format json'",
+        schema::<ResolvedContradiction>,
+    ),
+    ("forge", "Output of 'karat forge --format json'", schema::<ForgeReport>),
+    ("forge-brief", "Output of 'karat forge --brief --format json'", schema::<BriefDocument>),
+    ("check-rules", "Output of 'karat check --rules --format json'", schema::<RuleList>),
+    ("feedback", "Lines of 'karat feedback list --format jsonl'", schema::<Feedback>),
+    ("feedback-add", "Output of 'karat feedback add --format json'", schema::<FeedbackChange>),
+    ("feedback-import", "Output of 'karat feedback import --format json'", schema::<FeedbackImportReport>),
+    ("feedback-list", "Output of 'karat feedback list --format json'", schema::<FeedbackList>),
+    ("trace-import", "Output of 'karat trace import --format json'", schema::<ImportReport>),
+    ("trace-list", "Output of 'karat trace list --format json'", schema::<TraceList>),
+    ("trace-show", "Output of 'karat trace show --format json'", schema::<TraceDetails>),
+    ("trace-receive", "Lines of 'karat trace receive --format jsonl'", schema::<ReceiveEvent>),
+];
+
+fn schema<T: JsonSchema>() -> Schema {
+    SchemaGenerator::default().into_root_schema_for::<T>()
 }

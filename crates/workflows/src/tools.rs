@@ -11,7 +11,7 @@ use karat_tools::lock::{LockDiff, StaleFile, ToolsDiff, ToolsLock, effects};
 use karat_tools::tool_list::ToolList;
 
 use crate::context::Context;
-use crate::context::tools::{is_empty, list_tools};
+use crate::context::tools::is_empty;
 use crate::error::Error;
 use crate::hint::Hint;
 
@@ -142,13 +142,7 @@ pub async fn diff(request: DiffRequest, context: &Context<'_>) -> Result<ToolsDi
 
 /// Reads the tool registry; an error if none is configured.
 async fn read_registry(context: &Context<'_>) -> Result<Registry, Error> {
-    let settings = &context.settings;
-    let registry = list_tools(settings, context.notices).await?.ok_or_else(|| {
-        let default = settings.display_path(&settings.tool_registry.path);
-        Error::invalid("no tool registry is configured")
-            .hint(format!("the default {default} does not exist"))
-            .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
-    })?;
+    let registry = context.require_tools().await?;
     if is_empty(&registry) {
         context.notices.warn("the tool registry has no tools");
     }

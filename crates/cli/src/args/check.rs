@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use karat_workflows::settings::Flags;
 
 use super::OutputFormat;
 use super::config::{
-    AgentEndpointArgs, ConfigFileArgs, ConfigFlags, EvalFunctionsArgs, OverlapMapArgs, RegistryArgs, SeedManifestArgs,
-    SilenceArgs, ToolExecutionArgs,
+    AgentEndpointArgs, ConfigFileArgs, EvalFunctionsArgs, OverlapMapArgs, RegistryArgs, SeedManifestArgs, SilenceArgs,
+    ToolExecutionArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -48,18 +47,4 @@ pub(crate) struct CheckArgs {
     tool_execution: ToolExecutionArgs,
     #[command(flatten)]
     file: ConfigFileArgs,
-}
-
-impl ConfigFlags for CheckArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.value("strict", self.strict);
-        self.registry.add_to(flags);
-        self.overlap_map.add_to(flags);
-        self.seed_manifest.add_to(flags);
-        self.eval_functions.add_to(flags);
-        self.silence.add_to(flags);
-        self.agent_endpoint.add_to(flags);
-        self.tool_execution.add_to(flags);
-        self.file.add_to(flags);
-    }
 }

@@ -1,9 +1,12 @@
 //! Arguments of `karat contradictions`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use karat_evals::contradiction::ResolutionKind;
+use karat_workflows::trace_filter::TraceOrigin;
 
-use super::{AuthorArgs, OriginName, OutputFormat, StoreArgs};
+use super::choice::{Choice, one_of};
+use super::trace_filter::ORIGINS;
+use super::{AuthorArgs, OutputFormat, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -36,7 +39,8 @@ pub(crate) struct ContradictionsListArgs {
     pub(crate) all: bool,
     /// Traces to list contradictions of: production (all but test runs), runs or all
     #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
-    pub(crate) source: OriginName,
+    #[arg(value_parser = one_of(ORIGINS))]
+    pub(crate) source: TraceOrigin,
     /// Maximum number to list; 0 for all [default: 20, or all with --format json]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
@@ -69,8 +73,8 @@ pub(crate) struct ContradictionsResolveArgs {
     #[arg(value_name = "TRACE")]
     pub(crate) trace: String,
     /// Which side is wrong
-    #[arg(value_name = "RESOLUTION")]
-    pub(crate) kind: ResolutionName,
+    #[arg(value_name = "RESOLUTION", value_parser = one_of(RESOLUTIONS))]
+    pub(crate) kind: ResolutionKind,
     /// Reason for the resolution
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) note: Option<String>,
@@ -83,22 +87,8 @@ pub(crate) struct ContradictionsResolveArgs {
     pub(crate) store: StoreArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ResolutionName {
-    /// The verdict of the eval is wrong
-    EvalWrong,
-    /// The rating is wrong
-    LabelWrong,
-    /// Neither is wrong
-    Dismissed,
-}
-
-impl From<ResolutionName> for ResolutionKind {
-    fn from(name: ResolutionName) -> Self {
-        match name {
-            ResolutionName::EvalWrong => ResolutionKind::EvalWrong,
-            ResolutionName::LabelWrong => ResolutionKind::LabelWrong,
-            ResolutionName::Dismissed => ResolutionKind::Dismissed,
-        }
-    }
-}
+const RESOLUTIONS: &[Choice<ResolutionKind>] = &[
+    ("eval-wrong", Some("The verdict of the eval is wrong"), ResolutionKind::EvalWrong),
+    ("label-wrong", Some("The rating is wrong"), ResolutionKind::LabelWrong),
+    ("dismissed", Some("Neither is wrong"), ResolutionKind::Dismissed),
+];

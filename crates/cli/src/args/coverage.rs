@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use karat_tools::coverage::Requirement;
-use karat_workflows::settings::Flags;
 
 use super::OutputFormat;
-use super::config::{ConfigFlags, OverlapMapArgs, RegistryArgs, ResultsArgs};
+use super::choice::{Choice, one_of};
+use super::config::{OverlapMapArgs, RegistryArgs, ResultsArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -36,9 +36,10 @@ pub(crate) struct CoverageArgs {
         require_equals = true,
         value_delimiter = ',',
         default_missing_value = "all",
-        hide_possible_values = true
+        hide_possible_values = true,
+        value_parser = one_of(REQUIREMENTS)
     )]
-    pub(crate) require: Vec<RequirementName>,
+    pub(crate) require: Vec<Option<Requirement>>,
     /// Measure confusion in this run only: latest, latest~1, an id, a unique prefix or a result file
     #[arg(long, value_name = "RUN", conflicts_with = "all_runs")]
     pub(crate) run: Option<String>,
@@ -56,38 +57,14 @@ pub(crate) struct CoverageArgs {
     results: ResultsArgs,
 }
 
-impl ConfigFlags for CoverageArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.registry.add_to(flags);
-        self.overlap_map.add_to(flags);
-        self.results.add_to(flags);
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RequirementName {
-    All,
-    Tested,
-    Golden,
-    Labeled,
-    Overlaps,
-    Clusters,
-    Fresh,
-    Known,
-}
-
-impl RequirementName {
-    /// Returns the requirement, or `None` for all of them.
-    pub(crate) fn requirement(self) -> Option<Requirement> {
-        match self {
-            RequirementName::All => None,
-            RequirementName::Tested => Some(Requirement::Tested),
-            RequirementName::Golden => Some(Requirement::Golden),
-            RequirementName::Labeled => Some(Requirement::Labeled),
-            RequirementName::Overlaps => Some(Requirement::Overlaps),
-            RequirementName::Clusters => Some(Requirement::Clusters),
-            RequirementName::Fresh => Some(Requirement::Fresh),
-            RequirementName::Known => Some(Requirement::Known),
-        }
-    }
-}
+/// The values of `--require`; `all` stands for all requirements.
+pub(crate) const REQUIREMENTS: &[Choice<Option<Requirement>>] = &[
+    ("all", None, None),
+    ("tested", None, Some(Requirement::Tested)),
+    ("golden", None, Some(Requirement::Golden)),
+    ("labeled", None, Some(Requirement::Labeled)),
+    ("overlaps", None, Some(Requirement::Overlaps)),
+    ("clusters", None, Some(Requirement::Clusters)),
+    ("fresh", None, Some(Requirement::Fresh)),
+    ("known", None, Some(Requirement::Known)),
+];

@@ -15,9 +15,7 @@ pub(crate) use self::agreement::{EvalAgreementArgs, EvalCompareArgs};
 pub(crate) use self::batch::{EvalBatchArgs, InputFormat};
 pub(crate) use self::check::EvalCheckArgs;
 pub(crate) use self::doctor::EvalDoctorArgs;
-pub(crate) use self::functions::{
-    EvalAddCaseArgs, EvalNewArgs, EvalTestArgs, IsolationName, LimitArgs, RowFormat, VerdictName,
-};
+pub(crate) use self::functions::{EvalAddCaseArgs, EvalNewArgs, EvalTestArgs, LimitArgs, RowFormat};
 pub(crate) use self::refine::EvalRefineArgs;
 pub(crate) use self::run::EvalRunArgs;
 pub(crate) use self::stored::{EvalAddArgs, EvalHistoryArgs, EvalListArgs, EvalShowArgs};

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use karat_evals::feedback::FeedbackFormat;
 
 use super::author::ROW_AUTHOR_HELP;
+use super::choice::{Choice, one_of};
 use super::{AuthorArgs, OutputFormat, RatingName, StoreArgs};
 
 const AFTER_HELP: &str = "\
@@ -98,8 +100,8 @@ pub(crate) struct FeedbackImportArgs {
     #[arg(value_name = "FILE|-")]
     pub(crate) file: PathBuf,
     /// Format of the file [default: detected from the first character]
-    #[arg(long, value_name = "KIND")]
-    pub(crate) from: Option<FeedbackKind>,
+    #[arg(long, value_name = "KIND", value_parser = one_of(FORMATS))]
+    pub(crate) from: Option<FeedbackFormat>,
     #[command(flatten)]
     pub(crate) author: AuthorArgs,
     /// Ignore unknown columns and keys
@@ -118,13 +120,10 @@ pub(crate) struct FeedbackImportArgs {
     pub(crate) store: StoreArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FeedbackKind {
-    /// A table with a header, separated by commas, semicolons or tabs
-    Csv,
-    /// A JSON object on each line
-    Jsonl,
-}
+const FORMATS: &[Choice<FeedbackFormat>] = &[
+    ("csv", Some("A table with a header, separated by commas, semicolons or tabs"), FeedbackFormat::Csv),
+    ("jsonl", Some("A JSON object on each line"), FeedbackFormat::JsonLines),
+];
 
 const LIST_AFTER_HELP: &str = "\
 Examples:

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use karat_workflows::forge::{DrafterKind, Tiers};
-use karat_workflows::settings::Flags;
 
+use super::choice::{Choice, one_of};
 use super::config::{
-    AgentArgs, AgentEndpointArgs, ConfigFlags, HEADING, OverlapMapArgs, ProviderArgs, RegistryArgs, SeedManifestArgs,
-    SilenceArgs, SnapshotArgs, StoreArgs, TokenizerArgs, ToolExecutionArgs,
+    AgentArgs, AgentEndpointArgs, HEADING, OverlapMapArgs, ProviderArgs, RegistryArgs, SeedManifestArgs, SilenceArgs,
+    SnapshotArgs, StoreArgs, TokenizerArgs, ToolExecutionArgs,
 };
 use super::trace_filter::RatingName;
 use super::{AuthorArgs, OutputFormat};
@@ -27,8 +27,8 @@ pub(crate) struct ForgeArgs {
     /// Tool to draft cases for [default with --resume: the tool of the only saved session]
     pub(crate) tool: Option<String>,
     /// Tier of the cases to draft
-    #[arg(long, value_name = "TIER", default_value = "both")]
-    pub(crate) tier: ForgeTier,
+    #[arg(long, value_name = "TIER", default_value = "both", value_parser = one_of(TIERS))]
+    pub(crate) tier: Tiers,
     /// Phrase that should trigger the tool (repeatable, 3 to 5) [default: from the registry]
     #[arg(long, value_name = "PHRASE")]
     pub(crate) trigger: Vec<String>,
@@ -39,8 +39,8 @@ pub(crate) struct ForgeArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["drafter", "model", "traces", "plan"])]
     pub(crate) drafts: Option<PathBuf>,
     /// Drafter to use [default: model if one is configured, else template]
-    #[arg(long, value_name = "DRAFTER")]
-    pub(crate) drafter: Option<DrafterName>,
+    #[arg(long, value_name = "DRAFTER", value_parser = one_of(DRAFTERS))]
+    pub(crate) drafter: Option<DrafterKind>,
     /// Model that drafts the cases; overrides 'forge' in karat.json
     #[arg(long, value_name = "PROVIDER:MODEL")]
     pub(crate) model: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) struct VerificationArgs {
     #[command(flatten)]
     agent_endpoint: AgentEndpointArgs,
     /// With --verify: number of drafts to run in parallel [default: 1]
-    #[arg(long, short = 'j', value_name = "N", visible_alias = "concurrency")]
+    #[arg(id = "concurrency", long = "jobs", short = 'j', value_name = "N", visible_alias = "concurrency")]
     jobs: Option<u64>,
     /// With --verify: number of trials of each draft [default: 1]
     #[arg(long, value_name = "N")]
@@ -120,64 +120,15 @@ pub(crate) struct VerificationArgs {
     tokenizer: TokenizerArgs,
 }
 
-impl ConfigFlags for VerificationArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.agent_endpoint.add_to(flags);
-        flags.value("concurrency", self.jobs);
-        flags.value("trials", self.trials);
-        self.agent.add_to(flags);
-        self.tool_execution.add_to(flags);
-        self.snapshot.add_to(flags);
-        self.tokenizer.add_to(flags);
-    }
-}
+const TIERS: &[Choice<Tiers>] =
+    &[("golden", None, Tiers::Golden), ("labeled", None, Tiers::Labeled), ("both", None, Tiers::Both)];
 
-impl ConfigFlags for ForgeArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("forge", self.forge.as_deref());
-        self.registry.add_to(flags);
-        self.overlap_map.add_to(flags);
-        self.seed_manifest.add_to(flags);
-        self.silence.add_to(flags);
-        self.store.add_to(flags);
-        self.providers.add_to(flags);
-        self.verification.add_to(flags);
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ForgeTier {
-    Golden,
-    Labeled,
-    Both,
-}
-
-impl From<ForgeTier> for Tiers {
-    fn from(tier: ForgeTier) -> Self {
-        match tier {
-            ForgeTier::Golden => Tiers::Golden,
-            ForgeTier::Labeled => Tiers::Labeled,
-            ForgeTier::Both => Tiers::Both,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DrafterName {
-    /// Built-in templates: trigger phrases and edge messages; other slots remain open
-    Template,
-    /// A model
-    Model,
-    /// Real messages from traces, in files or in the store
-    Traces,
-}
-
-impl From<DrafterName> for DrafterKind {
-    fn from(name: DrafterName) -> Self {
-        match name {
-            DrafterName::Template => DrafterKind::Template,
-            DrafterName::Model => DrafterKind::Model,
-            DrafterName::Traces => DrafterKind::Traces,
-        }
-    }
-}
+const DRAFTERS: &[Choice<DrafterKind>] = &[
+    (
+        "template",
+        Some("Built-in templates: trigger phrases and edge messages; other slots remain open"),
+        DrafterKind::Template,
+    ),
+    ("model", Some("A model"), DrafterKind::Model),
+    ("traces", Some("Real messages from traces, in files or in the store"), DrafterKind::Traces),
+];

@@ -1,10 +1,9 @@
 //! Resolves the sandbox flags of eval functions.
 
 use karat_core::judgement::{LimitOutOfRange, Limits, LowerLimits};
-use karat_sandbox::Isolation;
 use karat_workflows::context::sandbox::SandboxOptions;
 
-use super::{IsolationName, LimitArgs};
+use super::LimitArgs;
 use crate::failure::Failure;
 
 /// More than the number of processors of any machine.
@@ -12,7 +11,7 @@ const MAX_JOBS: usize = 1024;
 
 impl LimitArgs {
     pub(crate) fn options(&self, configured: LowerLimits) -> Result<SandboxOptions, Failure> {
-        Ok(SandboxOptions { limits: self.limits(configured)?, isolation: self.isolation(), jobs: self.jobs()? })
+        Ok(SandboxOptions { limits: self.limits(configured)?, isolation: self.isolation, jobs: self.jobs()? })
     }
 
     /// Returns the limits of functions; flags override the configuration.
@@ -24,13 +23,6 @@ impl LimitArgs {
                 LimitOutOfRange::MemoryMb(max) => format!("--limit-mb must be between 1 and {max}"),
             })
         })
-    }
-
-    pub(crate) fn isolation(&self) -> Isolation {
-        match self.isolation {
-            IsolationName::Namespace => Isolation::Namespace,
-            IsolationName::Strict => Isolation::Strict,
-        }
     }
 
     pub(crate) fn jobs(&self) -> Result<usize, Failure> {

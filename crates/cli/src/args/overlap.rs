@@ -1,10 +1,9 @@
 //! Arguments of `karat overlap`.
 
 use clap::{Args, Subcommand};
-use karat_workflows::settings::Flags;
 
 use super::OutputFormat;
-use super::config::{ConfigFileArgs, ConfigFlags, OutputDirArgs, OverlapMapArgs, RegistryArgs};
+use super::config::{ConfigFileArgs, OutputDirArgs, OverlapMapArgs, RegistryArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,13 +41,6 @@ pub(crate) struct MapArgs {
     file: ConfigFileArgs,
 }
 
-impl ConfigFlags for MapArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.map.add_to(flags);
-        self.file.add_to(flags);
-    }
-}
-
 /// The overlap map and the tool registry.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ToolSourceArgs {
@@ -56,13 +48,6 @@ pub(crate) struct ToolSourceArgs {
     registry: RegistryArgs,
     #[command(flatten)]
     map: MapArgs,
-}
-
-impl ConfigFlags for ToolSourceArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.registry.add_to(flags);
-        self.map.add_to(flags);
-    }
 }
 
 const LIST_AFTER_HELP: &str = "\
@@ -104,13 +89,6 @@ pub(crate) struct OverlapSuggestArgs {
     output: OutputDirArgs,
     #[command(flatten)]
     source: ToolSourceArgs,
-}
-
-impl ConfigFlags for OverlapSuggestArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.output.add_to(flags);
-        self.source.add_to(flags);
-    }
 }
 
 const ADD_AFTER_HELP: &str = "\

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use karat_workflows::settings::Flags;
 
 use super::OutputFormat;
-use super::config::{ConfigFileArgs, ConfigFlags, OutputDirArgs, RegistryArgs, StoreArgs};
+use super::config::{ConfigFileArgs, OutputDirArgs, RegistryArgs, StoreArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -87,14 +86,6 @@ pub(crate) struct RegressAddArgs {
     output: OutputDirArgs,
     #[command(flatten)]
     store: StoreArgs,
-}
-
-impl ConfigFlags for RegressAddArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.registry.add_to(flags);
-        self.output.add_to(flags);
-        self.store.add_to(flags);
-    }
 }
 
 /// Assertions on the answer; with --from-run, a flag replaces the same key of the failed case.

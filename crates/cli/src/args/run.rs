@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use karat_core::shard::Shard;
-use karat_workflows::settings::Flags;
 
 use super::config::{
-    AgentArgs, ConfigFileArgs, ConfigFlags, EvalFunctionsArgs, EvalLimitsArgs, GateArgs, HEADING, OutputDirArgs,
-    ProviderArgs, RecordingArgs, RegistryArgs, SeedManifestArgs, SilenceArgs, SnapshotArgs, StoreLocationArgs,
-    TokenizerArgs, ToolExecutionArgs,
+    AgentArgs, ConfigFileArgs, EvalFunctionsArgs, EvalLimitsArgs, GateArgs, HEADING, OutputDirArgs, ProviderArgs,
+    RecordingArgs, RegistryArgs, SeedManifestArgs, SilenceArgs, SnapshotArgs, StoreLocationArgs, TokenizerArgs,
+    ToolExecutionArgs,
 };
 
 const RUN_AFTER_HELP: &str = "\
@@ -33,7 +32,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "URL|KIND:NAME")]
     pub(crate) agent_endpoint: Option<String>,
     /// Number of cases to run in parallel [default: 1]
-    #[arg(long, short = 'j', value_name = "N", visible_alias = "concurrency")]
+    #[arg(id = "concurrency", long = "jobs", short = 'j', value_name = "N", visible_alias = "concurrency")]
     pub(crate) jobs: Option<u64>,
     /// Number of trials of each case [default: 1]
     #[arg(long, value_name = "N")]
@@ -116,51 +115,10 @@ pub(crate) struct JudgingArgs {
     tokenizer: TokenizerArgs,
 }
 
-impl ConfigFlags for JudgingArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("matrix", self.matrix.as_deref());
-        flags.text("baselineRunId", self.baseline_run_id.as_deref());
-        self.gates.add_to(flags);
-        flags.text("judge", self.judge.as_deref());
-        flags.value("strict", self.strict);
-        flags.value("allFailures", self.all_failures);
-        self.tokenizer.add_to(flags);
-    }
-}
-
 impl RunArgs {
     /// Returns the paths of both forms.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.paths.iter().chain(&self.eval).cloned().collect()
-    }
-}
-
-impl ConfigFlags for RunArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("agentEndpoint", self.agent_endpoint.as_deref());
-        flags.value("concurrency", self.jobs);
-        flags.value("trials", self.trials);
-        flags.path("baseline", self.baseline.as_deref());
-        flags.value("failFast", self.fail_fast);
-        let groups: [&dyn ConfigFlags; 14] = [
-            &self.judging,
-            &self.output,
-            &self.store,
-            &self.providers,
-            &self.agent,
-            &self.tool_execution,
-            &self.registry,
-            &self.recording,
-            &self.seed_manifest,
-            &self.snapshot,
-            &self.eval_functions,
-            &self.eval_limits,
-            &self.silence,
-            &self.file,
-        ];
-        for group in groups {
-            group.add_to(flags);
-        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Arguments of `karat diff`, `karat runs` and `karat show`.
 
 use clap::{Args, Subcommand};
-use karat_workflows::settings::Flags;
 
-use super::config::{ConfigFlags, GateArgs, ResultsArgs};
+use super::config::{GateArgs, ResultsArgs};
 use super::{OutputFormat, RunFormat};
 
 const DIFF_AFTER_HELP: &str = "\
@@ -98,13 +97,6 @@ pub(crate) struct RunsMergeArgs {
     gates: GateArgs,
     #[command(flatten)]
     results: ResultsArgs,
-}
-
-impl ConfigFlags for RunsMergeArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.gates.add_to(flags);
-        self.results.add_to(flags);
-    }
 }
 
 const PRUNE_AFTER_HELP: &str = "\

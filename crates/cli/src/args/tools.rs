@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use karat_registry::ScriptLanguage;
-use karat_workflows::settings::Flags;
 
 use super::OutputFormat;
-use super::config::{ConfigFileArgs, ConfigFlags, RegistryArgs, TokenizerArgs};
+use super::choice::{Choice, one_of};
+use super::config::{ConfigFileArgs, RegistryArgs, TokenizerArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -46,13 +46,6 @@ pub(crate) struct ToolRegistryArgs {
     file: ConfigFileArgs,
 }
 
-impl ConfigFlags for ToolRegistryArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.registry.add_to(flags);
-        self.file.add_to(flags);
-    }
-}
-
 const LIST_AFTER_HELP: &str = "\
 Examples:
   karat tools list                        # List all tools
@@ -70,13 +63,6 @@ pub(crate) struct ToolsListArgs {
     tokenizer: TokenizerArgs,
     #[command(flatten)]
     source: ToolRegistryArgs,
-}
-
-impl ConfigFlags for ToolsListArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.tokenizer.add_to(flags);
-        self.source.add_to(flags);
-    }
 }
 
 const LOCK_AFTER_HELP: &str = "\
@@ -128,22 +114,11 @@ Examples:
 #[command(after_help = EXPORT_SCRIPT_AFTER_HELP)]
 pub(crate) struct ToolsExportScriptArgs {
     /// Interpreter that runs the script
-    pub(crate) interpreter: Interpreter,
+    #[arg(value_parser = one_of(INTERPRETERS))]
+    pub(crate) interpreter: ScriptLanguage,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Interpreter {
-    /// For Python modules (3.9 or newer)
-    Python,
-    /// For JavaScript modules, and TypeScript if Node supports it (18 or newer)
-    Node,
-}
-
-impl From<Interpreter> for ScriptLanguage {
-    fn from(interpreter: Interpreter) -> Self {
-        match interpreter {
-            Interpreter::Python => Self::Python,
-            Interpreter::Node => Self::Node,
-        }
-    }
-}
+const INTERPRETERS: &[Choice<ScriptLanguage>] = &[
+    ("python", Some("For Python modules (3.9 or newer)"), ScriptLanguage::Python),
+    ("node", Some("For JavaScript modules, and TypeScript if Node supports it (18 or newer)"), ScriptLanguage::Node),
+];

@@ -6,6 +6,7 @@ use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_workflows::trace_filter::{TraceFilterRequest, TraceOrigin};
 
+use super::choice::Choice;
 use crate::failure::Failure;
 
 /// Filters of stored traces; a trace must match all of them.
@@ -78,23 +79,12 @@ impl TraceFilterArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OriginName {
-    #[default]
-    Production,
-    Runs,
-    All,
-}
-
-impl From<OriginName> for TraceOrigin {
-    fn from(name: OriginName) -> Self {
-        match name {
-            OriginName::Production => TraceOrigin::Production,
-            OriginName::Runs => TraceOrigin::Runs,
-            OriginName::All => TraceOrigin::All,
-        }
-    }
-}
+/// The values of `--source` for traces of either kind.
+pub(super) const ORIGINS: &[Choice<TraceOrigin>] = &[
+    ("production", None, TraceOrigin::Production),
+    ("runs", None, TraceOrigin::Runs),
+    ("all", None, TraceOrigin::All),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RatingName {

@@ -1,29 +1,22 @@
 //! `karat check`: checks eval files, tools and the overlap map without calling the agent.
 
-mod issues;
-mod rules;
-
 use karat_core::exit::ExitStatus;
-use karat_workflows::check::check;
+use karat_report::{check_text, rules_text};
+use karat_workflows::check::{RuleList, check};
 
-pub(crate) use self::rules::RuleList;
-
-use self::issues::print_report;
-use crate::args::{CheckArgs, OutputFormat};
+use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &CheckArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let printer = surface.printer;
     if args.rules {
-        return rules::list(args.format, printer);
+        printer.print_result(args.format, &RuleList::all(), |rules, _| rules_text(rules))?;
+        return Ok(ExitStatus::Success);
     }
-    let context = surface.context(args, &args.paths)?;
+    let context = surface.context(&args.paths)?;
     let report = surface.run(check(&args.paths, &context))?;
-    match args.format {
-        OutputFormat::Json => printer.print_json(&report)?,
-        OutputFormat::Human => print_report(&report, printer)?,
-    }
+    printer.print_result(args.format, &report, check_text)?;
     Ok(if report.is_invalid() {
         ExitStatus::Invalid
     } else if report.has_failed(context.settings.strict) {

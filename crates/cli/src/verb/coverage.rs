@@ -1,23 +1,23 @@
 //! `karat coverage`: what the eval files test, and which tools the agent confuses.
 
-use clap::ValueEnum as _;
 use karat_core::exit::ExitStatus;
 use karat_report::destination::Destination;
-use karat_report::{coverage_page, coverage_text};
+use karat_report::{coverage_page, coverage_text, parse_report};
 use karat_tools::coverage::{Coverage, Requirement};
 use karat_workflows::coverage::{Request, Required, RunChoice, measure};
 
-use crate::args::{CoverageArgs, OutputFormat, RequirementName};
+use crate::args::{CoverageArgs, OutputFormat, REQUIREMENTS};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let pages = args.report.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
+    let parse = |text: &String| parse_report(text, &["html"], "html=coverage.html").map(|(_, page)| page);
+    let pages = args.report.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
     let to_stdout = pages.contains(&Destination::Stdout);
     if to_stdout && args.format == OutputFormat::Json {
         return Err(Failure::invalid("cannot write both a page and JSON to stdout; write the page to a file"));
     }
-    let context = surface.context(args, &args.paths)?;
+    let context = surface.context(&args.paths)?;
     let runs = match &args.run {
         Some(id) => RunChoice::Run(id.clone()),
         None if args.all_runs => RunChoice::All,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CoverageArgs, surface: &Surface<'_>) -> Result<ExitStat
 fn misplaced_requirement<'a>(args: &'a CoverageArgs, surface: &Surface<'_>) -> Option<std::path::Display<'a>> {
     let is_misplaced = |path: &&std::path::PathBuf| {
         let mut words = path.to_str().unwrap_or_default().split(',');
-        words.all(|word| RequirementName::from_str(word, false).is_ok())
+        words.all(|word| REQUIREMENTS.iter().any(|(name, ..)| *name == word))
             && !surface.environment.process.current_dir.join(path).exists()
     };
     args.paths.iter().find(is_misplaced).map(|path| path.display())
@@ -58,19 +58,8 @@ fn required(args: &CoverageArgs) -> Required {
         return Required::Nothing;
     }
     // `all` maps to `None`, which makes the whole list `None`.
-    let listed: Option<Vec<Requirement>> = args.require.iter().map(|name| name.requirement()).collect();
+    let listed: Option<Vec<Requirement>> = args.require.iter().copied().collect();
     listed.map_or(Required::All, Required::Listed)
-}
-
-fn parse_report(text: &str) -> Result<Destination, Failure> {
-    match text.split_once('=') {
-        Some(("html", path)) if !path.is_empty() => Ok(Destination::parse(path)),
-        Some((kind, path)) if !path.is_empty() => {
-            Err(Failure::invalid(format!("unknown report format '{kind}'")).hint("expected html"))
-        }
-        _ => Err(Failure::invalid(format!("missing path in --report {text}"))
-            .hint("for example --report html=coverage.html")),
-    }
 }
 
 /// An unknown result ranks above a failed requirement.

@@ -2,16 +2,12 @@
 //! overwriting files.
 
 use karat_core::exit::ExitStatus;
-use karat_workflows::init::{
-    Command, Discovered, Init, LoopbackProbe, Question, RegistryContent, Request, Step, TOOLS_FILE, Written,
-};
+use karat_report::{init_help, init_summary};
+use karat_workflows::init::{Command, Init, LoopbackProbe, Question, Request, Step};
 
 use crate::args::InitArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
-
-/// Maximum number of tools in the help of a prompt.
-const MAX_LISTED_TOOLS: usize = 8;
 
 pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let (environment, printer) = (surface.environment, surface.printer);
@@ -54,7 +50,7 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
             Step::Write => init.apply(Command::Write)?,
             Step::Done(written) => {
                 written.problems.iter().for_each(|problem| printer.warn(problem));
-                printer.print(&summary(&written))?;
+                printer.print(&init_summary(&written))?;
                 return Ok(ExitStatus::Success);
             }
         }
@@ -135,7 +131,7 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
         Question::Message => "Message that should make the agent call it:",
         Question::OtherMessage => "Another one (empty to finish):",
     };
-    let help = help(question, init);
+    let help = init_help(question, init);
     let mut prompt = inquire::Text::new(text);
     if let Some(help) = &help {
         prompt = prompt.with_help_message(help);
@@ -154,63 +150,4 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
         }
         other => Failure::invalid(format!("cannot prompt: {other}")).hint("pass the answers as flags, or --yes"),
     })
-}
-
-/// Returns what was found for a question.
-fn help(question: Question, init: &Init) -> Option<String> {
-    let Discovered { ports, registries, .. } = init.discovered();
-    let found: Vec<String> = match question {
-        Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
-        Question::Registry => registries
-            .iter()
-            .map(|found| match found.content {
-                RegistryContent::Tools(count) => format!("{} ({})", found.path, count_of(count, "tool")),
-                RegistryContent::McpServers(count) => format!("{} ({})", found.path, count_of(count, "MCP server")),
-            })
-            .collect(),
-        Question::Tool => {
-            let names = init.tool_names();
-            let more = names.len().saturating_sub(MAX_LISTED_TOOLS);
-            let listed = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
-            listed.chain((more > 0).then(|| format!("{more} more"))).collect()
-        }
-        Question::Message | Question::OtherMessage => Vec::new(),
-    };
-    (!found.is_empty()).then(|| format!("found {}", found.join(", ")))
-}
-
-fn count_of(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
-fn summary(written: &Written) -> String {
-    let lines = written.files.iter().map(|file| format!("wrote {file}\n"));
-    let updated = written.updated.iter().map(|file| format!("updated {file}\n"));
-    lines.chain(updated).chain([next_steps(written)]).collect()
-}
-
-fn next_steps(written: &Written) -> String {
-    let Written { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
-    let mut steps = match tool {
-        Some(_) if *is_model => {
-            let describe =
-                if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
-            format!(
-                "{describe}add its result to 'stubs', and the values that the response must contain to \
-                 'responseContains'"
-            )
-        }
-        Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),
-        None => "in 'responseContains', add texts that the answer must contain".to_owned(),
-    };
-    if !variables.is_empty() {
-        steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));
-    }
-    let change_dir = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
-    let draft = match tool {
-        _ if !has_tools => String::new(),
-        Some(tool) => format!("  karat forge {}\n", shell_words::quote(tool)),
-        None => "  karat tools\n  karat forge TOOL\n".to_owned(),
-    };
-    format!("\nnext: {steps}, then\n{change_dir}  karat check\n{draft}  karat run\n")
 }

@@ -19,3 +19,8 @@ pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod tools;
 pub(crate) mod trace;
+
+/// Returns the limit of a list: the flag, or a default for text output; 0 stands for no limit.
+fn list_limit<N: Copy + PartialEq + From<u8>>(flag: Option<N>, is_text: bool, default: N) -> Option<N> {
+    flag.or(is_text.then_some(default)).filter(|limit| *limit != N::from(0))
+}

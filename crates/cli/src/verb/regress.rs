@@ -3,15 +3,12 @@
 mod expect_flags;
 
 use karat_core::exit::ExitStatus;
-use karat_report::{escape_json, printable};
-use karat_workflows::regress::{
-    AddRequest, ArchiveRequest, Outcome, RegressReport, Sealed, Source, add, archive, seal,
-};
+use karat_report::{archived_text, escape_json, printable, sealed_text};
+use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, Sealed, Source, add, archive, seal};
 
 use self::expect_flags::{expect_from_flags, parse_json_object};
-use crate::args::{OutputFormat, RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs};
+use crate::args::{RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs};
 use crate::failure::Failure;
-use crate::printer::Printer;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: RegressArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
@@ -46,7 +43,7 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         file: args.file.clone(),
         dry_run: args.dry_run,
     };
-    let context = surface.context(args, &[])?;
+    let context = surface.context(&[])?;
     let added = surface.run(add(request, &context))?;
     let printer = surface.printer;
     let (id, path) = (printable(&added.case.id), printable(&added.case.path));
@@ -63,44 +60,27 @@ fn run_add(args: &RegressAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
             format!("{id} in {path} already covers {}\n", printable(trace_ref))
         }
     };
-    print(&added.into_report(), args.format, &text, printer)?;
+    printer.print_result(args.format, &added.into_report(), |_, _| text)?;
     Ok(ExitStatus::Success)
 }
 
 fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let RegressArchiveArgs { id, reason, file, format, config } = args;
-    let context = surface.context(&config, &[])?;
+    let RegressArchiveArgs { id, reason, file, format, .. } = args;
+    let context = surface.context(&[])?;
     let report = archive(ArchiveRequest { id, reason, file }, &context)?;
-    let archived = report.cases.iter().map(|case| {
-        let archive = case.archive.as_deref().unwrap_or_default();
-        format!("archived {} from {} in {}\n", printable(&case.id), printable(&case.path), printable(archive))
-    });
-    print(&report, format, &archived.collect::<String>(), surface.printer)?;
+    surface.printer.print_result(format, &report, |report, _| archived_text(report))?;
     Ok(ExitStatus::Success)
 }
 
 fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.config, &args.paths)?;
+    let context = surface.context(&args.paths)?;
     let Sealed { report, failures } = seal(&args.paths, &context)?;
     let mut status = ExitStatus::Success;
     for failure in failures.into_iter().map(Failure::from) {
         surface.printer.failure(&failure);
         status = failure.status;
     }
-    let sealed = report.cases.iter();
-    let sealed = sealed.map(|case| format!("sealed {} in {}\n", printable(&case.id), printable(&case.path)));
-    let text = if report.cases.is_empty() && status == ExitStatus::Success {
-        "nothing to seal: no regression case lacks a hash\n".to_owned()
-    } else {
-        sealed.collect()
-    };
-    print(&report, args.format, &text, surface.printer)?;
+    let has_failed = status != ExitStatus::Success;
+    surface.printer.print_result(args.format, &report, |report, _| sealed_text(report, has_failed))?;
     Ok(status)
-}
-
-fn print(report: &RegressReport, format: OutputFormat, text: &str, printer: &Printer) -> Result<(), Failure> {
-    match format {
-        OutputFormat::Json => printer.print_json(report),
-        OutputFormat::Human => printer.print(text),
-    }
 }

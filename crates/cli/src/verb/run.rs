@@ -1,9 +1,8 @@
 //! `karat run`: runs eval files against an agent.
 
-mod rerun;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
@@ -11,13 +10,13 @@ use karat_core::event::Reporter;
 use karat_core::exit::ExitStatus;
 use karat_report::destination::Destination;
 use karat_report::github::{GithubReporter, StepSummaryReporter};
-use karat_report::junit::JunitReporter;
-use karat_report::markdown::MarkdownReporter;
-use karat_report::{ConsoleReporter, JsonLinesReporter, JsonReporter, case_list_text};
-use karat_workflows::run_suites::{NotStored, Outcome, Request, SelectionRequest, list_cases, run_suites};
+use karat_report::{
+    ConsoleReporter, FailedIds, JsonLinesReporter, JsonReporter, Report, case_list_text, counted, not_stored_warnings,
+    rerun_command,
+};
+use karat_workflows::run_suites::{Outcome, Request, SelectionRequest, list_cases, run_suites};
 use karat_workflows::{CancellationToken, Context, Error};
 
-use self::rerun::{FailedIds, rerun_command};
 use self::watch::watch;
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
 use crate::environment::Environment;
@@ -28,7 +27,7 @@ use crate::surface::Surface;
 
 pub(crate) fn run(args: &RunArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let paths = args.paths();
-    let context = surface.context(args, &paths)?;
+    let context = surface.context(&paths)?;
     let request = Request { paths, selection: selection(&args.selection), store: !args.no_store };
     if args.list {
         return list(args, &request, &context, surface.printer);
@@ -77,7 +76,8 @@ async fn run_once(
     // A watched run is repeated anyway.
     if !failed_ids.is_empty() && !outcome.totals.interrupted && !args.watch {
         let has_baseline = context.settings.baseline.is_some();
-        let command = rerun_command(&surface.environment.arguments, &args.selection, &failed_ids, has_baseline);
+        let command =
+            rerun_command(&surface.environment.arguments, &selection(&args.selection), &failed_ids, has_baseline);
         surface.printer.note(&format!("to rerun what did not pass: {command}"));
     }
     Ok(report_recordings(&outcome, status, surface.printer))
@@ -86,8 +86,7 @@ async fn run_once(
 /// Notes where the results are.
 pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context: &Context<'_>, printer: &Printer) {
     let rubrics = outcome.totals.rubric.as_ref().map_or(0, |rubric| rubric.suites);
-    let count = outcome.totals.suites + rubrics;
-    let files = if count == 1 { "1 result file".to_owned() } else { format!("{count} result files") };
+    let files = counted(outcome.totals.suites + rubrics, "result file");
     // A different status means that some results were not written.
     if status == outcome.totals.status() {
         let folder = context.settings.display_path(&context.settings.layout.output_dir);
@@ -96,7 +95,7 @@ pub(crate) fn report_result_files(outcome: &Outcome, status: ExitStatus, context
 }
 
 pub(crate) fn parse_reports(texts: &[String], format: RunFormat) -> Result<Vec<Report>, Failure> {
-    let reports = texts.iter().map(|report| parse_report(report)).collect::<Result<Vec<_>, _>>()?;
+    let reports = texts.iter().map(|report| Report::parse(report)).collect::<Result<Vec<_>, _>>()?;
     if format != RunFormat::Human && reports.iter().any(Report::is_stdout) {
         return Err(Failure::invalid("cannot write both a report and JSON to stdout; write the report to a file"));
     }
@@ -131,7 +130,7 @@ pub(crate) fn reporters(
     cases: usize,
     surface: &Surface<'_>,
 ) -> Result<Vec<Box<dyn Reporter>>, Error> {
-    let Surface { environment, printer } = surface;
+    let Surface { environment, printer, .. } = surface;
     reports.iter().try_for_each(Report::check)?;
     let mut all = vec![console(format, printer)];
     let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
@@ -145,67 +144,10 @@ pub(crate) fn reporters(
     if let Some(path) = environment.github_step_summary.as_ref().filter(|_| environment.github_actions) {
         all.push(Box::new(StepSummaryReporter::new(path.clone())));
     }
-    if let Some(progress) = ProgressReporter::new(environment, printer, cases) {
+    if let Some(progress) = ProgressReporter::new(surface, cases) {
         all.push(Box::new(progress));
     }
     Ok(all)
-}
-
-pub(crate) enum Report {
-    Junit(Destination),
-    Markdown(Destination),
-    Github(Destination),
-}
-
-impl Report {
-    fn destination(&self) -> &Destination {
-        let (Report::Junit(destination) | Report::Markdown(destination) | Report::Github(destination)) = self;
-        destination
-    }
-
-    fn reporter(self, folder: &str) -> Box<dyn Reporter> {
-        match self {
-            Self::Junit(destination) => Box::new(JunitReporter::new(destination)),
-            Self::Markdown(destination) => Box::new(MarkdownReporter::new(destination)),
-            Self::Github(destination) => Box::new(GithubReporter::new(destination).with_folder(folder.to_owned())),
-        }
-    }
-
-    fn is_stdout(&self) -> bool {
-        matches!(self.destination(), Destination::Stdout)
-    }
-
-    /// Checks that the report can be written, before any case runs.
-    fn check(&self) -> Result<(), Error> {
-        let Destination::File(path) = self.destination() else {
-            return Ok(());
-        };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let created = folder.map_or(Ok(()), std::fs::create_dir_all);
-        let fail =
-            |reason: String| Err(Error::invalid(format!("cannot write the report to {}: {reason}", path.display())));
-        match created {
-            Err(error) => fail(error.to_string()),
-            Ok(()) if path.is_dir() => fail("it is a folder".to_owned()),
-            Ok(()) => Ok(()),
-        }
-    }
-}
-
-fn parse_report(text: &str) -> Result<Report, Failure> {
-    let (kind, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(|| {
-        Failure::invalid(format!("missing path in --report {text}")).hint("for example --report junit=report.xml")
-    })?;
-    let destination = Destination::parse(path);
-    match kind {
-        "junit" => Ok(Report::Junit(destination)),
-        "markdown" => Ok(Report::Markdown(destination)),
-        "github" => Ok(Report::Github(destination)),
-        other => {
-            let failure = Failure::invalid(format!("unknown report format '{other}'"));
-            Err(failure.hint("expected one of: junit, markdown, github"))
-        }
-    }
 }
 
 /// Returns the current folder relative to the repository, which annotations need for their paths.
@@ -237,7 +179,9 @@ pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
     let messages: BTreeSet<String> =
         errors.map(|error| printer.redactor.text(&error.to_string()).into_owned()).collect();
     let mut failures: Vec<Failure> = messages.into_iter().map(Failure::errored).collect();
-    warn_not_stored(&outcome.not_stored, printer);
+    for warning in not_stored_warnings(&outcome.not_stored, printer.symbols.ellipsis) {
+        printer.warn(&warning);
+    }
     if let Some(error) = &outcome.store_error {
         let failure = Failure::errored(format!("the run is incomplete in the store: {}", error.message));
         failures.push(failure);
@@ -249,21 +193,6 @@ pub(crate) fn finish(outcome: &Outcome, printer: &Printer) -> ExitStatus {
         }
     }
     status
-}
-
-/// Warns about traces that are not in the store, once per reason.
-fn warn_not_stored(not_stored: &[NotStored], printer: &Printer) {
-    const MAX_NAMED: usize = 5;
-    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for trace in not_stored {
-        by_reason.entry(&trace.reason).or_default().push(&trace.case_id);
-    }
-    for (reason, cases) in by_reason {
-        let traces = if cases.len() == 1 { "1 trace".to_owned() } else { format!("{} traces", cases.len()) };
-        let more = if cases.len() > MAX_NAMED { format!(", {}", printer.symbols.ellipsis) } else { String::new() };
-        let named = cases[..cases.len().min(MAX_NAMED)].join(", ");
-        printer.warn(&format!("{traces} not stored ({named}{more}): {reason}"));
-    }
 }
 
 /// Prints the outcome of recording; an answer that cannot be recorded is an error.

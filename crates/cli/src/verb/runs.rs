@@ -5,6 +5,7 @@ use karat_report::{counted, run_list_text};
 use karat_workflows::merge_runs::{Request, merge_runs};
 use karat_workflows::runs::{ListedRuns, PruneRequest, list, prune};
 
+use super::list_limit;
 use super::run::{finish, parse_reports, report_result_files, reporters};
 use crate::args::{OutputFormat, RunsAction, RunsArgs, RunsListArgs, RunsMergeArgs, RunsPruneArgs};
 use crate::failure::Failure;
@@ -23,9 +24,9 @@ pub(crate) fn run(args: RunsArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
 }
 
 fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results, &[])?;
+    let context = surface.context(&[])?;
     let is_human = args.format == OutputFormat::Human;
-    let limit = args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0);
+    let limit = list_limit(args.limit, is_human, DEFAULT_LIMIT);
     let ListedRuns { list, short_ids } = list(limit, &context)?;
     let printer = surface.printer;
     match args.format {
@@ -42,7 +43,7 @@ fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fa
 }
 
 fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(args, &[])?;
+    let context = surface.context(&[])?;
     let reports = parse_reports(&args.report, args.format)?;
     let request = Request { shards: args.shards.clone() };
     let outcome = merge_runs(&request, &context, |cases| reporters(args.format, reports, cases, surface))?;
@@ -53,7 +54,7 @@ fn run_merge(args: &RunsMergeArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
 }
 
 fn run_prune(args: &RunsPruneArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results, &[])?;
+    let context = surface.context(&[])?;
     let pruned = prune(&PruneRequest { keep: args.keep, dry_run: args.dry_run }, &context)?;
     let printer = surface.printer;
     match args.format {

@@ -4,18 +4,15 @@ use karat_core::exit::ExitStatus;
 use karat_report::kept_run_text;
 use karat_workflows::show_run::{Request, show_run};
 
-use crate::args::{OutputFormat, ShowArgs};
+use crate::args::ShowArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &ShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.results, &[])?;
+    let context = surface.context(&[])?;
     let request = Request { run: args.run.clone(), case: args.case.clone(), only_failed: args.failed };
     let shown = show_run(&request, &context)?;
     let printer = surface.printer;
-    match args.format {
-        OutputFormat::Json => printer.print_json(&shown)?,
-        OutputFormat::Human => printer.print(&kept_run_text(&shown, printer.console()))?,
-    }
+    printer.print_result(args.format, &shown, kept_run_text)?;
     Ok(ExitStatus::Success)
 }

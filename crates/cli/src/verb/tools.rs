@@ -39,7 +39,7 @@ fn run_list(args: &ToolsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         return Err(Failure::invalid(format!("'{other}' is another project; list one project at a time")));
     }
     let folders: Vec<PathBuf> = folders.iter().map(PathBuf::from).collect();
-    let context = surface.context(args, &folders)?;
+    let context = surface.context(&folders)?;
     let list =
         surface.run(async { list(&names, &context).await.map_err(|error| suggest_subcommand(error, &names)) })?;
     let printer = surface.printer;
@@ -78,7 +78,7 @@ fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
         return Err(Failure::invalid(format!("folder {} does not exist", folder.display()))
             .hint("the lock covers all tools of a project; pass its folder, or nothing"));
     }
-    let context = surface.context(&args.source, args.folder.as_slice())?;
+    let context = surface.context(args.folder.as_slice())?;
     let request = LockRequest { check: args.check, lock_file: args.lock_file.clone() };
     let Locked { file, tools, outcome } = surface.run(lock(request, &context))?;
     let printer = surface.printer;
@@ -105,7 +105,7 @@ fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
 }
 
 fn run_diff(args: &ToolsDiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.source, &args.paths)?;
+    let context = surface.context(&args.paths)?;
     let request = DiffRequest { paths: args.paths.clone(), lock_file: args.lock_file.clone() };
     let diff = surface.run(diff(request, &context))?;
     let printer = surface.printer;
@@ -121,7 +121,7 @@ fn run_diff(args: &ToolsDiffArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
 
 /// Prints the export script; the project is not read.
 fn print_export_script(args: &ToolsExportScriptArgs, printer: &Printer) -> Result<ExitStatus, Failure> {
-    printer.print(export_script(args.interpreter.into()))?;
+    printer.print(export_script(args.interpreter))?;
     Ok(ExitStatus::Success)
 }
 

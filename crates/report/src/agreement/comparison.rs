@@ -22,7 +22,7 @@ pub fn version_comparison_text(comparison: &VersionComparison, limit: usize, set
     let _ = writeln!(
         out,
         "  {} judged by both, {} of them rated (errors count as wrong)\n",
-        counted(size(comparison.common_traces), "trace"),
+        counted(comparison.common_traces, "trace"),
         comparison.compared
     );
     let _ = writeln!(out, "  {:<9}  {:<24}  errors", "version", "accuracy");
@@ -141,10 +141,6 @@ fn conclusion(comparison: &VersionComparison, settings: ConsoleSettings) -> Stri
         }
         Direction::Unclear => palette.warning(format!("no significant difference{lost}")),
     }
-}
-
-fn size(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

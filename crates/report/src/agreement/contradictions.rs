@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use karat_evals::agreement::ContradictionList;
-use karat_evals::contradiction::Contradiction;
+use karat_core::rating::Rating;
+use karat_evals::agreement::{ContradictionList, ResolvedContradiction};
+use karat_evals::contradiction::{Contradiction, ResolutionKind};
 
 use super::verdict;
 use crate::console::ConsoleSettings;
@@ -87,12 +88,45 @@ fn lines(title: &str, text: Option<&str>, column: usize, ellipsis: &str) -> Vec<
 
 fn total(list: &ContradictionList, settings: ConsoleSettings) -> String {
     let shown = list.contradictions.len() as u64;
-    let all = counted(usize::try_from(list.total).unwrap_or(usize::MAX), "contradiction");
+    let all = counted(list.total, "contradiction");
     let mut line = if shown < list.total { format!("{shown} of {all} (see --limit)") } else { all };
     if list.resolved > 0 {
         let _ = write!(line, "; {} resolved (see --all)", list.resolved);
     }
     if list.total == 0 { settings.palette.success(line) } else { line }
+}
+
+/// Returns the commands to show and resolve the first open contradiction.
+pub fn contradiction_notes(list: &ContradictionList) -> Vec<String> {
+    let first = list.contradictions.iter().find(|contradiction| contradiction.resolution.is_none());
+    first.map_or_else(Vec::new, |first| {
+        let (trace, name) = (shell_words::quote(&first.trace_id), &first.eval_id);
+        vec![
+            format!("to show the first:     karat trace show {trace}"),
+            format!("to resolve the first:  karat contradictions resolve {name} {trace} RESOLUTION"),
+        ]
+    })
+}
+
+/// Renders a resolved contradiction.
+pub fn resolution_text(resolved: &ResolvedContradiction, kind: ResolutionKind) -> String {
+    let contradiction = &resolved.contradiction;
+    let before = resolved.before.map(|before| format!(" (was {})", before.name())).unwrap_or_default();
+    let (eval, trace) = (printable(&contradiction.eval_id), printable(&contradiction.trace_id));
+    format!("{eval} on {trace}: {}{before}\n", kind.name())
+}
+
+/// Returns the next step: a resolution changes neither the verdict nor the rating.
+pub fn resolution_note(contradiction: &Contradiction, kind: ResolutionKind) -> String {
+    let trace = shell_words::quote(&contradiction.trace_id);
+    match kind {
+        ResolutionKind::LabelWrong => {
+            let corrected = if contradiction.rating == Rating::Positive { Rating::Negative } else { Rating::Positive };
+            format!("the rating still counts; to correct it: karat feedback add {trace} {corrected}")
+        }
+        ResolutionKind::EvalWrong => "the verdict still counts; fix the eval and add a new version".to_owned(),
+        ResolutionKind::Dismissed => "the contradiction still counts in 'karat eval agreement'".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,25 @@ pub fn agreement_text(report: &AgreementReport, settings: ConsoleSettings) -> St
     page.out
 }
 
+/// Returns the next steps: what to list, to judge or to rate.
+pub fn agreement_notes(report: &AgreementReport) -> Vec<String> {
+    let contradicted = report.evals.iter().filter(|eval| eval.counts.contradictions() > 0);
+    // Contradictions are listed for the newest version only.
+    let names: Vec<&str> =
+        contradicted.filter(|eval| eval.version == eval.newest_version).map(|eval| eval.eval_id.as_str()).collect();
+    let mut notes = match names.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![format!("run 'karat contradictions {only}' to list contradictions")],
+        _ => vec!["run 'karat contradictions' to list contradictions".to_owned()],
+    };
+    if report.evals.iter().any(|eval| eval.counts.executions() == 0) {
+        notes.push("run 'karat eval run NAME --stored' to judge the stored traces".to_owned());
+    } else if report.evals.iter().any(|eval| eval.compared == 0) {
+        notes.push("run 'karat review' or 'karat feedback add' to rate traces".to_owned());
+    }
+    notes
+}
+
 struct Page {
     out: String,
     settings: ConsoleSettings,
@@ -67,7 +86,7 @@ impl Page {
             format!("{} unrated", counts.unrated),
             format!("{} errored", counts.errored),
         ];
-        let traces = counted(usize::try_from(counts.executions()).unwrap_or(usize::MAX), "trace");
+        let traces = counted(counts.executions(), "trace");
         self.wrapped(&format!("{traces}: {}", parts.join(", ")));
         if eval.compared == 0 {
             self.wrapped("nothing to compare: no judged trace is rated good or bad");
@@ -184,7 +203,7 @@ impl Page {
         let summary = format!(
             "{} on {} with several ratings: {}",
             counted(raters.raters.len(), "rater"),
-            counted(usize::try_from(raters.common_traces).unwrap_or(usize::MAX), "trace"),
+            counted(raters.common_traces, "trace"),
             authors.join(", ")
         );
         self.wrapped(&summary);

@@ -8,9 +8,9 @@ mod refinement;
 use karat_evals::agreement::Estimate;
 
 pub use comparison::version_comparison_text;
-pub use contradictions::contradictions_text;
-pub use figures::agreement_text;
-pub use refinement::refinement_text;
+pub use contradictions::{contradiction_notes, contradictions_text, resolution_note, resolution_text};
+pub use figures::{agreement_notes, agreement_text};
+pub use refinement::{adopted_notes, refinement_text, suggestion_note, unchanged_file_note};
 
 /// Width of an interval.
 const INTERVAL_WIDTH: usize = 16;
@@ -33,7 +33,7 @@ fn estimate(figure: Option<Estimate>, dash: &str) -> String {
 }
 
 /// Formats a p-value.
-fn probability(p_value: f64) -> String {
+pub(crate) fn probability(p_value: f64) -> String {
     if p_value < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p_value:.3}") }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use karat_core::statistics::SIGNIFICANCE;
 use karat_evals::agreement::{Candidate, Change, Direction, RatingCounts, Refinement, SetAgreement, SplitAgreement};
+use karat_workflows::refine::EvalFile;
 
 use super::{estimate, probability, verdict};
 use crate::console::{ConsoleSettings, Verbosity};
@@ -45,7 +46,7 @@ pub fn refinement_text(refinement: &Refinement, settings: ConsoleSettings) -> St
 }
 
 fn traces(part: RatingCounts) -> String {
-    counted(usize::try_from(part.all()).unwrap_or(usize::MAX), "rated trace")
+    counted(part.all(), "rated trace")
 }
 
 fn of_each(part: RatingCounts) -> String {
@@ -112,6 +113,30 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     if let Some(file) = &candidate.file {
         let _ = writeln!(out, "    {}", palette.dim(printable(file)));
     }
+}
+
+/// Returns what to do with the best candidate, without a terminal to ask.
+pub fn suggestion_note(refinement: &Refinement) -> String {
+    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
+        Some(file) => format!("nothing was adopted; run 'karat eval add {file}' to add it as a version"),
+        None => "nothing was adopted; no candidate is better than the current version".to_owned(),
+    }
+}
+
+/// Returns the next steps after a candidate became a version of this eval.
+pub fn adopted_notes(name: &str, file: &EvalFile) -> Vec<String> {
+    let judge = format!("run 'karat eval run {name} --stored' to judge the stored traces with it");
+    let code = match file {
+        EvalFile::Missing => Some(format!("run 'karat eval show {name}' to print the new code")),
+        EvalFile::Changed(file) => Some(unchanged_file_note(file)),
+        EvalFile::Outdated(_) => None,
+    };
+    [judge].into_iter().chain(code).collect()
+}
+
+/// Returns the effect of a file that differs from the newest version.
+pub fn unchanged_file_note(file: &str) -> String {
+    format!("{file} is unchanged; 'karat eval add' would add its code as the newest version")
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use karat_core::judgement::ErrorKind;
 use karat_evals::tally::{EvalRunSummary, FunctionSummary, ReasonGroup};
 
-use super::saturating_usize;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::duration::{duration_text, precise_duration_text};
 use crate::terminal_text::{printable, width, wrap_text};
@@ -146,13 +145,12 @@ pub(super) fn tracebacks_hint<'s>(functions: impl IntoIterator<Item = &'s Functi
 
 /// Counts the judged traces, and the lines without a trace.
 fn judged(summary: &EvalRunSummary) -> String {
-    let count = |number: u64, noun: &str| counted(saturating_usize(number), noun);
     let traces = summary.traces.saturating_sub(summary.without_trace);
-    let by = format!("{} judged by {}", count(traces, "trace"), counted(summary.functions.len(), "function"));
+    let by = format!("{} judged by {}", counted(traces, "trace"), counted(summary.functions.len(), "function"));
     match (traces, summary.without_trace) {
         (_, 0) => by,
-        (0, lines) => format!("{} without a trace", count(lines, "line")),
-        (_, lines) => format!("{by}, {} without a trace", count(lines, "line")),
+        (0, lines) => format!("{} without a trace", counted(lines, "line")),
+        (_, lines) => format!("{by}, {} without a trace", counted(lines, "line")),
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use karat_evals::report::{StoredEvalRunSummary, StoredEvalSummary};
 
 use super::run::{speed, tracebacks_hint, write_function};
-use super::saturating_usize;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::printable;
 use crate::tools::counted;
@@ -33,15 +32,14 @@ fn write_eval(eval: &StoredEvalSummary, settings: ConsoleSettings, out: &mut Str
         let _ = writeln!(out, "{}\n  nothing new to judge", settings.palette.bold(title));
     }
     if eval.judged_before > 0 {
-        let before = format!("{} already judged", counted(saturating_usize(eval.judged_before), "trace"));
+        let before = format!("{} already judged", counted(eval.judged_before, "trace"));
         let _ = writeln!(out, "  {}", settings.palette.dim(before));
     }
 }
 
 fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
     let (palette, is_quiet) = (settings.palette, settings.verbosity == Verbosity::Quiet);
-    let scope =
-        format!("{}, {}", counted(saturating_usize(summary.traces), "trace"), counted(summary.evals.len(), "eval"));
+    let scope = format!("{}, {}", counted(summary.traces, "trace"), counted(summary.evals.len(), "eval"));
     let StoredEvalRunSummary { passed, failed, errored, .. } = summary;
     let errors = if *errored > 0 { format!(", {errored} errored") } else { String::new() };
     let counts = format!("{scope}: {passed} passed, {failed} failed{errors}");
@@ -52,7 +50,7 @@ fn total(summary: &StoredEvalRunSummary, settings: ConsoleSettings) -> String {
         _ => palette.success(counts),
     };
     if summary.judged_before > 0 {
-        let _ = write!(text, "\n{} already stored", counted(saturating_usize(summary.judged_before), "verdict"));
+        let _ = write!(text, "\n{} already stored", counted(summary.judged_before, "verdict"));
     }
     if !is_quiet && summary.judged > 0 {
         let _ = write!(text, "\n{}", palette.dim(speed(summary.judged, summary.elapsed_ms)));

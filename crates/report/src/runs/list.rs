@@ -3,51 +3,22 @@
 use karat_core::result::{RunList, RunSummary};
 
 use super::started;
-use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{pad, printable, width};
+use crate::console::ConsoleSettings;
+use crate::table::Table;
+use crate::terminal_text::printable;
 
 const TITLES: [&str; 9] =
     ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
 
-/// The columns before the first number.
-const TEXT_COLUMNS: usize = 2;
-
 /// Renders a list of runs. `ids` are the shortened ids, in list order.
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<[String; 9]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
-    // Leave out empty columns.
-    let shown: Vec<usize> =
-        (0..TITLES.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
-    let column_width = |column: usize| {
-        let cells = rows.iter().map(|row| width(&row[column]));
-        cells.max().unwrap_or(0).max(TITLES[column].len())
-    };
-    let widths: Vec<usize> = (0..TITLES.len()).map(column_width).collect();
-    let render = |cells: &[&str], agent: &str| {
-        let mut line = String::new();
-        for &column in &shown {
-            let cell = cells[column];
-            if column < TEXT_COLUMNS {
-                line.push_str(&pad(cell, widths[column]));
-            } else {
-                line.push_str(&" ".repeat(widths[column].saturating_sub(width(cell))));
-                line.push_str(cell);
-            }
-            line.push_str("  ");
-        }
-        // The agent comes last, so that it needs no limit.
-        line.push_str(agent);
-        line.trim_end().to_owned() + "\n"
-    };
-    let mut out = String::new();
-    if settings.verbosity != Verbosity::Quiet {
-        let titles = render(&TITLES, "agent");
-        out.push_str(&settings.palette.dim(titles.trim_end()));
-        out.push('\n');
-    }
+    let table = Table::new(TITLES, 2, &rows);
+    let mut out = table.heading("agent", settings);
     for (row, run) in rows.iter().zip(&list.runs) {
-        let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-        out.push_str(&render(&cells, &printable(&run.agents.join(", "))));
+        // The agent comes last, so that it needs no limit.
+        out.push_str(&table.line(row, &printable(&run.agents.join(", "))));
+        out.push('\n');
     }
     out
 }
@@ -71,6 +42,7 @@ fn row(run: &RunSummary, id: &str) -> [String; 9] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::Verbosity;
     use crate::style::{Palette, Symbols};
 
     #[test]

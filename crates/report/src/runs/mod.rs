@@ -1,8 +1,10 @@
 //! Runs of the output folder, as text.
 
+mod diff;
 mod list;
 mod show;
 
+pub use diff::run_comparison_text;
 pub use list::run_list_text;
 pub use show::kept_run_text;
 

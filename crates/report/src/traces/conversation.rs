@@ -21,7 +21,7 @@ const MAX_ERROR_LINES: usize = 6;
 const MAX_REASONING_LINES: usize = 4;
 
 /// Renders the steps of a trace document.
-pub fn conversation_text(document: &TraceDocument, length: Length, settings: ConsoleSettings) -> String {
+pub(crate) fn conversation_text(document: &TraceDocument, length: Length, settings: ConsoleSettings) -> String {
     let mut canvas = Canvas::new(settings, length);
     draw(document, &mut canvas);
     canvas.out

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use karat_core::stored::{ImportReport, RefusedPiece};
 
-use super::count;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{printable, truncate, wrap};
+use crate::tools::counted;
 
 /// Maximum number of refused pieces; the JSON report has all.
 const MAX_REJECTED: usize = 10;
@@ -24,9 +24,9 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
     let sources: Vec<String> = report.sources.iter().map(|(kind, traces)| format!("{kind} {traces}")).collect();
     // A dry run does not read the store, so it cannot know which traces are new.
     let mut line = if report.dry_run {
-        format!("{} read, none stored", count(report.traces(), "trace"))
+        format!("{} read, none stored", counted(report.traces(), "trace"))
     } else {
-        let line = format!("{} added", count(report.added, "trace"));
+        let line = format!("{} added", counted(report.added, "trace"));
         let line = if report.added > 0 { palette.success(line) } else { line };
         format!("{line}, {} changed, {} unchanged", report.changed, report.unchanged)
     };
@@ -48,7 +48,7 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
         let _ = writeln!(
             out,
             "  {} occurred more than once with different content: the last one is stored",
-            count(report.superseded, "trace")
+            counted(report.superseded, "trace")
         );
     }
     write_refused(&report.refused, settings, &mut out);
@@ -58,7 +58,7 @@ pub fn import_text(report: &ImportReport, settings: ConsoleSettings) -> String {
         if report.passed_over.len() > MAX_SKIPPED {
             names.push(settings.symbols.ellipsis.to_owned());
         }
-        let files = count(report.passed_over.len() as u64, "file");
+        let files = counted(report.passed_over.len(), "file");
         let line = format!("{files} skipped by name: {}", names.join(", "));
         let _ = writeln!(out, "{}", palette.dim(truncate(&line, settings.columns, settings.symbols.ellipsis)));
     }
@@ -79,18 +79,18 @@ fn count_entries(number: u64) -> String {
 fn write_contents(report: &ImportReport, settings: ConsoleSettings, out: &mut String) {
     let tools = match report.tools.len() {
         0 => String::new(),
-        tools => format!(" to {}", count(tools as u64, "tool")),
+        tools => format!(" to {}", counted(tools, "tool")),
     };
     let line = format!(
         "  {}, {}{tools}, {}",
-        count(report.steps, "step"),
-        count(report.tool_calls, "tool call"),
-        count(report.errors, "error")
+        counted(report.steps, "step"),
+        counted(report.tool_calls, "tool call"),
+        counted(report.errors, "error")
     );
     let _ = writeln!(out, "{}", settings.palette.dim(line));
     let feedback = report.feedback;
     if feedback.found > 0 {
-        let ratings = count(feedback.found, "rating");
+        let ratings = counted(feedback.found, "rating");
         let line = match (feedback.added, feedback.asked) {
             (_, false) => format!("  {ratings} found; pass --feedback to import them"),
             (added, true) if added == feedback.found => format!("  {ratings} imported as feedback"),

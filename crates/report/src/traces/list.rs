@@ -5,62 +5,36 @@ use karat_core::stored::TraceListItem;
 use karat_evals::traces::TraceList;
 
 use super::minute;
-use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{pad, printable, truncate, width};
+use crate::console::ConsoleSettings;
+use crate::table::Table;
+use crate::terminal_text::{printable, truncate};
 
 /// Minimum width of the message.
 const MIN_MESSAGE_WIDTH: usize = 16;
 
+const TITLES: [&str; 6] = ["trace", "started", "steps", "calls", "errors", "rating"];
+
 /// Renders a list of traces. `ids` are the shortened ids, in list order.
 pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettings) -> String {
-    let rows: Vec<Vec<String>> = list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id)).collect();
-    let titles = ["trace", "started", "steps", "calls", "errors", "rating"];
-    let is_number = |column: usize| (2..=5).contains(&column);
-    // Leave out empty columns.
-    let shown: Vec<usize> =
-        (0..titles.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
-    let widths: Vec<usize> = (0..titles.len())
-        .map(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(titles[column].len()))
-        .collect();
-    let before: usize = shown.iter().map(|&column| widths[column] + 2).sum();
-    let available = settings.columns.saturating_sub(before).max(MIN_MESSAGE_WIDTH);
-    let render = |cells: &[&str], message: &str| {
-        let mut line = String::new();
-        for &column in &shown {
-            let cell = cells[column];
-            if is_number(column) {
-                line.push_str(&" ".repeat(widths[column].saturating_sub(width(cell))));
-                line.push_str(cell);
-            } else {
-                line.push_str(&pad(cell, widths[column]));
-            }
-            line.push_str("  ");
-        }
-        line.push_str(message);
-        line.trim_end().to_owned()
-    };
-    let mut out = String::new();
-    if settings.verbosity != Verbosity::Quiet {
-        out.push_str(&settings.palette.dim(render(&titles, "message")));
-        out.push('\n');
-    }
+    let rows: Vec<[String; 6]> = list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id)).collect();
+    let table = Table::new(TITLES, 2, &rows);
+    let available = settings.columns.saturating_sub(table.width()).max(MIN_MESSAGE_WIDTH);
+    let mut out = table.heading("message", settings);
     for (row, listed) in rows.iter().zip(&list.traces) {
-        let cells: Vec<&str> = row.iter().map(String::as_str).collect();
         let head = &listed.head;
         let texts = [&head.input_preview, head.name.as_ref().unwrap_or(&head.output_preview)];
         let message = texts.into_iter().find(|text| !text.is_empty()).map(|text| printable(text)).unwrap_or_default();
-        let line = render(&cells, &truncate(&message, available, settings.symbols.ellipsis));
-        out.push_str(&line);
+        out.push_str(&table.line(row, &truncate(&message, available, settings.symbols.ellipsis)));
         out.push('\n');
     }
     out
 }
 
-fn row(listed: &TraceListItem, id: &str) -> Vec<String> {
+fn row(listed: &TraceListItem, id: &str) -> [String; 6] {
     let head = &listed.head;
     let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
     let rating = listed.rating.map(Rating::word).unwrap_or_default();
-    vec![
+    [
         printable(id).into_owned(),
         head.started_at.map(minute).unwrap_or_default(),
         head.steps.to_string(),

@@ -5,6 +5,7 @@ mod conversation;
 mod import;
 mod json_text;
 mod list;
+mod receive;
 mod trace;
 
 use jiff::Timestamp;
@@ -12,18 +13,14 @@ use jiff::tz::TimeZone;
 
 pub(crate) use block::Canvas;
 pub use block::Length;
-pub use conversation::conversation_text;
+pub(crate) use conversation::conversation_text;
 pub use import::import_text;
 pub(crate) use json_text::json_text;
 pub use list::trace_list_text;
+pub use receive::{receive_counts, receive_summary};
 pub use trace::trace_text;
 
 /// Formats a time in UTC, to the minute.
 pub(crate) fn minute(time: Timestamp) -> String {
     time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string()
-}
-
-/// Formats a count with its noun.
-fn count(number: u64, noun: &str) -> String {
-    crate::tools::counted(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }

@@ -4,11 +4,12 @@ use karat_evals::traces::TraceDetails;
 use karat_evals::version::StoredExecution;
 
 use super::block::{Canvas, Length};
-use super::{conversation, count, minute};
+use super::{conversation, minute};
 use crate::console::ConsoleSettings;
 use crate::duration::duration_text;
 use crate::matrix::dollars;
 use crate::terminal_text::printable;
+use crate::tools::counted;
 
 /// Maximum number of lines of a reason, an error or a note.
 const MAX_NOTE_LINES: usize = 6;
@@ -76,14 +77,14 @@ fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
     if !tags.is_empty() {
         fact("tags", &tags.join(", "));
     }
-    let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", count(number, "token")));
+    let tokens = |number: Option<u64>, way: &str| number.map(|number| format!("{} {way}", counted(number, "token")));
     let cost = head.cost_usd.map(dollars);
     let usage: Vec<String> =
         [tokens(head.input_tokens, "in"), tokens(head.output_tokens, "out"), cost].into_iter().flatten().collect();
     if !usage.is_empty() {
         fact("usage", &usage.join(", "));
     }
-    let content = [count(head.steps, "step"), count(head.tool_calls, "tool call"), count(head.errors, "error")];
+    let content = [counted(head.steps, "step"), counted(head.tool_calls, "tool call"), counted(head.errors, "error")];
     fact("content", &content.join(", "));
     if let Some(rating) = details.listed.rating {
         fact("rating", rating.word());

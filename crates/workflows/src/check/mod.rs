@@ -4,6 +4,7 @@ mod archives;
 mod eval_files;
 mod issue;
 mod overlaps;
+mod rules;
 mod source_text;
 mod tools;
 
@@ -21,6 +22,7 @@ use serde::Serialize;
 
 use self::eval_files::EvalFiles;
 pub use self::issue::{CheckIssue, INVALID};
+pub use self::rules::{ListedRule, RuleList};
 use self::source_text::Sources;
 use crate::context::Context;
 use crate::context::models::is_model;

@@ -64,6 +64,17 @@ impl Context<'_> {
         Ok(registry)
     }
 
+    /// Reads the tool registry; an error if none is configured.
+    pub async fn require_tools(&self) -> Result<Registry, Error> {
+        let registry = tools::list_tools(&self.settings, self.notices).await?;
+        registry.ok_or_else(|| {
+            let default = self.settings.display_path(&self.settings.tool_registry.path);
+            Error::invalid("no tool registry is configured")
+                .hint(format!("the default {default} does not exist"))
+                .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json")
+        })
+    }
+
     pub fn open_sandbox(&self) -> Result<Sandbox, Error> {
         sandbox::open_sandbox(self.process_env.guest.as_deref())
     }

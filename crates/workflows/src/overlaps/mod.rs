@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::edit::{AddRequest, Edited, RemoveRequest, add, remove};
-pub use self::suggest::{Suggested, suggest};
+pub use self::suggest::{Confused, ReportedSuggestion, Suggested, SuggestionReport, suggest};
 use crate::context::Context;
 use crate::error::Error;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use karat_core::assertion::can_fail;
 use karat_core::case::{EvalFile, Tier};
 use karat_core::lint::{LintContext, Severity, lint};
-use karat_core::registry::{GapKind, Registry, Tool, same_name};
+use karat_core::registry::{Registry, Tool, same_name};
 use karat_core::regression::{ArchivedCase, NewRegression, RegressionEditor, next_id, slug, snapshot_keys};
 use karat_json::canonical::canonical_hash;
 use karat_json::text::shorten;
@@ -21,7 +21,6 @@ use super::{
     user_file, write_file,
 };
 use crate::context::Context;
-use crate::context::tools::list_tools;
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::notice::Notices;
@@ -88,9 +87,7 @@ impl Added {
 
 pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Error> {
     let settings = &context.settings;
-    let registry = list_tools(settings, context.notices).await?;
-    let gaps = registry.iter().flat_map(Registry::gaps);
-    gaps.filter(|gap| gap.kind == GapKind::Broken).for_each(|gap| context.notices.gap(gap));
+    let registry = context.list_tools().await?;
     let template = match &request.source {
         Some(Source::Run { run, case, even_if_passed }) => from_run(run, case, *even_if_passed, context)?,
         Some(Source::Trace { trace, step }) => from_trace(trace, *step, request.tool.as_deref(), context).await?,

@@ -30,7 +30,7 @@ pub use self::chat_model::ChatModelConfig;
 pub use self::config::{AllowTools, Config, SnapshotSource, ToolExecutor};
 pub use self::live_tools::LiveTools;
 pub(crate) use self::live_tools::UnusableServer;
-pub use self::overrides::Flags;
+pub use self::overrides::{FlagValue, Flags};
 pub use self::recording::{RecordingSetting, Replay};
 pub(crate) use self::secrets::{fill_headers, redact_arguments};
 use self::store_location::store_location;

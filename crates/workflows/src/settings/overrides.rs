@@ -21,26 +21,25 @@ pub struct Flags {
     values: Vec<(&'static str, FlagValue)>,
 }
 
+/// The value of a flag.
 #[derive(Debug, Clone)]
-enum FlagValue {
+pub enum FlagValue {
     /// In the text form of the key.
     Text(String),
     Value(Value),
 }
 
 impl Flags {
-    /// Sets a key from the text of its flag.
-    pub fn text(&mut self, key: &'static str, text: Option<&str>) {
-        self.values.extend(text.map(|text| (key, FlagValue::Text(text.to_owned()))));
-    }
-
-    pub fn path(&mut self, key: &'static str, path: Option<&std::path::Path>) {
-        self.text(key, path.map(|path| path.to_string_lossy()).as_deref());
-    }
-
-    /// Sets a key from a flag that clap has parsed.
-    pub fn value(&mut self, key: &'static str, value: Option<impl Into<Value>>) {
-        self.values.extend(value.map(|value| (key, FlagValue::Value(value.into()))));
+    /// Reads the flags of all keys. `get` returns the value of a flag by its name, which is the key in snake case.
+    pub fn read(get: &dyn Fn(&str) -> Option<FlagValue>) -> Self {
+        let keys = Config::KEYS.iter().map(|(key, _)| *key);
+        let mut values: Vec<_> = keys.filter_map(|key| Some((key, get(&split_camel_case(key).join("_"))?))).collect();
+        let text = |name: &str| match get(name) {
+            Some(FlagValue::Text(text)) => Some(text),
+            _ => None,
+        };
+        values.extend(text("snapshot_file").map(|file| ("snapshot", FlagValue::Value(json!({ "file": file })))));
+        Self { config: text("config").map(PathBuf::from), values }
     }
 
     /// Merges the flags with the variables; flags take precedence.
@@ -200,11 +199,14 @@ mod tests {
         flags.merge_variables(&lookup, &Redactor::default())
     }
 
+    fn flags_of(values: &[(&str, FlagValue)]) -> Flags {
+        Flags::read(&|name| values.iter().find(|(given, _)| *given == name).map(|(_, value)| value.clone()))
+    }
+
     #[test]
     fn a_flag_overrides_its_variable_and_exclusive_keys() {
-        let mut flags = Flags::default();
-        flags.text("baseline", Some("file"));
-        flags.value("concurrency", Some(2));
+        let flags =
+            flags_of(&[("baseline", FlagValue::Text("file".to_owned())), ("concurrency", FlagValue::Value(json!(2)))]);
         let variables = [
             ("KARAT_BASELINE_RUN_ID", "x"),
             ("KARAT_CONCURRENCY", "9"),
@@ -227,20 +229,17 @@ mod tests {
 
     #[test]
     fn an_error_has_the_flag_and_the_json_pointer() {
-        let mut flags = Flags::default();
-        flags.text("gates", Some("{\"passRate\": \"high\"}"));
+        let flags = flags_of(&[("gates", FlagValue::Text("{\"passRate\": \"high\"}".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("invalid rate");
         assert!(error.message.starts_with("--gates/passRate: "), "{}", error.message);
-        let mut flags = Flags::default();
-        flags.text("gates", Some("{"));
+        let flags = flags_of(&[("gates", FlagValue::Text("{".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("invalid JSON");
         assert!(error.message.starts_with("--gates is not valid JSON: "), "{}", error.message);
     }
 
     #[test]
     fn pairs_are_shown_as_json() {
-        let mut flags = Flags::default();
-        flags.text("gates", Some("passRate=0.9,maxRegressions=0"));
+        let flags = flags_of(&[("gates", FlagValue::Text("passRate=0.9,maxRegressions=0".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("not JSON");
         let hint = Hint::from(r#"write it as JSON: '{"passRate":0.9,"maxRegressions":0}'"#);
         assert_eq!(error.hints, [hint]);

@@ -31,8 +31,8 @@ async fn suggests_adds_lists_and_removes_overlaps() {
     let project = project();
     let context = project.context();
     assert!(list(&context).unwrap().path.is_none());
-    let suggested = suggest(0.5, &context).await.unwrap();
-    assert_eq!((suggested.suggestions.list.len(), suggested.measured, suggested.has_gaps), (1, false, false));
+    let suggested = suggest(0.5, 10, &context).await.unwrap();
+    assert_eq!((suggested.report.total, suggested.report.measured, suggested.has_gaps), (1, false, false));
     let edited = add(request(&["get_forecast"]), &context).await.unwrap();
     assert_eq!((edited.path.as_str(), edited.converted), (MAP, false));
     assert!(edited.changes.iter().any(|change| matches!(change, OverlapChange::OverlapAdded { .. })));

@@ -1,10 +1,12 @@
 //! Arguments of `karat eval agreement` and `karat eval compare`.
 
 use clap::Args;
-use karat_workflows::settings::Flags;
+use karat_workflows::trace_filter::TraceOrigin;
 
+use crate::args::choice::one_of;
 use crate::args::config::HEADING;
-use crate::args::{ConfigFlags, OriginName, OutputFormat, StoreArgs};
+use crate::args::trace_filter::ORIGINS;
+use crate::args::{OutputFormat, StoreArgs};
 
 const AGREEMENT_AFTER_HELP: &str = "\
 Exit codes:
@@ -33,7 +35,8 @@ pub(crate) struct EvalAgreementArgs {
     pub(crate) version: Option<u64>,
     /// Traces to compare: production (all but test runs), runs or all
     #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
-    pub(crate) source: OriginName,
+    #[arg(value_parser = one_of(ORIGINS))]
+    pub(crate) source: TraceOrigin,
     /// Alert thresholds, as JSON: accuracy, contradictionRate, errorRate, atLeast
     /// [default: 0.8, 0.15, 0.1 and 20]
     #[arg(long, value_name = "JSON", help_heading = HEADING)]
@@ -43,13 +46,6 @@ pub(crate) struct EvalAgreementArgs {
     pub(crate) format: OutputFormat,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-impl ConfigFlags for EvalAgreementArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("agreement", self.agreement.as_deref());
-        self.store.add_to(flags);
-    }
 }
 
 const COMPARE_AFTER_HELP: &str = "\

@@ -1,10 +1,9 @@
 //! Arguments of `karat eval batch`.
 
 use clap::{Args, ValueEnum};
-use karat_workflows::settings::Flags;
 
 use super::LimitArgs;
-use crate::args::{ConfigFileArgs, ConfigFlags};
+use crate::args::ConfigFileArgs;
 
 const AFTER_HELP: &str = "\
 Exit codes (verdicts do not affect them):
@@ -37,13 +36,6 @@ pub(crate) struct EvalBatchArgs {
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
     config: ConfigFileArgs,
-}
-
-impl ConfigFlags for EvalBatchArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.limits.add_to(flags);
-        self.config.add_to(flags);
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,9 +1,10 @@
 //! Arguments of `karat eval new`, `karat eval add-case` and `karat eval test`, and the limits of eval functions.
 
 use clap::{Args, ValueEnum};
-use karat_workflows::settings::Flags;
+use karat_sandbox::Isolation;
 
-use crate::args::{ConfigFileArgs, ConfigFlags, OutputFormat, StoreArgs};
+use crate::args::choice::{Choice, one_of};
+use crate::args::{ConfigFileArgs, OutputFormat, StoreArgs};
 
 const NEW_AFTER_HELP: &str = "\
 Examples:
@@ -34,8 +35,8 @@ pub(crate) struct EvalAddCaseArgs {
     #[arg(value_name = "TRACE")]
     pub(crate) trace: String,
     /// Expected verdict: pass or fail [default: pass if the trace is rated good, fail if it is rated bad]
-    #[arg(long, value_name = "VERDICT", hide_possible_values = true)]
-    pub(crate) expected: Option<VerdictName>,
+    #[arg(long, value_name = "VERDICT", hide_possible_values = true, value_parser = one_of(VERDICTS))]
+    pub(crate) expected: Option<bool>,
     /// Text that the reason must contain
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) reason: Option<String>,
@@ -44,12 +45,6 @@ pub(crate) struct EvalAddCaseArgs {
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum VerdictName {
-    Pass,
-    Fail,
 }
 
 const TEST_AFTER_HELP: &str = "\
@@ -79,13 +74,6 @@ pub(crate) struct EvalTestArgs {
     config: ConfigFileArgs,
 }
 
-impl ConfigFlags for EvalTestArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.limits.add_to(flags);
-        self.config.add_to(flags);
-    }
-}
-
 /// Limits of functions, and how they are run.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
@@ -96,20 +84,14 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N")]
     pub(crate) limit_mb: Option<u64>,
     /// Isolation between traces: a new namespace, or a new Python (strict)
-    #[arg(long, value_name = "LEVEL", default_value = "namespace")]
-    pub(crate) isolation: IsolationName,
+    #[arg(long, value_name = "LEVEL", default_value = "namespace", value_parser = one_of(ISOLATIONS))]
+    pub(crate) isolation: Isolation,
     /// Number of traces to judge in parallel [default: number of processors]
     #[arg(long, short = 'j', value_name = "N")]
     pub(crate) jobs: Option<u64>,
     /// The configuration key; --limit-ms and --limit-mb are the flags
     #[arg(long, value_name = "JSON", hide = true)]
     pub(crate) eval_limits: Option<String>,
-}
-
-impl ConfigFlags for LimitArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("evalLimits", self.eval_limits.as_deref());
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -120,8 +102,8 @@ pub(crate) enum RowFormat {
     Json,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IsolationName {
-    Namespace,
-    Strict,
-}
+const ISOLATIONS: &[Choice<Isolation>] =
+    &[("namespace", None, Isolation::Namespace), ("strict", None, Isolation::Strict)];
+
+/// Whether the function is expected to pass.
+const VERDICTS: &[Choice<bool>] = &[("pass", None, true), ("fail", None, false)];

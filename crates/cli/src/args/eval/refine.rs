@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use karat_workflows::refine::DEFAULT_HOLD_OUT;
-use karat_workflows::settings::Flags;
+use karat_workflows::trace_filter::TraceOrigin;
 
+use crate::args::choice::one_of;
 use crate::args::config::{EvalFunctionsArgs, EvalLimitsArgs, ProviderArgs};
-use crate::args::{AuthorArgs, ConfigFlags, OriginName, OutputFormat, StoreArgs};
+use crate::args::trace_filter::ORIGINS;
+use crate::args::{AuthorArgs, OutputFormat, StoreArgs};
 
 const AFTER_HELP: &str = "\
 The model sees the code and the training part of the rated traces, not the held-out part.
@@ -40,7 +42,8 @@ pub(crate) struct EvalRefineArgs {
     pub(crate) hold_out: f64,
     /// Rated traces to use: production (all but test runs), runs or all
     #[arg(long, value_name = "SOURCE", default_value = "production", hide_possible_values = true)]
-    pub(crate) source: OriginName,
+    #[arg(value_parser = one_of(ORIGINS))]
+    pub(crate) source: TraceOrigin,
     /// Number of rounds; later rounds build on earlier candidates
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) rounds: usize,
@@ -69,15 +72,4 @@ pub(crate) struct EvalRefineArgs {
     eval_limits: EvalLimitsArgs,
     #[command(flatten)]
     providers: ProviderArgs,
-}
-
-impl ConfigFlags for EvalRefineArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        flags.text("refine", self.refine.as_deref());
-        flags.text("forge", self.forge.as_deref());
-        self.store.add_to(flags);
-        self.eval_functions.add_to(flags);
-        self.eval_limits.add_to(flags);
-        self.providers.add_to(flags);
-    }
 }

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use karat_workflows::settings::Flags;
 
 use super::{LimitArgs, RowFormat};
-use crate::args::{ConfigFlags, StoreArgs, TraceFilterArgs};
+use crate::args::{StoreArgs, TraceFilterArgs};
 
 const AFTER_HELP: &str = "\
 Exit codes:
@@ -82,13 +81,6 @@ impl EvalRunArgs {
             ("a filter", self.filter.is_narrow()),
         ];
         flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
-    }
-}
-
-impl ConfigFlags for EvalRunArgs {
-    fn add_to(&self, flags: &mut Flags) {
-        self.limits.add_to(flags);
-        self.store.add_to(flags);
     }
 }
 

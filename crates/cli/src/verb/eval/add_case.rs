@@ -3,19 +3,17 @@
 use karat_core::exit::ExitStatus;
 use karat_report::printable;
 use karat_workflows::evals::{AddCaseRequest, add_case};
-use karat_workflows::functions::path_arguments;
 
-use crate::args::{EvalAddCaseArgs, VerdictName};
+use crate::args::EvalAddCaseArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalAddCaseArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = path_arguments(std::slice::from_ref(&args.function), &surface.environment.process.current_dir);
-    let context = surface.context(&args.store, &paths)?;
+    let context = surface.function_context(std::slice::from_ref(&args.function))?;
     let request = AddCaseRequest {
         function: args.function.clone(),
         trace: args.trace.clone(),
-        expected: args.expected.map(|verdict| verdict == VerdictName::Pass),
+        expected: args.expected,
         reason: args.reason.clone(),
         name: args.name.clone(),
     };

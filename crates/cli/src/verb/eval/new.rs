@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalNewArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.context(&args.config, &[])?;
+    let context = surface.context(&[])?;
     let NewEval { name, function_file, wrote_function, cases_file } = new_eval(&args.name, &context)?;
     let first =
         if wrote_function { format!("wrote {function_file}") } else { format!("{function_file} already exists") };

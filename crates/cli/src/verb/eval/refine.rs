@@ -3,11 +3,12 @@
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
-use karat_evals::agreement::Refinement;
-use karat_report::{code_diff_text, counted, printable, refinement_text};
+use karat_report::{
+    adopted_notes, code_diff_text, counted, printable, refinement_text, suggestion_note, unchanged_file_note,
+};
 use karat_workflows::Context;
 use karat_workflows::refine::{
-    Adoption, Applied, CandidateFolder, Command, EvalFile, Event, Outcome, Request, Step, question, refine,
+    Adoption, Applied, CandidateFolder, Command, Event, Outcome, Request, Step, question, refine,
 };
 
 use crate::args::{EvalRefineArgs, OutputFormat};
@@ -19,7 +20,7 @@ use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let printer = surface.printer.as_ref();
-    let context = surface.context(args, &[])?;
+    let context = surface.context(&[])?;
     // Fail before calling the model, which costs money, when there is no one to approve.
     let approver = approver(args, surface.environment)?;
     let write_to = match &args.out {
@@ -31,7 +32,7 @@ pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitSt
         candidates: args.candidates,
         rounds: args.rounds,
         hold_out: args.hold_out,
-        origin: args.source.into(),
+        origin: args.source,
         model: args.model.clone(),
         write_to,
     };
@@ -54,7 +55,7 @@ pub(super) fn run(args: &EvalRefineArgs, surface: &Surface<'_>) -> Result<ExitSt
         let adoption = adoption?;
         match approver {
             Some(approver) => adopt(adoption, &approver, &context, printer).await?,
-            None => note_suggestion(&refinement, printer),
+            None => printer.note(&suggestion_note(&refinement)),
         }
         Ok(ExitStatus::Success)
     })
@@ -88,13 +89,6 @@ fn print_event(event: Event, printer: &Printer) {
     }
 }
 
-fn note_suggestion(refinement: &Refinement, printer: &Printer) {
-    match refinement.suggested().and_then(|candidate| candidate.file.as_ref()) {
-        Some(file) => printer.note(&format!("nothing was adopted; run 'karat eval add {file}' to add it as a version")),
-        None => printer.note("nothing was adopted; no candidate is better than the current version"),
-    }
-}
-
 /// Asks a person which candidate becomes a version.
 async fn adopt(
     mut adoption: Adoption,
@@ -119,22 +113,14 @@ async fn adopt(
 
 fn print_applied(applied: Applied, eval_id: &str, printer: &Printer) -> Result<(), Failure> {
     let name = printable(eval_id);
-    let note_unchanged = |file: &str| {
-        printer.note(&format!("{file} is unchanged; 'karat eval add' would add its code as the newest version"));
-    };
     match applied {
         Applied::Adopted { candidate, version, file } => {
             printer.print(&format!("adopted {candidate} as version {version} of {name}\n"))?;
-            printer.note(&format!("run 'karat eval run {name} --stored' to judge the stored traces with it"));
-            match file {
-                EvalFile::Missing => printer.note(&format!("run 'karat eval show {name}' to print the new code")),
-                EvalFile::Changed(file) => note_unchanged(&file),
-                EvalFile::Outdated(_) => {}
-            }
+            printer.notes(adopted_notes(&name, &file));
         }
         Applied::Declined => printer.print_stderr("nothing was adopted"),
         Applied::Wrote { file } => printer.print_stderr(&format!("wrote {file}")),
-        Applied::Kept { file } => note_unchanged(&file),
+        Applied::Kept { file } => printer.note(&unchanged_file_note(&file)),
         Applied::Refused(refusal) => printer.print_stderr(&refusal.to_string()),
     }
     Ok(())

@@ -3,24 +3,19 @@
 use karat_core::exit::ExitStatus;
 use karat_evals::function_test::EvalTestReport;
 use karat_report::eval_test_text;
-use karat_workflows::functions::path_arguments;
 use karat_workflows::test_evals::{Request, test_evals};
 
-use crate::args::{EvalTestArgs, OutputFormat};
+use crate::args::EvalTestArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &EvalTestArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let context = surface.context(args, &paths)?;
+    let context = surface.function_context(&args.functions)?;
     let options = args.limits.options(context.settings.eval_limits)?;
     let request = Request { functions: args.functions.clone(), options };
     let report = surface.run(test_evals(&request, &context))?;
     let printer = surface.printer;
-    match args.format {
-        OutputFormat::Json => printer.print_json(&report)?,
-        OutputFormat::Human => printer.print(&eval_test_text(&report, printer.console()))?,
-    }
+    printer.print_result(args.format, &report, eval_test_text)?;
     Ok(status(&report))
 }
 

@@ -3,19 +3,17 @@
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Severity;
 use karat_forge::session::{CaseSelection, Session};
-use karat_report::forge::{batch_text, batch_text_within};
+use karat_report::forge::{batch_text, batch_text_within, batch_view, numbers_text, plan_text, refusal_text};
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
-    Applied, Command, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Refusal, Step,
+    Applied, Command, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Step, Tiers,
 };
 
+use super::Forge;
 use super::editor::{Edited, edit};
 use super::scripted::resume_text;
 use super::spinner::Spinner;
 use super::typed_command::{TypedCommand, parse_command};
-use super::view::batch_view;
-use super::{Forge, plan_text};
-use crate::args::ForgeTier;
 use crate::ask::{self, NoAnswer};
 use crate::failure::Failure;
 
@@ -117,7 +115,7 @@ impl Forge<'_> {
         if !self.args.trigger.is_empty() {
             self.printer.warn("--trigger has no effect on a saved session");
         }
-        if self.args.tier != ForgeTier::Both {
+        if self.args.tier != Tiers::Both {
             self.printer.warn("--tier has no effect on a saved session");
         }
     }
@@ -368,19 +366,5 @@ impl Terminal<'_, '_> {
                 None => batch_text(&batch, settings),
             });
         }
-    }
-}
-
-fn numbers_text(numbers: &[usize]) -> String {
-    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn refusal_text(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::NoOtherDraft | Refusal::InstructionsNotSupported => {
-            format!("{refusal}: edit the case (e NUMBER), or pass --model")
-        }
-        Refusal::TooFewTriggers | Refusal::DuplicateTrigger => format!("  {refusal}"),
-        refusal => refusal.to_string(),
     }
 }

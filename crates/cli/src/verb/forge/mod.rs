@@ -4,16 +4,12 @@ mod conversation;
 mod editor;
 mod scripted;
 mod spinner;
-mod summary;
 mod typed_command;
-mod view;
 
 use karat_core::exit::ExitStatus;
 use karat_core::port::Clock as _;
-use karat_forge::Plan;
-use karat_forge::session::Session;
-use karat_report::{counted, printable};
-use karat_tools::overlap::shell_quote;
+use karat_report::counted;
+use karat_report::forge::{brief_text, plan_text, sessions_text};
 use karat_workflows::context::clock::SystemClock;
 use karat_workflows::forge::{
     Conversation, ConversationRequest, DescriptionWarning, DrafterRequest, DraftsRequest, ForgeInputs, ForgeReport,
@@ -31,6 +27,7 @@ use crate::surface::Surface;
 struct Forge<'f> {
     args: &'f ForgeArgs,
     context: &'f Context<'f>,
+    surface: &'f Surface<'f>,
     environment: &'f Environment,
     printer: &'f Printer,
     cancel: CancellationToken,
@@ -69,7 +66,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
     }
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
     let mode = Mode::of(args, environment)?;
-    let context = surface.context(args, &[])?;
+    let context = surface.context(&[])?;
     let tool = match (&args.tool, saved_sessions(&context.settings).as_slice()) {
         (Some(tool), _) => tool.clone(),
         (None, []) => {
@@ -83,7 +80,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
                 .hint("name the tool: karat forge TOOL --resume"));
         }
     };
-    let request = ToolRequest { tool, tiers: args.tier.into(), triggers: args.trigger.clone() };
+    let request = ToolRequest { tool, tiers: args.tier, triggers: args.trigger.clone() };
     surface.run_interactive(async |cancel| {
         let inputs = match load_inputs(&request, mode != Mode::Plan, &context, &cancel).await? {
             LoadedInputs::Ready(inputs) => inputs,
@@ -92,7 +89,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
         if let Some(description_warning) = &inputs.description_warning {
             show_description_warning(description_warning, printer);
         }
-        let forge = Forge { args, context: &context, environment, printer, cancel };
+        let forge = Forge { args, context: &context, surface, environment, printer, cancel };
         match mode {
             Mode::Plan => forge.show_plan(&inputs),
             Mode::Brief => forge.show_brief(&inputs),
@@ -123,16 +120,7 @@ impl Forge<'_> {
         }
         match self.args.format {
             OutputFormat::Json => self.printer.print_json(&document)?,
-            OutputFormat::Human => {
-                let tool = shell_quote(tool);
-                let next_command = format!(
-                    "\n## Hand in the drafts\n\n\
-                     1. karat forge {tool} --drafts FILE --dry-run --format json: findings by case, exit code 1 while a \
-                     draft cannot be approved\n\
-                     2. karat forge {tool} --drafts FILE: a person approves, and karat writes the eval files\n"
-                );
-                self.printer.print(&printable_lines(&format!("{document}{next_command}")))?;
-            }
+            OutputFormat::Human => self.printer.print(&brief_text(&document, tool))?,
         }
         Ok(ExitStatus::Success)
     }
@@ -180,7 +168,7 @@ impl Forge<'_> {
         }
         let since = args.since.as_deref().map(|since| parse_time("--since", since, SystemClock.now())).transpose()?;
         Ok(DraftsRequest::Drafter(DrafterRequest {
-            kind: args.drafter.map(Into::into),
+            kind: args.drafter,
             model: args.model.clone(),
             traces,
             since,
@@ -195,19 +183,6 @@ impl Forge<'_> {
             OutputFormat::Human => self.printer.print(text),
         }
     }
-}
-
-fn sessions_text(sessions: &[Session]) -> String {
-    let mut out = String::from("Several sessions are saved:\n");
-    for session in sessions {
-        let (number, of) = session.position();
-        let tier = session.batch().map_or("all decided", |batch| batch.tier.name());
-        let batch = if session.batch().is_some() { format!(", batch {number} of {of}") } else { String::new() };
-        let line = format!("  {}: {tier}{batch}, {} approved", session.tool, session.approved_count());
-        out.push_str(&printable(&line));
-        out.push('\n');
-    }
-    out
 }
 
 fn show_description_warning(description_warning: &DescriptionWarning, printer: &Printer) {
@@ -231,14 +206,4 @@ fn reject_description(vague: &VagueDescription, printer: &Printer) -> Failure {
     let silence = format!("{{\"silence\": {{\"{tool}\": [{}]}}}}", rules.join(", "));
     printer.print_wrapped("  ", &format!("to draft anyway, add this to karat.json: {silence}"));
     Failure::reported(ExitStatus::Invalid)
-}
-
-fn plan_text(plan: &Plan) -> String {
-    printable_lines(&plan.to_string())
-}
-
-/// Escapes control characters line by line; names and texts come from the project.
-fn printable_lines(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| printable(line).into_owned()).collect();
-    lines.join("\n") + "\n"
 }

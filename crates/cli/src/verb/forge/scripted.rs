@@ -4,15 +4,13 @@ use std::fmt::Write as _;
 
 use karat_core::exit::ExitStatus;
 use karat_core::lint::Rule;
-use karat_report::forge::{BatchView, batch_text};
+use karat_report::forge::{BatchView, batch_text, batch_view, open_text, plan_text, summary_text, usage_text};
 use karat_report::{counted, printable};
 use karat_workflows::Hint;
 use karat_workflows::forge::{Conversation, ForgeInputs, Mode, Step};
 
+use super::Forge;
 use super::spinner::Spinner;
-use super::summary::{open_text, summary_text, usage_text};
-use super::view::batch_view;
-use super::{Forge, plan_text};
 use crate::failure::Failure;
 use crate::hint::hint_text;
 

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ReviewArgs, surface: &Surface<'_>) -> Result<ExitStatus
             .hint("run 'karat feedback add TRACE RATING' or 'karat feedback import FILE' instead"));
     }
     let author = args.author.name(environment)?;
-    let context = surface.store_context(&args.store)?;
+    let context = surface.context(&[])?;
     let request = Request {
         author,
         eval: args.eval.clone(),

@@ -3,10 +3,10 @@
 use crossterm::event::KeyCode;
 use karat_core::rating::Rating;
 use karat_report::{
-    ConsoleSettings, Length, ReviewLine, ReviewPage, ReviewView, conversation_text, help_height, review_height,
-    review_screen, verdict_lines, width,
+    ConsoleSettings, Length, ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_lines,
+    review_message, review_screen, width,
 };
-use karat_workflows::review::{Applied, Command, Review, ReviewSession, ReviewedTrace, Step};
+use karat_workflows::review::{Command, Review, ReviewSession, ReviewedTrace, Step};
 
 use super::terminal::dimensions;
 use crate::failure::Failure;
@@ -78,15 +78,7 @@ impl<'c> ReviewScreen<'c> {
         }
         self.lines.clear();
         if let Some(trace) = &self.trace {
-            self.lines = verdict_lines(&trace.verdicts, self.console);
-            if !self.lines.is_empty() {
-                self.lines.push(String::new());
-            }
-            let conversation = conversation_text(&trace.document, self.length, self.console);
-            self.lines.extend(conversation.lines().map(str::to_owned));
-            if self.lines.is_empty() {
-                self.lines.push("this trace has no steps".to_owned());
-            }
+            self.lines = review_lines(trace, self.length, self.console);
         }
         if let Mode::Help(top) = &mut self.mode {
             *top = 0;
@@ -171,14 +163,7 @@ impl<'c> ReviewScreen<'c> {
     }
 
     async fn apply(&mut self, command: Command) -> Result<(), Failure> {
-        self.message = match self.session.apply(command).await? {
-            Applied::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
-            Applied::Skipped => "skipped for now".to_owned(),
-            Applied::RatingUndone(rating) => format!("undone: {rating}"),
-            Applied::SkipUndone => "undone: skip".to_owned(),
-            Applied::Noted => String::new(),
-            Applied::Nothing => "nothing to undo".to_owned(),
-        };
+        self.message = review_message(&self.session.apply(command).await?);
         self.layout().await
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn watch<'s>(
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
         if change.touched == Touched::Everything {
-            match surface.context(args, &args.paths()) {
+            match surface.context(&args.paths()) {
                 Ok(resolved) => {
                     context = resolved;
                     // The settings may name other files now.

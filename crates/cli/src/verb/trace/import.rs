@@ -9,18 +9,18 @@ use karat_report::{counted, import_text, wrap};
 use karat_traces::EXPECTED_CONTENT;
 use karat_workflows::import_traces::{Event, Imported, Origin, Request, import_traces};
 
-use super::progress::ImportProgress;
 use crate::args::{OutputFormat, TraceImportArgs};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
+use crate::progress::Progress;
 use crate::surface::Surface;
 
 /// Files without traces that are named.
 const MAX_NAMED: usize = 5;
 
 pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.store_context(&args.store)?;
+    let context = surface.context(&[])?;
     let origin = match &args.url {
         Some(url) => Origin::Server { url: url.clone(), since: args.since.clone() },
         None => Origin::Files { paths: args.paths.clone(), stdin: Box::new(io::stdin()) },
@@ -34,11 +34,14 @@ pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitS
                 if reads_stdin && environment.stdin_is_terminal {
                     printer.note("reading traces from the terminal");
                 }
-                progress = ImportProgress::new(environment, printer, bytes);
+                progress = Progress::bar(surface, bytes, "0 traces");
             }
             Event::Progress { traces, refused, bytes } => {
-                if let Some(progress) = &progress {
-                    progress.show(traces, refused, bytes);
+                if let Some(progress) = &mut progress {
+                    progress.show(bytes, || {
+                        let refused = if refused > 0 { format!(", {refused} refused") } else { String::new() };
+                        format!("{traces} traces{refused}")
+                    });
                 }
             }
         }
@@ -46,9 +49,7 @@ pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitS
     };
     let imported =
         surface.run_cancellable(async |cancel| import_traces(request, &context, &mut on_event, cancel).await);
-    if let Some(progress) = progress {
-        progress.end(printer);
-    }
+    drop(progress);
     let Imported { report, files_without_traces, error } = imported?;
     print(&report, args, printer)?;
     // Without any traces, the error names the files.

@@ -7,16 +7,17 @@ use karat_workflows::traces::{ListRequest, ListedTraces, list};
 use crate::args::{RunFormat, TraceListArgs};
 use crate::failure::Failure;
 use crate::surface::Surface;
+use crate::verb::list_limit;
 
 /// Default number of traces in text output.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.store_context(&args.store)?;
+    let context = surface.context(&[])?;
     let is_human = args.format == RunFormat::Human;
     let request = ListRequest {
         filter: args.filter.filter(context.clock.now())?,
-        limit: args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0),
+        limit: list_limit(args.limit, is_human, DEFAULT_LIMIT),
         short_ids: is_human,
     };
     let ListedTraces { list, short_ids, empty_error } = surface.run(list(request, &context))?;

@@ -2,7 +2,6 @@
 
 mod import;
 mod list;
-mod progress;
 mod receive;
 mod show;
 

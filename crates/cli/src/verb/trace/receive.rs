@@ -21,14 +21,14 @@ use crate::surface::Surface;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(args: &TraceReceiveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.store_context(&args.store)?;
-    let (environment, printer) = (surface.environment, surface.printer);
+    let context = surface.context(&[])?;
+    let printer = surface.printer;
     let (totals, shutdown, reporter) = surface.run_cancellable(async |cancel| {
         // Listen before the address is printed.
         let listener = listen(&args.listen).await?;
         let address = listener.local_addr().map_err(|error| Error::unavailable(format!("cannot listen: {error}")))?;
         let store = context.settings.display_store();
-        let mut reporter = ReceiveReporter::new(args.format, base_url(address), store, environment, printer);
+        let mut reporter = ReceiveReporter::new(args.format, base_url(address), store, surface);
         let request = Request { feedback: args.feedback };
         let receiving = receive_traces(request, &context, &mut reporter, cancel, |receiver, stop| {
             if is_remote_accessible(address.ip()) {

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(super) fn run(args: &TraceShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let context = surface.store_context(&args.store)?;
+    let context = surface.context(&[])?;
     let printer = surface.printer;
     if args.raw {
         let raw = surface.run(raw(&args.id, &context))?;

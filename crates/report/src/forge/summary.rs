@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 
 use karat_core::case::{Difficulty, Tier};
 use karat_core::trace::Usage;
-use karat_report::{counted, dollars, printable};
 use karat_workflows::forge::{ForgeReport, Summary, WrittenFile};
 
+use crate::matrix::dollars;
+use crate::terminal_text::printable;
+use crate::tools::counted;
+
 /// Lists written cases and left out drafts; with reasons if no person decided.
-pub(super) fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> String {
+pub fn summary_text(summary: &Summary, overlap_map: &str, is_scripted: bool) -> String {
     let report = &summary.report;
     let mut out = String::new();
     for file in &report.files {
@@ -43,7 +46,7 @@ fn written_text(file: &WrittenFile) -> String {
 }
 
 /// Lists the open slots and the ways to fill them.
-pub(super) fn open_text(report: &ForgeReport) -> String {
+pub fn open_text(report: &ForgeReport) -> String {
     if report.open.is_empty() {
         return String::new();
     }
@@ -68,7 +71,7 @@ pub(super) fn open_text(report: &ForgeReport) -> String {
 }
 
 /// Returns the tokens and cost of drafting.
-pub(super) fn usage_text(usage: &Usage) -> String {
+pub fn usage_text(usage: &Usage) -> String {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
     let cost = usage.cost_usd.map(|cost| format!(", {}", dollars(cost))).unwrap_or_default();
     format!("tokens used: {} input, {} output{cost}", tokens(usage.input_tokens), tokens(usage.output_tokens))

@@ -1,14 +1,17 @@
-//! Text output of findings.
+//! The findings of `karat check`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use karat_core::lint::Severity;
 use karat_json::{Finding, Location, Position};
-use karat_report::{SourceProblem, counted, printable};
 use karat_workflows::check::{CheckIssue, CheckReport, INVALID};
 
-use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::console::ConsoleSettings;
+use crate::message::write_wrapped;
+use crate::source_problem::SourceProblem;
+use crate::terminal_text::printable;
+use crate::tools::counted;
 
 /// Findings of one rule that are shown in full.
 const MAX_CASE_FINDINGS: usize = 50;
@@ -40,7 +43,9 @@ impl<'r> OmittedFindings<'r> {
     }
 }
 
-pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<(), Failure> {
+/// Renders the findings with their source, the number of findings that are left out, and the totals.
+pub fn check_text(report: &CheckReport, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
     let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
     for issue in &report.issues {
@@ -52,12 +57,12 @@ pub(super) fn print_report(report: &CheckReport, printer: &Printer) -> Result<()
             continue;
         }
         *shown += 1;
-        let problem = source_problem(issue).text(printer.console());
-        printer.print(&format!("{problem}\n\n"))?;
+        let _ = writeln!(out, "{}\n", source_problem(issue).text(settings));
     }
-    let omitted = omitted_lines(&omitted, printer);
+    let omitted = omitted_lines(&omitted, settings);
     let gap = if omitted.is_empty() { "" } else { "\n" };
-    printer.print(&format!("{omitted}{gap}{}\n", totals(report, printer)))
+    let _ = writeln!(out, "{omitted}{gap}{}", totals(report, settings));
+    out
 }
 
 fn source_problem(issue: &CheckIssue) -> SourceProblem {
@@ -77,24 +82,21 @@ fn source_problem(issue: &CheckIssue) -> SourceProblem {
     }
 }
 
-fn omitted_lines(omitted: &BTreeMap<&str, OmittedFindings<'_>>, printer: &Printer) -> String {
-    let ellipsis = printer.symbols.ellipsis;
+fn omitted_lines(omitted: &BTreeMap<&str, OmittedFindings<'_>>, settings: ConsoleSettings) -> String {
+    let ellipsis = settings.symbols.ellipsis;
     let line = |(rule, omitted): (&&str, &OmittedFindings<'_>)| {
         let named: Vec<_> = omitted.named.iter().map(|name| printable(name)).collect();
         let rest = if omitted.has_more { format!(", {ellipsis}") } else { String::new() };
         let line = format!("{ellipsis} and {} more of {rule}: {}{rest}", omitted.count, named.join(", "));
-        let options = textwrap::Options::new(printer.columns)
-            .subsequent_indent("  ")
-            .break_words(false)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation)
-            .word_separator(textwrap::WordSeparator::AsciiSpace);
-        textwrap::fill(&line, options) + "\n"
+        let mut wrapped = String::new();
+        write_wrapped("", "  ", &line, settings.columns, &mut wrapped);
+        wrapped
     };
     let lines: String = omitted.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("{lines}pass --format json to list all\n") }
 }
 
-fn totals(report: &CheckReport, printer: &Printer) -> String {
+fn totals(report: &CheckReport, settings: ConsoleSettings) -> String {
     let CheckReport { files, cases, tools, silenced, issues, .. } = report;
     let count = |test: &dyn Fn(&CheckIssue) -> bool| issues.iter().filter(|issue| test(issue)).count();
     let invalid = count(&|issue| issue.rule == INVALID);
@@ -109,7 +111,7 @@ fn totals(report: &CheckReport, printer: &Printer) -> String {
         counted(errors, "error"),
         counted(warnings, "warning"),
     );
-    let palette = printer.stdout_palette;
+    let palette = settings.palette;
     if invalid + errors > 0 {
         palette.failure(line)
     } else if warnings > 0 {

@@ -5,19 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::event::{ReportError, Reporter, RunEvent};
 use karat_core::result::Outcome;
-
-use crate::args::SelectionArgs;
+use karat_workflows::run_suites::SelectionRequest;
 
 /// With more cases, `--only-failed` is shorter than their ids.
 const MAX_IDS: usize = 5;
 
 /// Collects the ids of cases that did not pass, by suite and position. Cases finish in any order.
 #[derive(Clone, Default)]
-pub(super) struct FailedIds(Arc<Mutex<BTreeMap<(usize, usize), String>>>);
+pub struct FailedIds(Arc<Mutex<BTreeMap<(usize, usize), String>>>);
 
 impl FailedIds {
     /// Returns the distinct ids in the order of the run.
-    pub(super) fn into_ids(self) -> Vec<String> {
+    pub fn into_ids(self) -> Vec<String> {
         let failed = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut ids: Vec<String> = Vec::new();
         for id in failed.into_values() {
@@ -42,16 +41,16 @@ impl Reporter for FailedIds {
 }
 
 /// Returns the command for the cases that did not pass, from the arguments of this run.
-pub(super) fn rerun_command(
+pub fn rerun_command(
     arguments: &[String],
-    selection: &SelectionArgs,
+    selection: &SelectionRequest,
     failed: &[String],
     has_baseline: bool,
 ) -> String {
     let mut words = vec!["karat".to_owned()];
     words.extend(arguments.iter().cloned());
-    let selects_failed = selection.only_failed.is_some();
-    if selection.id.is_empty() && !selects_failed && failed.len() <= MAX_IDS {
+    let selects_failed = selection.only_failed;
+    if selection.ids.is_empty() && !selects_failed && failed.len() <= MAX_IDS {
         for id in failed {
             // A separate value needs no quotes, unless it looks like a flag.
             if id.starts_with('-') {
@@ -87,18 +86,18 @@ mod tests {
         #[case] expected: &str,
     ) {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        let command = rerun_command(&owned(arguments), &SelectionArgs::default(), &owned(failed), has_baseline);
+        let command = rerun_command(&owned(arguments), &SelectionRequest::default(), &owned(failed), has_baseline);
         assert_eq!(command, expected);
     }
 
     #[test]
     fn keeps_a_selection() {
         let failed = ["a".to_owned()];
-        let by_id = SelectionArgs { id: vec!["a".to_owned(), "b".to_owned()], ..SelectionArgs::default() };
+        let by_id = SelectionRequest { ids: vec!["a".to_owned(), "b".to_owned()], ..SelectionRequest::default() };
         let arguments = ["run", "--id", "a", "--id", "b"].map(str::to_owned);
         let command = rerun_command(&arguments, &by_id, &failed, false);
         assert_eq!(command, "karat run --id a --id b --only-failed");
-        let only_failed = SelectionArgs { only_failed: Some(String::new()), ..SelectionArgs::default() };
+        let only_failed = SelectionRequest { only_failed: true, ..SelectionRequest::default() };
         let arguments = ["run", "--only-failed"].map(str::to_owned);
         assert_eq!(rerun_command(&arguments, &only_failed, &failed, false), "karat run --only-failed");
     }

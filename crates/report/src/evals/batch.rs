@@ -1,13 +1,14 @@
-//! Writes rows to stdout in the format of the input.
+//! Rows of `karat eval batch`, in the format of the input.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use karat_evals::execution::Execution;
-use karat_report::escape_json;
 use karat_sandbox::{ArrowBatch, ArrowBatches, ArrowRows};
 
-/// Writes rows.
-pub(super) trait Sink {
+use super::rows::ExecutionRows;
+
+/// Writes the rows of each trace.
+pub trait RowSink {
     /// Returns the id of the next trace from the id column, if there is one.
     fn begin_trace(&mut self) -> io::Result<Option<String>>;
 
@@ -22,24 +23,13 @@ pub(super) trait Sink {
     fn finish(self, is_complete: bool) -> io::Result<()>;
 }
 
-/// One JSON object per line.
-pub(super) struct LineSink<W: Write>(BufWriter<W>);
-
-impl<W: Write> LineSink<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self(BufWriter::with_capacity(64 << 10, out))
-    }
-}
-
-impl<W: Write> Sink for LineSink<W> {
+impl<W: Write> RowSink for ExecutionRows<W> {
     fn begin_trace(&mut self) -> io::Result<Option<String>> {
         Ok(None)
     }
 
     fn write(&mut self, row: &Execution) -> io::Result<()> {
-        let line = serde_json::to_string(row)?;
-        self.0.write_all(escape_json(&line).as_bytes())?;
-        self.0.write_all(b"\n")
+        self.write(row)
     }
 
     fn end_trace(&mut self) -> io::Result<()> {
@@ -47,16 +37,16 @@ impl<W: Write> Sink for LineSink<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.flush()
     }
 
     fn finish(mut self, _is_complete: bool) -> io::Result<()> {
-        self.0.flush()
+        self.flush()
     }
 }
 
 /// A record batch of rows for each record batch of traces.
-pub(super) struct ArrowSink<W: Write> {
+pub struct ArrowSink<W: Write> {
     rows: ArrowRows<W>,
     batches: ArrowBatches,
     /// The current record batch, and how many of its traces are done.
@@ -64,7 +54,7 @@ pub(super) struct ArrowSink<W: Write> {
 }
 
 impl<W: Write> ArrowSink<W> {
-    pub(super) fn new(out: W, batches: ArrowBatches) -> io::Result<Self> {
+    pub fn new(out: W, batches: ArrowBatches) -> io::Result<Self> {
         Ok(Self { rows: ArrowRows::new(out)?, batches, current: None })
     }
 
@@ -81,7 +71,7 @@ impl<W: Write> ArrowSink<W> {
     }
 }
 
-impl<W: Write> Sink for ArrowSink<W> {
+impl<W: Write> RowSink for ArrowSink<W> {
     fn begin_trace(&mut self) -> io::Result<Option<String>> {
         self.advance()?;
         let id = self.current.as_ref().and_then(|(batch, row)| batch.trace_ids.as_ref()?.text(*row));

@@ -2,28 +2,25 @@
 //!
 //! The exit code does not depend on the verdicts, which are in the rows.
 
-mod input;
-mod sink;
-
-use std::io;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use karat_core::exit::ExitStatus;
 use karat_json::nearest;
+use karat_report::{ArrowSink, ExecutionRows, RowLayout, RowSink};
 use karat_sandbox::{ArrowColumns, ArrowError, Input, Position, read_arrow, read_lines};
 use karat_workflows::Context;
-use karat_workflows::functions::path_arguments;
-use karat_workflows::judge_stream::{Evaluators, FilterEvent, FilterRequest, StreamEnd, filter_traces};
+use karat_workflows::judge_stream::{
+    Content, Evaluators, FilterEvent, FilterRequest, PeekedReader, StreamEnd, detect_content, filter_traces,
+};
 
-use self::input::{Format, resolve_format};
-use self::sink::{ArrowSink, LineSink, Sink};
-use crate::args::EvalBatchArgs;
+use super::output::write_failure;
+use crate::args::{EvalBatchArgs, InputFormat};
 use crate::failure::Failure;
 use crate::surface::Surface;
 
 pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
-    let paths = path_arguments(&args.functions, &surface.environment.process.current_dir);
-    let context = surface.context(args, &paths)?;
+    let context = surface.function_context(&args.functions)?;
     let evaluators =
         Evaluators { functions: args.functions.clone(), options: args.limits.options(context.settings.eval_limits)? };
     if surface.environment.stdin_is_terminal {
@@ -34,14 +31,14 @@ pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitSta
     match format {
         Format::JsonLines => {
             let request = FilterRequest { evaluators, traces: read_lines(input) };
-            filter(request, LineSink::new(io::stdout()), &context, surface)
+            filter(request, ExecutionRows::new(io::stdout(), RowLayout::Lines), &context, surface)
         }
         Format::Arrow => {
             let columns = ArrowColumns { trace: args.trace_column.clone(), trace_id: args.trace_id_column.clone() };
             let (traces, batches) = read_arrow(input, &columns).map_err(arrow_failure)?;
             match ArrowSink::new(io::stdout(), batches) {
                 Ok(sink) => filter(FilterRequest { evaluators, traces }, sink, &context, surface),
-                Err(error) => write_failure(&error),
+                Err(error) => write_failure(&error).map(|()| ExitStatus::Success),
             }
         }
     }
@@ -49,7 +46,7 @@ pub(crate) fn run(args: &EvalBatchArgs, surface: &Surface<'_>) -> Result<ExitSta
 
 fn filter<T>(
     request: FilterRequest<T>,
-    mut sink: impl Sink + Send,
+    mut sink: impl RowSink + Send,
     context: &Context<'_>,
     surface: &Surface<'_>,
 ) -> Result<ExitStatus, Failure>
@@ -67,7 +64,7 @@ where
     let ended = surface.run_cancellable(async |cancel| filter_traces(request, context, &mut on_event, &cancel).await);
     let is_complete = matches!(ended, Ok(StreamEnd::Finished));
     if let Err(error) = write_error.map_or_else(|| sink.finish(is_complete), Err) {
-        return write_failure(&error);
+        return write_failure(&error).map(|()| ExitStatus::Success);
     }
     if ended? == StreamEnd::Interrupted {
         surface.printer.print_stderr("interrupted: verdicts so far were written");
@@ -76,7 +73,7 @@ where
     Ok(ExitStatus::Success)
 }
 
-fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
+fn write(event: FilterEvent, sink: &mut impl RowSink) -> io::Result<()> {
     match event {
         FilterEvent::Idle => sink.flush(),
         FilterEvent::Judged(judged) => {
@@ -88,14 +85,6 @@ fn write(event: FilterEvent, sink: &mut impl Sink) -> io::Result<()> {
             sink.end_trace()
         }
     }
-}
-
-/// A closed stdout is not an error: the reader has stopped reading.
-fn write_failure(error: &io::Error) -> Result<ExitStatus, Failure> {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return Ok(ExitStatus::Success);
-    }
-    Err(Failure::errored(format!("cannot write the rows: {error}")))
 }
 
 fn arrow_failure(error: ArrowError) -> Failure {
@@ -114,5 +103,48 @@ fn arrow_failure(error: ArrowError) -> Failure {
         }
         ArrowError::NotText { .. } => Failure::invalid(text).hint("cast the column to text; traces are JSON text"),
         ArrowError::Invalid(_) => Failure::errored(text),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    JsonLines,
+    Arrow,
+}
+
+/// Returns the format of the input, detected from its first bytes unless the flag sets it.
+fn resolve_format<R: Read>(input: R, flag: InputFormat) -> Result<(Format, PeekedReader<R>), Failure> {
+    let unread = |input| io::Cursor::new(Vec::new()).chain(input);
+    match flag {
+        InputFormat::Jsonl => Ok((Format::JsonLines, unread(input))),
+        InputFormat::Arrow => Ok((Format::Arrow, unread(input))),
+        InputFormat::Auto => {
+            let detected = detect_content(input);
+            let (content, whole) = detected.map_err(|error| Failure::errored(format!("cannot read stdin: {error}")))?;
+            match content {
+                Content::JsonLines => Ok((Format::JsonLines, whole)),
+                Content::Arrow => Ok((Format::Arrow, whole)),
+                Content::Unsupported(known) => {
+                    let message = format!("stdin is {}; expected JSON Lines or an Arrow stream", known.description);
+                    Err(Failure::invalid(message).hint(match known.converter {
+                        Some(program) => format!("{program} FILE | karat eval batch …"),
+                        None => "send Arrow or JSON Lines instead".to_owned(),
+                    }))
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flag_overrides_detection() {
+        let format = |flag| resolve_format(&b"PAR1"[..], flag).map(|(format, _)| format).ok();
+        assert_eq!(format(InputFormat::Jsonl), Some(Format::JsonLines));
+        assert_eq!(format(InputFormat::Arrow), Some(Format::Arrow));
+        assert_eq!(format(InputFormat::Auto), None);
     }
 }

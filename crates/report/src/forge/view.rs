@@ -4,11 +4,12 @@ use karat_core::case::Difficulty;
 use karat_core::lint::Severity;
 use karat_forge::session::{Decision, Entry};
 use karat_forge::{Draft, Evidence};
-use karat_report::forge::{BatchView, DraftState, DraftView, FindingView, Level};
 use karat_workflows::forge::Conversation;
 
+use super::batch::{BatchView, DraftState, DraftView, FindingView, Level};
+
 /// Returns the view of the current batch, or of some of its cases.
-pub(super) fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[String]>) -> Option<BatchView<'v>> {
+pub fn batch_view<'v>(conversation: &'v Conversation<'_>, only: Option<&[String]>) -> Option<BatchView<'v>> {
     let (session, evidence_map) = (conversation.session()?, conversation.evidence_map());
     let batch = session.batch()?;
     let title = batch.difficulty().map_or(batch.tier.name(), Difficulty::name);

@@ -1,0 +1,17 @@
+//! Values of flags that stand for values of other crates.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// A word, its help if it needs any, and its value.
+pub(crate) type Choice<T> = (&'static str, Option<&'static str>, T);
+
+/// Parses one of these words.
+pub(super) fn one_of<T: Clone + Send + Sync + 'static>(
+    choices: &'static [Choice<T>],
+) -> impl TypedValueParser<Value = T> {
+    let words = choices.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(words).try_map(|given| {
+        let chosen = choices.iter().find(|(word, ..)| *word == given);
+        chosen.map(|(_, _, value)| value.clone()).ok_or("unknown word")
+    })
+}

@@ -1,0 +1,64 @@
+//! What `karat init` found and wrote.
+
+use karat_workflows::init::{Discovered, Init, Question, RegistryContent, TOOLS_FILE, Written};
+
+use crate::tools::counted;
+
+/// Maximum number of tools in the help of a prompt.
+const MAX_LISTED_TOOLS: usize = 8;
+
+/// Renders what was found for a question.
+pub fn init_help(question: Question, init: &Init) -> Option<String> {
+    let Discovered { ports, registries, .. } = init.discovered();
+    let found: Vec<String> = match question {
+        Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
+        Question::Registry => registries
+            .iter()
+            .map(|found| match found.content {
+                RegistryContent::Tools(count) => format!("{} ({})", found.path, counted(count, "tool")),
+                RegistryContent::McpServers(count) => format!("{} ({})", found.path, counted(count, "MCP server")),
+            })
+            .collect(),
+        Question::Tool => {
+            let names = init.tool_names();
+            let more = names.len().saturating_sub(MAX_LISTED_TOOLS);
+            let listed = names.iter().take(MAX_LISTED_TOOLS).map(|name| (*name).to_owned());
+            listed.chain((more > 0).then(|| format!("{more} more"))).collect()
+        }
+        Question::Message | Question::OtherMessage => Vec::new(),
+    };
+    (!found.is_empty()).then(|| format!("found {}", found.join(", ")))
+}
+
+/// Renders the written files and the next steps.
+pub fn init_summary(written: &Written) -> String {
+    let lines = written.files.iter().map(|file| format!("wrote {file}\n"));
+    let updated = written.updated.iter().map(|file| format!("updated {file}\n"));
+    lines.chain(updated).chain([next_steps(written)]).collect()
+}
+
+fn next_steps(written: &Written) -> String {
+    let Written { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
+    let mut steps = match tool {
+        Some(_) if *is_model => {
+            let describe =
+                if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
+            format!(
+                "{describe}add its result to 'stubs', and the values that the response must contain to \
+                 'responseContains'"
+            )
+        }
+        Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),
+        None => "in 'responseContains', add texts that the answer must contain".to_owned(),
+    };
+    if !variables.is_empty() {
+        steps = format!("{steps},\nset {} (in the environment or in .env)", variables.join(" and "));
+    }
+    let change_dir = folder.as_ref().map(|folder| format!("  cd {}\n", shell_words::quote(folder))).unwrap_or_default();
+    let draft = match tool {
+        _ if !has_tools => String::new(),
+        Some(tool) => format!("  karat forge {}\n", shell_words::quote(tool)),
+        None => "  karat tools\n  karat forge TOOL\n".to_owned(),
+    };
+    format!("\nnext: {steps}, then\n{change_dir}  karat check\n{draft}  karat run\n")
+}

@@ -1,0 +1,109 @@
+//! The comparison of two runs.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use karat_core::diff::{CaseDiff, Change, SuiteChange, Verdict};
+use karat_core::trials::TrialCounts;
+use karat_workflows::compare_runs::{RunComparison, SuiteDiff};
+
+use crate::agreement::probability;
+use crate::console::ConsoleSettings;
+use crate::terminal_text::{pad, printable, width, wrap};
+
+/// Renders the changed cases of each suite, worst first, and whether the suite changed significantly.
+pub fn run_comparison_text(comparison: &RunComparison, settings: ConsoleSettings) -> String {
+    let mut out = String::new();
+    let palette = settings.palette;
+    let [before, now] = [&comparison.before_run_id, &comparison.now_run_id].map(|id| printable(id));
+    let runs = format!("{before} {} {now}", settings.symbols.arrow);
+    let _ = writeln!(out, "{}\n", palette.dim(runs));
+    let agents: BTreeSet<&String> = comparison.suites.iter().filter_map(SuiteDiff::agent).collect();
+    for suite in &comparison.suites {
+        let dash = settings.symbols.dash;
+        let agent = suite.agent().filter(|_| agents.len() > 1);
+        let agent_text = agent.map(|agent| format!(" of {}", printable(agent))).unwrap_or_default();
+        let title = format!("{} {dash} {} evals{agent_text}", printable(&suite.tool_name), suite.tier);
+        let _ = writeln!(out, "{}", palette.bold(title));
+        let count = |change| suite.cases.iter().filter(|case| case.change == change).count();
+        let parts = [
+            (Change::Regression, if count(Change::Regression) == 1 { "regression" } else { "regressions" }),
+            (Change::NewPass, if count(Change::NewPass) == 1 { "new pass" } else { "new passes" }),
+            (Change::NoVerdict, "without a verdict"),
+            (Change::StillFails, "still failing"),
+            (Change::Flaky, "flaky"),
+            (Change::NotEnoughData, "without enough data"),
+            (Change::Added, "added"),
+            (Change::Removed, "removed"),
+        ];
+        for (change, title) in parts {
+            let cases: Vec<&CaseDiff> = suite.cases.iter().filter(|case| case.change == change).collect();
+            if !cases.is_empty() {
+                section(change, &format!("{} {title}", cases.len()), &cases, settings, &mut out);
+            }
+        }
+        let _ = writeln!(out, "  {} still passing", count(Change::StillPasses));
+        let _ = writeln!(out, "  {}", overall_text(&suite.overall, settings));
+        if suite.eval_file_changed {
+            let warning = palette.warning(settings.symbols.warning);
+            let _ = writeln!(out, "  {warning} the eval file changed between the runs");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Describes the change of the whole suite: how many cases changed, and whether that is more than chance.
+fn overall_text(change: &SuiteChange, settings: ConsoleSettings) -> String {
+    let palette = settings.palette;
+    let verdict = match change.verdict {
+        Verdict::Unchanged => return "overall: unchanged".to_owned(),
+        Verdict::Regression => palette.alert("significantly worse"),
+        Verdict::Improvement => palette.success("significantly better"),
+        Verdict::Flaky => palette.warning("no significant trend"),
+        Verdict::NotEnoughData => palette.warning("too few changes to show a trend"),
+    };
+    let SuiteChange { worse, better, p_value, .. } = change;
+    format!("overall: {worse} worse, {better} better: {verdict} ({})", probability(*p_value))
+}
+
+fn section(change: Change, title: &str, cases: &[&CaseDiff], settings: ConsoleSettings, out: &mut String) {
+    let palette = settings.palette;
+    let title = match change {
+        Change::Regression => palette.alert(title),
+        Change::NewPass => palette.success(title),
+        Change::NoVerdict => palette.error(title),
+        Change::StillFails => palette.failure(title),
+        Change::Flaky | Change::NotEnoughData => palette.warning(title),
+        _ => title.to_owned(),
+    };
+    let _ = writeln!(out, "  {title}");
+    let id_width = cases.iter().map(|case| width(&printable(&case.id))).max().unwrap_or_default();
+    let trials: Vec<String> = cases.iter().map(|case| trials_text(case, settings)).collect();
+    let trials_width = trials.iter().map(|text| width(text)).max().unwrap_or_default();
+    let trials_width = if trials_width > 0 { trials_width + 2 } else { 0 };
+    for (case, trials) in cases.iter().zip(&trials) {
+        let id = pad(&printable(&case.id), id_width);
+        let id = if change == Change::Regression { palette.bold(id) } else { id };
+        let trials = if trials_width > 0 { pad(trials, trials_width) } else { String::new() };
+        let text = printable(case.error.as_deref().unwrap_or(&case.description));
+        // Long ids leave no room beside them.
+        let indent = (id_width + trials_width + 6).min(settings.columns / 2);
+        let mut lines = wrap(&text, settings.columns.saturating_sub(indent).max(20)).into_iter();
+        let first = if indent < id_width + trials_width + 6 { String::new() } else { lines.next().unwrap_or_default() };
+        let _ = writeln!(out, "{}", format!("    {id}  {trials}{first}").trim_end());
+        for line in lines {
+            let _ = writeln!(out, "{}{line}", " ".repeat(indent));
+        }
+    }
+}
+
+/// Returns how many trials passed before and now, and the p-value of the difference.
+fn trials_text(case: &CaseDiff, settings: ConsoleSettings) -> String {
+    let side = |counts: Option<TrialCounts>| counts.map(|counts| format!("{}/{}", counts.passed, counts.total()));
+    let p_value = case.p_value.map(|p_value| format!(" {}", probability(p_value))).unwrap_or_default();
+    match (side(case.before_trials), side(case.now_trials)) {
+        (Some(before), Some(now)) => format!("{before} {} {now}{p_value}", settings.symbols.arrow),
+        (before, now) => before.or(now).unwrap_or_default(),
+    }
+}
