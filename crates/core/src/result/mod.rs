@@ -88,6 +88,9 @@ pub struct ShardPart {
     pub suites: usize,
     /// The ids of all selected cases of the suite, in all shards, in file order.
     pub cases: Vec<String>,
+    /// The line of each of these cases in the eval file.
+    #[serde(default)]
+    pub lines: Vec<usize>,
     /// Number of cases in this shard whose stubs are unused.
     pub unused_stubs: usize,
     /// Number of cases in this shard that pass less often than in the baseline, but with too few trials to be
