@@ -3,12 +3,16 @@
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::init::{
-    Command, Discovered, Init, LoopbackProbe, Question, RegistryContent, Request, Step, TOOLS_FILE, Written,
+    AGENT_VARIABLE, Command, Discovered, Init, LoopbackProbe, Question, RegistryContent, Request, Step, TOOLS_FILE,
+    Written,
 };
 
 use crate::args::InitArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
+
+/// A message to an agent, if the tool has no trigger phrases.
+const EXAMPLE_MESSAGE: &str = "Where is my order 1042?";
 
 /// Maximum number of tools in the help of a prompt.
 const MAX_LISTED_TOOLS: usize = 8;
@@ -24,6 +28,9 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     };
     let mut init = Init::begin(&request, &LoopbackProbe)?;
     init.discovered().problems.iter().for_each(|problem| printer.warn(problem));
+    if args.agent_endpoint.is_none() && init.discovered().agent.is_some() {
+        printer.note(&format!("using the agent of {AGENT_VARIABLE}"));
+    }
     if !interactive {
         check_flags(init.clone(), args)?;
     }
@@ -72,7 +79,7 @@ fn flag(question: Question) -> &'static str {
 
 fn answer_from_flags(question: Question, args: &InitArgs, init: &Init) -> Option<String> {
     match question {
-        Question::Agent => args.agent_endpoint.clone(),
+        Question::Agent => args.agent_endpoint.clone().or_else(|| init.discovered().agent.clone()),
         Question::Registry => args.tool_registry_path.as_deref().map(|path| init.project_path(path)),
         Question::Tool => args.tool.clone(),
         Question::Message => args.message.first().cloned(),
@@ -123,7 +130,11 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
 
 fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
     let reason = if args.yes { "nothing suitable was found" } else { "there is no terminal to ask" };
-    Failure::invalid(format!("missing {}: {reason}", flags.join(", ")))
+    let failure = Failure::invalid(format!("missing {}: {reason}", flags.join(", ")));
+    if args.yes && flags.contains(&flag(Question::Message)) {
+        return failure.hint(format!("pass the words of a user, for example --message '{EXAMPLE_MESSAGE}'"));
+    }
+    failure
 }
 
 fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String, Failure> {
@@ -135,7 +146,7 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
         Question::Message => "Message that should make the agent call it:",
         Question::OtherMessage => "Another one (empty to finish):",
     };
-    let help = help(question, init);
+    let help = help(question, default, init);
     let mut prompt = inquire::Text::new(text);
     if let Some(help) = &help {
         prompt = prompt.with_help_message(help);
@@ -156,8 +167,11 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
     })
 }
 
-/// Returns what was found for a question.
-fn help(question: Question, init: &Init) -> Option<String> {
+/// Returns what was found for a question, or an example.
+fn help(question: Question, default: Option<&str>, init: &Init) -> Option<String> {
+    if question == Question::Message && default.is_none() {
+        return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
+    }
     let Discovered { ports, registries, .. } = init.discovered();
     let found: Vec<String> = match question {
         Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
@@ -196,8 +210,7 @@ fn next_steps(written: &Written) -> String {
             let describe =
                 if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
             format!(
-                "{describe}add its result to 'stubs', and the values that the response must contain to \
-                 'responseContains'"
+                "{describe}add its result to 'stubs',\nand the values that the response must contain to 'responseContains'"
             )
         }
         Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),
