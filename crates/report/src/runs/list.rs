@@ -4,10 +4,13 @@ use karat_core::result::{RunList, RunSummary};
 
 use super::started;
 use crate::console::{ConsoleSettings, Verbosity};
-use crate::terminal_text::{pad, printable, width};
+use crate::terminal_text::{pad, printable, truncate_middle, width};
 
 const TITLES: [&str; 9] =
     ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
+
+/// Minimum width of the agent.
+const MIN_AGENT_WIDTH: usize = 12;
 
 /// The columns before the first number.
 const TEXT_COLUMNS: usize = 2;
@@ -35,8 +38,9 @@ pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) 
             }
             line.push_str("  ");
         }
-        // The agent comes last, so that it needs no limit.
-        line.push_str(agent);
+        // The agent comes last, so that it takes the rest of the line.
+        let available = settings.columns.saturating_sub(width(&line)).max(MIN_AGENT_WIDTH);
+        line.push_str(&truncate_middle(agent, available, settings.symbols.ellipsis));
         line.trim_end().to_owned() + "\n"
     };
     let mut out = String::new();
@@ -95,8 +99,8 @@ mod tests {
         let text = run_list_text(&list, &["019a0000".to_owned(), "019a0001".to_owned()], settings);
         insta::assert_snapshot!(text, @r"
         run       started           passed  failed  regressions  agent
-        019a0000  2026-11-18 10:00   58/60       2               http://localhost:3000/chat
-        019a0001  then               58/60       2            0  http://localhost:3000/chat
+        019a0000  2026-11-18 10:00   58/60       2               http://loca…t:3000/chat
+        019a0001  then               58/60       2            0  http://loca…t:3000/chat
         ");
     }
 }

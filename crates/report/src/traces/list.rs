@@ -8,6 +8,11 @@ use super::minute;
 use crate::console::{ConsoleSettings, Verbosity};
 use crate::terminal_text::{pad, printable, truncate, width};
 
+/// Positions of columns.
+const STARTED: usize = 1;
+const STEPS: usize = 2;
+const CALLS: usize = 3;
+
 /// Minimum width of the message.
 const MIN_MESSAGE_WIDTH: usize = 16;
 
@@ -17,13 +22,19 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
     let titles = ["trace", "started", "steps", "calls", "errors", "rating"];
     let is_number = |column: usize| (2..=5).contains(&column);
     // Leave out empty columns.
-    let shown: Vec<usize> =
+    let mut shown: Vec<usize> =
         (0..titles.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
     let widths: Vec<usize> = (0..titles.len())
         .map(|column| rows.iter().map(|row| width(&row[column])).max().unwrap_or(0).max(titles[column].len()))
         .collect();
-    let before: usize = shown.iter().map(|&column| widths[column] + 2).sum();
-    let available = settings.columns.saturating_sub(before).max(MIN_MESSAGE_WIDTH);
+    let mut available = settings.columns.saturating_sub(shown.iter().map(|&column| widths[column] + 2).sum());
+    // Long ids take the place of numbers: an id is never cut, and the message tells traces apart.
+    for column in [STEPS, CALLS, STARTED] {
+        if available < MIN_MESSAGE_WIDTH && shown.contains(&column) {
+            shown.retain(|shown| *shown != column);
+            available = settings.columns.saturating_sub(shown.iter().map(|&column| widths[column] + 2).sum());
+        }
+    }
     let render = |cells: &[&str], message: &str| {
         let mut line = String::new();
         for &column in &shown {

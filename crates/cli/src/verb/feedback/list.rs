@@ -21,6 +21,7 @@ pub(super) fn run(args: &FeedbackListArgs, surface: &Surface<'_>) -> Result<Exit
         trace: args.trace.clone(),
         author: args.author.clone(),
         history: args.history,
+        short_ids: is_human,
         limit: args.limit.or(is_human.then_some(DEFAULT_LIMIT)).filter(|limit| *limit > 0),
     };
     let list = surface.run(list(request, &context))?;
@@ -42,7 +43,7 @@ fn print_text(list: &FeedbackList, history: bool, printer: &Printer) -> Result<(
     } else if list.feedback.is_empty() {
         printer.note("no current ratings match; pass --history to include replaced and retracted ones");
     }
-    printer.print(&feedback_list_text(&list.feedback, printer.console(), printer.terminal_columns))?;
+    printer.print(&feedback_list_text(&list.feedback, &list.short_ids, printer.console(), printer.terminal_columns))?;
     if list.more {
         let ratings = match list.feedback.len() {
             1 => "rating".to_owned(),
