@@ -34,7 +34,8 @@ pub(super) fn add(args: OverlapAddArgs, surface: &Surface<'_>) -> Result<ExitSta
 pub(super) fn remove(args: OverlapRemoveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.source, &[])?;
     let OverlapRemoveArgs { tool, others, cluster, convert, .. } = args;
-    let edited = overlaps::remove(&RemoveRequest { tool, others, cluster, convert }, &context)?;
+    let request = RemoveRequest { tool, others, cluster, convert };
+    let edited = surface.run(overlaps::remove(&request, &context))?;
     surface.printer.print(&text(&edited, "not declared"))?;
     Ok(ExitStatus::Success)
 }
