@@ -48,10 +48,10 @@ impl ProgressReporter {
     }
 }
 
-/// Writes the estimated time left, which is unknown before the first case has finished.
-fn time_left(state: &ProgressState, out: &mut dyn Write) {
+/// Writes the estimated time left, which is unknown at the start.
+pub(crate) fn time_left(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
-        let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
+        let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 

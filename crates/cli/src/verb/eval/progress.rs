@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::environment::Environment;
 use crate::printer::Printer;
+use crate::progress::time_left;
 
 /// Minimum time between updates.
 const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,12 +25,13 @@ impl JudgingProgress {
         }
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
         let (chars, template) = match (total.is_some(), printer.symbols.ascii) {
-            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}, {eta} left"),
-            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}, {eta} left"),
+            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}{left}"),
+            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}{left}"),
             (false, _) => ("=> ", "{msg} in {elapsed}"),
         };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars(chars));
+        bar.set_style(style.with_key("left", time_left).progress_chars(chars));
+        bar.set_message("0 judged");
         bar.enable_steady_tick(Duration::from_millis(200));
         printer.set_progress_bar(Some(bar.clone()));
         Some(Self { bar, updated: Instant::now() })

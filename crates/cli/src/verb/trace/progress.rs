@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::environment::Environment;
 use crate::printer::Printer;
+use crate::progress::time_left;
 
 /// A bar if the total is known, else a spinner.
 pub(super) struct ImportProgress {
@@ -20,12 +21,12 @@ impl ImportProgress {
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr());
         let (chars, template) = match (bytes.is_some(), printer.symbols.ascii) {
-            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}, {eta} left"),
-            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}, {eta} left"),
+            (true, true) => ("=> ", "[{bar:30}] {percent}% {msg}{left}"),
+            (true, false) => ("━╸─", "{bar:30} {percent}% {msg}{left}"),
             (false, _) => ("=> ", "{msg} in {elapsed}"),
         };
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars(chars));
+        bar.set_style(style.with_key("left", time_left).progress_chars(chars));
         bar.set_message("0 traces");
         bar.enable_steady_tick(Duration::from_millis(200));
         printer.set_progress_bar(Some(bar.clone()));
