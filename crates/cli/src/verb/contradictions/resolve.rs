@@ -36,7 +36,11 @@ pub(super) fn run(args: &ContradictionsResolveArgs, surface: &Surface<'_>) -> Re
 
 fn resolution_text(resolved: &ResolvedContradiction, kind: ResolutionKind) -> String {
     let contradiction = &resolved.contradiction;
-    let before = resolved.before.map(|before| format!(" (was {})", before.name())).unwrap_or_default();
+    let before = match resolved.before {
+        None => String::new(),
+        Some(before) if before == kind => " (as before)".to_owned(),
+        Some(before) => format!(" (was {})", before.name()),
+    };
     let (eval, trace) = (printable(&contradiction.eval_id), printable(&contradiction.trace_id));
     format!("{eval} on {trace}: {}{before}\n", kind.name())
 }
