@@ -83,7 +83,7 @@ impl Page {
     pub(super) fn not_passed(&self, cases: NotPassed, out: &mut String) {
         let (symbols, palette) = (self.settings.symbols, self.settings.palette);
         let groups = cases.groups();
-        if groups.is_empty() {
+        if groups.is_empty() || self.has_annotations {
             return;
         }
         let _ = writeln!(out, "{}", palette.bold("not passed:"));
