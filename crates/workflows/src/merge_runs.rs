@@ -87,6 +87,8 @@ fn report(
         }
         reporters.report(&RunEvent::SuiteFinished { suite, result: Arc::new(result) });
     }
+    // The console prints on flush, before reports that are written at the end of the run.
+    reporters.flush();
     reporters.report(&RunEvent::RunFinished { run_id, totals: totals.clone() });
     reporters.flush();
 }

@@ -105,6 +105,8 @@ fn a_merged_run_is_compared_with_a_baseline() {
     assert_eq!((&result["regressions"], &result["newPasses"]), (&json!(["gs-t-002"]), &json!(["gs-t-004"])));
     assert_eq!(result["baselineRunId"], only_result(&project, "baseline")["runId"]);
     assert!(merged.stdout.contains("maxRegressions  1, at most 1"), "{}", merged.stdout);
+    // The cases come before the annotations.
+    assert!(merged.stdout.find("gs-t-002").unwrap() < merged.stdout.find("::error").unwrap(), "{}", merged.stdout);
     // The second case is in the third line.
     assert!(merged.stdout.contains("::error file=evals/t.golden.json,line=3,"), "{}", merged.stdout);
 
