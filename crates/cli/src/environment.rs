@@ -36,6 +36,13 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
+    /// Returns the current folder relative to the repository, which annotations need for their paths.
+    pub(crate) fn repository_folder(&self) -> String {
+        let workspace = self.github_workspace.as_deref().filter(|_| self.github_actions);
+        let folder = workspace.and_then(|root| self.process.current_dir.strip_prefix(root).ok());
+        folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
     pub(crate) fn from_process() -> Self {
         let is_enabled =
             |name: &str| variable(name).is_some_and(|value| !value.is_empty() && value != "0" && value != "false");

@@ -24,7 +24,7 @@ pub(crate) struct Progress<'p> {
 impl<'p> Progress<'p> {
     /// Shows a bar if the total is known, else the elapsed time.
     pub(crate) fn bar(surface: &Surface<'p>, total: Option<u64>, message: &str) -> Option<Self> {
-        let template = if total.is_some() { "{percent}% {msg}, {eta} left" } else { "{msg} in {elapsed}" };
+        let template = if total.is_some() { "{percent}% {msg}{left}" } else { "{msg} in {elapsed}" };
         Self::new(surface, total, template, message)
     }
 
@@ -79,7 +79,7 @@ fn start(surface: &Surface<'_>, total: Option<u64>, template: &str, message: &st
 /// Writes the estimated time left, which is unknown before anything is done.
 fn time_left(state: &ProgressState, out: &mut dyn Write) {
     if state.pos() > 0 {
-        let _ = write!(out, " {:#} left", HumanDuration(state.eta()));
+        let _ = write!(out, ", {:#} left", HumanDuration(state.eta()));
     }
 }
 

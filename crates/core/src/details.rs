@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::assertion::{AssertionVerdict, NearMiss};
 use crate::document::{AnswerDocument, RunOrigin};
 use crate::judgement::EvalResult;
-use crate::trace::{ToolCall, Usage};
+use crate::trace::{ToolCall, Trace, Usage};
 
 /// The actions of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,9 +38,35 @@ pub struct CaseDetails {
     pub evals: Vec<EvalResult>,
 }
 
+impl From<Trace> for CaseDetails {
+    fn from(trace: Trace) -> Self {
+        Self {
+            tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
+            response_length: trace.response.chars().count(),
+            skipped_tokens: Vec::new(),
+            response: trace.response,
+            tool_calls: trace.tool_calls,
+            usage: trace.usage,
+            model: trace.model,
+            stop_reason: trace.stop_reason,
+            stderr: trace.stderr,
+            warnings: trace.warnings,
+            near_misses: Vec::new(),
+            assertions: Vec::new(),
+            evals: Vec::new(),
+        }
+    }
+}
+
 impl CaseDetails {
-    /// Returns these details as a trace document.
-    pub fn document<'a>(&'a self, trace_id: &'a str, message: &'a str, origin: RunOrigin<'a>) -> AnswerDocument<'a> {
+    /// Returns these details as a trace document with one step, from the message to the final response. Latency is left
+    /// out, since it differs between runs in which the agent does the same.
+    pub fn document<'a>(
+        &'a self,
+        trace_id: &'a str,
+        message: &'a str,
+        origin: Option<RunOrigin<'a>>,
+    ) -> AnswerDocument<'a> {
         AnswerDocument {
             trace_id,
             message,
@@ -49,7 +75,7 @@ impl CaseDetails {
             model: self.model.as_deref(),
             stop_reason: self.stop_reason.as_deref(),
             usage: self.usage.as_ref(),
-            origin: Some(origin),
+            origin,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::result::{EarlierCase, Outcome};
+use crate::result::{EarlierCase, Outcome, SuiteResult};
 use crate::statistics::{JudgedTrials, SIGNIFICANCE, fisher_test, sign_test};
 use crate::trials::TrialCounts;
 
@@ -49,6 +49,29 @@ pub struct CaseDiff {
     pub p_value: Option<f64>,
     /// Why it does not pass now.
     pub error: Option<String>,
+}
+
+/// How many cases of a suite were compared with its baseline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Cases with a verdict both in the baseline and now.
+    pub cases: usize,
+    /// Cases that pass less often than in the baseline, but with too few trials to be significant.
+    pub inconclusive: usize,
+}
+
+/// Compares a result with an earlier one of the same suite, which becomes its baseline.
+pub fn compare_with_baseline(result: &mut SuiteResult, run_id: &str, baseline: &[EarlierCase]) -> Compared {
+    let current: Vec<EarlierCase> = result.cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
+    let diffs = diff_cases(baseline, &current);
+    result.baseline_run_id = Some(run_id.to_owned());
+    result.regressions = ids_with_change(&diffs, Change::Regression);
+    result.new_passes = ids_with_change(&diffs, Change::NewPass);
+    let compared = Compared { cases: count_compared(&diffs), inconclusive: count_inconclusive(&diffs) };
+    if let Some(part) = &mut result.shard {
+        (part.compared, part.inconclusive) = (compared.cases, compared.inconclusive);
+    }
+    compared
 }
 
 /// How a suite changed as a whole.
@@ -201,7 +224,7 @@ pub fn suite_change(diffs: &[CaseDiff]) -> SuiteChange {
 }
 
 /// Returns the number of cases that pass less often than before, but with too few trials to be significant.
-pub fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
+fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
     let is_worse = |diff: &CaseDiff| {
         let rate = |counts: Option<TrialCounts>| counts.and_then(|counts| counts.judged().rate());
         rate(diff.now_trials) < rate(diff.before_trials)
@@ -210,13 +233,13 @@ pub fn count_inconclusive(diffs: &[CaseDiff]) -> usize {
 }
 
 /// Returns the number of cases that have a verdict in both runs.
-pub fn count_compared(diffs: &[CaseDiff]) -> usize {
+fn count_compared(diffs: &[CaseDiff]) -> usize {
     let is_compared = |change: Change| !matches!(change, Change::Added | Change::Removed | Change::NoVerdict);
     diffs.iter().filter(|diff| is_compared(diff.change)).count()
 }
 
 /// Returns the ids of the cases with this change.
-pub fn ids_with_change(diffs: &[CaseDiff], change: Change) -> Vec<String> {
+fn ids_with_change(diffs: &[CaseDiff], change: Change) -> Vec<String> {
     diffs.iter().filter(|diff| diff.change == change).map(|diff| diff.id.clone()).collect()
 }
 

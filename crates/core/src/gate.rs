@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::diff::Compared;
 use crate::result::{SuiteResult, TrialVerdict};
 use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
 use crate::statistics::{percentile, rate};
@@ -87,8 +88,8 @@ pub struct GateMetrics {
 }
 
 impl GateMetrics {
-    /// Adds the trials of a suite.
-    pub fn add(&mut self, result: &SuiteResult) {
+    /// Adds the trials of a suite, and its comparison with the baseline.
+    pub fn add(&mut self, result: &SuiteResult, compared: Compared) {
         for (verdict, latency) in result.cases.iter().flat_map(|case| case.all_outcomes()) {
             match verdict {
                 TrialVerdict::Passed => self.passed += 1,
@@ -104,6 +105,8 @@ impl GateMetrics {
         if result.baseline_run_id.is_some() {
             self.regressions = Some(self.regressions.unwrap_or(0) + result.regressions.len());
         }
+        self.compared += compared.cases;
+        self.inconclusive += compared.inconclusive;
     }
 
     /// Adds the scores and the cost of a rubric suite.

@@ -36,6 +36,8 @@ pub use overlap::read_overlap_map;
 pub use read::read_file;
 pub use regression::{archive_path, archived_ids, read_archive, regression_ids};
 pub use result_file::ResultFileReporter;
-pub use results::{EarlierResults, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of};
+pub use results::{
+    EarlierResults, SuiteName, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of,
+};
 pub use runs::{ListedResult, Run, list_results, list_runs, read_head};
 pub use tables::table_files;

@@ -3,16 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use karat_core::case::{EvalFile, Tier};
+use karat_core::case::Tier;
 use karat_core::registry::same_name;
 use karat_core::result::{EarlierResult, Outcome, SuiteResult};
 use serde::Deserialize;
 
-use crate::discover::EvalPath;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::load::LoadedSuite;
 use crate::read::read_file;
+
+/// What identifies a suite across runs.
+#[derive(Debug, Clone, Copy)]
+pub struct SuiteName<'s> {
+    pub tool_name: &'s str,
+    pub tier: Tier,
+    /// The eval file, relative to the project folder.
+    pub eval_file: &'s str,
+}
 
 /// The results that a run is compared with.
 pub struct EarlierResults {
@@ -40,18 +48,18 @@ impl EarlierResults {
     }
 
     /// Returns the result of a suite, preferably from the same agent.
-    pub fn find(&self, path: &EvalPath, file: &EvalFile, agent: &str) -> Option<&EarlierResult> {
-        let all = self.find_all(path, file);
+    pub fn find(&self, suite: SuiteName<'_>, agent: &str) -> Option<&EarlierResult> {
+        let all = self.find_all(suite);
         let same = all.iter().find(|result| result.agent_endpoint.as_deref() == Some(agent));
         same.or(all.first()).copied()
     }
 
     /// Returns the results of a suite: those of the same eval file, or else those of its tool and tier if unambiguous.
-    fn find_all(&self, path: &EvalPath, file: &EvalFile) -> Vec<&EarlierResult> {
+    fn find_all(&self, suite: SuiteName<'_>) -> Vec<&EarlierResult> {
         let matches_suite =
-            |result: &&EarlierResult| same_name(&result.tool_name, &file.tool_name) && result.tier == file.tier;
+            |result: &&EarlierResult| same_name(&result.tool_name, suite.tool_name) && result.tier == suite.tier;
         let suite_results: Vec<&EarlierResult> = self.suites.iter().filter(matches_suite).collect();
-        let matches_file = |result: &&EarlierResult| result.metadata.eval_file == path.in_project;
+        let matches_file = |result: &&EarlierResult| result.metadata.eval_file == suite.eval_file;
         let file_results: Vec<&EarlierResult> = suite_results.iter().copied().filter(matches_file).collect();
         if !file_results.is_empty() {
             return file_results;
@@ -73,7 +81,8 @@ impl EarlierResults {
         for LoadedSuite { path, file } in loaded.iter_mut() {
             // A run can cover only some cases, so the newest result is looked up per case.
             let mut newest: HashMap<&str, (&str, bool)> = HashMap::new();
-            for result in self.find_all(path, file) {
+            let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
+            for result in self.find_all(suite) {
                 for case in &result.cases {
                     let (run_id, passed) = newest.entry(&case.id).or_insert((&result.run_id, true));
                     // With several agents in a run, a case fails if it fails for any of them.

@@ -4,6 +4,7 @@ pub(crate) mod case_details;
 mod matrix;
 pub(crate) mod rubric;
 mod summary;
+mod totals;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -13,16 +14,16 @@ use std::sync::Arc;
 use karat_core::assertion::NearMiss;
 use karat_core::event::{ReportError, Reporter};
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
-use karat_core::gate::GateResult;
 use karat_core::result::{CaseResult, Outcome, SuiteResult};
 
 use self::summary::NotPassed;
+use self::totals::count_parts;
 use crate::duration::duration_text;
 use crate::matrix::dollars;
 use crate::record::{RunRecord, case_reasons};
 use crate::style::{Palette, Symbols};
 use crate::terminal_text::{pad, printable, truncate, width, wrap, wrap_text};
-use crate::trials::{is_flaky, passed_trials, trials_line};
+use crate::trials::{is_flaky, passed_trials};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verbosity {
@@ -71,7 +72,7 @@ pub struct ConsoleReporter {
 impl ConsoleReporter {
     pub fn new(settings: ConsoleSettings, output: Output) -> Self {
         Self {
-            page: Page { settings, layout: Layout::default() },
+            page: Page { settings, layout: Layout::default(), has_annotations: false },
             output,
             suites: Vec::new(),
             suite: 0,
@@ -84,6 +85,14 @@ impl ConsoleReporter {
             matrix: None,
             buffer: String::new(),
         }
+    }
+
+    /// Leaves the details of failures, and the list of them at the end, to annotations in the same output. Cases that
+    /// are shown in full keep their details.
+    #[must_use]
+    pub fn with_annotations(mut self) -> Self {
+        self.page.has_annotations = true;
+        self
     }
 
     fn print_ready(&mut self, out: &mut String) {
@@ -263,6 +272,8 @@ impl Layout {
 struct Page {
     settings: ConsoleSettings,
     layout: Layout,
+    /// Whether annotations of the failures follow in the same output.
+    has_annotations: bool,
 }
 
 impl Page {
@@ -402,72 +413,6 @@ impl Page {
         }
     }
 
-    fn totals(&self, totals: &RunTotals, out: &mut String) {
-        let palette = self.settings.palette;
-        let mut parts = count_parts(totals, palette);
-        if totals.regressions > 0 {
-            parts.insert(
-                0,
-                palette.alert(format_args!("{} regression{}", totals.regressions, plural(totals.regressions))),
-            );
-        }
-        let title = palette.bold(format_args!("{} suite{}:", totals.suites, plural(totals.suites)));
-        self.numbers(&format!("{title} "), &parts, out);
-        self.trials(totals, "  ", out);
-    }
-
-    fn trials(&self, totals: &RunTotals, start: &str, out: &mut String) {
-        let Some(trials) = &totals.trials else {
-            return;
-        };
-        let mut parts = vec![self.clean(&trials_line(trials))];
-        if trials.flaky > 0 {
-            parts.push(self.settings.palette.warning(format_args!("{} flaky", trials.flaky)));
-        }
-        self.numbers(start, &parts, out);
-    }
-
-    /// Shows whether each gate passed.
-    fn gates(&self, totals: &RunTotals, out: &mut String) {
-        let gates: &[GateResult] = &totals.gates;
-        let ConsoleSettings { symbols, palette, .. } = self.settings;
-        let widest = gates.iter().map(|result| result.gate.name().len()).max().unwrap_or(0);
-        for (index, result) in gates.iter().enumerate() {
-            if index == 0 || gates[index - 1].agent != result.agent {
-                let of = result.agent.as_ref().map(|agent| format!(" of {}", self.clean(agent))).unwrap_or_default();
-                let _ = writeln!(out, "{}", palette.bold(format_args!("gates{of}:")));
-            }
-            let mark = match result.held {
-                Some(true) => palette.success(symbols.passed),
-                Some(false) => palette.failure(symbols.failed),
-                None => palette.error(symbols.errored),
-            };
-            let _ = writeln!(out, "  {mark} {}  {result}", pad(result.gate.name(), widest));
-        }
-        if !gates.is_empty() && totals.is_incomplete() {
-            let warning = palette.warning(symbols.warning);
-            let _ = writeln!(out, "  {warning} the run is incomplete: a gate that passed may fail in a complete run");
-        }
-    }
-
-    /// Writes the parts on as many lines as needed.
-    fn numbers(&self, start: &str, parts: &[String], out: &mut String) {
-        let mut line = start.to_owned();
-        let mut is_first = true;
-        for part in parts {
-            let separator = if is_first { "" } else { " | " };
-            if !is_first && painted_width(&line) + painted_width(part) + 3 > self.settings.columns {
-                let _ = writeln!(out, "{line}");
-                "  ".clone_into(&mut line);
-            } else {
-                line.push_str(separator);
-            }
-            line.push_str(part);
-            is_first = false;
-        }
-        let _ = writeln!(out, "{line}");
-    }
-
     fn clean(&self, text: &str) -> String {
         let text = printable(text);
         if !self.settings.symbols.ascii || text.is_ascii() {
@@ -485,42 +430,6 @@ impl Page {
             })
             .collect()
     }
-}
-
-/// Returns the counts of a suite or a run, with errors separate from failures.
-fn count_parts(totals: &RunTotals, palette: Palette) -> Vec<String> {
-    let failures = totals.failed - totals.errored;
-    let passed = format!("{}/{} passed", totals.passed, totals.cases);
-    let failed = format!("{failures} failed");
-    let mut parts = vec![
-        if totals.passed == totals.cases { palette.success(passed) } else { passed },
-        if failures > 0 { palette.failure(failed) } else { failed },
-    ];
-    if totals.errored > 0 {
-        parts.push(palette.error(format_args!("{} errored", totals.errored)));
-    }
-    if totals.vacuous > 0 {
-        parts.push(palette.warning(format_args!("{} vacuous", totals.vacuous)));
-    }
-    if totals.not_run > 0 {
-        parts.push(palette.warning(format_args!("{} not run", totals.not_run)));
-    }
-    if totals.skipped > 0 {
-        parts.push(palette.warning(format_args!("{} skipped", totals.skipped)));
-    }
-    parts.push(format!("{} skipped assertions", totals.skipped_assertions));
-    parts
-}
-
-/// Returns the width of a text without its colour codes.
-fn painted_width(text: &str) -> usize {
-    let mut rest = text;
-    let mut columns = 0;
-    while let Some((before, after)) = rest.split_once('\u{1b}') {
-        columns += width(before);
-        rest = after.split_once('m').map_or("", |(_, after)| after);
-    }
-    columns + width(rest)
 }
 
 fn plural(count: usize) -> &'static str {

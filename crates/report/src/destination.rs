@@ -36,7 +36,7 @@ impl Destination {
     }
 
     /// Writes text that may contain workflow commands.
-    pub(crate) fn write_commands(&self, text: &str) -> io::Result<()> {
+    pub fn write_commands(&self, text: &str) -> io::Result<()> {
         match self {
             Destination::Stdout => {
                 let mut out = io::stdout().lock();

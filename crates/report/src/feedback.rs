@@ -22,15 +22,20 @@ const MAX_AUTHOR_WIDTH: usize = 24;
 /// Width of the longest rating, "retracted".
 const RATING_WIDTH: usize = 9;
 
-/// Renders ratings, newest first, each with its note below. An author's newest rating of a trace counts. Notes are
-/// truncated only on a terminal, and ids never, so that they can be searched and copied.
-pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: Option<usize>) -> String {
+/// Renders ratings, newest first, each with its note below. An author's newest rating of a trace counts. `ids` are the
+/// shortened ids, in list order. Notes are truncated only on a terminal, so that they can be searched.
+pub fn feedback_list_text(
+    list: &[Feedback],
+    ids: &[String],
+    settings: ConsoleSettings,
+    screen: Option<usize>,
+) -> String {
     let mut out = String::new();
     let authors: Vec<String> = list.iter().map(|feedback| printable(&feedback.author).into_owned()).collect();
     let widest =
         authors.iter().map(|author| width(author)).filter(|width| *width <= MAX_AUTHOR_WIDTH).max().unwrap_or(0);
     let mut known = HashSet::new();
-    for (feedback, author) in list.iter().zip(&authors) {
+    for ((feedback, author), id) in list.iter().zip(&authors).zip(ids) {
         let is_current = known.insert((&feedback.trace_id, &feedback.author));
         let earlier = if is_current { "" } else { "  (earlier)" };
         let _ = writeln!(
@@ -39,7 +44,7 @@ pub fn feedback_list_text(list: &[Feedback], settings: ConsoleSettings, screen: 
             settings.palette.dim(minute(feedback.created_at)),
             rating_cell(feedback, settings.palette, settings.symbols),
             pad(author, widest),
-            printable(&feedback.trace_id),
+            printable(id),
             settings.palette.dim(earlier),
         );
         if let Some(note) = &feedback.note {
@@ -170,6 +175,7 @@ mod tests {
         let palette = Palette { color: false };
         feedback_list_text(
             &list,
+            &["t1", "t2", "t1", "t3"].map(str::to_owned),
             ConsoleSettings { columns: 80, symbols, palette, verbosity: Verbosity::Normal },
             screen,
         )

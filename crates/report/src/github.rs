@@ -108,7 +108,7 @@ pub fn render(run: &RunRecord, folder: &str) -> String {
     run.rubrics.iter().for_each(|suite| push_rubric(&mut out, suite, folder));
     push_warnings(&mut out, run, folder);
     let totals = totals_line(&run.totals);
-    Command { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
+    Annotation { level: "notice", file: None, line: None, title: "karat", message: &totals }.push_to(&mut out);
     out
 }
 
@@ -118,7 +118,7 @@ fn push_gates(out: &mut String, run: &RunRecord) {
         let state = if result.held.is_none() { "could not be checked" } else { "failed" };
         let title = format!("gate {} {state}", result.gate.name());
         let message = format!("{}{of}: {result}", result.gate.name());
-        Command { level: "error", file: None, line: None, title: &title, message: &message }.push_to(out);
+        Annotation { level: "error", file: None, line: None, title: &title, message: &message }.push_to(out);
     }
 }
 
@@ -135,7 +135,7 @@ fn push_error(out: &mut String, case: &CaseRecord<'_>, others: usize, folder: &s
     let reason = reason_and_answer(case);
     let message = if case.kind() == Kind::Regressed { format!("regression: {reason}") } else { reason };
     let file = path_from_root(&case.suite.header.path, folder);
-    Command { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
+    Annotation { level: "error", file: Some(&file), line: case.line(), title: &title, message: &message }.push_to(out);
 }
 
 /// A low score is not an error, but a missing score is.
@@ -145,7 +145,7 @@ fn push_rubric(out: &mut String, suite: &RubricSuite, folder: &str) {
         RubricOutcome::Result(result) => result,
         RubricOutcome::Skipped(reason) => {
             let title = "rubric skipped";
-            Command { level: "warning", file: Some(&file), line: None, title, message: reason }.push_to(out);
+            Annotation { level: "warning", file: Some(&file), line: None, title, message: reason }.push_to(out);
             return;
         }
     };
@@ -153,15 +153,15 @@ fn push_rubric(out: &mut String, suite: &RubricSuite, folder: &str) {
         let Some(message) = &case.error else { continue };
         let title = format!("{} errored", case.id);
         let line = suite.lines.iter().find(|(id, _)| *id == case.id).map(|(_, line)| *line);
-        Command { level: "error", file: Some(&file), line, title: &title, message }.push_to(out);
+        Annotation { level: "error", file: Some(&file), line, title: &title, message }.push_to(out);
     }
     for message in &result.warnings {
-        Command { level: "warning", file: Some(&file), line: None, title: "karat", message }.push_to(out);
+        Annotation { level: "warning", file: Some(&file), line: None, title: "karat", message }.push_to(out);
     }
 }
 
 /// Makes a path relative to the repository root; absolute paths are unchanged.
-fn path_from_root(path: &str, folder: &str) -> String {
+pub fn path_from_root(path: &str, folder: &str) -> String {
     if folder.is_empty() || Path::new(path).is_absolute() { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
@@ -170,7 +170,7 @@ fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
         let file = path_from_root(&suite.header.path, folder);
         let mut warn = |line, title: &str, message: &str| {
             let title = suite.with_agent(title);
-            Command { level: "warning", file: Some(&file), line, title: &title, message }.push_to(out);
+            Annotation { level: "warning", file: Some(&file), line, title: &title, message }.push_to(out);
         };
         suite.staleness().iter().for_each(|text| warn(None, "staleness", text));
         suite.warnings().iter().for_each(|text| warn(None, "karat", text));
@@ -186,17 +186,20 @@ fn push_warnings(out: &mut String, run: &RunRecord, folder: &str) {
     }
 }
 
-/// A workflow command.
-struct Command<'c> {
-    level: &'static str,
-    file: Option<&'c str>,
-    line: Option<usize>,
-    title: &'c str,
-    message: &'c str,
+/// A workflow command that annotates a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Annotation<'c> {
+    /// `error`, `warning` or `notice`.
+    pub level: &'static str,
+    pub file: Option<&'c str>,
+    pub line: Option<usize>,
+    pub title: &'c str,
+    pub message: &'c str,
 }
 
-impl Command<'_> {
-    fn push_to(&self, out: &mut String) {
+impl Annotation<'_> {
+    /// Appends the command, with everything escaped.
+    pub fn push_to(&self, out: &mut String) {
         let _ = write!(out, "::{} ", self.level);
         if let Some(file) = self.file {
             let _ = write!(out, "file={},", property(&escape_invisible(file)));

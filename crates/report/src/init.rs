@@ -4,11 +4,17 @@ use karat_workflows::init::{Discovered, Init, Question, RegistryContent, TOOLS_F
 
 use crate::tools::counted;
 
+/// A message to an agent, if the tool has no trigger phrases.
+pub const EXAMPLE_MESSAGE: &str = "Where is my order 1042?";
+
 /// Maximum number of tools in the help of a prompt.
 const MAX_LISTED_TOOLS: usize = 8;
 
-/// Renders what was found for a question.
-pub fn init_help(question: Question, init: &Init) -> Option<String> {
+/// Renders what was found for a question, or an example.
+pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Option<String> {
+    if question == Question::Message && default.is_none() {
+        return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
+    }
     let Discovered { ports, registries, .. } = init.discovered();
     let found: Vec<String> = match question {
         Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
@@ -44,8 +50,7 @@ fn next_steps(written: &Written) -> String {
             let describe =
                 if *has_example_tools { format!("describe the tool in {TOOLS_FILE},\n") } else { String::new() };
             format!(
-                "{describe}add its result to 'stubs', and the values that the response must contain to \
-                 'responseContains'"
+                "{describe}add its result to 'stubs',\nand the values that the response must contain to 'responseContains'"
             )
         }
         Some(_) => "in 'responseContains', add values that only the tool can return".to_owned(),

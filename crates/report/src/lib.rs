@@ -52,7 +52,7 @@ pub use evals::{
     eval_test_text, evals_added_text, guarantee_text, guarantees_text, guest_text, loaded_text, stored_eval_run_text,
 };
 pub use feedback::{feedback_change_text, feedback_csv, feedback_import_text, feedback_list_notes, feedback_list_text};
-pub use init::{init_help, init_summary};
+pub use init::{EXAMPLE_MESSAGE, init_help, init_summary};
 pub use json::{JsonLinesReporter, JsonReporter};
 pub use json_escapes::escape_json;
 pub use matrix::{AgentFigures, Matrix, MatrixCell, MatrixRow, dollars};

@@ -18,7 +18,7 @@ use crate::console::rubric::percent;
 use crate::destination::Destination;
 use crate::duration::duration_text;
 use crate::matrix::{Matrix, MatrixCell, MatrixRow, best_value_line, figure_rows};
-use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason};
+use crate::record::{CaseRecord, Kind, RunRecord, SuiteRecord, escape_invisible, group_by_reason, unreachable_text};
 use crate::trials::{is_flaky, passed_trials, trials_line};
 
 /// Maximum size of a summary in bytes. GitHub does not show more than 1 MiB.
@@ -340,8 +340,7 @@ fn warnings(run: &RunRecord) -> Vec<String> {
     if run.totals.interrupted {
         found.push("- ⚠️ The run was interrupted.\n".to_owned());
     }
-    for agent in &run.totals.unreachable {
-        let text = format!("the agent cannot be reached, so {} cases were not run: {}", agent.not_run, agent.error);
+    for text in run.totals.unreachable.iter().filter_map(unreachable_text) {
         found.push(format!("- ⚠️ {}\n", inline(&text)));
     }
     for suite in &run.suites {

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use karat_core::assertion::NearMiss;
-use karat_core::event::{RunEvent, RunTotals, SuiteHeader};
+use karat_core::event::{RunEvent, RunTotals, SuiteHeader, UnreachableAgent};
 use karat_core::result::{CaseResult, Cause, Outcome, SuiteResult};
 use karat_core::rubric::RubricSuite;
 use karat_core::staleness::Staleness;
@@ -217,6 +217,16 @@ pub(crate) fn case_reasons<'c>(case: &'c CaseResult, suite: &SuiteHeader) -> Vec
     reasons
 }
 
+/// Says how many cases were not run because an agent is down; nothing if its cases already say so.
+pub(crate) fn unreachable_text(agent: &UnreachableAgent) -> Option<String> {
+    let cases = match agent.not_run {
+        0 => return None,
+        1 => "1 case was".to_owned(),
+        count => format!("{count} cases were"),
+    };
+    Some(format!("the agent cannot be reached, so {cases} not run: {}", agent.error))
+}
+
 /// Groups cases with the same reason, in order of their first case.
 pub(crate) fn group_by_reason<'r>(
     cases: impl Iterator<Item = CaseRecord<'r>>,
@@ -251,4 +261,20 @@ pub(crate) fn escape_invisible(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(0, None)]
+    #[case(1, Some("the agent cannot be reached, so 1 case was not run: refused"))]
+    #[case(2, Some("the agent cannot be reached, so 2 cases were not run: refused"))]
+    fn counts_cases_that_were_not_run(#[case] not_run: usize, #[case] expected: Option<&str>) {
+        let agent = UnreachableAgent { agent: "a".to_owned(), error: "refused".to_owned(), not_run };
+        assert_eq!(unreachable_text(&agent).as_deref(), expected);
+    }
 }

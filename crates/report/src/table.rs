@@ -9,7 +9,7 @@ pub(crate) struct Table<const N: usize> {
     /// Columns of numbers are aligned to the right.
     numbers_from: usize,
     widths: [usize; N],
-    /// The columns that are not empty.
+    /// The columns that are not empty or hidden.
     shown: Vec<usize>,
 }
 
@@ -19,6 +19,11 @@ impl<const N: usize> Table<N> {
         let shown = (0..N).filter(|&column| widest(column) > 0).collect();
         let widths = std::array::from_fn(|column| widest(column).max(titles[column].len()));
         Self { titles, numbers_from, widths, shown }
+    }
+
+    /// Leaves out a column.
+    pub(crate) fn hide(&mut self, column: usize) {
+        self.shown.retain(|shown| *shown != column);
     }
 
     /// Returns the width of the columns, with a gap after each.

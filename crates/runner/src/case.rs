@@ -96,13 +96,14 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
             result.marks = response_marks(&case.expect, tokens, &verdict);
             result.error = verdict.error.or_else(|| verdict.failures.first().map(|failure| failure.message.clone()));
             result.failures = verdict.failures;
-            let details = case_details(trace, verdict.skipped_tokens, verdict.warnings);
             result.details = CaseDetails {
+                skipped_tokens: verdict.skipped_tokens,
                 near_misses: verdict.near_misses,
                 assertions: verdict.assertions,
                 evals: verdict.evals,
-                ..details
+                ..CaseDetails::from(trace)
             };
+            result.details.warnings.extend(verdict.warnings);
         }
     }
     if !redactor.is_empty() {
@@ -112,24 +113,6 @@ pub(crate) fn case_result(case: &Case, end: CaseEnd, tokens: &TokenSources, reda
     result.error.iter_mut().for_each(truncate_message);
     result.failures.iter_mut().for_each(|failure| truncate_message(&mut failure.message));
     result
-}
-
-pub(crate) fn case_details(trace: Trace, skipped_tokens: Vec<String>, warnings: Vec<String>) -> CaseDetails {
-    CaseDetails {
-        tools_called: trace.tool_calls.iter().map(|call| call.name.clone()).collect(),
-        response_length: trace.response.chars().count(),
-        skipped_tokens,
-        response: trace.response,
-        tool_calls: trace.tool_calls,
-        usage: trace.usage,
-        model: trace.model,
-        stop_reason: trace.stop_reason,
-        stderr: trace.stderr,
-        warnings: [trace.warnings, warnings].concat(),
-        near_misses: Vec::new(),
-        assertions: Vec::new(),
-        evals: Vec::new(),
-    }
 }
 
 /// Truncates a message, which may quote a whole reply.

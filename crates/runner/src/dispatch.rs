@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use karat_core::diff::{CaseDiff, Change, count_compared, count_inconclusive, diff_cases, ids_with_change};
+use karat_core::diff::compare_with_baseline;
 use karat_core::event::{RunEvent, RunTotals, SuiteHeader, UnreachableAgent};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::port::{Agent, Clock};
 use karat_core::result::{
-    CaseResult, EarlierCase, ResultMetadata, ShardPart, SkippedCase, SuiteResult, Summary, combine, suite_warnings,
+    CaseResult, ResultMetadata, ShardPart, SkippedCase, SuiteResult, Summary, combine, suite_warnings,
 };
 use karat_core::staleness::Staleness;
 use tokio::sync::mpsc;
@@ -237,16 +237,16 @@ impl<'a> RunProgress<'a> {
     fn finish_suite(&mut self, sink: &mut impl RunSink) {
         let suite = self.next_suite;
         self.next_suite += 1;
-        let diffs = self.diffs(suite);
-        let result = Arc::new(self.suite_result(suite, &diffs));
+        let mut result = self.suite_result(suite);
+        let baseline = self.shared.plan.suites[suite].baseline.as_ref();
+        let compared = baseline.map(|baseline| compare_with_baseline(&mut result, &baseline.run_id, &baseline.cases));
+        let result = Arc::new(result);
         // Frees the results, which are now part of the event.
         self.suites[suite].results = Vec::new();
         self.totals.add(&result);
         if self.shared.plan.gates.is_some() {
             let metrics = &mut self.metrics[self.shared.plan.suites[suite].agent];
-            metrics.add(&result);
-            metrics.inconclusive += count_inconclusive(&diffs);
-            metrics.compared += count_compared(&diffs);
+            metrics.add(&result, compared.unwrap_or_default());
         }
         let (passed, selected) = (result.summary.passed, self.suites[suite].header.selected);
         // If all cases are skipped, none passed.
@@ -254,17 +254,8 @@ impl<'a> RunProgress<'a> {
         sink.emit(RunEvent::SuiteFinished { suite, result });
     }
 
-    /// Compares a suite with its baseline, if any.
-    fn diffs(&self, suite: usize) -> Vec<CaseDiff> {
-        let Some(baseline) = &self.shared.plan.suites[suite].baseline else {
-            return Vec::new();
-        };
-        let cases = self.suites[suite].results.iter().flatten();
-        let current: Vec<EarlierCase> = cases.map(|case| EarlierCase::from(case.as_ref())).collect();
-        diff_cases(&baseline.cases, &current)
-    }
-
-    fn suite_result(&self, suite: usize, diffs: &[CaseDiff]) -> SuiteResult {
+    /// Returns the result of a suite, without a comparison.
+    fn suite_result(&self, suite: usize) -> SuiteResult {
         let plan = &self.shared.plan;
         let (suite_plan, state, agent) = (&plan.suites[suite], &self.suites[suite], self.shared.agent(suite));
         let mut parameters = agent.parameters();
@@ -298,18 +289,19 @@ impl<'a> RunProgress<'a> {
             skipped: skipped.collect(),
             summary: Summary::from_cases(&cases, state.header.selected, suite_plan.skipped.len()),
             wall_clock_ms: state.span.map_or(0, |(begin, end)| millis_between(begin, end)),
-            baseline_run_id: suite_plan.baseline.as_ref().map(|baseline| baseline.run_id.clone()),
-            regressions: ids_with_change(diffs, Change::Regression),
-            new_passes: ids_with_change(diffs, Change::NewPass),
+            baseline_run_id: None,
+            regressions: Vec::new(),
+            new_passes: Vec::new(),
             shard: plan.shard.map(|shard| ShardPart {
                 number: shard.number,
                 count: shard.count,
                 suite: suite + 1,
                 suites: plan.suites.len(),
-                cases: suite_plan.all_selected.iter().map(|id| redacted(id)).collect(),
+                cases: suite_plan.all_selected.iter().map(|(id, _)| redacted(id)).collect(),
+                lines: suite_plan.all_selected.iter().map(|(_, line)| *line).collect(),
                 unused_stubs,
-                inconclusive: count_inconclusive(diffs),
-                compared: count_compared(diffs),
+                inconclusive: 0,
+                compared: 0,
             }),
             cases,
         }

@@ -58,8 +58,8 @@ pub struct SuitePlan {
     pub file: EvalFile,
     /// Selected cases that are not run.
     pub skipped: Vec<SkippedCase>,
-    /// The ids of the selected cases of all shards; empty without shards.
-    pub all_selected: Vec<String>,
+    /// The ids and lines of the selected cases of all shards; empty without shards.
+    pub all_selected: Vec<(String, usize)>,
     pub current: CurrentTool,
     pub baseline: Option<Baseline>,
 }

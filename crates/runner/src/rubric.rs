@@ -23,7 +23,7 @@ use karat_core::trace::{Trace, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::case::{NOT_RUN, case_details, redact_details, truncate_message, whole_millis};
+use crate::case::{NOT_RUN, redact_details, truncate_message, whole_millis};
 use crate::plan::RubricPlan;
 use crate::sample::Samples;
 use crate::sink::{RunSink, with_sink_work};
@@ -278,7 +278,7 @@ impl SuiteRun<'_> {
         let redactor = &self.shared.plan.redactor;
         let trace = self.answer(case, trial, &mut record.duration).await?;
         let mut evidence = evidence(case, &trace);
-        record.details = case_details(trace, Vec::new(), Vec::new());
+        record.details = CaseDetails::from(trace);
         if !redactor.is_empty() {
             // The agent's secrets must not be sent to the judge.
             redactor.map(&mut evidence);

@@ -11,7 +11,7 @@ use karat_core::assertion::{Evidence, PendingVerdict};
 use karat_core::case::Case;
 use karat_core::judgement::{Conclusion, ErrorKind, EvalError, Judgement};
 use karat_core::port::{Agent, AgentError, BoxFuture, TrialContext};
-use karat_core::result::CaseResult;
+use karat_core::result::{CaseDetails, CaseResult};
 use karat_core::trace::Trace;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -196,7 +196,8 @@ impl Shared {
             if pending.next_eval().is_some() {
                 // Eval functions have their own time limit; they count neither as latency nor towards the timeout.
                 let functions = self.plan.functions.as_deref();
-                let document = trace.document(&case.id, &case.input.message);
+                let details = CaseDetails::from(trace.clone());
+                let document = details.document(&case.id, &case.input.message, None).to_value();
                 while let Some(name) = pending.next_eval() {
                     pending
                         .record_eval(functions.map_or_else(no_functions, |functions| functions.judge(name, &document)));

@@ -56,8 +56,16 @@ pub(crate) fn index_prefix(name: &str) -> &str {
 
 /// Returns a pattern for `like … escape '\'` that matches the text anywhere.
 pub(crate) fn like_pattern(text: &str) -> String {
-    let escaped = text.to_lowercase().replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
-    format!("%{escaped}%")
+    format!("%{}%", escape_like(&text.to_lowercase()))
+}
+
+/// Returns a pattern for `like … escape '\'` that matches texts with this end.
+pub(crate) fn like_end(end: &str) -> String {
+    format!("%{}", escape_like(end))
+}
+
+fn escape_like(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 #[cfg(test)]

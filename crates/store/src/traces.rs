@@ -15,7 +15,7 @@ use crate::filter::{condition, filter_condition};
 use crate::payload::{PayloadCompressor, decompress};
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::text::{check_key, index_prefix, replace_nul, time};
+use crate::text::{check_key, index_prefix, like_end, replace_nul, time};
 use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
 /// Number of rows that one statement writes.
@@ -23,9 +23,24 @@ const ROWS_PER_STATEMENT: usize = 128;
 /// Number of ids that one statement looks up.
 const IDS_PER_STATEMENT: usize = 1000;
 
+/// Maximum number of ids that match an abbreviation of a run's trace.
+const MAX_MATCHES: u64 = 10_000;
+
 /// Returns the hash of a raw payload for `ExpectedState::RawHash`.
 pub fn raw_hash(raw: &[u8]) -> String {
     short_hash(raw)
+}
+
+impl Store {
+    /// Returns ids with this prefix that match a pattern, sorted.
+    async fn trace_ids_like(&self, prefix: &str, pattern: &str, limit: u64) -> Result<Vec<String>, StoreError> {
+        let statement = "select trace_id from traces where trace_id >= ? and trace_id < ? \
+                         and trace_id like ? escape '\\' order by trace_id limit ?";
+        // The last code point sorts after all others.
+        let end = format!("{prefix}\u{10ffff}");
+        let statement = Statement::new(statement).bind(prefix).bind(end).bind(pattern).bind(limit);
+        self.database.rows(statement).await?.into_iter().map(|mut row| row.text()).collect()
+    }
 }
 
 impl TraceStore for Store {
@@ -59,14 +74,17 @@ impl TraceStore for Store {
         })
     }
 
-    fn trace_ids<'s>(&'s self, beginning: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>> {
+    fn trace_ids<'s>(&'s self, abbreviated: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>> {
         Box::pin(async move {
-            let statement =
-                "select trace_id from traces where trace_id >= ? and trace_id < ? order by trace_id limit ?";
-            // The last code point sorts after all others.
-            let end = format!("{beginning}\u{10ffff}");
-            let rows = self.database.rows(Statement::new(statement).bind(beginning).bind(end).bind(limit)).await?;
-            rows.into_iter().map(|mut row| row.text()).collect()
+            let found = self.trace_ids_like(abbreviated, "%", limit).await?;
+            let Some((run, rest)) = abbreviated.split_once(':').filter(|_| found.is_empty()) else {
+                return Ok(found);
+            };
+            let mut found = self.trace_ids_like(run, &like_end(&format!(":{rest}")), MAX_MATCHES).await?;
+            // The pattern ignores case in SQLite, and matches ids with a longer rest.
+            found.retain(|id| id.split_once(':').is_some_and(|(_, own)| own == rest));
+            found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+            Ok(found)
         })
     }
 

@@ -49,7 +49,8 @@ fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let found = runs.find(|run: &Run| run.results.iter().any(is_shared));
     found.map(NamedRun::from).ok_or_else(|| {
         let message = format!("no run before {} has the same eval files and agent", now.run_id);
-        Error::not_found(message).hint(Hint::ListRuns)
+        let hint = "to compare other runs, name both, for example 'latest~1' and 'latest'";
+        Error::not_found(message).hint(hint).hint(Hint::ListRuns)
     })
 }
 

@@ -1,19 +1,20 @@
 //! Merges the results of the shards of a run to one run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use karat_core::diff::{Compared, compare_with_baseline};
 use karat_core::event::{Reporter, RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{GateMetrics, GateResult, check};
-use karat_core::result::{MergeError, SuiteResult, merge_shards};
+use karat_core::result::{MergeError, ShardPart, SuiteResult, merge_shards};
 use karat_json::text::display_width;
-use karat_project::{ResultFileReporter, read_suite_result, result_paths_in_tree};
+use karat_project::{EarlierResults, ResultFileReporter, SuiteName, read_suite_result, result_paths_in_tree};
 use karat_runner::Reporters;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::run_name::find_run;
+use crate::run_name::{find_run, load_baseline, no_baseline_warning};
 use crate::run_suites::Outcome;
 
 pub struct Request {
@@ -31,29 +32,33 @@ pub fn merge_runs(
 ) -> Result<Outcome, Error> {
     let run_id = context.ids.run_id();
     let shards = read_shards(request, context)?;
-    let (suites, comparisons) = merge(shards, &run_id)?;
+    let baseline = load_merge_baseline(&shards, context)?;
+    let mut suites = merge(shards, &run_id)?;
+    if let Some(baseline) = &baseline {
+        for suite in &mut suites {
+            suite.compare(baseline, context);
+        }
+    }
     let agents: Vec<String> = suites.iter().fold(Vec::new(), |mut agents, suite| {
-        if !agents.contains(&suite.agent_endpoint) {
-            agents.push(suite.agent_endpoint.clone());
+        if !agents.contains(&suite.result.agent_endpoint) {
+            agents.push(suite.result.agent_endpoint.clone());
         }
         agents
     });
-    let headers: Vec<Arc<SuiteHeader>> = suites.iter().map(|suite| Arc::new(header(suite, agents.len() > 1))).collect();
+    let headers: Vec<Arc<SuiteHeader>> = suites.iter().map(|suite| Arc::new(suite.header(agents.len() > 1))).collect();
     let mut totals = RunTotals::default();
     let mut metrics: BTreeMap<&str, GateMetrics> = BTreeMap::new();
-    for (suite, comparison) in suites.iter().zip(comparisons) {
-        totals.add(suite);
-        totals.wall_clock_ms = totals.wall_clock_ms.max(suite.wall_clock_ms);
-        let metrics = metrics.entry(&suite.agent_endpoint).or_default();
-        metrics.add(suite);
-        metrics.inconclusive += comparison.inconclusive;
-        metrics.compared += comparison.compared;
+    for MergedSuite { result, compared, .. } in &suites {
+        totals.add(result);
+        totals.wall_clock_ms = totals.wall_clock_ms.max(result.wall_clock_ms);
+        metrics.entry(&result.agent_endpoint).or_default().add(result, *compared);
     }
     totals.gates = check_gates(&agents, &metrics, context);
     let mut all = Reporters::default();
     all.add(Box::new(ResultFileReporter::new(context.settings.layout.output_dir.clone())));
     reporters(totals.cases)?.into_iter().for_each(|reporter| all.add(reporter));
-    report(&mut all, &run_id, headers, suites, &totals);
+    let results = suites.into_iter().map(|suite| suite.result).collect();
+    report(&mut all, &run_id, headers, results, &totals);
     let (report_errors, not_stored) = (all.into_errors(), Vec::new());
     Ok(Outcome { run_id, totals, report_errors, not_stored, store_error: None, recordings: None })
 }
@@ -82,6 +87,8 @@ fn report(
         }
         reporters.report(&RunEvent::SuiteFinished { suite, result: Arc::new(result) });
     }
+    // The console prints on flush, before reports that are written at the end of the run.
+    reporters.flush();
     reporters.report(&RunEvent::RunFinished { run_id, totals: totals.clone() });
     reporters.flush();
 }
@@ -120,14 +127,28 @@ fn read_each(paths: Vec<PathBuf>) -> impl Iterator<Item = ShardResult> {
     paths.into_iter().filter_map(|path| Some(ShardResult { result: read_suite_result(&path).ok()?, path }))
 }
 
-/// How many cases of a suite were compared with the baseline, and how many of them without a clear result.
-struct Comparison {
-    compared: usize,
-    inconclusive: usize,
+/// Reads the baseline of the merged run. It must be another run: `latest` can mean a shard.
+fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<Option<EarlierResults>, Error> {
+    let Some(baseline) = &context.settings.baseline else { return Ok(None) };
+    let results = load_baseline(baseline, &context.settings.layout)?;
+    let is_shard = |run_id: &str| shards.iter().any(|shard| shard.result.run_id == run_id);
+    match results.suites.iter().find(|suite| is_shard(&suite.run_id)) {
+        None => Ok(Some(results)),
+        Some(shard) => Err(Error::invalid(format!("the baseline {} is one of the shards", shard.run_id))
+            .hint("pass an earlier run with --baseline")),
+    }
+}
+
+/// The shards of a suite, merged.
+struct MergedSuite {
+    result: SuiteResult,
+    compared: Compared,
+    /// The line of each case in the eval file.
+    lines: Vec<usize>,
 }
 
 /// Merges the shards of each suite. Returns the suites in the order of the run.
-fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<(Vec<SuiteResult>, Vec<Comparison>), Error> {
+fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<Vec<MergedSuite>, Error> {
     let mut suites = 0;
     let mut by_suite: BTreeMap<usize, Vec<ShardResult>> = BTreeMap::new();
     for shard in shards {
@@ -141,39 +162,57 @@ fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<(Vec<SuiteResult>, Ve
         return Err(Error::invalid(format!("cannot merge: there is no result of suite {missing} of {suites}")));
     }
     let mut merged = Vec::with_capacity(by_suite.len());
-    let mut comparisons = Vec::with_capacity(by_suite.len());
     for shards in by_suite.into_values() {
         let path = shards.first().map(|shard| shard.result.metadata.eval_file.clone()).unwrap_or_default();
         let results: Vec<SuiteResult> = shards.into_iter().map(|shard| shard.result).collect();
         let parts = || results.iter().filter_map(|result| result.shard.as_ref());
-        comparisons.push(Comparison {
-            compared: parts().map(|part| part.compared).sum(),
+        let compared = Compared {
+            cases: parts().map(|part| part.compared).sum(),
             inconclusive: parts().map(|part| part.inconclusive).sum(),
-        });
-        merged.push(merge_shards(results, run_id).map_err(|error| refused(Path::new(&path), &error))?);
+        };
+        let line_of = |part: &ShardPart| part.cases.iter().cloned().zip(part.lines.iter().copied()).collect();
+        let line_of: HashMap<String, usize> = parts().next().map(line_of).unwrap_or_default();
+        let result = merge_shards(results, run_id).map_err(|error| refused(Path::new(&path), &error))?;
+        // Results of earlier builds have no lines.
+        let lines = result.cases.iter().map_while(|case| line_of.get(&case.id).copied()).collect();
+        merged.push(MergedSuite { result, compared, lines });
     }
-    Ok((merged, comparisons))
+    Ok(merged)
 }
 
 fn refused(path: &Path, error: &MergeError) -> Error {
     Error::invalid(format!("cannot merge the results of {}: {error}", path.display()))
 }
 
-fn header(suite: &SuiteResult, has_several_agents: bool) -> SuiteHeader {
-    SuiteHeader {
-        path: suite.metadata.eval_file.clone(),
-        tool_name: suite.tool_name.clone(),
-        tier: suite.tier,
-        agent: has_several_agents.then(|| suite.agent_endpoint.clone()),
-        selected: suite.cases.len(),
-        trials: suite.summary.trials.as_ref().map_or(1, |trials| trials.per_case),
-        // Known only to the run itself; the result has the warnings.
-        timeout_ms: None,
-        lines: Vec::new(),
-        staleness: Vec::new(),
-        has_baseline: suite.baseline_run_id.is_some(),
-        id_columns: widest(suite.cases.iter().map(|case| case.id.as_str())),
-        description_columns: widest(suite.cases.iter().map(|case| case.description.as_str())),
+impl MergedSuite {
+    fn compare(&mut self, baseline: &EarlierResults, context: &Context<'_>) {
+        let SuiteResult { tool_name, tier, metadata, agent_endpoint, .. } = &self.result;
+        let suite = SuiteName { tool_name, tier: *tier, eval_file: &metadata.eval_file };
+        match baseline.find(suite, agent_endpoint) {
+            Some(earlier) => {
+                self.compared = compare_with_baseline(&mut self.result, &earlier.run_id, &earlier.cases);
+            }
+            None => context.notices.warn(&no_baseline_warning(&metadata.eval_file)),
+        }
+    }
+
+    fn header(&self, has_several_agents: bool) -> SuiteHeader {
+        let suite = &self.result;
+        SuiteHeader {
+            path: suite.metadata.eval_file.clone(),
+            tool_name: suite.tool_name.clone(),
+            tier: suite.tier,
+            agent: has_several_agents.then(|| suite.agent_endpoint.clone()),
+            selected: suite.cases.len(),
+            trials: suite.summary.trials.as_ref().map_or(1, |trials| trials.per_case),
+            // Known only to the run itself; the result has the warnings.
+            timeout_ms: None,
+            lines: self.lines.clone(),
+            staleness: Vec::new(),
+            has_baseline: suite.baseline_run_id.is_some(),
+            id_columns: widest(suite.cases.iter().map(|case| case.id.as_str())),
+            description_columns: widest(suite.cases.iter().map(|case| case.description.as_str())),
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Review {
     pub queue: ReviewQueue,
     pub author: String,
     show_verdicts: bool,
-    /// By trace id. A note is preserved when its rating is undone.
+    /// By trace id. A rating takes the note with it, so that undo withdraws both.
     notes: BTreeMap<String, String>,
 }
 
@@ -187,6 +187,7 @@ impl<'c> ReviewSession<'c> {
         let Step::Rate { trace_id, note } = self.review.next() else { return Ok(Applied::Nothing) };
         let (trace_id, note) = (trace_id.to_owned(), note.map(str::to_owned));
         self.add_feedback(&trace_id, Some(rating), note).await?;
+        self.review.notes.remove(&trace_id);
         self.review.queue.decide(Decision::Rated(rating));
         Ok(Applied::Rated { trace_id, rating })
     }

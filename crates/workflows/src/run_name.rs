@@ -138,6 +138,11 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Earl
     Ok(EarlierResults { suites: run.results()? })
 }
 
+/// Warns that a suite has no result in the baseline.
+pub(crate) fn no_baseline_warning(eval_file: &str) -> String {
+    format!("the baseline has no result for {eval_file}: nothing to compare")
+}
+
 /// Finds the run of a baseline that is not a folder.
 pub(crate) fn find_baseline(baseline: &Baseline, layout: &Layout) -> Result<NamedRun, Error> {
     match baseline {

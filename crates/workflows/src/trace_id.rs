@@ -35,19 +35,50 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
 /// Minimum length of a shortened id, in characters.
 pub(crate) const MIN_PREFIX_LENGTH: usize = 8;
 
-/// Shortens each id to a prefix that is unique in the store.
-pub async fn unique_prefixes(store: &impl TraceStore, ids: &[&str]) -> Result<Vec<String>, Error> {
-    let mut short = Vec::with_capacity(ids.len());
+/// Maximum length of an id that is not shortened, in characters: such ids are often names.
+const MAX_WHOLE_LENGTH: usize = 20;
+
+/// Minimum length of a run id that is shortened, in characters.
+const MIN_RUN_ID_LENGTH: usize = 16;
+
+/// Shortens each id to an abbreviation that is unique in the store: a prefix or, for traces of runs, which have the run
+/// in common, `RUN:REST` with a prefix of the run id.
+pub async fn short_ids<'i>(
+    store: &impl TraceStore,
+    ids: impl IntoIterator<Item = &'i str>,
+) -> Result<Vec<String>, Error> {
+    let mut short = Vec::new();
     for id in ids {
-        let ends = id.char_indices().map(|(start, character)| start + character.len_utf8());
-        let mut shortest = *id;
-        for end in ends.skip(MIN_PREFIX_LENGTH - 1).step_by(4) {
-            if store.trace_ids(&id[..end], 2).await?.len() < 2 {
-                shortest = &id[..end];
+        let mut shortest = id.to_owned();
+        let is_long = id.chars().count() > MAX_WHOLE_LENGTH;
+        for abbreviated in abbreviations(id).filter(|_| is_long) {
+            if store.trace_ids(&abbreviated, 2).await?.len() < 2 {
+                shortest = abbreviated;
                 break;
             }
         }
-        short.push(shortest.to_owned());
+        short.push(shortest);
     }
     Ok(short)
+}
+
+/// Returns abbreviations of an id, shortest first.
+fn abbreviations(id: &str) -> impl Iterator<Item = String> {
+    let run_length = id.find(':').filter(|length| *length >= MIN_RUN_ID_LENGTH);
+    let (shortened, rest) = id.split_at(run_length.unwrap_or(id.len()));
+    let ends = shortened.char_indices().map(|(start, character)| start + character.len_utf8());
+    ends.skip(MIN_PREFIX_LENGTH - 1).step_by(4).map(move |end| format!("{}{rest}", &shortened[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abbreviates_the_run_of_a_trace() {
+        assert_eq!(abbreviations("0123456789ab").collect::<Vec<_>>(), ["01234567", "0123456789ab"]);
+        assert_eq!(abbreviations("urn:trace:1").collect::<Vec<_>>(), ["urn:trac"]);
+        let of_run: Vec<String> = abbreviations("0123456789abcdef:1:gs-x-001:1").collect();
+        assert_eq!(of_run, ["01234567:1:gs-x-001:1", "0123456789ab:1:gs-x-001:1", "0123456789abcdef:1:gs-x-001:1"]);
+    }
 }

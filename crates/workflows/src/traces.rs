@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
 use crate::trace_filter::no_match_error;
-use crate::trace_id::{resolve_trace_id, unique_prefixes};
+use crate::trace_id::{self, resolve_trace_id};
 
 #[derive(Debug, Clone)]
 pub struct ListRequest {
@@ -43,8 +43,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedT
             };
             let traces = store.list_traces(&TraceFilter { limit, ..filter }).await?;
             let short_ids = if short_ids {
-                let ids: Vec<&str> = traces.iter().map(|listed| listed.head.trace_id.as_str()).collect();
-                unique_prefixes(store, &ids).await?
+                trace_id::short_ids(store, traces.iter().map(|listed| listed.head.trace_id.as_str())).await?
             } else {
                 Vec::new()
             };

@@ -31,6 +31,9 @@ pub(crate) struct CheckArgs {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: OutputFormat,
+    /// Also write a report (github) to a file, or - for stdout
+    #[arg(long, value_name = "github=PATH")]
+    pub(crate) report: Vec<String>,
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]

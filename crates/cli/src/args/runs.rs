@@ -1,5 +1,7 @@
 //! Arguments of `karat diff`, `karat runs` and `karat show`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::config::{GateArgs, ResultsArgs};
@@ -87,6 +89,9 @@ pub(crate) struct RunsMergeArgs {
     /// Result files of 'karat run --shard', folders with them, or names of runs in the output folder
     #[arg(required = true, value_name = "RESULTS")]
     pub(crate) shards: Vec<String>,
+    /// Compare with this run (latest, latest~1, an id or a unique prefix), result file or folder of results
+    #[arg(long, value_name = "RUN|PATH")]
+    baseline: Option<PathBuf>,
     /// Output format: a summary, one JSON document, or one JSON line per event
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: RunFormat,

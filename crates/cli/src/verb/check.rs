@@ -1,5 +1,7 @@
 //! `karat check`: checks eval files, tools and the overlap map without calling the agent.
 
+mod annotations;
+
 use karat_core::exit::ExitStatus;
 use karat_report::{check_text, rules_text};
 use karat_workflows::check::{RuleList, check};
@@ -14,9 +16,11 @@ pub(crate) fn run(args: &CheckArgs, surface: &Surface<'_>) -> Result<ExitStatus,
         printer.print_result(args.format, &RuleList::all(), |rules, _| rules_text(rules))?;
         return Ok(ExitStatus::Success);
     }
+    let destinations = annotations::destinations(args, surface.environment)?;
     let context = surface.context(&args.paths)?;
     let report = surface.run(check(&args.paths, &context))?;
     printer.print_result(args.format, &report, check_text)?;
+    annotations::write(&report, &destinations, surface)?;
     Ok(if report.is_invalid() {
         ExitStatus::Invalid
     } else if report.has_failed(context.settings.strict) {

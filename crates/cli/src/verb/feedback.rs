@@ -111,14 +111,16 @@ fn warn_skipped(name: &str, report: &FeedbackImportReport, printer: &Printer) {
 fn run_list(args: FeedbackListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let FeedbackListArgs { trace, author, history, limit, format, .. } = args;
     let context = surface.context(&[])?;
-    let limit = list_limit(limit, format == FeedbackListFormat::Human, DEFAULT_LIMIT);
-    let list = surface.run(list(ListRequest { trace, author, history, limit }, &context))?;
+    let is_human = format == FeedbackListFormat::Human;
+    let limit = list_limit(limit, is_human, DEFAULT_LIMIT);
+    let list = surface.run(list(ListRequest { trace, author, history, short_ids: is_human, limit }, &context))?;
     let printer = surface.printer;
     match format {
         FeedbackListFormat::Human => {
             let (before, after) = feedback_list_notes(&list, history);
             printer.notes(before);
-            printer.print(&feedback_list_text(&list.feedback, printer.console(), printer.terminal_columns))?;
+            let (console, columns) = (printer.console(), printer.terminal_columns);
+            printer.print(&feedback_list_text(&list.feedback, &list.short_ids, console, columns))?;
             printer.notes(after);
         }
         FeedbackListFormat::Json => printer.print_json(&list)?,

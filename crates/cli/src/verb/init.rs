@@ -2,8 +2,8 @@
 //! overwriting files.
 
 use karat_core::exit::ExitStatus;
-use karat_report::{init_help, init_summary};
-use karat_workflows::init::{Command, Init, LoopbackProbe, Question, Request, Step};
+use karat_report::{EXAMPLE_MESSAGE, init_help, init_summary};
+use karat_workflows::init::{AGENT_VARIABLE, Command, Init, LoopbackProbe, Question, Request, Step};
 
 use crate::args::InitArgs;
 use crate::failure::Failure;
@@ -20,6 +20,9 @@ pub(crate) fn run(args: &InitArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     };
     let mut init = Init::begin(&request, &LoopbackProbe)?;
     init.discovered().problems.iter().for_each(|problem| printer.warn(problem));
+    if args.agent_endpoint.is_none() && init.discovered().agent.is_some() {
+        printer.note(&format!("using the agent of {AGENT_VARIABLE}"));
+    }
     if !interactive {
         check_flags(init.clone(), args)?;
     }
@@ -68,7 +71,7 @@ fn flag(question: Question) -> &'static str {
 
 fn answer_from_flags(question: Question, args: &InitArgs, init: &Init) -> Option<String> {
     match question {
-        Question::Agent => args.agent_endpoint.clone(),
+        Question::Agent => args.agent_endpoint.clone().or_else(|| init.discovered().agent.clone()),
         Question::Registry => args.tool_registry_path.as_deref().map(|path| init.project_path(path)),
         Question::Tool => args.tool.clone(),
         Question::Message => args.message.first().cloned(),
@@ -119,7 +122,11 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
 
 fn missing_flags(flags: &[&str], args: &InitArgs) -> Failure {
     let reason = if args.yes { "nothing suitable was found" } else { "there is no terminal to ask" };
-    Failure::invalid(format!("missing {}: {reason}", flags.join(", ")))
+    let failure = Failure::invalid(format!("missing {}: {reason}", flags.join(", ")));
+    if args.yes && flags.contains(&flag(Question::Message)) {
+        return failure.hint(format!("pass the words of a user, for example --message '{EXAMPLE_MESSAGE}'"));
+    }
+    failure
 }
 
 fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String, Failure> {
@@ -131,7 +138,7 @@ fn ask(question: Question, default: Option<&str>, init: &Init) -> Result<String,
         Question::Message => "Message that should make the agent call it:",
         Question::OtherMessage => "Another one (empty to finish):",
     };
-    let help = init_help(question, init);
+    let help = init_help(question, default, init);
     let mut prompt = inquire::Text::new(text);
     if let Some(help) = &help {
         prompt = prompt.with_help_message(help);

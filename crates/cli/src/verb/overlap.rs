@@ -90,7 +90,8 @@ fn run_add(args: OverlapAddArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fa
 fn run_remove(args: OverlapRemoveArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&[])?;
     let OverlapRemoveArgs { tool, others, cluster, convert, .. } = args;
-    let edited = remove(&RemoveRequest { tool, others, cluster, convert }, &context)?;
+    let request = RemoveRequest { tool, others, cluster, convert };
+    let edited = surface.run(remove(&request, &context))?;
     surface.printer.print(&overlap_edit_text(&edited, "not declared"))?;
     Ok(ExitStatus::Success)
 }

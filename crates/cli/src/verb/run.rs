@@ -19,7 +19,6 @@ use karat_workflows::{CancellationToken, Context, Error};
 
 use self::watch::watch;
 use crate::args::{RunArgs, RunFormat, SelectionArgs};
-use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::progress::ProgressReporter;
@@ -132,13 +131,13 @@ pub(crate) fn reporters(
 ) -> Result<Vec<Box<dyn Reporter>>, Error> {
     let Surface { environment, printer, .. } = surface;
     reports.iter().try_for_each(Report::check)?;
-    let mut all = vec![console(format, printer)];
-    let annotates = |report: &Report| matches!(report, Report::Github(Destination::Stdout));
+    let is_annotated = reports.iter().any(|report| matches!(report, Report::Github(Destination::Stdout)));
     // Annotate the log, unless a report does so already or stdout is JSON.
-    let has_annotations = format != RunFormat::Human || reports.iter().any(annotates);
-    let folder = repository_folder(environment);
+    let annotate = environment.github_actions && format == RunFormat::Human && !is_annotated;
+    let mut all = vec![console(format, printer, annotate || is_annotated)];
+    let folder = environment.repository_folder();
     all.extend(reports.into_iter().map(|report| report.reporter(&folder)));
-    if environment.github_actions && !has_annotations {
+    if annotate {
         all.push(Box::new(GithubReporter::new(Destination::Stdout).with_folder(folder)));
     }
     if let Some(path) = environment.github_step_summary.as_ref().filter(|_| environment.github_actions) {
@@ -150,14 +149,7 @@ pub(crate) fn reporters(
     Ok(all)
 }
 
-/// Returns the current folder relative to the repository, which annotations need for their paths.
-fn repository_folder(environment: &Environment) -> String {
-    let workspace = environment.github_workspace.as_deref().filter(|_| environment.github_actions);
-    let folder = workspace.and_then(|root| environment.process.current_dir.strip_prefix(root).ok());
-    folder.map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
+fn console(format: RunFormat, printer: &Arc<Printer>, has_annotations: bool) -> Box<dyn Reporter> {
     let stdout = || Box::new(BufWriter::new(io::stdout())) as Box<dyn Write + Send>;
     match format {
         RunFormat::Json => Box::new(JsonReporter::new(stdout())),
@@ -165,7 +157,8 @@ fn console(format: RunFormat, printer: &Arc<Printer>) -> Box<dyn Reporter> {
         RunFormat::Human => {
             let settings = printer.console();
             let printer = Arc::clone(printer);
-            Box::new(ConsoleReporter::new(settings, Box::new(move |text| printer.write_stdout(text))))
+            let console = ConsoleReporter::new(settings, Box::new(move |text| printer.write_stdout(text)));
+            Box::new(if has_annotations { console.with_annotations() } else { console })
         }
     }
 }

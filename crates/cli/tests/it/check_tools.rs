@@ -4,7 +4,7 @@ use karat_testkit::project::TempProject;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::support::project;
+use crate::support::{case, project};
 
 const WEATHER: &str = "Fetches the current weather of a city. Use when the user asks how it is outside right now. For \
                        coming days use get_forecast.";
@@ -234,15 +234,54 @@ fn checks_tools_without_cases() {
 fn truncates_many_findings_of_a_rule() {
     let number = |number: usize| {
         let word = char::from(b'a' + u8::try_from(number).unwrap()).to_string().repeat(4);
-        json!({"name": format!("tool_{number}"), "description": format!("Reads {word} and writes {word}{word}.")})
+        json!({"name": format!("tool_{number}"), "description": format!("Returns {word} of {word}{word}. Use when asked for {word}.")})
     };
     let project = project().file("tools.json", Value::from((0..20).map(number).collect::<Vec<_>>()));
     let output = project.run(["check", "--tool-registry-path", "tools.json"]);
-    assert_eq!(output.stdout.matches("(description-trigger)").count(), 10, "{}", output.stdout);
-    let rest = "… and 10 more of description-trigger: tool_10, tool_11, tool_12, …\n\
+    assert_eq!(output.stdout.matches("(description-returns)").count(), 10, "{}", output.stdout);
+    let rest = "… and 10 more of description-returns: tool_10, tool_11, tool_12, …\n\
                 pass --format json to list all\n\n\
                 20 tools, 0 files, 0 cases: 0 invalid, 0 errors, 20 warnings\n";
     assert!(output.stdout.ends_with(rest), "{}", output.stdout);
+}
+
+#[test]
+fn groups_findings_that_say_the_same_of_several_tools() {
+    let tool = |name: &str| json!({"name": name, "description": format!("Fetches {name} {name} from the shop.")});
+    let tools: Vec<String> = ["orders", "coupons", "refunds"].map(|name| tool(name).to_string()).to_vec();
+    let project = project().file("tools.json", format!("[\n{}\n]\n", tools.join(",\n")));
+    insta::assert_snapshot!(project.run(["check", "--tool-registry-path", "tools.json"]).stdout, @r#"
+      ⚠ orders: the description does not say when to use the tool: missing 'Use
+      │ when …' (description-trigger)
+       ╭─[tools.json:2:32]
+     2 │ … s","description":"Fetches orders orders from the shop."},
+       ·                    ───────────────────────────────
+       ╰────
+      help: add a sentence that says when to call it: Use when the user asks ….
+      also: coupons (tools.json:3), refunds (tools.json:4)
+
+    3 tools, 0 files, 0 cases: 0 invalid, 0 errors, 3 warnings
+    "#);
+}
+
+#[test]
+fn annotates_findings_on_github() {
+    let tool = json!({"name": "orders", "description": "Fetches the orders of a customer."});
+    let project = project().file("tools.json", format!("[\n{tool}\n]")).file(
+        "evals/orders.golden.json",
+        json!([case("gs-orders-001", "m", json!({"toolsCalled": ["nope"]}))]).to_string(),
+    );
+    let arguments = ["check", "--tool-registry-path", "tools.json"];
+    let output = project.command(arguments).env("GITHUB_ACTIONS", "true").run();
+    let commands: Vec<&str> = output.stdout.lines().filter(|line| line.starts_with("::")).collect();
+    let error = "::error file=evals/orders.golden.json,line=1,title=gs-orders-001%3A unknown-tool::the registry has";
+    assert!(commands[0].starts_with(error), "{commands:?}");
+    let warning = "::warning file=tools.json,line=2,title=orders%3A description-trigger::the description does not say";
+    assert!(commands.iter().any(|command| command.starts_with(warning)), "{commands:?}");
+    assert!(!project.run(arguments).stdout.contains("::warning"));
+    project.run(arguments.into_iter().chain(["--report", "github=annotations.txt"]));
+    assert_eq!(project.read("annotations.txt").lines().collect::<Vec<_>>(), commands);
+    assert_eq!(project.run(["check", "--report", "junit=x"]).code, Some(2));
 }
 
 #[test]
@@ -300,6 +339,7 @@ fn the_list_of_omitted_findings_fits_the_terminal() {
         .map(|n| json!({"name": format!("a_tool_of_some_length_{n}"), "description": format!("Fetches page {n} of book {n}.")}))
         .collect();
     let output = project().file("tools.json", json!(tools)).run(["check", "--tool-registry-path", "tools.json"]);
-    assert!(output.stdout.contains("… and 10 more of description-trigger: a_tool_of"), "{}", output.both());
+    assert!(output.stdout.contains("also: a_tool_of_some_length_1 (tools.json:8), a_"), "{}", output.both());
+    assert!(output.stdout.contains("and 9 more\n"), "{}", output.both());
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{}", output.both());
 }

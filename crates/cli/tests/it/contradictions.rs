@@ -107,6 +107,8 @@ fn a_resolution_holds_until_verdict_or_rating_changes() {
     ");
     let open = project.run(["contradictions", "refund"]);
     assert!(open.stdout.ends_with("1 contradiction; 1 resolved (see --all)\n"), "{}", open.stdout);
+    let again = resolve(&project, &["refund", "conversation-1", "label-wrong", "--note", "ada was in a hurry"]);
+    assert_eq!(again.stdout, "eval_refund on conversation-1: label-wrong (as before)\n");
     let all = project.run(["contradictions", "eval_refund", "--all"]);
     assert!(all.stdout.contains("  resolved as label-wrong by cyd: ada was in a hurry\n"), "{}", all.stdout);
     // A resolution does not change the figures.

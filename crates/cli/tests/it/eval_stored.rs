@@ -267,6 +267,24 @@ fn a_new_version_judges_all_traces_and_an_old_one_can_be_rerun() {
 }
 
 #[test]
+fn warns_when_a_file_differs_from_the_stored_version() {
+    let project = project_with_evals();
+    assert_eq!(project.run(["eval", "run", "--stored"]).stderr, "");
+    project.write("evals/functions/hello.py", HELLO.replace("'hello' in said", "True"));
+    project.write("evals/functions/short.py", "def eval_short(");
+    assert_eq!(
+        project.run(["eval", "run", "--stored", "--force"]).stderr,
+        "warning: evals/functions/hello.py differs from the stored version 1, which is\n  \
+         used; add it with 'karat eval add evals/functions/hello.py'\n\
+         warning: evals/functions/short.py differs from the stored version 1, which is\n  \
+         used; add it with 'karat eval add evals/functions/short.py'\n"
+    );
+    assert_eq!(project.run(["eval", "run", "hello", "--stored", "--force", "--version", "1"]).stderr, "");
+    assert_eq!(project.run(["eval", "add", "hello"]).code, Some(0));
+    assert_eq!(project.run(["eval", "run", "hello", "--stored"]).stderr, "");
+}
+
+#[test]
 fn stores_errors() {
     let project = project_with_python().file("broken.py", "def eval_broken(trace):\n    return trace['nothing']\n");
     put_traces(&project, &[new_trace("a", "hello")]);

@@ -133,7 +133,7 @@ fn project_with_feedback() -> TempProject {
 fn lists_feedback_as_a_table() {
     let project = project_with_feedback();
     insta::assert_snapshot!(run_feedback(&project, &["list"]), @r#"
-    2026-01-04 10:00  ✓ good       Katherine Johnson  0a1b2c3d4e5f60718293a4b5c6d7e8f9
+    2026-01-04 10:00  ✓ good       Katherine Johnson  0a1b2c3d
     2026-01-03 10:00  — neutral    Ada                tau-airline-3
                       \u{1b}[31mred\u{7}
     2026-01-02 10:00  ✗ bad        Grace              tau-retail-17

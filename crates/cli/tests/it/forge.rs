@@ -311,6 +311,16 @@ fn a_failed_model_leaves_no_session() {
 }
 
 #[test]
+fn a_missing_terminal_hides_no_other_error() {
+    let project = forge_project(3);
+    let unknown = project.run(["forge", "get_wether"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.both());
+    assert!(unknown.stderr.contains("get_wether") && !unknown.stderr.contains("terminal"), "{}", unknown.stderr);
+    let output = project.run(["forge", "get_weather"]);
+    assert!(output.stderr.contains("approving drafts needs a terminal"), "{}", output.stderr);
+}
+
+#[test]
 fn verify_runs_drafts_against_the_agent() {
     let script = json!({"replies": {}, "otherwise": {"response": "no idea", "toolCalls": []}});
     let project = forge_project(3).file("agent.json", script);

@@ -81,7 +81,8 @@ fn the_readme_shows_the_first_run() {
 fn uses_the_metadata_of_an_existing_tool() {
     let tools = json!([{"name": "get_news", "description": "Tells the news.", "version": "1.2.0"}, {"name": "other"}]);
     let project = project().file("tools.json", tools);
-    project.run(["init", "--yes", "--agent-endpoint", "openai:m", "--tool", "get_news"]);
+    let arguments = ["--agent-endpoint", "openai:m", "--tool", "get_news", "--message", "What's new?"];
+    project.run(["init", "--yes"].into_iter().chain(arguments));
     let metadata = json!({
         "toolName": "get_news", "tier": "golden", "toolVersion": "1.2.0", "descriptionHash": "ba0605b8b733", "registrySize": 2,
     });
@@ -164,11 +165,16 @@ fn finds_tools_in_source_files() {
     let typescript = "import { tool } from 'ai';\nimport { z } from 'zod';\nexport const get_order = tool({\n  description: 'Fetches an order.',\n  inputSchema: z.object({ order_id: z.string() }),\n  execute: async () => 'x',\n});\nexport const tools = { get_order };\n";
     for (path, text) in [("agent/main.py", python), ("src/agent.ts", typescript)] {
         let project = project().file(path, text);
-        let output = project.run(["init", "--yes", "--agent-endpoint", "http://localhost:4000/ask"]);
+        let agent = ["init", "--yes", "--agent-endpoint", "http://localhost:4000/ask"];
+        // A description is not a message of a user.
+        let refused = project.run(agent);
+        assert_eq!(refused.code, Some(2), "{path}: {}", refused.both());
+        assert!(refused.stderr.contains("missing --message"), "{}", refused.stderr);
+        let output = project.run(agent.into_iter().chain(["--message", "What is in A100?"]));
         assert_eq!(output.code, Some(0), "{path}: {}", output.both());
         assert_eq!(project.read_json("karat.json")["toolRegistryPath"], path);
         let case = &project.read_json("evals/get-order.golden.json")["cases"][0];
-        assert_eq!(case["input"]["message"], "Fetch an order.");
+        assert_eq!(case["input"]["message"], "What is in A100?");
         assert_eq!(case["expect"]["toolParams"][0]["paramName"], "order_id", "{path}");
         assert_eq!(project.run(["check"]).code, Some(0));
     }
@@ -219,7 +225,8 @@ fn a_model_project_gets_tools_and_stubs() {
     wrote .gitignore
 
     next: describe the tool in tools.json,
-    add its result to 'stubs', and the values that the response must contain to 'responseContains',
+    add its result to 'stubs',
+    and the values that the response must contain to 'responseContains',
     set ANTHROPIC_API_KEY (in the environment or in .env), then
       karat check
       karat forge get_weather
@@ -236,6 +243,31 @@ fn a_model_project_gets_tools_and_stubs() {
     let expected = ["few-proof-values", "description-trigger", "0 errors, 2 warnings"];
     let has_all = expected.iter().all(|text| checked.stdout.contains(text));
     assert!(has_all, "{}", checked.both());
+}
+
+#[test]
+fn does_not_ask_for_what_the_environment_has() {
+    let project = project()
+        .file("tools.json", shop_tools())
+        .env("KARAT_AGENT_ENDPOINT", "anthropic:claude-sonnet-4-5")
+        .env("ANTHROPIC_API_KEY", "sk-1");
+    let output = project.run(["init", "--yes"].into_iter().chain(CLOSED));
+    insta::assert_snapshot!(output.filtered(), @"
+    exit: 0
+    ----- stdout -----
+    wrote karat.json
+    wrote evals/get-order.golden.json
+    wrote .gitignore
+
+    next: add its result to 'stubs',
+    and the values that the response must contain to 'responseContains', then
+      karat check
+      karat forge get_order
+      karat run
+    ----- stderr -----
+    using the agent of KARAT_AGENT_ENDPOINT
+    ");
+    assert_eq!(project.read_json("karat.json")["agentEndpoint"], "anthropic:claude-sonnet-4-5");
 }
 
 #[test]

@@ -191,6 +191,19 @@ fn adds_and_removes_both_directions() {
 }
 
 #[test]
+fn a_misspelt_tool_cannot_be_removed() {
+    let project = project_with_tools().file(MAP, json!({"gone": {"overlaps": ["get_weather"]}}));
+    insta::assert_snapshot!(project.run(["overlap", "remove", "get_wether", "get_forecast"]).filtered(), @"
+    exit: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: unknown tool 'get_wether'
+    hint: did you mean 'get_weather'?
+    ");
+    assert_eq!(project.run(["overlap", "remove", "gone", "get_weather"]).code, Some(0), "no longer in the registry");
+}
+
+#[test]
 fn removes_empty_entries() {
     let project = project_with_tools();
     project.run(["overlap", "add", "get_weather", "get_forecast"]);

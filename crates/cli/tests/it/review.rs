@@ -201,13 +201,11 @@ fn undoes_every_action() {
     session.send_keys("u");
     session.expect_output("trace t1");
     session.expect_output("undone: good");
-    // The note is restored.
-    session.send_keys("j");
-    session.expect_output("note: first");
+    // The note is withdrawn with its rating.
     assert_eq!(ratings(&project), []);
     session.send_keys("bq");
     session.expect_exit(0);
-    assert_eq!(ratings(&project), [rated("t1", "negative", "first")]);
+    assert_eq!(ratings(&project), [rated("t1", "negative", "")]);
     assert_eq!(history_len(&project), 5, "the history_len has two ratings, two retractions and another rating");
 }
 

@@ -418,6 +418,12 @@ fn writes_reports() {
     let annotation = "::error file=evals/x.golden.json,line=2,title=gs-x-001%3A says m::responseContains: expected 'ok' in response but not found";
     assert!(project.read("out/commands.txt").contains(annotation), "{}", project.read("out/commands.txt"));
     assert!(output.stdout.contains(annotation));
+    // The annotation has the details.
+    let console = output.stdout.replace(annotation, "");
+    assert_eq!(console.matches("expected 'ok' in response").count(), 1, "{console}");
+    assert!(!console.contains("not passed:") && !console.contains("      answer   no"), "{console}");
+    let plain = project.run(["run", "--agent-endpoint", "scripted:a.json"]).stdout;
+    assert!(plain.contains("not passed:") && plain.contains("      answer   no"), "{plain}");
 }
 
 #[test]

@@ -248,3 +248,28 @@ fn traces_of_runs_are_listed_only_on_request() {
     let id = listed.lines().nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     assert_eq!(project.run(["trace", "show", &id]).code, Some(0), "{listed}");
 }
+
+#[test]
+fn short_ids_of_traces_fit_80_columns_and_can_be_pasted() {
+    let id = "gs-shipping-status-of-orders-001";
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("agent.json", script(&[("a message that is much longer than the table", "ok")]))
+        .file("evals/x.golden.json", json!([ok_case(id, "a message that is much longer than the table")]));
+    for _ in 0..2 {
+        assert_eq!(project.run(["run", "--quiet"]).code, Some(0));
+    }
+    let list = project.run(["trace", "list", "--source", "runs"]).stdout;
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    let ids: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(ids.len(), 2, "{list}");
+    for short in &ids {
+        assert!(short.ends_with(&format!(":1:{id}:1")) && short.len() < 60, "{short}");
+        let rated = project.command(["feedback", "add", short, "good"]).env("USER", "ada").run();
+        assert_eq!(rated.code, Some(0), "{}", rated.both());
+    }
+    let ratings = project.run(["feedback", "list"]).stdout;
+    assert!(ids.iter().all(|short| ratings.contains(short)), "{ratings}");
+    let runs = project.run(["runs"]).stdout;
+    assert!(runs.lines().all(|line| line.chars().count() <= 80), "{runs}");
+}

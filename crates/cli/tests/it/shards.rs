@@ -83,6 +83,39 @@ fn four_merged_shards_equal_the_whole_run() {
     similar_asserts(&comparable(&project, "merged"), &comparable(&project, "whole"));
 }
 
+#[test]
+fn a_merged_run_is_compared_with_a_baseline() {
+    let case = |id: &str| json!({"id": id, "input": {"message": id}, "expect": {"responseContains": ["ok"]}});
+    let cases = ["gs-t-001", "gs-t-002", "gs-t-003", "gs-t-004"].map(case);
+    let lines: Vec<String> = cases.iter().map(Value::to_string).collect();
+    let project = project()
+        .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))
+        .file("agent.json", json!({"replies": {"gs-t-004": {"response": "no"}}, "otherwise": {"response": "ok"}}))
+        .file("evals/t.golden.json", format!("[\n{}\n]", lines.join(",\n")));
+    assert_eq!(run(&project, &["--output-dir", "baseline"]).code, Some(1));
+    project.write("agent.json", json!({"replies": {"gs-t-002": {"response": "no"}}, "otherwise": {"response": "ok"}}));
+    for shard in ["1/2", "2/2"] {
+        run(&project, &["--output-dir", "shards", "--shard", shard]);
+    }
+    let gates = ["--gates", "{\"maxRegressions\": 1, \"passRate\": 0.7}"];
+    let merge = ["runs", "merge", "shards", "--quiet", "--output-dir", "merged", "--report", "github=-"];
+    let merged = project.run(merge.iter().chain(&["--baseline", "baseline"]).chain(&gates).copied());
+    assert_eq!(merged.code, Some(0), "{}", merged.both());
+    let result = only_result(&project, "merged");
+    assert_eq!((&result["regressions"], &result["newPasses"]), (&json!(["gs-t-002"]), &json!(["gs-t-004"])));
+    assert_eq!(result["baselineRunId"], only_result(&project, "baseline")["runId"]);
+    assert!(merged.stdout.contains("maxRegressions  1, at most 1"), "{}", merged.stdout);
+    // The cases come before the annotations.
+    assert!(merged.stdout.find("gs-t-002").unwrap() < merged.stdout.find("::error").unwrap(), "{}", merged.stdout);
+    // The second case is in the third line.
+    assert!(merged.stdout.contains("::error file=evals/t.golden.json,line=3,"), "{}", merged.stdout);
+
+    let shard = ["runs", "merge", "shards", "--output-dir", "shards", "--baseline", "latest"];
+    let refused = project.run(shard);
+    assert_eq!(refused.code, Some(2), "{}", refused.both());
+    assert!(refused.stderr.contains("is one of the shards"), "{}", refused.stderr);
+}
+
 /// Compares long texts without printing all of them.
 fn similar_asserts(left: &str, right: &str) {
     let different = left.lines().zip(right.lines()).find(|(left, right)| left != right);

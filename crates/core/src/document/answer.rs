@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::StepUsage;
-use crate::trace::{ToolCall, Trace, Usage};
+use crate::trace::{ToolCall, Usage};
 
 /// An answer that serialises as a trace document with one step, from the message to the final response.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,12 @@ pub struct RunOrigin<'a> {
     pub case_id: &'a str,
     pub trial: u64,
     pub agent: &'a str,
+}
+
+impl AnswerDocument<'_> {
+    pub fn to_value(self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
 impl Serialize for AnswerDocument<'_> {
@@ -102,29 +108,17 @@ fn serialize_calls<S: Serializer>(calls: &[ToolCall], serializer: S) -> Result<S
     }))
 }
 
-impl Trace {
-    /// Returns this trace as a trace document with one step, from the message to the final response. Latency is left
-    /// out, since it differs between runs in which the agent does the same.
-    pub fn document(&self, id: &str, message: &str) -> Value {
-        let document = AnswerDocument {
-            trace_id: id,
-            message,
-            response: &self.response,
-            tool_calls: &self.tool_calls,
-            model: self.model.as_deref(),
-            stop_reason: self.stop_reason.as_deref(),
-            usage: self.usage.as_ref(),
-            origin: None,
-        };
-        serde_json::to_value(document).unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::details::CaseDetails;
+    use crate::trace::Trace;
+
+    fn document(trace: Trace, id: &str, message: &str) -> Value {
+        CaseDetails::from(trace).document(id, message, None).to_value()
+    }
 
     #[test]
     fn a_trace_has_the_documented_shape() {
@@ -166,12 +160,12 @@ mod tests {
             "model": "m-1",
             "usage": { "input_tokens": 3, "output_tokens": null, "cached_input_tokens": null, "cost_usd": null }
         });
-        assert_eq!(trace.document("gs-x-001", "Rain?"), expected);
+        assert_eq!(document(trace, "gs-x-001", "Rain?"), expected);
     }
 
     #[test]
     fn an_empty_trace_has_one_step() {
-        let empty = Trace::default().document("a", "");
+        let empty = document(Trace::default(), "a", "");
         assert_eq!(empty["steps"][0]["tool_calls"], json!([]));
         assert_eq!(empty.as_object().map(Map::len), Some(2));
     }

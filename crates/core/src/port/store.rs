@@ -29,8 +29,9 @@ pub trait TraceStore: Send + Sync {
     /// Returns the trace as the source sent it.
     fn raw<'s>(&'s self, id: &'s str) -> StoreFuture<'s, Option<Vec<u8>>>;
 
-    /// Returns up to `limit` ids with this prefix, sorted, to resolve abbreviated ids.
-    fn trace_ids<'s>(&'s self, prefix: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>>;
+    /// Returns up to `limit` ids that an abbreviation stands for, sorted: those with this prefix or, if there are none
+    /// and it is `RUN:REST`, those of traces of runs that begin with `RUN`, followed by exactly `:REST`.
+    fn trace_ids<'s>(&'s self, abbreviated: &'s str, limit: u64) -> StoreFuture<'s, Vec<String>>;
 
     /// Returns the ids that belong to no trace.
     fn missing_traces<'s>(&'s self, ids: &'s [String]) -> StoreFuture<'s, Vec<String>>;

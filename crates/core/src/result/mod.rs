@@ -8,7 +8,7 @@ mod warnings;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -88,6 +88,9 @@ pub struct ShardPart {
     pub suites: usize,
     /// The ids of all selected cases of the suite, in all shards, in file order.
     pub cases: Vec<String>,
+    /// The line of each of these cases in the eval file.
+    #[serde(default)]
+    pub lines: Vec<usize>,
     /// Number of cases in this shard whose stubs are unused.
     pub unused_stubs: usize,
     /// Number of cases in this shard that pass less often than in the baseline, but with too few trials to be
@@ -273,10 +276,11 @@ impl Summary {
     }
 }
 
-/// The part of an existing result file that karat reads; results of other runners have it too.
+/// The part of an existing result file that karat reads; results of other runners may lack the optional parts, or use
+/// them for something else.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EarlierResult {
+#[serde(rename_all = "camelCase", bound = "C: Deserialize<'de>")]
+pub struct EarlierResult<C = EarlierCase> {
     pub run_id: String,
     #[serde(default)]
     pub timestamp: String,
@@ -287,7 +291,18 @@ pub struct EarlierResult {
     pub agent_endpoint: Option<String>,
     #[serde(default)]
     pub metadata: EarlierMetadata,
-    pub cases: Vec<EarlierCase>,
+    #[serde(default, deserialize_with = "read_lenient")]
+    pub baseline_run_id: Option<String>,
+    #[serde(default, deserialize_with = "read_lenient")]
+    pub regressions: Vec<String>,
+    pub cases: Vec<C>,
+    #[serde(default, deserialize_with = "read_lenient")]
+    pub skipped: Vec<SkippedCase>,
+}
+
+/// Reads a value of karat; the default if it is another runner's.
+fn read_lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
 /// The eval file of an earlier result, if given.

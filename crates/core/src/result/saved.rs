@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{EarlierMetadata, SkippedCase};
+use super::{EarlierResult, SkippedCase};
 use crate::assertion::{AssertionOutcome, AssertionVerdict, NearMiss};
 use crate::case::Tier;
 use crate::outcome::Outcome;
@@ -149,27 +149,8 @@ pub struct AssertionLine {
     pub messages: Vec<String>,
 }
 
-/// A result file, with everything that karat writes; results of other runners may lack parts.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SavedResult {
-    pub run_id: String,
-    #[serde(default)]
-    pub timestamp: String,
-    pub tier: Tier,
-    pub tool_name: String,
-    #[serde(default)]
-    pub agent_endpoint: Option<String>,
-    #[serde(default)]
-    pub metadata: EarlierMetadata,
-    #[serde(default)]
-    pub baseline_run_id: Option<String>,
-    #[serde(default)]
-    pub regressions: Vec<String>,
-    pub cases: Vec<RawCase>,
-    #[serde(default, deserialize_with = "read_skipped")]
-    pub skipped: Vec<SkippedCase>,
-}
+/// A result file with the details of its cases.
+pub type SavedResult = EarlierResult<RawCase>;
 
 /// A case of a result file.
 #[derive(Debug, Clone, Deserialize)]
@@ -252,10 +233,6 @@ impl RawCase {
             trials: attempts.into_iter().map(|trial| trial.keep(keys)).collect(),
         }
     }
-}
-
-fn read_skipped<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SkippedCase>, D::Error> {
-    Value::deserialize(deserializer).map(lenient)
 }
 
 /// Reads a value of karat; the default if it is another runner's.

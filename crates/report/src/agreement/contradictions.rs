@@ -111,7 +111,11 @@ pub fn contradiction_notes(list: &ContradictionList) -> Vec<String> {
 /// Renders a resolved contradiction.
 pub fn resolution_text(resolved: &ResolvedContradiction, kind: ResolutionKind) -> String {
     let contradiction = &resolved.contradiction;
-    let before = resolved.before.map(|before| format!(" (was {})", before.name())).unwrap_or_default();
+    let before = match resolved.before {
+        None => String::new(),
+        Some(before) if before == kind => " (as before)".to_owned(),
+        Some(before) => format!(" (was {})", before.name()),
+    };
     let (eval, trace) = (printable(&contradiction.eval_id), printable(&contradiction.trace_id));
     format!("{eval} on {trace}: {}{before}\n", kind.name())
 }

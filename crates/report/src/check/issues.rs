@@ -18,6 +18,9 @@ const MAX_CASE_FINDINGS: usize = 50;
 /// Fewer than for cases, since findings in tools are often alike.
 const MAX_TOOL_FINDINGS: usize = 10;
 
+/// Other tools that are named below the first with the same finding.
+const MAX_ALSO: usize = 10;
+
 /// Other findings that are named.
 const MAX_NAMED: usize = 3;
 
@@ -48,21 +51,58 @@ pub fn check_text(report: &CheckReport, settings: ConsoleSettings) -> String {
     let mut out = String::new();
     let mut shown: BTreeMap<&str, usize> = BTreeMap::new();
     let mut omitted: BTreeMap<&str, OmittedFindings<'_>> = BTreeMap::new();
-    for issue in &report.issues {
+    for (issue, others) in group_tools(&report.issues) {
         let limit =
             if issue.case_id.is_some() || issue.rule == INVALID { MAX_CASE_FINDINGS } else { MAX_TOOL_FINDINGS };
         let shown = shown.entry(&issue.rule).or_default();
         if *shown >= limit {
-            omitted.entry(&issue.rule).or_default().add(issue.subject().unwrap_or(&issue.file));
+            let omitted = omitted.entry(&issue.rule).or_default();
+            [issue].into_iter().chain(others).for_each(|issue| omitted.add(issue.subject().unwrap_or(&issue.file)));
             continue;
         }
         *shown += 1;
-        let _ = writeln!(out, "{}\n", source_problem(issue).text(settings));
+        let _ = writeln!(out, "{}\n{}", source_problem(issue).text(settings), also_line(&others, settings));
     }
     let omitted = omitted_lines(&omitted, settings);
     let gap = if omitted.is_empty() { "" } else { "\n" };
     let _ = writeln!(out, "{omitted}{gap}{}", totals(report, settings));
     out
+}
+
+/// Groups findings that say the same of several tools: the first, and the others.
+fn group_tools(issues: &[CheckIssue]) -> Vec<(&CheckIssue, Vec<&CheckIssue>)> {
+    let mut groups: Vec<(&CheckIssue, Vec<&CheckIssue>)> = Vec::new();
+    for issue in issues {
+        let is_same = |(first, _): &&mut (&CheckIssue, Vec<&CheckIssue>)| {
+            first.tool.is_some()
+                && (&first.rule, &first.message, &first.help) == (&issue.rule, &issue.message, &issue.help)
+        };
+        let same = if issue.tool.is_some() { groups.iter_mut().find(is_same) } else { None };
+        match same {
+            Some((_, others)) => others.push(issue),
+            None => groups.push((issue, Vec::new())),
+        }
+    }
+    groups
+}
+
+/// Names the other tools of a group with their places.
+fn also_line(others: &[&CheckIssue], settings: ConsoleSettings) -> String {
+    if others.is_empty() {
+        return String::new();
+    }
+    let place = |issue: &&CheckIssue| {
+        let line = issue.line.map(|line| format!(":{line}")).unwrap_or_default();
+        let tool = issue.tool.as_deref().unwrap_or_default();
+        format!("{} ({}{line})", printable(tool), printable(&issue.file))
+    };
+    let mut places: Vec<String> = others.iter().take(MAX_ALSO).map(place).collect();
+    if others.len() > MAX_ALSO {
+        places.push(format!("and {} more", others.len() - MAX_ALSO));
+    }
+    let mut wrapped = String::new();
+    write_wrapped("  also: ", "    ", &places.join(", "), settings.columns, &mut wrapped);
+    wrapped
 }
 
 fn source_problem(issue: &CheckIssue) -> SourceProblem {

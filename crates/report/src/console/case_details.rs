@@ -26,7 +26,8 @@ impl Page {
         let is_full = self.settings.verbosity == Verbosity::Full;
         let has_answer = case.has_answer();
         // An error without an answer has nothing to compare the message with.
-        let is_shown = is_full || case.outcome == Outcome::Failed || case.outcome == Outcome::Errored && has_answer;
+        let did_not_pass = case.outcome == Outcome::Failed || case.outcome == Outcome::Errored && has_answer;
+        let is_shown = is_full || did_not_pass && !self.has_annotations;
         if !is_shown || case.cause == Some(Cause::NotRun) {
             return;
         }

@@ -8,7 +8,7 @@ use karat_core::result::{CaseResult, Outcome, SuiteResult};
 use karat_json::text::shorten;
 
 use super::Page;
-use crate::record::case_reasons;
+use crate::record::{case_reasons, unreachable_text};
 use crate::terminal_text::{width, wrap};
 
 /// Maximum number of cases or groups of cases that are listed.
@@ -83,7 +83,7 @@ impl Page {
     pub(super) fn not_passed(&self, cases: NotPassed, out: &mut String) {
         let (symbols, palette) = (self.settings.symbols, self.settings.palette);
         let groups = cases.groups();
-        if groups.is_empty() {
+        if groups.is_empty() || self.has_annotations {
             return;
         }
         let _ = writeln!(out, "{}", palette.bold("not passed:"));
@@ -115,13 +115,12 @@ impl Page {
 
     /// Shows which agents are down.
     pub(super) fn unreachable(&self, totals: &RunTotals, out: &mut String) {
-        for agent in &totals.unreachable {
-            let cases = match agent.not_run {
-                1 => "1 case was".to_owned(),
-                count => format!("{count} cases were"),
-            };
-            let text = self.clean(&format!("the agent cannot be reached, so {cases} not run: {}", agent.error));
-            let _ = writeln!(out, "{} {text}", self.settings.palette.error(self.settings.symbols.errored.trim_end()));
+        for text in totals.unreachable.iter().filter_map(unreachable_text) {
+            let mark = self.settings.symbols.errored.trim_end();
+            let indent = 1 + width(mark);
+            let lines = wrap(&self.clean(&text), self.settings.columns.saturating_sub(indent).max(20));
+            let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
+            let _ = writeln!(out, "{} {lines}", self.settings.palette.error(mark));
         }
     }
 }

@@ -5,19 +5,24 @@ use karat_core::result::{RunList, RunSummary};
 use super::started;
 use crate::console::ConsoleSettings;
 use crate::table::Table;
-use crate::terminal_text::printable;
+use crate::terminal_text::{printable, truncate_middle};
 
 const TITLES: [&str; 9] =
     ["run", "started", "passed", "failed", "errored", "skipped", "regressions", "rubrics", "unreadable"];
+
+/// Minimum width of the agent.
+const MIN_AGENT_WIDTH: usize = 12;
 
 /// Renders a list of runs. `ids` are the shortened ids, in list order.
 pub fn run_list_text(list: &RunList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<[String; 9]> = list.runs.iter().zip(ids).map(|(run, id)| row(run, id)).collect();
     let table = Table::new(TITLES, 2, &rows);
+    // The agent comes last, so that it takes the rest of the line.
+    let available = settings.columns.saturating_sub(table.width()).max(MIN_AGENT_WIDTH);
     let mut out = table.heading("agent", settings);
     for (row, run) in rows.iter().zip(&list.runs) {
-        // The agent comes last, so that it needs no limit.
-        out.push_str(&table.line(row, &printable(&run.agents.join(", "))));
+        let agents = run.agents.join(", ");
+        out.push_str(&table.line(row, &truncate_middle(&printable(&agents), available, settings.symbols.ellipsis)));
         out.push('\n');
     }
     out
@@ -67,8 +72,8 @@ mod tests {
         let text = run_list_text(&list, &["019a0000".to_owned(), "019a0001".to_owned()], settings);
         insta::assert_snapshot!(text, @r"
         run       started           passed  failed  regressions  agent
-        019a0000  2026-11-18 10:00   58/60       2               http://localhost:3000/chat
-        019a0001  then               58/60       2            0  http://localhost:3000/chat
+        019a0000  2026-11-18 10:00   58/60       2               http://loca…t:3000/chat
+        019a0001  then               58/60       2            0  http://loca…t:3000/chat
         ");
     }
 }

@@ -9,6 +9,11 @@ use crate::console::ConsoleSettings;
 use crate::table::Table;
 use crate::terminal_text::{printable, truncate};
 
+/// Positions of columns.
+const STARTED: usize = 1;
+const STEPS: usize = 2;
+const CALLS: usize = 3;
+
 /// Minimum width of the message.
 const MIN_MESSAGE_WIDTH: usize = 16;
 
@@ -17,8 +22,14 @@ const TITLES: [&str; 6] = ["trace", "started", "steps", "calls", "errors", "rati
 /// Renders a list of traces. `ids` are the shortened ids, in list order.
 pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettings) -> String {
     let rows: Vec<[String; 6]> = list.traces.iter().zip(ids).map(|(listed, id)| row(listed, id)).collect();
-    let table = Table::new(TITLES, 2, &rows);
-    let available = settings.columns.saturating_sub(table.width()).max(MIN_MESSAGE_WIDTH);
+    let mut table = Table::new(TITLES, 2, &rows);
+    // Long ids take the place of numbers: an id is never cut, and the message tells traces apart.
+    for column in [STEPS, CALLS, STARTED] {
+        if table.width() + MIN_MESSAGE_WIDTH > settings.columns {
+            table.hide(column);
+        }
+    }
+    let available = settings.columns.saturating_sub(table.width());
     let mut out = table.heading("message", settings);
     for (row, listed) in rows.iter().zip(&list.traces) {
         let head = &listed.head;

@@ -80,6 +80,13 @@ impl OverlapMap {
         Self { shape, entries, version, neighbours, clusters }
     }
 
+    /// Returns the names of all tools in the map.
+    pub fn tool_names(&self) -> BTreeSet<&str> {
+        let pairs = self.pairs().flat_map(|(left, right)| [left, right]);
+        let clusters = self.clusters().flatten().map(String::as_str);
+        pairs.chain(clusters).chain(self.entries.iter().map(|entry| entry.tool.as_str())).collect()
+    }
+
     /// Returns a tool's distinct neighbours, declared by either side: O in the formula of wanted cases.
     pub fn neighbours(&self, tool: &str) -> impl Iterator<Item = &str> {
         self.neighbours.get(tool).into_iter().flatten().map(String::as_str)

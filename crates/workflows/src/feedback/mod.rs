@@ -15,7 +15,7 @@ pub use self::import::{FeedbackImportReport, ImportRequest, Imported, InvalidRow
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;
-use crate::trace_id::resolve_trace_id;
+use crate::trace_id::{resolve_trace_id, short_ids};
 
 #[derive(Debug, Clone)]
 pub struct RateRequest {
@@ -101,6 +101,8 @@ pub struct ListRequest {
     /// Also list superseded and withdrawn feedback.
     pub history: bool,
     pub limit: Option<u64>,
+    /// Also return shortened ids.
+    pub short_ids: bool,
 }
 
 /// Feedback on traces.
@@ -114,6 +116,9 @@ pub struct FeedbackList {
     /// The store has no feedback at all.
     #[serde(skip)]
     pub is_store_empty: bool,
+    /// The shortened ids of the traces, in list order; empty if not requested.
+    #[serde(skip)]
+    pub short_ids: Vec<String>,
 }
 
 pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<FeedbackList, Error> {
@@ -124,7 +129,9 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Feedbac
             let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
             let more = feedback.len() > limit;
             feedback.truncate(limit);
-            Ok(FeedbackList { feedback, more, is_store_empty })
+            let shortened = feedback.iter().filter(|_| request.short_ids);
+            let short_ids = short_ids(store, shortened.map(|feedback| feedback.trace_id.as_str())).await?;
+            Ok(FeedbackList { feedback, more, is_store_empty, short_ids })
         })
         .await
 }

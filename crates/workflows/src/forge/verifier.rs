@@ -1,6 +1,7 @@
 //! Runs drafts against the agent before a person approves them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use karat_core::assertion::Strictness;
@@ -30,6 +31,8 @@ pub(super) struct Verifier {
     agent: Arc<dyn Agent>,
     /// Keeps the tool servers of the agent running.
     _tools: Tools,
+    /// Whether the missing results of calls were reported.
+    has_noted_results: AtomicBool,
 }
 
 impl Verifier {
@@ -43,7 +46,7 @@ impl Verifier {
             return Err(Error::invalid("verifying drafts requires one agent, but 'matrix' has several")
                 .hint("pass --agent-endpoint to choose one"));
         };
-        Ok(Self { agent: Arc::clone(agent), _tools: tools })
+        Ok(Self { agent: Arc::clone(agent), _tools: tools, has_noted_results: AtomicBool::new(false) })
     }
 
     pub(super) fn agent_identity(&self) -> String {
@@ -65,14 +68,28 @@ impl Verifier {
             let evidence = match results.remove(&index) {
                 Some(result) => {
                     let evidence = assess_run(&inputs.brief.tool.name, slot, case, &result);
-                    if evidence == Evidence::Passed {
-                        add_proof(session, inputs, slot, case, &result);
+                    if evidence == Evidence::Passed
+                        && needs_proof(slot, case)
+                        && !add_proof(session, inputs, slot, case, &result)
+                    {
+                        self.note_missing_results(&result, context);
                     }
                     evidence
                 }
                 None => Evidence::Errored { reason: "the draft was not run".to_owned() },
             };
             evidence_map.insert(slot.id.clone(), evidence);
+        }
+    }
+
+    /// Says once that there are no values to take if the agent does not report what its tools returned.
+    fn note_missing_results(&self, result: &CaseResult, context: &Context<'_>) {
+        let has_result = result.details.tool_calls.iter().any(|call| call.result.is_some());
+        if !has_result && !self.has_noted_results.swap(true, Ordering::Relaxed) {
+            context.notices.note(
+                "the agent reports its calls without results, so --verify finds no values for 'responseContains'; \
+                 report each call's 'result'",
+            );
         }
     }
 
@@ -110,26 +127,22 @@ impl Verifier {
         let collector = ResultCollector::default();
         let mut reporters = Reporters::default();
         reporters.add(Box::new(collector.clone()));
-        karat_runner::run(
-            plan,
-            vec![Arc::clone(&self.agent)],
-            context.clock,
-            &CancellationToken::new(),
-            &mut reporters,
-        )
-        .await;
+        let (agents, cancel) = (vec![Arc::clone(&self.agent)], CancellationToken::new());
+        Box::pin(karat_runner::run(plan, agents, context.clock, &cancel, &mut reporters)).await;
         std::mem::take(&mut *collector.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Adds proof values from the agent's response to a draft that passed without them.
-fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) {
+/// Whether a draft requires a call, but no value that proves it.
+fn needs_proof(slot: &Slot, case: &Case) -> bool {
     let expect = &case.expect;
     let is_golden =
         slot.purpose.tier() == Tier::Golden && expect.tools_called.as_ref().is_some_and(|tools| !tools.is_empty());
-    if !is_golden || expect.response_contains.is_some() {
-        return;
-    }
+    is_golden && expect.response_contains.is_none()
+}
+
+/// Adds proof values from the agent's response to a draft that passed without them. Returns whether there are any.
+fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
     let details = &result.details;
     let proof = proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response);
     let others = session.others(&inputs.brief, std::slice::from_ref(slot));
@@ -139,6 +152,7 @@ fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Ca
         }
         check_draft(&inputs.brief, slot, case, &others)
     });
+    !proof.is_empty()
 }
 
 #[derive(Clone, Default)]

@@ -96,7 +96,7 @@ impl FunctionFile {
     }
 
     /// Whether this file defines the function. For an invalid file this is a guess.
-    pub(super) fn defines(&self, name: &str) -> bool {
+    pub fn defines(&self, name: &str) -> bool {
         if let Ok(function) = &self.function {
             return function.name == name;
         }

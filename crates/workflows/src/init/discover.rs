@@ -53,6 +53,8 @@ impl PortProbe for LoopbackProbe {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Discovered {
+    /// The agent that the environment or `.env` names.
+    pub agent: Option<String>,
     /// Ports on which a program listens.
     pub ports: Vec<u16>,
     /// Possible tool registries, best first.

@@ -28,6 +28,8 @@ const CONFIG_FILE: &str = "karat.json";
 /// The tools that a model is offered.
 pub const TOOLS_FILE: &str = "tools.json";
 const GITIGNORE: &str = ".gitignore";
+/// The variable that names the agent.
+pub const AGENT_VARIABLE: &str = "KARAT_AGENT_ENDPOINT";
 
 /// The first message to an agent without a tool to test.
 const PLAIN_MESSAGE: &str = "What can you do?";
@@ -90,7 +92,7 @@ pub struct Written {
     pub folder: Option<String>,
     /// The agent is a model; stubs answer its calls.
     pub is_model: bool,
-    /// Environment variables that the model's provider or the MCP servers require.
+    /// Variables that the model's provider or the MCP servers require and that are not set.
     pub variables: Vec<String>,
     /// The project has a tool registry.
     pub has_tools: bool,
@@ -149,7 +151,11 @@ impl Init {
             written: None,
         };
         init.check_missing(&init.folder.join(CONFIG_FILE))?;
-        init.discovered.find_ports(request.ports, probe);
+        let agent = Variables::load(&init.folder)?.get(AGENT_VARIABLE);
+        init.discovered.agent = agent.filter(|agent| !agent.is_empty());
+        if init.discovered.agent.is_none() {
+            init.discovered.find_ports(request.ports, probe);
+        }
         if request.find_tools {
             init.discovered.find_registries(&init.folder);
         }
@@ -175,7 +181,8 @@ impl Init {
             return Step::Done(written.clone());
         }
         if self.agent.is_none() {
-            let default = self.discovered.ports.first().map(|port| agent_url(*port));
+            let Discovered { agent, ports, .. } = &self.discovered;
+            let default = agent.clone().or_else(|| ports.first().map(|port| agent_url(*port)));
             return Step::Ask { question: Question::Agent, default };
         }
         if self.registry.is_none() {
@@ -191,7 +198,7 @@ impl Init {
             return Step::Ask { question: Question::Tool, default: Some(default) };
         };
         let mut suggested = match tools.find(tool) {
-            Some(listed) => listed.suggested_messages(),
+            Some(listed) => listed.trigger_phrases.clone(),
             None if tool.is_empty() => vec![PLAIN_MESSAGE.to_owned()],
             None => Vec::new(),
         };
@@ -360,6 +367,8 @@ impl Init {
         let mut variables = provider.map(needed_variables).unwrap_or_default();
         let (mut registry, server_variables) = self.registry_keys()?;
         variables.extend(server_variables);
+        let known = Variables::load(&self.folder)?;
+        variables.retain(|name| known.get(name).is_none());
         let mut files: Vec<(PathBuf, Value)> = Vec::new();
         // A model needs definitions of the tools that it may call.
         let example = tool.filter(|_| is_model && matches!(registry, RegistryKeys::None));
@@ -397,16 +406,14 @@ impl Init {
         FirstEval { tool, listed, registry_size, messages: &self.messages, is_model }
     }
 
-    /// Returns the registry for the configuration, and the variables that are not set yet.
+    /// Returns the registry for the configuration, and the variables that its servers require.
     fn registry_keys(&self) -> Result<(RegistryKeys, Vec<String>), Error> {
         let registry = self.registry.as_deref().unwrap_or_default();
         match self.source()? {
             Source::None => Ok((RegistryKeys::None, Vec::new())),
             Source::Servers(servers) if !registry.starts_with("mcp:") => {
-                let (servers, mut variables) = mcp_file::without_secrets(&servers.into_iter().collect())
+                let (servers, variables) = mcp_file::without_secrets(&servers.into_iter().collect())
                     .map_err(|error| Error::invalid(format!("cannot write the MCP servers of {registry}: {error}")))?;
-                let known = Variables::load(&self.folder)?;
-                variables.retain(|name| known.get(name).is_none());
                 Ok((RegistryKeys::Servers(servers), variables))
             }
             Source::Servers(_) | Source::Path => Ok((RegistryKeys::Path(registry.to_owned()), Vec::new())),

@@ -22,7 +22,7 @@ use karat_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use self::pages::{TraceKey, TracePages};
-use self::plan::{PlannedEval, plan};
+use self::plan::{PlannedEval, plan, warn_about_edited_files};
 use crate::batch_writer::{BatchWriter, Written};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
@@ -71,6 +71,9 @@ pub async fn judge_stored(
         planned = planning => planned?,
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };
+    if request.version.is_none() {
+        warn_about_edited_files(&planned, &context.settings, context.notices);
+    }
     let to_judge = planned.iter().map(|eval| eval.to_judge).sum();
     let started = Instant::now();
     let mut run = Run { request: &request, context, events, cancel, store, summary: StoredEvalRunSummary::new(traces) };

@@ -11,7 +11,9 @@ use karat_store::Store;
 
 use super::{Request, validate_version};
 use crate::error::Error;
+use crate::functions::{FunctionFile, find_functions};
 use crate::hint::Hint;
+use crate::notice::Notices;
 use crate::settings::Settings;
 use crate::stored_eval::{select_eval, select_version, versions_of};
 use crate::trace_filter::no_match_error;
@@ -84,7 +86,27 @@ fn select_evals(evals: Vec<EvalSummary>, names: &[String], settings: &Settings) 
 
 fn is_in_project(name: &str, settings: &Settings) -> bool {
     let function_name = if name.starts_with("eval_") { name.to_owned() } else { format!("eval_{name}") };
-    crate::functions::find_functions(settings).is_ok_and(|functions| functions.get(&function_name).is_some())
+    find_functions(settings).is_ok_and(|functions| functions.get(&function_name).is_some())
+}
+
+/// Warns of evals whose files in the project differ from the newest stored version.
+pub(super) fn warn_about_edited_files(planned: &[PlannedEval], settings: &Settings, notices: &dyn Notices) {
+    let project = match find_functions(settings) {
+        Ok(project) => project,
+        Err(error) => return notices.warn(&error.message),
+    };
+    for EvalVersion { eval_id, version, code_hash, .. } in planned.iter().map(|eval| &eval.version) {
+        let is_edited = |file: &&FunctionFile| match &file.function {
+            Ok(function) => function.name == *eval_id && function.code_hash != *code_hash,
+            Err(_) => file.defines(eval_id),
+        };
+        for file in project.files.iter().filter(is_edited) {
+            let path = &file.display_path;
+            notices.warn(&format!(
+                "{path} differs from the stored version {version}, which is used; add it with 'karat eval add {path}'"
+            ));
+        }
+    }
 }
 
 async fn no_traces(store: &Store, filter: &TraceFilter) -> Result<Error, Error> {

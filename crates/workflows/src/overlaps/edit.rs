@@ -2,8 +2,8 @@
 
 use karat_core::registry::Registry;
 use karat_json::{InvalidFile, nearest};
-use karat_project::{read_file, replace_file};
-use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor};
+use karat_project::{read_file, read_overlap_map, replace_file};
+use karat_tools::overlap::{OverlapChange, OverlapEditError, OverlapEditor, OverlapMap};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -68,17 +68,26 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, E
     })
 }
 
-/// Removes overlaps or a cluster.
-pub fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<Edited, Error> {
+/// Removes overlaps or a cluster. A tool that is gone from the registry can be removed, a misspelt one is an error.
+pub async fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<Edited, Error> {
     let RemoveRequest { tool, others, cluster, convert } = request;
     let tools = all_tools(tool, others, *cluster)?;
-    edit(*convert, context, |editor| {
+    let edited = edit(*convert, context, |editor| {
         if *cluster {
             editor.remove_cluster(&tools)
         } else {
             others.iter().try_for_each(|other| editor.remove(tool, other))
         }
-    })
+    })?;
+    if edited.changes.is_empty() {
+        let map = read_overlap_map(&context.settings.overlap_map)?;
+        let names = map.as_ref().map(OverlapMap::tool_names).unwrap_or_default();
+        let undeclared: Vec<String> = tools.into_iter().filter(|tool| !names.contains(tool.as_str())).collect();
+        if let (false, Some(registry)) = (undeclared.is_empty(), context.list_tools().await?) {
+            check_names(&undeclared, &registry, context)?;
+        }
+    }
+    Ok(edited)
 }
 
 /// Returns all tools. Rejects invalid and duplicate names.

@@ -3,7 +3,7 @@
 mod edit;
 mod suggest;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use karat_project::read_overlap_map;
 use karat_tools::overlap::{OverlapMap, check_overlaps};
@@ -57,10 +57,8 @@ pub fn list(context: &Context<'_>) -> Result<OverlapList, Error> {
 impl OverlapList {
     fn of(map: &OverlapMap, path: String) -> Self {
         let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let mut names: BTreeSet<&str> = map.pairs().flat_map(|(left, right)| [left, right]).collect();
-        names.extend(map.clusters().flatten().map(String::as_str));
+        let names = map.tool_names();
         for entry in &map.entries {
-            names.insert(&entry.tool);
             let entry_reasons =
                 entry.reason.iter().chain(entry.overlaps.iter().filter_map(|other| other.reason.as_ref()));
             for reason in entry_reasons {

@@ -12,7 +12,8 @@ use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_project::{
-    Discovered, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, discover_all, load_all, read_json_setting,
+    Discovered, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, discover_all, load_all,
+    read_json_setting,
 };
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
 
@@ -27,7 +28,7 @@ use crate::context::snapshot::capture;
 use crate::context::tools::read_tools;
 use crate::error::Error;
 use crate::functions::start_functions;
-use crate::run_name::{find_run, load_baseline};
+use crate::run_name::{find_run, load_baseline, no_baseline_warning};
 
 /// The files of a run, with only the selected cases.
 pub(super) struct LoadedSuites {
@@ -44,8 +45,8 @@ pub(super) struct SelectedSuite {
     /// Has only the cases to run.
     pub(super) loaded: LoadedSuite,
     pub(super) skipped: Vec<SkippedCase>,
-    /// The ids of the selected cases of all shards; empty without shards.
-    all_selected: Vec<String>,
+    /// The ids and lines of the selected cases of all shards; empty without shards.
+    all_selected: Vec<(String, usize)>,
 }
 
 /// The selected cases of a rubric file.
@@ -130,7 +131,7 @@ impl SelectedSuite {
     fn new(mut loaded: LoadedSuite, shard: Option<Shard>) -> Self {
         let cases = &mut loaded.file.cases;
         let all_selected = match shard {
-            Some(_) => cases.iter().map(|case| case.id.clone()).collect(),
+            Some(_) => cases.iter().map(|case| (case.id.clone(), case.location.line)).collect(),
             None => Vec::new(),
         };
         cases.retain(|case| shard.is_none_or(|shard| shard.contains(&case.id)));
@@ -224,8 +225,9 @@ fn suite_baseline(
     agent: &str,
     context: &Context<'_>,
 ) -> Option<Baseline> {
-    let Some(result) = results.find(path, file, agent) else {
-        context.notices.warn(&format!("the baseline has no result for {}: nothing to compare", path.display_path));
+    let suite = SuiteName { tool_name: &file.tool_name, tier: file.tier, eval_file: &path.in_project };
+    let Some(result) = results.find(suite, agent) else {
+        context.notices.warn(&no_baseline_warning(&path.display_path));
         return None;
     };
     Some(Baseline { run_id: result.run_id.clone(), cases: result.cases.clone() })

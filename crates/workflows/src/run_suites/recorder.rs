@@ -310,7 +310,7 @@ impl RunRecord {
             trial: number,
             agent: &suite.agent,
         };
-        NewTrace::from_answer(&trial.details.document(&id, message, origin), RUN_SOURCE)
+        NewTrace::from_answer(&trial.details.document(&id, message, Some(origin)), RUN_SOURCE)
     }
 }
 

@@ -44,7 +44,7 @@ async fn suggests_adds_lists_and_removes_overlaps() {
     assert_eq!(project.files.read(MAP), before);
     let others = vec!["get_weather".to_owned()];
     let request = RemoveRequest { tool: "get_forecast".to_owned(), others, cluster: false, convert: false };
-    assert!(!remove(&request, &context).unwrap().changes.is_empty());
+    assert!(!remove(&request, &context).await.unwrap().changes.is_empty());
     assert_eq!(list(&context).unwrap().overlaps, 0);
 }
 

@@ -64,8 +64,8 @@ async fn a_review_survives_between_commands() {
     let rated = Applied::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
     let undone = Applied::RatingUndone(Rating::Negative);
     assert_eq!(applied, [Applied::Noted, rated, Applied::Skipped, Applied::SkipUndone, undone]);
-    // The note is preserved for the next rating.
-    assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: Some("rude") });
+    // The note was withdrawn with the rating.
+    assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: None });
     assert_eq!((ratings(&context, false).await.len(), ratings(&context, true).await.len()), (0, 2));
 
     let commands =
@@ -75,7 +75,7 @@ async fn a_review_survives_between_commands() {
     assert_eq!((review.queue.rated(), review.queue.left()), (2, 0));
     let mut now = ratings(&context, false).await;
     now.sort_by(|left, right| left.0.cmp(&right.0));
-    let neutral = ("t2".to_owned(), Some(Rating::Neutral), Some("rude".to_owned()));
+    let neutral = ("t2".to_owned(), Some(Rating::Neutral), None);
     assert_eq!(now, [neutral, ("t3".to_owned(), Some(Rating::Positive), None)]);
 }
 

@@ -44,16 +44,13 @@ enum Mode {
 }
 
 impl Mode {
-    fn of(args: &ForgeArgs, environment: &Environment) -> Result<Self, Failure> {
+    fn of(args: &ForgeArgs) -> Self {
         match args {
-            ForgeArgs { plan: true, .. } => Ok(Mode::Plan),
-            ForgeArgs { brief: true, .. } => Ok(Mode::Brief),
-            ForgeArgs { dry_run: true, .. } => Ok(Mode::DryRun),
-            ForgeArgs { approve_all: true, .. } => Ok(Mode::ApproveAll),
-            _ if environment.stdin_is_terminal && environment.stderr_is_terminal => Ok(Mode::Terminal),
-            _ => Err(Failure::invalid("approving drafts needs a terminal")
-                .hint("pass --plan, --brief or --dry-run to print the plan, the instructions or the drafts")
-                .hint("in scripts, pass --approve-all to write drafts without review")),
+            ForgeArgs { plan: true, .. } => Mode::Plan,
+            ForgeArgs { brief: true, .. } => Mode::Brief,
+            ForgeArgs { dry_run: true, .. } => Mode::DryRun,
+            ForgeArgs { approve_all: true, .. } => Mode::ApproveAll,
+            _ => Mode::Terminal,
         }
     }
 }
@@ -65,7 +62,7 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
             .hint("run 'karat forge --resume' to continue a saved session"));
     }
     let (environment, printer) = (surface.environment, surface.printer.as_ref());
-    let mode = Mode::of(args, environment)?;
+    let mode = Mode::of(args);
     let context = surface.context(&[])?;
     let tool = match (&args.tool, saved_sessions(&context.settings).as_slice()) {
         (Some(tool), _) => tool.clone(),
@@ -88,6 +85,12 @@ pub(crate) fn run(args: &ForgeArgs, surface: &Surface<'_>) -> Result<ExitStatus,
         };
         if let Some(description_warning) = &inputs.description_warning {
             show_description_warning(description_warning, printer);
+        }
+        // Other errors come first: they remain with a terminal.
+        if mode == Mode::Terminal && !(environment.stdin_is_terminal && environment.stderr_is_terminal) {
+            return Err(Failure::invalid("approving drafts needs a terminal")
+                .hint("pass --plan, --brief or --dry-run to print the plan, the instructions or the drafts")
+                .hint("in scripts, pass --approve-all to write drafts without review"));
         }
         let forge = Forge { args, context: &context, surface, environment, printer, cancel };
         match mode {

@@ -199,6 +199,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use karat_core::result::CaseDetails;
 
     fn extract(trace: &Value) -> Extraction {
         let document = TraceDocument::parse(trace.to_string()).expect("a trace");
@@ -226,7 +227,8 @@ mod tests {
             ..ToolCall::default()
         };
         let trace = Trace { response: "12 hits.".to_owned(), tool_calls: vec![call.clone()], ..Trace::default() };
-        let observed = observed(&trace.document("t-1", "Is there rain?"));
+        let document = CaseDetails::from(trace).document("t-1", "Is there rain?", None).to_value();
+        let observed = observed(&document);
         assert_eq!((observed.id.as_str(), observed.message.as_str()), ("t", "Is there rain?"));
         assert_eq!((observed.calls, observed.response.as_str()), (vec![call], "12 hits."));
     }
