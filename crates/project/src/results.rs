@@ -1,5 +1,6 @@
 //! Results of earlier runs.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -101,9 +102,15 @@ impl EarlierResults {
     }
 }
 
-/// Run ids increase over time, so they break ties between equal timestamps.
 fn sort_newest_first(results: &mut [EarlierResult]) {
-    results.sort_by(|left, right| (&right.timestamp, &right.run_id).cmp(&(&left.timestamp, &left.run_id)));
+    results.sort_by(|left, right| newest_first((&left.timestamp, &left.run_id), (&right.timestamp, &right.run_id)));
+}
+
+/// Compares the timestamps and ids of two runs. Run ids increase over time, so they break ties between equal timestamps.
+pub(crate) fn newest_first(left: (&str, &str), right: (&str, &str)) -> Ordering {
+    // Fractions of seconds have no trailing zeros, and 'Z' sorts after digits: 0.12Z would be later than 0.123Z.
+    let key = |(timestamp, run_id): (&str, &str)| (timestamp.trim_end_matches('Z').to_owned(), run_id.to_owned());
+    key(right).cmp(&key(left))
 }
 
 /// Reads these result files, without those of rubrics.
@@ -170,4 +177,20 @@ pub fn result_paths(folder: &Path) -> Vec<PathBuf> {
         .collect();
     paths.sort();
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("2026-11-18T10:00:00.123Z", "2026-11-18T10:00:00.12Z")]
+    #[case("2026-11-18T10:00:00.1Z", "2026-11-18T10:00:00Z")]
+    #[case("2026-11-18T10:00:01Z", "2026-11-18T10:00:00.9Z")]
+    fn sorts_fractions_of_seconds(#[case] newer: &str, #[case] older: &str) {
+        assert_eq!(newest_first((newer, "a"), (older, "b")), Ordering::Less);
+        assert_eq!(newest_first((newer, "a"), (newer, "b")), Ordering::Greater);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use karat_core::answers::ResultHead;
 
 use crate::read::read_file;
-use crate::results::result_paths;
+use crate::results::{newest_first, result_paths};
 
 /// Enough bytes for everything before the cases in almost every result.
 const HEAD_BYTES: u64 = 16 * 1024;
@@ -39,10 +39,10 @@ pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
             None => unreadable += 1,
         }
     }
-    // Run ids increase over time, so they break ties between equal timestamps.
     results.sort_by(|left, right| {
-        let key = |result: &ListedResult| (result.head.timestamp.clone(), result.head.run_id.clone());
-        key(right).cmp(&key(left)).then_with(|| left.path.cmp(&right.path))
+        let by_age =
+            newest_first((&left.head.timestamp, &left.head.run_id), (&right.head.timestamp, &right.head.run_id));
+        by_age.then_with(|| left.path.cmp(&right.path))
     });
     (results, unreadable)
 }
