@@ -1,6 +1,6 @@
 //! Strict decoding of values: unknown keys, wrong types and missing members are collected as problems.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -109,6 +109,9 @@ pub struct ObjectReader<'v> {
     known: Vec<&'static str>,
 }
 
+/// Objects with few keys are searched by comparing them, which is faster than hashing.
+const MAX_COMPARED_KEYS: usize = 16;
+
 impl<'v> ObjectReader<'v> {
     /// Opens an object; any other type is a problem.
     pub fn open(value: &'v Value, path: &Path<'_>, problems: &mut Problems) -> Option<Self> {
@@ -121,10 +124,11 @@ impl<'v> ObjectReader<'v> {
 
     /// Returns the raw member and marks the key as known.
     pub fn raw(&mut self, key: &'static str) -> Option<&'v Value> {
-        if !self.known.contains(&key) {
-            self.known.push(key);
+        self.known.push(key);
+        if self.map.len() > MAX_COMPARED_KEYS {
+            return self.map.get(key);
         }
-        self.map.get(key)
+        self.map.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
     /// Reads an optional member.
@@ -159,22 +163,22 @@ impl<'v> ObjectReader<'v> {
         problems: &mut Problems,
         read: impl FnOnce(&'v Value, &Path<'_>, &mut Problems) -> Option<T>,
     ) -> Option<T> {
-        if self.map.contains_key(key) {
-            self.optional(key, path, problems, read)
-        } else {
-            self.known.push(key);
+        let Some(value) = self.raw(key) else {
             problems.at(path, format!("'{key}' is missing"));
-            None
-        }
+            return None;
+        };
+        read(value, &path.key(key), problems)
     }
 
     /// Reports every key that was not read as unknown, with the nearest known key.
     pub fn close(self, path: &Path<'_>, problems: &mut Problems) {
         for key in self.map.keys() {
             if !self.known.contains(&key.as_str()) {
-                let help = match nearest(key, &self.known) {
+                let mut names = HashSet::new();
+                let known: Vec<&str> = self.known.iter().copied().filter(|name| names.insert(*name)).collect();
+                let help = match nearest(key, &known) {
                     Some(known) => format!("did you mean '{known}'?"),
-                    None => format!("known keys here: {}", self.known.join(", ")),
+                    None => format!("known keys here: {}", known.join(", ")),
                 };
                 problems.push(&path.key(key), Subject::Key, format!("unknown key '{key}'"), Some(help));
             }

@@ -79,6 +79,12 @@ fn visit_loose(text: &str, mut visit: impl FnMut(usize, &str)) {
         end += text[end..].find(|next| !extends(next)).unwrap_or(text.len() - end);
         let cluster = &text[start..end];
         piece.clear();
+        // Most responses are ASCII, where none of the steps below is needed.
+        if cluster.is_ascii() {
+            piece.extend(cluster.chars().map(|character| plain(character).to_ascii_lowercase()));
+            visit(start, &piece);
+            continue;
+        }
         piece.extend(cluster.nfc().map(plain).flat_map(fold_case).nfc());
         visit(start, &piece);
     }
