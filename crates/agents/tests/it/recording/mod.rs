@@ -19,6 +19,8 @@ use karat_core::redact::Redactor;
 use karat_core::trace::Trace;
 use serde_json::{Map, Value, json};
 
+use crate::support::trial;
+
 type Outcome = Result<Trace, AgentError>;
 
 /// Returns the given outcomes one after the other, then never answers.
