@@ -152,9 +152,7 @@ def main() -> None:
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="orders", name="Orders", description="Finds and cancels orders.", tags=["orders"])],
     )
-    handler = DefaultRequestHandler(
-        agent_executor=ShopExecutor(), task_store=InMemoryTaskStore(), agent_card=card
-    )
+    handler = DefaultRequestHandler(agent_executor=ShopExecutor(), task_store=InMemoryTaskStore(), agent_card=card)
     routes = create_agent_card_routes(card) + create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True)
     uvicorn.run(Starlette(routes=routes), host="127.0.0.1", port=port)
 

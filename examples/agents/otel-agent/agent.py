@@ -115,6 +115,7 @@ def decide(question: str, results: list[dict], earlier: list[str]) -> str | list
         raise RuntimeError("the model is not available")
     return "I can look up orders and the weather."
 
+
 def call_model(question: str, results: list[dict], earlier: list[str]) -> str | list[tuple[str, dict]]:
     attributes = {
         "gen_ai.operation.name": "chat",
@@ -125,9 +126,10 @@ def call_model(question: str, results: list[dict], earlier: list[str]) -> str | 
     with tracer.start_as_current_span("chat scripted-1", kind=SpanKind.CLIENT, attributes=attributes) as span:
         reply = decide(question, results, earlier)
         if isinstance(reply, str):
-            parts, finish = [{"type": "text", "content": reply}], "stop"
+            finish, parts = "stop", [{"type": "text", "content": reply}]
         else:
-            parts, finish = [{"type": "tool_call", "name": name, "arguments": args} for name, args in reply], "tool_call"
+            finish = "tool_call"
+            parts = [{"type": "tool_call", "name": name, "arguments": arguments} for name, arguments in reply]
         output = [{"role": "assistant", "parts": parts, "finish_reason": finish}]
         span.set_attribute("gen_ai.output.messages", json.dumps(output))
         span.set_attribute("gen_ai.response.model", "scripted-1")

@@ -67,6 +67,7 @@ def decide(question: str, results: list[dict], earlier: list[str]) -> str | list
         raise RuntimeError("the model is not available")
     return "I can look up orders and the weather."
 
+
 def call_tool(name: str, arguments: dict) -> dict:
     step = {"tool": name, "args": arguments, "output": None, "error": None}
     try:
@@ -102,7 +103,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             request = json.loads(body)
         except ValueError:
-            return self.reply(422, {"detail": [{"loc": ["body"], "msg": "the body is not JSON", "type": "json_invalid"}]})
+            return self.reply(
+                422, {"detail": [{"loc": ["body"], "msg": "the body is not JSON", "type": "json_invalid"}]}
+            )
         if not isinstance(request, dict) or not isinstance(request.get("question"), str):
             detail = [{"loc": ["body", "question"], "msg": "Field required", "type": "missing"}]
             return self.reply(422, {"detail": detail})

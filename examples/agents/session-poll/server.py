@@ -71,6 +71,7 @@ def decide(question: str, results: list[dict], earlier: list[str]) -> str | list
         raise RuntimeError("the model is not available")
     return "I can look up orders and the weather."
 
+
 def call_tool(name: str, arguments: dict) -> dict:
     call = {"name": name, "arguments": arguments}
     try:
