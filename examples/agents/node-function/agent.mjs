@@ -5,7 +5,7 @@
 // `answer` is a function, `answerAsync` an async function, and `converse` takes the messages of a conversation.
 // Each returns { response: text, toolCalls: [{ name, arguments, result or error }] }.
 import { setTimeout } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 
 const tools = {
   get_order: ({ order_id }) => ({ order_id, status: 'shipped' }),
@@ -83,6 +83,6 @@ function weather({ arguments: { city }, result }) {
   return result ? `It is ${result.celsius} degrees in ${city}.` : `The weather in ${city} is not available.`;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   console.log(JSON.stringify(answer(process.argv[2]), null, 2));
 }
