@@ -52,7 +52,13 @@ async function* run({ threadId, runId, messages, resume = [] }) {
       if (interrupts.length > 0) {
         waiting.set(threadId, messages);
         yield { type: EventType.MESSAGES_SNAPSHOT, messages };
-        yield { type: EventType.RUN_FINISHED, threadId, runId, outcome: { type: 'interrupt', interrupts }, usage: [usage] };
+        yield {
+          type: EventType.RUN_FINISHED,
+          threadId,
+          runId,
+          outcome: { type: 'interrupt', interrupts },
+          usage: [usage],
+        };
         return;
       }
       for (const call of calls) yield* execute(call, messages);
@@ -89,7 +95,13 @@ function* execute(call, messages) {
 function* result(call, { content, error }, messages) {
   const message = { id: randomUUID(), role: 'tool', toolCallId: call.id, content: content || `Error: ${error}`, error };
   messages.push(message);
-  yield { type: EventType.TOOL_CALL_RESULT, messageId: message.id, toolCallId: call.id, content: message.content, role: 'tool' };
+  yield {
+    type: EventType.TOOL_CALL_RESULT,
+    messageId: message.id,
+    toolCallId: call.id,
+    content: message.content,
+    role: 'tool',
+  };
 }
 
 function* answer(calls, resume, messages) {

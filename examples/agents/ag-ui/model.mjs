@@ -6,7 +6,10 @@ let callCount = 0;
 // Takes the messages of the thread; returns { text } or { toolCalls }, and the tokens used.
 export async function scriptedModel(messages) {
   const step = await nextStep(messages);
-  const tokens = { inputTokens: words(JSON.stringify(messages.map(textOf))), outputTokens: words(JSON.stringify(step)) };
+  const tokens = {
+    inputTokens: words(JSON.stringify(messages.map(textOf))),
+    outputTokens: words(JSON.stringify(step)),
+  };
   if (typeof step === 'string') return { text: step, ...tokens };
   const toolCalls = step.map(([name, input]) => ({
     id: `call_${++callCount}`,
@@ -60,7 +63,9 @@ async function nextStep(messages) {
 }
 
 function weather({ content, error }, city) {
-  return error ? `The weather in ${city} is not available.` : `It is ${JSON.parse(content).celsius} degrees in ${city}.`;
+  return error
+    ? `The weather in ${city} is not available.`
+    : `It is ${JSON.parse(content).celsius} degrees in ${city}.`;
 }
 
 // The results of the tools called since the user's last message.

@@ -91,7 +91,12 @@ function* parts(step, prompt) {
     type: 'finish',
     finishReason: { unified: typeof step === 'string' ? 'stop' : 'tool-calls', raw: undefined },
     usage: {
-      inputTokens: { total: words(JSON.stringify(prompt)), noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+      inputTokens: {
+        total: words(JSON.stringify(prompt)),
+        noCache: undefined,
+        cacheRead: undefined,
+        cacheWrite: undefined,
+      },
       outputTokens: { total: words(output), text: undefined, reasoning: undefined },
     },
   };

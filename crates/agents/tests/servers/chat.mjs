@@ -34,7 +34,14 @@ function messageOf(model, { steps, text }, answered) {
 
 function* deltas({ content, tool_calls: calls = [] }) {
   yield { role: 'assistant', content: calls.length > 0 ? null : '', refusal: null };
-  for (const [index, { id, type, function: { name, arguments: args } }] of calls.entries()) {
+  for (const [
+    index,
+    {
+      id,
+      type,
+      function: { name, arguments: args },
+    },
+  ] of calls.entries()) {
     yield { tool_calls: [{ index, id, type, function: { name, arguments: '' } }] };
     for (const piece of pieces(args, /.{1,9}/g)) yield { tool_calls: [{ index, function: { arguments: piece } }] };
   }
@@ -52,8 +59,15 @@ async function complete({ response, body }) {
     const message = "Missing required parameter: 'messages'.";
     return send(response, 400, apiError(message, 'invalid_request_error', 'messages', 'missing_required_parameter'));
   }
-  const base = { id: `chatcmpl-${++count}`, created: 1767225600, model, service_tier: 'default', system_fingerprint: 'fp_shop' };
-  const chunk = (fields) => response.write(`data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', ...fields })}\n\n`);
+  const base = {
+    id: `chatcmpl-${++count}`,
+    created: 1767225600,
+    model,
+    service_tier: 'default',
+    system_fingerprint: 'fp_shop',
+  };
+  const chunk = (fields) =>
+    response.write(`data: ${JSON.stringify({ ...base, object: 'chat.completion.chunk', ...fields })}\n\n`);
   let answer;
   try {
     answer = await turn(messages.filter(({ role }) => role === 'user').map(textOf));

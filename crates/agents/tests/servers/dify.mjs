@@ -61,7 +61,11 @@ async function chat(exchange) {
   const { query, user, response_mode: responseMode = 'blocking' } = body ?? {};
   if (!query || !user) {
     const missing = query ? 'user' : 'query';
-    return send(response, 400, apiError(400, 'invalid_param', `Missing required parameter ${missing} in the JSON body`));
+    return send(
+      response,
+      400,
+      apiError(400, 'invalid_param', `Missing required parameter ${missing} in the JSON body`),
+    );
   }
   if (mode === 'agent-chat' && responseMode !== 'streaming') {
     return send(response, 400, apiError(400, 'invalid_param', 'Agent Chat App does not support blocking mode'));
@@ -89,12 +93,38 @@ async function chat(exchange) {
     return response.end(`data: ${JSON.stringify(failure)}\n\n`);
   }
   const text = answer.approval ? 'I cannot delete accounts.' : answer.text;
-  const made = thoughts(key, answer.steps, text).map((thought, i) => ({ id: newId(), position: i + 1, ...thought, message_files: [] }));
-  const listed = mode === 'chat' ? [] : made.map((thought) => ({ ...thought, message_id, chain_id: null, created_at, files: [] }));
-  messages.push({ id: message_id, conversation_id, inputs: {}, query, answer: text, status: 'normal', error: null, created_at, agent_thoughts: listed });
+  const made = thoughts(key, answer.steps, text).map((thought, i) => ({
+    id: newId(),
+    position: i + 1,
+    ...thought,
+    message_files: [],
+  }));
+  const listed =
+    mode === 'chat' ? [] : made.map((thought) => ({ ...thought, message_id, chain_id: null, created_at, files: [] }));
+  messages.push({
+    id: message_id,
+    conversation_id,
+    inputs: {},
+    query,
+    answer: text,
+    status: 'normal',
+    error: null,
+    created_at,
+    agent_thoughts: listed,
+  });
   conversations.set(conversation_id, messages);
   if (!stream) {
-    return send(response, 200, { event: 'message', task_id, id: message_id, message_id, conversation_id, mode, answer: text, metadata: metadata(query, text), created_at });
+    return send(response, 200, {
+      event: 'message',
+      task_id,
+      id: message_id,
+      message_id,
+      conversation_id,
+      mode,
+      answer: text,
+      metadata: metadata(query, text),
+      created_at,
+    });
   }
   if (mode === 'chat') {
     for (const piece of pieces(text)) event('message', { id: message_id, answer: piece, from_variable_selector: null });
@@ -114,7 +144,14 @@ async function chat(exchange) {
 serve({
   'GET /v1/info': (exchange) => {
     const [, mode] = modeOf(exchange);
-    if (mode) send(exchange.response, 200, { name: 'Shop', description: 'Orders and the weather', tags: [], mode, author_name: 'Shop' });
+    if (mode)
+      send(exchange.response, 200, {
+        name: 'Shop',
+        description: 'Orders and the weather',
+        tags: [],
+        mode,
+        author_name: 'Shop',
+      });
   },
   'GET /v1/parameters': (exchange) => {
     const [, mode] = modeOf(exchange);

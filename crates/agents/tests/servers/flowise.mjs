@@ -52,7 +52,8 @@ async function predict({ response, body, params: { id } }) {
   try {
     answer = await answerOf(sessions.get(sessionId), body);
   } catch (error) {
-    if (!body.streaming) return send(response, 500, apiError(500, `Error: predictionsServices.buildChatflow - ${error.message}`));
+    if (!body.streaming)
+      return send(response, 500, apiError(500, `Error: predictionsServices.buildChatflow - ${error.message}`));
     event('error', error.message);
     event('end', '[DONE]');
     return response.end();
@@ -60,7 +61,13 @@ async function predict({ response, body, params: { id } }) {
   const text = answer.question ?? answer.text;
   const usedTools = answer.steps.flat().map(usedTool);
   const action = answer.approval ? approvalAction() : undefined;
-  const metadata = { chatId, chatMessageId: newId(), question: body.question ?? '', sessionId, memoryType: 'Buffer Memory' };
+  const metadata = {
+    chatId,
+    chatMessageId: newId(),
+    question: body.question ?? '',
+    sessionId,
+    memoryType: 'Buffer Memory',
+  };
   if (!body.streaming) {
     const used = usedTools.length > 0 ? { usedTools } : {};
     return send(response, 200, { text, ...used, ...(action ? { action } : {}), ...metadata });
@@ -74,6 +81,7 @@ async function predict({ response, body, params: { id } }) {
 }
 
 serve({
-  'GET /api/v1/ping': ({ response }) => response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('pong'),
+  'GET /api/v1/ping': ({ response }) =>
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('pong'),
   'POST /api/v1/prediction/:id': predict,
 });

@@ -12,7 +12,9 @@ const newId = (prefix) => `${prefix}_${String(++count).padStart(8, '0')}`;
 const apiError = (type, message) => ({ type: 'error', error: { type, message }, request_id: newId('req') });
 
 const textOf = ({ content }) => {
-  return typeof content === 'string' ? content : content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  return typeof content === 'string'
+    ? content
+    : content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 };
 const isUserText = ({ role, content }) => {
   return role === 'user' && (typeof content === 'string' || content.some(({ type }) => type === 'text'));
@@ -59,7 +61,8 @@ function reply(model, { steps, text }, answered) {
 }
 
 async function create({ response, body }) {
-  if (!Array.isArray(body?.messages)) return send(response, 400, apiError('invalid_request_error', 'messages: Field required'));
+  if (!Array.isArray(body?.messages))
+    return send(response, 400, apiError('invalid_request_error', 'messages: Field required'));
   const { model, messages, stream, max_tokens: maxTokens } = body;
   if (!maxTokens) return send(response, 400, apiError('invalid_request_error', 'max_tokens: Field required'));
   if (!models.includes(model)) return send(response, 404, apiError('not_found_error', `model: ${model}`));
@@ -71,7 +74,12 @@ async function create({ response, body }) {
     content: [],
     stop_reason: null,
     stop_sequence: null,
-    usage: { input_tokens: tokens(...messages.map(textOf)), cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 },
+    usage: {
+      input_tokens: tokens(...messages.map(textOf)),
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+      output_tokens: 1,
+    },
   };
   let answer;
   try {
@@ -113,7 +121,8 @@ function* blockEvents(index, block) {
   } else if (block.input) {
     yield { type: 'content_block_start', index, content_block: { ...block, input: {} } };
     yield delta({ type: 'input_json_delta', partial_json: '' });
-    for (const piece of pieces(JSON.stringify(block.input), /.{1,9}/g)) yield delta({ type: 'input_json_delta', partial_json: piece });
+    for (const piece of pieces(JSON.stringify(block.input), /.{1,9}/g))
+      yield delta({ type: 'input_json_delta', partial_json: piece });
   } else {
     yield { type: 'content_block_start', index, content_block: block };
   }

@@ -28,15 +28,25 @@ const intermediateStep = ({ name, arguments: toolInput, output, error }) => {
 async function chat({ response, body, params: { id } }) {
   if (!ids.includes(id)) {
     const message = `The requested webhook "POST ${id}/chat" is not registered.`;
-    const hint = "The workflow must be active for a production URL to run successfully. You can activate the workflow using the toggle in the top-right of the editor.";
+    const hint =
+      'The workflow must be active for a production URL to run successfully. You can activate the workflow using the toggle in the top-right of the editor.';
     return send(response, 404, { code: 404, message, hint });
   }
   const { action, sessionId, chatInput } = body ?? {};
   if (action === 'loadPreviousSession') return send(response, 200, { data: [] });
   if (typeof chatInput !== 'string') return send(response, 500, { message: 'Error in workflow' });
   const told = sessions.get(sessionId) ?? [];
-  const metadata = () => ({ nodeId: '5b8c2f0e-3f0a-4a57-9a53-0d1d3d2f7a10', nodeName: 'AI Agent', itemIndex: 0, runIndex: 0, timestamp: 1767225600000 });
-  const chunk = (type, content) => response.write(`${JSON.stringify({ type, ...(content === undefined ? {} : { content }), metadata: metadata() })}\n`);
+  const metadata = () => ({
+    nodeId: '5b8c2f0e-3f0a-4a57-9a53-0d1d3d2f7a10',
+    nodeName: 'AI Agent',
+    itemIndex: 0,
+    runIndex: 0,
+    timestamp: 1767225600000,
+  });
+  const chunk = (type, content) =>
+    response.write(
+      `${JSON.stringify({ type, ...(content === undefined ? {} : { content }), metadata: metadata() })}\n`,
+    );
   if (id === 'shop-stream') {
     response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
     chunk('begin');

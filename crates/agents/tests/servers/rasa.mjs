@@ -10,7 +10,15 @@ let time = 1767225600;
 function trackerOf(sender) {
   if (!trackers.has(sender)) {
     const events = [
-      { event: 'action', timestamp: ++time, name: 'action_session_start', policy: null, confidence: 1, action_text: null, hide_rule_turn: false },
+      {
+        event: 'action',
+        timestamp: ++time,
+        name: 'action_session_start',
+        policy: null,
+        confidence: 1,
+        action_text: null,
+        hide_rule_turn: false,
+      },
       { event: 'session_started', timestamp: ++time },
       listen(),
     ];
@@ -33,7 +41,12 @@ const slot = (name, value) => ({ event: 'slot', timestamp: ++time, name, value }
 
 const parseData = (text) => ({
   intent: { name: text.split(/\W/)[0].toLowerCase(), confidence: 1 },
-  entities: [...text.matchAll(/\d+/g)].map(({ 0: value, index }) => ({ entity: 'number', start: index, end: index + value.length, value })),
+  entities: [...text.matchAll(/\d+/g)].map(({ 0: value, index }) => ({
+    entity: 'number',
+    start: index,
+    end: index + value.length,
+    value,
+  })),
   text,
   message_id: `message-${++time}`,
   metadata: {},
@@ -50,13 +63,29 @@ function callEvents({ name, arguments: args, error }) {
 async function webhook({ response, url, body }) {
   const { sender = 'default', message } = body ?? {};
   if (typeof message !== 'string') {
-    const fields = { version, status: 'failure', message: "Invalid message request: 'message' is missing.", reason: 'BadRequest', details: {}, help: null, code: 400 };
+    const fields = {
+      version,
+      status: 'failure',
+      message: "Invalid message request: 'message' is missing.",
+      reason: 'BadRequest',
+      details: {},
+      help: null,
+      code: 400,
+    };
     return send(response, 400, fields);
   }
   const tracker = trackerOf(sender);
   const parse_data = parseData(message);
   const told = tracker.events.filter(({ event }) => event === 'user').map(({ text }) => text);
-  tracker.events.push({ event: 'user', timestamp: ++time, text: message, parse_data, input_channel: 'rest', message_id: parse_data.message_id, metadata: {} });
+  tracker.events.push({
+    event: 'user',
+    timestamp: ++time,
+    text: message,
+    parse_data,
+    input_channel: 'rest',
+    message_id: parse_data.message_id,
+    metadata: {},
+  });
   let text = '';
   try {
     const { steps, text: answer, approval } = await turn([...told, message]);
@@ -69,7 +98,13 @@ async function webhook({ response, url, body }) {
   const bubbles = text.match(/[^.!?]+[.!?]?/g)?.map((sentence) => sentence.trim()) ?? [];
   for (const bubble of bubbles) {
     tracker.events.push(action('utter_answer'));
-    tracker.events.push({ event: 'bot', timestamp: ++time, text: bubble, data: {}, metadata: { utter_action: 'utter_answer' } });
+    tracker.events.push({
+      event: 'bot',
+      timestamp: ++time,
+      text: bubble,
+      data: {},
+      metadata: { utter_action: 'utter_answer' },
+    });
   }
   tracker.events.push(listen());
   for (const { event, name, value } of tracker.events) if (event === 'slot') tracker.slots[name] = value;
@@ -99,9 +134,11 @@ function tracker({ response, params: { sender } }) {
 }
 
 serve({
-  'GET /': ({ response }) => response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(`Hello from Rasa: ${version}`),
+  'GET /': ({ response }) =>
+    response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(`Hello from Rasa: ${version}`),
   'GET /version': ({ response }) => send(response, 200, { version, minimum_compatible_version: '3.5.0' }),
-  'GET /status': ({ response }) => send(response, 200, { model_file: 'models/shop.tar.gz', model_id: 'shop', num_active_training_jobs: 0 }),
+  'GET /status': ({ response }) =>
+    send(response, 200, { model_file: 'models/shop.tar.gz', model_id: 'shop', num_active_training_jobs: 0 }),
   'GET /conversations/:sender/tracker': tracker,
   'GET /webhooks/rest/': ({ response }) => send(response, 200, { status: 'ok' }),
   'POST /webhooks/rest/webhook': webhook,

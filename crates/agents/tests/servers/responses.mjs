@@ -14,7 +14,8 @@ const apiError = (message, param = null, code = null) => {
   return { error: { message, type: 'invalid_request_error', param, code } };
 };
 
-const textOf = ({ content }) => (typeof content === 'string' ? content : content.map((part) => part.text ?? '').join(''));
+const textOf = ({ content }) =>
+  typeof content === 'string' ? content : content.map((part) => part.text ?? '').join('');
 
 function callItems(model, step, approvalId = null) {
   if (model === 'shop-mcp') {
@@ -31,11 +32,24 @@ function callItems(model, step, approvalId = null) {
     }));
   }
   const calls = step.map(({ name, arguments: args }) => {
-    return { id: newId('fc'), type: 'function_call', status: 'completed', arguments: JSON.stringify(args), call_id: newId('call'), name };
+    return {
+      id: newId('fc'),
+      type: 'function_call',
+      status: 'completed',
+      arguments: JSON.stringify(args),
+      call_id: newId('call'),
+      name,
+    };
   });
   const outputs = step.map(({ output, error }, i) => {
     const text = error ? JSON.stringify({ error }) : JSON.stringify(output);
-    return { id: newId('fco'), type: 'function_call_output', status: 'completed', call_id: calls[i].call_id, output: text };
+    return {
+      id: newId('fco'),
+      type: 'function_call_output',
+      status: 'completed',
+      call_id: calls[i].call_id,
+      output: text,
+    };
   });
   return [...calls, ...outputs];
 }
@@ -67,11 +81,22 @@ async function outputOf(model, items) {
   const begin = model === 'shop-mcp' && !items.some(({ type }) => type === 'mcp_list_tools') ? [listTools()] : [];
   if (approval && model === 'shop-mcp') {
     const args = JSON.stringify(approval.arguments);
-    const request = { id: newId('mcpr'), type: 'mcp_approval_request', arguments: args, name: approval.name, server_label: 'shop' };
+    const request = {
+      id: newId('mcpr'),
+      type: 'mcp_approval_request',
+      arguments: args,
+      name: approval.name,
+      server_label: 'shop',
+    };
     return [...begin, request];
   }
   const calls = steps.flatMap((step) => callItems(model, step));
-  return [...begin, ...(calls.length > 0 ? [reasoning] : []), ...calls, messageItem(text || 'I cannot delete accounts.')];
+  return [
+    ...begin,
+    ...(calls.length > 0 ? [reasoning] : []),
+    ...calls,
+    messageItem(text || 'I cannot delete accounts.'),
+  ];
 }
 
 // Makes the text as short as the request asks; a response so cut is incomplete.
@@ -117,7 +142,11 @@ function responseObject(body, fields) {
 
 async function create({ response, body }) {
   if (!models.includes(body?.model)) {
-    return send(response, 400, apiError(`The requested model '${body?.model}' does not exist.`, 'model', 'model_not_found'));
+    return send(
+      response,
+      400,
+      apiError(`The requested model '${body?.model}' does not exist.`, 'model', 'model_not_found'),
+    );
   }
   if (body.input === undefined) {
     return send(response, 400, apiError("Missing required parameter: 'input'.", 'input', 'missing_required_parameter'));
