@@ -143,12 +143,12 @@ fn is_formula(text: &str) -> bool {
 
 /// Returns a field for a CSV file that a spreadsheet does not evaluate: a formula gets a quote before it. Reading a file
 /// of ratings removes the quote.
-pub fn guard_formula(text: &str) -> Cow<'_, str> {
+pub fn escape_formula(text: &str) -> Cow<'_, str> {
     if is_formula(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
-/// Removes the quote of [`guard_formula`].
-pub fn without_guard(text: Cow<'_, str>) -> Cow<'_, str> {
+/// Removes the quote of [`escape_formula`].
+pub fn unescape_formula(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.strip_prefix('\'').filter(|rest| is_formula(rest)) {
         Some(rest) => Cow::Owned(rest.to_owned()),
         None => text,
@@ -218,9 +218,9 @@ mod tests {
     #[test]
     fn a_guarded_formula_can_be_read_back() {
         for text in ["=1+1", "@SUM(A1)", "\t=1", "-5", "'=1", "it's", "'quoted'", "", "a=b"] {
-            let guarded = guard_formula(text);
+            let guarded = escape_formula(text);
             assert!(!guarded.starts_with(['=', '+', '-', '@', '\t', '\r']), "{guarded}");
-            assert_eq!(without_guard(guarded), text);
+            assert_eq!(unescape_formula(guarded), text);
         }
     }
 }

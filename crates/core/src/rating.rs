@@ -31,7 +31,7 @@ impl Rating {
     }
 
     /// Returns the word that people read and type.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Rating::Positive => "good",
             Rating::Negative => "bad",
@@ -40,14 +40,14 @@ impl Rating {
     }
 
     /// Parses what a person wrote: the word or the name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rating| rating.word() == word).or_else(|| Self::from_name(word))
+    pub fn from_label(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rating| rating.label() == word).or_else(|| Self::from_name(word))
     }
 }
 
 impl fmt::Display for Rating {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(self.word())
+        out.pad(self.label())
     }
 }
 
@@ -59,11 +59,11 @@ mod tests {
     fn people_may_write_the_word_or_the_name() {
         for rating in Rating::ALL {
             assert_eq!(
-                (Rating::from_word(rating.word()), Rating::from_word(rating.name())),
+                (Rating::from_label(rating.label()), Rating::from_label(rating.name())),
                 (Some(rating), Some(rating))
             );
         }
-        assert_eq!((Rating::from_word("Good"), Rating::from_name("good")), (None, None));
+        assert_eq!((Rating::from_label("Good"), Rating::from_name("good")), (None, None));
         assert_eq!(Rating::Negative.to_string(), "bad");
     }
 }

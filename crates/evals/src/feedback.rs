@@ -37,8 +37,8 @@ impl Feedback {
     }
 
     /// Returns the rating as people read it, or [`RETRACTED`].
-    pub fn rating_word(&self) -> &'static str {
-        self.rating.map_or(RETRACTED, Rating::word)
+    pub fn rating_label(&self) -> &'static str {
+        self.rating.map_or(RETRACTED, Rating::label)
     }
 
     /// Returns a timestamp for new feedback that is later than the author's previous one: clocks are coarse and can go

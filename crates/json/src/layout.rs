@@ -40,7 +40,7 @@ impl OpenContainer {
 
 /// Observations so far; the pairs count inline and broken containers.
 #[derive(Default)]
-struct Observed {
+struct Observations {
     newline: Option<&'static str>,
     unit: Option<String>,
     colon: Option<String>,
@@ -55,7 +55,7 @@ impl Layout {
     /// Detects the layout of a text that is valid JSON.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut seen = Observed::default();
+        let mut seen = Observations::default();
         let mut open: Vec<OpenContainer> = Vec::new();
         let mut string_end = 0;
         let mut at = 0;
@@ -214,7 +214,7 @@ impl Layout {
     }
 }
 
-impl Observed {
+impl Observations {
     /// Records a container. The root is ignored: its layout does not tell how its parts are laid out.
     fn container(&mut self, closed: &OpenContainer, is_root: bool) {
         if closed.is_empty {

@@ -8,9 +8,9 @@ mod node;
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{Exhausted, Pattern, PatternError};
+use super::{Pattern, PatternError, StepLimitExceeded};
 
-fn is_match(pattern: &str, text: &str) -> Result<bool, Exhausted> {
+fn is_match(pattern: &str, text: &str) -> Result<bool, StepLimitExceeded> {
     let compiled = Pattern::compile(pattern).unwrap_or_else(|error| panic!("{pattern:?}: {error}"));
     compiled.is_match(text)
 }

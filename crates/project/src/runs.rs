@@ -15,7 +15,7 @@ const HEAD_BYTES: u64 = 16 * 1024;
 
 /// A result file and what precedes its cases.
 #[derive(Debug, Clone)]
-pub struct ListedResult {
+pub struct ResultFile {
     pub path: PathBuf,
     pub head: ResultHead,
 }
@@ -26,16 +26,16 @@ pub struct Run {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
-    pub results: Vec<ListedResult>,
+    pub results: Vec<ResultFile>,
 }
 
 /// Lists the results in a folder, newest first, and counts the files that are not results.
-pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
+pub fn list_results(folder: &Path) -> (Vec<ResultFile>, usize) {
     let mut unreadable = 0;
     let mut results = Vec::new();
     for path in result_paths(folder) {
         match read_head(&path) {
-            Some(head) => results.push(ListedResult { path, head }),
+            Some(head) => results.push(ResultFile { path, head }),
             None => unreadable += 1,
         }
     }

@@ -4,7 +4,7 @@ use karat_core::case::Tier;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::EarlierResult;
-use karat_project::{Layout, ListedResult, Run, list_runs};
+use karat_project::{Layout, ResultFile, Run, list_runs};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -36,9 +36,9 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
 /// shard only.
 fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let mut runs = list_runs(&layout.output_dir).into_iter().skip_while(|run| run.run_id != now.run_id);
-    let shared: Vec<ListedResult> = runs.next().map(|run| run.results).unwrap_or_default();
-    let is_shared = |old: &ListedResult| {
-        let is_same = |new: &ListedResult| {
+    let shared: Vec<ResultFile> = runs.next().map(|run| run.results).unwrap_or_default();
+    let is_shared = |old: &ResultFile| {
+        let is_same = |new: &ResultFile| {
             new.head.metadata.eval_file == old.head.metadata.eval_file
                 && new.head.tier == old.head.tier
                 && new.head.agent == old.head.agent

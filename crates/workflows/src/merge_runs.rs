@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::diff::{Compared, compare_with_baseline};
+use karat_core::diff::{ComparisonCounts, compare_with_baseline};
 use karat_core::event::{Reporter, RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::result::{MergeError, ShardPart, SuiteResult, merge_shards};
@@ -142,7 +142,7 @@ fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<
 /// The shards of a suite, merged.
 struct MergedSuite {
     result: SuiteResult,
-    compared: Compared,
+    compared: ComparisonCounts,
     /// The line of each case in the eval file.
     lines: Vec<usize>,
 }
@@ -166,7 +166,7 @@ fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<Vec<MergedSuite>, Err
         let path = shards.first().map(|shard| shard.result.metadata.eval_file.clone()).unwrap_or_default();
         let results: Vec<SuiteResult> = shards.into_iter().map(|shard| shard.result).collect();
         let parts = || results.iter().filter_map(|result| result.shard.as_ref());
-        let compared = Compared {
+        let compared = ComparisonCounts {
             cases: parts().map(|part| part.compared).sum(),
             inconclusive: parts().map(|part| part.inconclusive).sum(),
         };

@@ -20,7 +20,7 @@ pub struct ListRequest {
 }
 
 #[derive(Debug)]
-pub struct ListedTraces {
+pub struct TraceListing {
     pub list: TraceList,
     /// The shortened ids of the traces; empty if not requested.
     pub short_ids: Vec<String>,
@@ -29,7 +29,7 @@ pub struct ListedTraces {
 }
 
 /// Lists traces, newest first.
-pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedTraces, Error> {
+pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<TraceListing, Error> {
     let ListRequest { filter, limit, short_ids } = request;
     context
         .read_store(async |store| {
@@ -47,7 +47,7 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedT
             } else {
                 Vec::new()
             };
-            Ok(ListedTraces { list: TraceList { total, traces }, short_ids, empty_error })
+            Ok(TraceListing { list: TraceList { total, traces }, short_ids, empty_error })
         })
         .await
 }

@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(300);
 
 /// What a change touches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
+pub enum Affected {
     /// The tools, the settings, or several kinds of files changed.
     Everything,
     /// These eval files, or their tables, changed.
@@ -31,7 +31,7 @@ pub enum Touched {
 pub struct Change {
     /// Added, changed and removed files.
     pub paths: BTreeSet<PathBuf>,
-    pub touched: Touched,
+    pub touched: Affected,
 }
 
 /// The state of a file; differs if its contents may have changed.
@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    fn touched(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Touched {
+    fn touched(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Affected {
         let layout = &settings.layout;
         let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
         let mut files = BTreeSet::new();
@@ -112,18 +112,18 @@ impl Watch {
                 files.insert(path.clone());
             } else if path.starts_with(&settings.eval_functions.path) {
                 if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
-                    let Some(name) = function_name(path, settings) else { return Touched::Everything };
+                    let Some(name) = function_name(path, settings) else { return Affected::Everything };
                     functions.insert(name);
                 }
             } else if is_for_all(path, settings) {
-                return Touched::Everything;
+                return Affected::Everything;
             }
         }
         match (files.is_empty(), functions.is_empty()) {
-            (true, true) => Touched::Nothing,
-            (false, true) => Touched::EvalFiles(files.into_iter().collect()),
-            (true, false) => Touched::Functions(functions.into_iter().collect()),
-            (false, false) => Touched::Everything,
+            (true, true) => Affected::Nothing,
+            (false, true) => Affected::EvalFiles(files.into_iter().collect()),
+            (true, false) => Affected::Functions(functions.into_iter().collect()),
+            (false, false) => Affected::Everything,
         }
     }
 }

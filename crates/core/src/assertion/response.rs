@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
-use super::text_match::SearchedText;
+use super::text_match::TextSearch;
 use super::{Evidence, Field};
 use crate::token::Resolved;
 use karat_json::text::quoted_list;
@@ -44,8 +44,8 @@ fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<Str
     }
 }
 
-fn searched(evidence: Evidence<'_>) -> SearchedText<'_> {
-    SearchedText::new(&evidence.trace.response, evidence.case.expect.text_match)
+fn searched(evidence: Evidence<'_>) -> TextSearch<'_> {
+    TextSearch::new(&evidence.trace.response, evidence.case.expect.text_match)
 }
 
 pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {

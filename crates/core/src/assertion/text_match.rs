@@ -8,13 +8,13 @@ use unicode_normalization::char::is_combining_mark;
 use crate::case::TextMatch;
 
 /// A response in which texts are searched.
-pub(super) struct SearchedText<'t> {
+pub(super) struct TextSearch<'t> {
     text: &'t str,
     text_match: Option<TextMatch>,
     loose: OnceCell<String>,
 }
 
-impl<'t> SearchedText<'t> {
+impl<'t> TextSearch<'t> {
     pub(super) fn new(text: &'t str, text_match: Option<TextMatch>) -> Self {
         Self { text, text_match, loose: OnceCell::new() }
     }
@@ -152,9 +152,9 @@ mod tests {
     #[case("Oslo x", "\u{a0}", None)]
     #[case("", "", None)]
     fn finds_the_text_that_nearly_matches(#[case] text: &str, #[case] expected: &str, #[case] found: Option<&str>) {
-        assert_eq!(SearchedText::new(text, None).near_miss(expected), found);
-        assert_eq!(SearchedText::new(text, Some(TextMatch::Exact)).near_miss(expected), None);
-        assert_eq!(SearchedText::new(text, Some(TextMatch::Loose)).near_miss(expected), None);
+        assert_eq!(TextSearch::new(text, None).near_miss(expected), found);
+        assert_eq!(TextSearch::new(text, Some(TextMatch::Exact)).near_miss(expected), None);
+        assert_eq!(TextSearch::new(text, Some(TextMatch::Loose)).near_miss(expected), None);
     }
 
     proptest! {

@@ -347,11 +347,11 @@ fn parse_part(text: &str, raw: &RawValue) -> Result<Value, InvalidEvalFile> {
 /// Returns the id of a case that the strict parser rejects, if a lenient one finds it.
 fn id_of_unreadable(raw: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct IdOnly {
         id: String,
     }
 
-    serde_json::from_str(raw.get()).ok().map(|Named { id }| id)
+    serde_json::from_str(raw.get()).ok().map(|IdOnly { id }| id)
 }
 
 /// Returns the offset in `text` of `part`, which is borrowed from it.

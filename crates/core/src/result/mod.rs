@@ -18,7 +18,7 @@ use crate::trials::{TrialCounts, TrialSummary, Trials};
 
 pub use self::merge::{MergeError, merge_shards};
 pub use self::saved::{
-    AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary, SavedResult,
+    AssertionReport, RawCase, RunList, RunSummary, SavedCase, SavedResult, SavedRun, SavedSuite, SavedTrial,
 };
 pub use self::trials::combine;
 pub use self::warnings::{suite_warnings, unused_stubs_warning};

@@ -75,11 +75,11 @@ impl RunSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat show")]
-pub struct KeptRun {
+pub struct SavedRun {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
-    pub suites: Vec<KeptSuite>,
+    pub suites: Vec<SavedSuite>,
     /// Result files of rubrics, which are not shown.
     pub rubric_files: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub struct KeptRun {
 /// The result of one eval file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptSuite {
+pub struct SavedSuite {
     pub tool_name: String,
     pub tier: Tier,
     /// The agent, if the result names it.
@@ -96,7 +96,7 @@ pub struct KeptSuite {
     pub eval_file: String,
     /// Whether the eval file changed since the run, so that messages and assertions that the result lacks are unknown.
     pub eval_file_changed: bool,
-    pub cases: Vec<KeptCase>,
+    pub cases: Vec<SavedCase>,
     /// Cases that were not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
 }
@@ -104,7 +104,7 @@ pub struct KeptSuite {
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptCase {
+pub struct SavedCase {
     pub id: String,
     pub description: String,
     pub outcome: Outcome,
@@ -113,13 +113,13 @@ pub struct KeptCase {
     /// The message to the agent; null if it is not known any more.
     pub message: Option<String>,
     /// One, unless the run had several trials.
-    pub trials: Vec<KeptTrial>,
+    pub trials: Vec<SavedTrial>,
 }
 
 /// One answer of the agent and its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptTrial {
+pub struct SavedTrial {
     /// Null if the result does not say.
     pub outcome: Option<Outcome>,
     pub duration_ms: u64,
@@ -129,7 +129,7 @@ pub struct KeptTrial {
     pub response: Option<String>,
     pub tool_calls: Vec<ToolCall>,
     /// The assertions of the case, in the order in which they are judged.
-    pub assertions: Vec<AssertionLine>,
+    pub assertions: Vec<AssertionReport>,
     /// Tokens without a value.
     pub skipped_tokens: Vec<String>,
     pub warnings: Vec<String>,
@@ -140,7 +140,7 @@ pub struct KeptTrial {
 /// An assertion and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AssertionLine {
+pub struct AssertionReport {
     /// The key in `expect`.
     pub assertion: String,
     /// Null if the assertion was not judged, because an earlier one failed.
@@ -214,7 +214,7 @@ impl RawCase {
 
     /// Returns the case as it is shown. `current` is its message in the eval file, and the keys of its `expect`, if
     /// they are the ones of the run.
-    pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> KeptCase {
+    pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> SavedCase {
         let verdict = self.outcome();
         let (message, keys) = current.map_or((None, &[][..]), |(message, keys)| (Some(message), keys));
         let Self {
@@ -224,7 +224,7 @@ impl RawCase {
         if attempts.is_empty() {
             attempts.push(RawTrial { outcome, duration_ms, error, failures, details });
         }
-        KeptCase {
+        SavedCase {
             id,
             description,
             outcome: verdict,
@@ -241,34 +241,34 @@ fn lenient<T: DeserializeOwned + Default>(value: Value) -> T {
 }
 
 impl RawTrial {
-    fn keep(self, keys: &[String]) -> KeptTrial {
+    fn keep(self, keys: &[String]) -> SavedTrial {
         // Only an object is karat's: serde would also fill the fields from a list, in order.
         let details: RawDetails = if self.details.is_object() { lenient(self.details) } else { RawDetails::default() };
         let failures: Vec<RawFailure> = lenient(self.failures);
-        let mut assertions: Vec<AssertionLine> = Vec::new();
+        let mut assertions: Vec<AssertionReport> = Vec::new();
         for AssertionVerdict { assertion, verdict } in details.assertions {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
-            assertions.push(AssertionLine { assertion, verdict, messages: Vec::new() });
+            assertions.push(AssertionReport { assertion, verdict, messages: Vec::new() });
         }
         for RawFailure { assertion, message } in failures {
             if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion) {
                 line.messages.push(message);
             } else {
                 let verdict = Some(AssertionOutcome::Failed);
-                assertions.push(AssertionLine { assertion, verdict, messages: vec![message] });
+                assertions.push(AssertionReport { assertion, verdict, messages: vec![message] });
             }
         }
         // Without any verdict there was no answer to judge.
         if !assertions.is_empty() {
             for key in keys {
                 if assertions.iter().all(|line| line.assertion != *key) {
-                    assertions.push(AssertionLine { assertion: key.clone(), verdict: None, messages: Vec::new() });
+                    assertions.push(AssertionReport { assertion: key.clone(), verdict: None, messages: Vec::new() });
                 }
             }
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is not negative")]
         let duration_ms = self.duration_ms.max(0.0).round() as u64;
-        KeptTrial {
+        SavedTrial {
             outcome: self.outcome,
             duration_ms,
             error: self.error,

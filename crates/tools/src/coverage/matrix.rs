@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::confusion::{LeftOut, MeasuredConfusion};
+use crate::confusion::{ExcludedCounts, MeasuredConfusion};
 
 /// Expected tool × called tool, counted over stored answers; `__none__` stands for no tool on either side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct ConfusionMatrix {
     pub worst: Vec<ConfusedPair>,
     /// Correct calls of each expected tool.
     pub right: Vec<CorrectCalls>,
-    pub left_out: LeftOut,
+    pub left_out: ExcludedCounts,
 }
 
 /// A tool that was called in place of another.

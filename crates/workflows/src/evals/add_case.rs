@@ -35,7 +35,7 @@ pub struct AddCaseRequest {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct AddedCase {
+pub struct AddCaseReport {
     pub name: String,
     pub expected: bool,
     /// The name of the function.
@@ -45,7 +45,7 @@ pub struct AddedCase {
 }
 
 /// Appends a case to the function's file of cases, which is created if it does not exist.
-pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<AddedCase, Error> {
+pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<AddCaseReport, Error> {
     let AddCaseRequest { function, trace, expected, reason, name } = request;
     let settings = &context.settings;
     let functions = load_functions(std::slice::from_ref(&function), settings)?;
@@ -71,7 +71,7 @@ pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<
     let _lock = context.edit_lock()?;
     let new_file = append(&path, &name, &line, settings)?;
     let cases_file = settings.display_path(&path);
-    Ok(AddedCase { name, expected, function: loaded.function.name.clone(), cases_file, new_file })
+    Ok(AddCaseReport { name, expected, function: loaded.function.name.clone(), cases_file, new_file })
 }
 
 async fn read_trace(trace: &str, store: &Store) -> Result<(StoredTrace, Option<Rating>), Error> {

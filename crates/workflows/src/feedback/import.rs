@@ -39,7 +39,7 @@ pub struct ImportRequest {
 
 /// The result of an import. A refused file has both an error and a report.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportOutcome {
     pub report: FeedbackImportReport,
     pub refused: Option<Error>,
 }
@@ -78,7 +78,7 @@ impl From<&Finding> for InvalidRow {
 }
 
 /// Imports all rows; none if any is invalid and invalid rows are not skipped.
-pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imported, Error> {
+pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<ImportOutcome, Error> {
     let text = decode_text(&request)?;
     let format = request.format.unwrap_or_else(|| FeedbackFormat::detect(text));
     let now = context.clock.now();
@@ -112,18 +112,18 @@ pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imp
                 report.unchanged += report.added - new;
                 report.added = new;
             }
-            Ok(Imported { report, refused: None })
+            Ok(ImportOutcome { report, refused: None })
         })
         .await
 }
 
-fn refused(name: &str, text: &str, rows: u64, findings: Vec<Finding>) -> Imported {
+fn refused(name: &str, text: &str, rows: u64, findings: Vec<Finding>) -> ImportOutcome {
     let invalid = findings.iter().map(InvalidRow::from).collect();
     let report = FeedbackImportReport { written: false, rows, added: 0, unchanged: 0, invalid };
     let files = vec![InvalidFile { name: name.to_owned(), text: text.to_owned(), findings }];
     let error = Error { files, ..Error::invalid(format!("nothing was imported from {name}")) };
     let error = if rows > 0 { error.hint(Hint::SkipInvalidRows) } else { error };
-    Imported { report, refused: Some(error) }
+    ImportOutcome { report, refused: Some(error) }
 }
 
 fn decode_text(request: &ImportRequest) -> Result<&str, Error> {

@@ -52,13 +52,13 @@ impl PortProbe for LoopbackProbe {
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Discovered {
+pub struct Discovery {
     /// The agent that the environment or `.env` names.
     pub agent: Option<String>,
     /// Ports on which a program listens.
     pub ports: Vec<u16>,
     /// Possible tool registries, best first.
-    pub registries: Vec<FoundRegistry>,
+    pub registries: Vec<RegistryCandidate>,
     /// What could not be read or used, as lower-case fragments.
     pub problems: Vec<String>,
 }
@@ -66,7 +66,7 @@ pub struct Discovered {
 /// A possible tool registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FoundRegistry {
+pub struct RegistryCandidate {
     /// A file or folder, relative to the project.
     pub path: String,
     pub content: RegistryContent,
@@ -81,7 +81,7 @@ pub enum RegistryContent {
     McpServers(usize),
 }
 
-impl Discovered {
+impl Discovery {
     /// Looks for programs on these ports.
     pub(super) fn find_ports(&mut self, ports: &[u16], probe: &dyn PortProbe) {
         self.ports = ports.iter().copied().filter(|port| probe.is_open(*port)).collect();
@@ -128,7 +128,7 @@ impl Discovered {
         files
     }
 
-    fn read_list(&mut self, file: &Path, folder: &Path) -> Option<FoundRegistry> {
+    fn read_list(&mut self, file: &Path, folder: &Path) -> Option<RegistryCandidate> {
         let is_named_tools = file_name(file).contains("tool");
         match read_path(file, folder) {
             // Other lists of objects have names, too.
@@ -157,7 +157,7 @@ impl Discovered {
                     self.problems.extend(skipped);
                     if !file.servers.is_empty() {
                         let content = RegistryContent::McpServers(file.servers.len());
-                        self.registries.push(FoundRegistry { path: name.to_owned(), content });
+                        self.registries.push(RegistryCandidate { path: name.to_owned(), content });
                     }
                 }
                 Ok(None) => {}
@@ -168,7 +168,7 @@ impl Discovered {
 }
 
 /// Returns the common folder of all source files that define tools, then the single files.
-fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<FoundRegistry> {
+fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<RegistryCandidate> {
     let Ok(registry) = read_files(files, folder) else {
         return Vec::new();
     };
@@ -181,7 +181,7 @@ fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<FoundRegistry> {
     let several = (paths.len() > 1).then_some(common);
     let proposals = several.into_iter().chain(paths.iter().copied().take(MAX_FILE_PROPOSALS));
     // A file on its own may have other tools than as a part of the project.
-    let mut found: Vec<FoundRegistry> =
+    let mut found: Vec<RegistryCandidate> =
         proposals.filter_map(|path| read_registry(&folder.join(path), folder)).collect();
     if found.is_empty() {
         found.extend(read_registry(&folder.join(common), folder));
@@ -190,7 +190,7 @@ fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<FoundRegistry> {
 }
 
 /// Returns a file or folder as a proposal, if karat can read tools from it.
-fn read_registry(path: &Path, folder: &Path) -> Option<FoundRegistry> {
+fn read_registry(path: &Path, folder: &Path) -> Option<RegistryCandidate> {
     let count = read_path(path, folder).ok()?.tools().len();
     (count > 0).then(|| found_tools(path, folder, count))
 }
@@ -199,8 +199,8 @@ fn common_folder<'f>(files: &[&'f Path]) -> Option<&'f Path> {
     files.first().copied()?.ancestors().skip(1).find(|folder| files.iter().all(|file| file.starts_with(folder)))
 }
 
-fn found_tools(path: &Path, folder: &Path, count: usize) -> FoundRegistry {
-    FoundRegistry { path: relative(path, folder), content: RegistryContent::Tools(count) }
+fn found_tools(path: &Path, folder: &Path, count: usize) -> RegistryCandidate {
+    RegistryCandidate { path: relative(path, folder), content: RegistryContent::Tools(count) }
 }
 
 fn relative(path: &Path, folder: &Path) -> String {
@@ -240,7 +240,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             std::fs::write(path, text).expect("a file");
         }
-        let mut discovered = Discovered::default();
+        let mut discovered = Discovery::default();
         discovered.find_registries(folder.path());
         let paths = discovered.registries.into_iter().map(|found| format!("{} {:?}", found.path, found.content));
         (paths.collect(), discovered.problems)
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn keeps_the_order_of_ports() {
-        let mut discovered = Discovered::default();
+        let mut discovered = Discovery::default();
         discovered.find_ports(&USUAL_PORTS, &OpenPorts(&[5000, 8000, 9999]));
         assert_eq!(discovered.ports, [8000, 5000]);
     }

@@ -3,7 +3,7 @@
 use karat_core::regression::slug;
 use serde_json::{Map, Value, json};
 
-use super::listed_tool::{ListedTool, first_sentence};
+use super::registry_tools::{RegistryTool, first_sentence};
 
 /// Lines of `.gitignore`: the store and the results of runs.
 const IGNORED: [&str; 2] = [".karat/", "evals/results/"];
@@ -13,7 +13,7 @@ pub(super) struct FirstEval<'f> {
     /// The tool under test, if any.
     pub(super) tool: Option<&'f str>,
     /// Its definition, if the registry has it.
-    pub(super) listed: Option<&'f ListedTool>,
+    pub(super) listed: Option<&'f RegistryTool>,
     /// The number of tools, if known.
     pub(super) registry_size: Option<usize>,
     /// At least one.
@@ -78,7 +78,7 @@ impl FirstEval<'_> {
         if let Some(tool) = self.tool {
             expect["toolsCalled"] = json!([tool]);
             let exists = |name: &str| json!({"tool": tool, "paramName": name, "assertion": "exists"});
-            let required = self.listed.map(ListedTool::required).unwrap_or_default();
+            let required = self.listed.map(RegistryTool::required).unwrap_or_default();
             if !required.is_empty() {
                 expect["toolParams"] = required.into_iter().map(exists).collect();
             }

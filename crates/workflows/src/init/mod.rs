@@ -3,8 +3,8 @@
 
 mod discover;
 mod files;
-mod listed_tool;
 mod mcp_file;
+mod registry_tools;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,9 +17,9 @@ use karat_registry::{McpServerConfig, read_path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::discover::{Discovered, FoundRegistry, LoopbackProbe, PortProbe, RegistryContent, USUAL_PORTS};
+pub use self::discover::{Discovery, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
 use self::files::{FirstEval, RegistryKeys, config, tool_list, with_ignored};
-use self::listed_tool::{ListedTool, ListedTools};
+use self::registry_tools::{RegistryTool, RegistryTools};
 use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::Variables;
@@ -66,7 +66,7 @@ pub enum Step {
     ListTools,
     /// All questions are answered: [`Command::Write`] writes the files.
     Write,
-    Done(Written),
+    Done(InitOutcome),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ pub enum Command {
 /// The written files, and what is left to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Written {
+pub struct InitOutcome {
     pub files: Vec<String>,
     /// Existing files to which lines were added.
     pub updated: Vec<String>,
@@ -120,17 +120,17 @@ pub struct Init {
     /// The current directory: displayed paths are relative to it.
     #[serde(rename = "here")]
     current_dir: PathBuf,
-    discovered: Discovered,
+    discovered: Discovery,
     agent: Option<String>,
     /// Empty if there is none.
     registry: Option<String>,
     /// The tools of the registry, once they are listed.
-    tools: Option<ListedTools>,
+    tools: Option<RegistryTools>,
     /// Empty if there is none.
     tool: Option<String>,
     messages: Vec<String>,
     has_all_messages: bool,
-    written: Option<Written>,
+    written: Option<InitOutcome>,
 }
 
 impl Init {
@@ -141,7 +141,7 @@ impl Init {
         let mut init = Self {
             folder,
             current_dir: current_dir.to_path_buf(),
-            discovered: Discovered::default(),
+            discovered: Discovery::default(),
             agent: None,
             registry: None,
             tools: None,
@@ -162,13 +162,13 @@ impl Init {
         Ok(init)
     }
 
-    pub fn discovered(&self) -> &Discovered {
+    pub fn discovered(&self) -> &Discovery {
         &self.discovered
     }
 
     /// Returns the names of the tools to choose from, if known.
     pub fn tool_names(&self) -> Vec<&str> {
-        self.tools.as_ref().map(ListedTools::names).unwrap_or_default()
+        self.tools.as_ref().map(RegistryTools::names).unwrap_or_default()
     }
 
     /// Returns the messages so far.
@@ -181,7 +181,7 @@ impl Init {
             return Step::Done(written.clone());
         }
         if self.agent.is_none() {
-            let Discovered { agent, ports, .. } = &self.discovered;
+            let Discovery { agent, ports, .. } = &self.discovered;
             let default = agent.clone().or_else(|| ports.first().map(|port| agent_url(*port)));
             return Step::Ask { question: Question::Agent, default };
         }
@@ -222,7 +222,7 @@ impl Init {
             (Command::Answer(answer), Step::Ask { question, .. }) => self.answer(question, answer.trim()),
             (Command::Answer(_), _) => Err(Error::invalid("no question is open")),
             (Command::SkipTools, Step::ListTools) => {
-                self.tools = Some(ListedTools::default());
+                self.tools = Some(RegistryTools::default());
                 Ok(())
             }
             (Command::SkipTools, _) => Err(Error::invalid("no tools are to be listed")),
@@ -243,7 +243,7 @@ impl Init {
         };
         let registry = mcp_file::list(servers, &self.folder, redactor).await?;
         registry.gaps().iter().for_each(|gap| notices.gap(gap));
-        self.tools = Some(ListedTools::from(&registry));
+        self.tools = Some(RegistryTools::from(&registry));
         Ok(())
     }
 
@@ -296,14 +296,14 @@ impl Init {
     }
 
     /// Reads the tools of a registry; `None` if a server has to be started.
-    fn read_registry(&self, registry: &str) -> Result<Option<ListedTools>, Error> {
+    fn read_registry(&self, registry: &str) -> Result<Option<RegistryTools>, Error> {
         match self.source_of(registry)? {
-            Source::None => Ok(Some(ListedTools::default())),
+            Source::None => Ok(Some(RegistryTools::default())),
             Source::Servers(_) => Ok(None),
             Source::Path => {
                 let read = read_path(&self.folder.join(registry), &self.current_dir)
                     .map_err(|error| Error::invalid(format!("cannot read tools from {registry}: {error}")))?;
-                Ok(Some(ListedTools::from(&read)))
+                Ok(Some(RegistryTools::from(&read)))
             }
         }
     }
@@ -359,7 +359,7 @@ impl Init {
         self.folder.join("evals").join(name)
     }
 
-    fn write(&self) -> Result<Written, Error> {
+    fn write(&self) -> Result<InitOutcome, Error> {
         let agent = self.agent.as_deref().unwrap_or_default();
         let tool = self.tool.as_deref().filter(|tool| !tool.is_empty());
         let provider = provider_of(agent)?;
@@ -384,7 +384,7 @@ impl Init {
         files.iter().try_for_each(|(path, _)| self.check_missing(path))?;
         files.iter().try_for_each(|(path, value)| write_new(path, value))?;
         files.rotate_right(1);
-        let mut written = Written {
+        let mut written = InitOutcome {
             files: files.iter().map(|(path, _)| self.display_path(path)).collect(),
             updated: Vec::new(),
             problems: Vec::new(),
@@ -400,7 +400,7 @@ impl Init {
     }
 
     fn first_eval<'f>(&'f self, tool: Option<&'f str>, is_model: bool) -> FirstEval<'f> {
-        let listed: Option<&ListedTool> = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
+        let listed: Option<&RegistryTool> = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
         let complete = self.tools.as_ref().filter(|tools| tools.is_complete);
         let registry_size = complete.map(|tools| tools.tools.len());
         FirstEval { tool, listed, registry_size, messages: &self.messages, is_model }
@@ -421,7 +421,7 @@ impl Init {
     }
 
     /// Adds the store and the results to `.gitignore`. The project works without, so a failure is only reported.
-    fn update_gitignore(&self, written: &mut Written) {
+    fn update_gitignore(&self, written: &mut InitOutcome) {
         let path = self.folder.join(GITIGNORE);
         let shown = self.display_path(&path);
         let existing = match std::fs::read_to_string(&path) {

@@ -194,7 +194,7 @@ impl Batches {
         if is_pipe {
             reader = Box::new(checked(reader, &name)?);
         }
-        let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
+        let counted = CountingReader { reader, bytes_read: self.bytes_read.clone() };
         Ok(CurrentFile { file, name, traces: read(None, counted).without_required_ids() })
     }
 }
@@ -231,12 +231,12 @@ impl SpanTraces {
 }
 
 /// A reader that counts bytes.
-struct Counted {
+struct CountingReader {
     reader: Box<dyn Read + Send>,
     bytes_read: BytesRead,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(out)?;
         self.bytes_read.0.fetch_add(count as u64, Ordering::Relaxed);

@@ -1,5 +1,5 @@
 use karat_workflows::Error;
-use karat_workflows::init::{Command, Init, PortProbe, Question, Request, Step, USUAL_PORTS, Written};
+use karat_workflows::init::{Command, Init, InitOutcome, PortProbe, Question, Request, Step, USUAL_PORTS};
 use serde_json::{Value, json};
 
 use crate::project::TestProject;
@@ -20,7 +20,7 @@ fn begin(project: &TestProject, ports: &'static [u16]) -> Result<Init, Error> {
 }
 
 /// Answers these questions, accepts the proposals for the others, and serialises the conversation between the steps.
-fn drive(project: &TestProject, ports: &'static [u16], answers: &[(Question, &str)]) -> Result<Written, Error> {
+fn drive(project: &TestProject, ports: &'static [u16], answers: &[(Question, &str)]) -> Result<InitOutcome, Error> {
     let mut init = begin(project, ports)?;
     loop {
         init = serde_json::from_str(&serde_json::to_string(&init).unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::run_suites::{Request, SelectionRequest};
-use karat_workflows::watch::{Change, Touched, Watch};
+use karat_workflows::watch::{Affected, Change, Watch};
 use karat_workflows::{CancellationToken, Context};
 
 use super::run_once;
@@ -42,7 +42,7 @@ pub(super) async fn watch<'s>(
         if next.is_some() {
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
-        if change.touched == Touched::Everything {
+        if change.touched == Affected::Everything {
             match surface.context(&args.paths()) {
                 Ok(resolved) => {
                     context = resolved;
@@ -61,10 +61,10 @@ pub(super) async fn watch<'s>(
 /// Returns the part of the run to repeat.
 fn rerun(request: &Request, change: &Change) -> Option<Request> {
     match &change.touched {
-        Touched::Nothing => None,
-        Touched::Everything => Some(request.clone()),
-        Touched::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
-        Touched::Functions(functions) => {
+        Affected::Nothing => None,
+        Affected::Everything => Some(request.clone()),
+        Affected::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
+        Affected::Functions(functions) => {
             let selection = SelectionRequest { functions: functions.clone(), ..request.selection.clone() };
             Some(Request { selection, ..request.clone() })
         }

@@ -9,15 +9,15 @@ const MAX_SUGGESTIONS: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedTools {
-    pub(super) tools: Vec<ListedTool>,
+pub(super) struct RegistryTools {
+    pub(super) tools: Vec<RegistryTool>,
     /// The registry has no gaps, so there are no other tools.
     pub(super) is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedTool {
+pub(super) struct RegistryTool {
     pub(super) name: String,
     pub(super) description: Option<String>,
     pub(super) version: Option<String>,
@@ -29,13 +29,16 @@ pub(super) struct ListedTool {
     is_write: bool,
 }
 
-impl From<&Registry> for ListedTools {
+impl From<&Registry> for RegistryTools {
     fn from(registry: &Registry) -> Self {
-        Self { tools: registry.tools().iter().map(ListedTool::from).collect(), is_complete: registry.gaps().is_empty() }
+        Self {
+            tools: registry.tools().iter().map(RegistryTool::from).collect(),
+            is_complete: registry.gaps().is_empty(),
+        }
     }
 }
 
-impl From<&Tool> for ListedTool {
+impl From<&Tool> for RegistryTool {
     fn from(tool: &Tool) -> Self {
         let phrases = tool.trigger_phrases().iter().map(|phrase| phrase.trim()).filter(|phrase| !phrase.is_empty());
         Self {
@@ -50,8 +53,8 @@ impl From<&Tool> for ListedTool {
     }
 }
 
-impl ListedTools {
-    pub(super) fn find(&self, name: &str) -> Option<&ListedTool> {
+impl RegistryTools {
+    pub(super) fn find(&self, name: &str) -> Option<&RegistryTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
@@ -60,13 +63,13 @@ impl ListedTools {
     }
 
     /// Returns the tool to test first: one without an eval file that changes nothing and has trigger phrases.
-    pub(super) fn preferred(&self, has_file: impl Fn(&str) -> bool) -> Option<&ListedTool> {
-        let key = |tool: &&ListedTool| (has_file(&tool.name), tool.is_write, tool.trigger_phrases.is_empty());
+    pub(super) fn preferred(&self, has_file: impl Fn(&str) -> bool) -> Option<&RegistryTool> {
+        let key = |tool: &&RegistryTool| (has_file(&tool.name), tool.is_write, tool.trigger_phrases.is_empty());
         self.tools.iter().min_by_key(key)
     }
 }
 
-impl ListedTool {
+impl RegistryTool {
     /// Returns the required parameters that the schema declares.
     pub(super) fn required(&self) -> Vec<&str> {
         let names = self.input_schema.as_ref().and_then(|schema| schema.get("required")?.as_array());
@@ -99,7 +102,7 @@ mod tests {
         let phrases = Known::Known(vec!["my orders".to_owned()]);
         let listed = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
         let registry = Registry::from_tools([write, unknown, listed]);
-        let tools = ListedTools::from(&registry);
+        let tools = RegistryTools::from(&registry);
         assert_eq!(tools.preferred(|_| false).map(|tool| tool.name.as_str()), Some("t"));
         assert_eq!(tools.preferred(|name| name == "t").map(|tool| tool.name.as_str()), Some("silent"));
     }
