@@ -30,7 +30,7 @@ impl Rating {
         Self::ALL.into_iter().find(|rating| rating.name() == name)
     }
 
-    /// Returns the word that people read and type.
+    /// Returns the name in the user interface.
     pub fn label(self) -> &'static str {
         match self {
             Rating::Positive => "good",
@@ -39,9 +39,9 @@ impl Rating {
         }
     }
 
-    /// Parses what a person wrote: the word or the name.
-    pub fn from_label(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rating| rating.label() == word).or_else(|| Self::from_name(word))
+    /// Parses user input, which may be a label or a name.
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rating| rating.label() == label).or_else(|| Self::from_name(label))
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_may_write_the_word_or_the_name() {
+    fn parses_labels_and_names() {
         for rating in Rating::ALL {
             assert_eq!(
                 (Rating::from_label(rating.label()), Rating::from_label(rating.name())),

@@ -36,7 +36,7 @@ impl Feedback {
         self.rating.map_or(RETRACTED, Rating::name)
     }
 
-    /// Returns the rating as people read it, or [`RETRACTED`].
+    /// Returns the rating's label in the user interface, or [`RETRACTED`].
     pub fn rating_label(&self) -> &'static str {
         self.rating.map_or(RETRACTED, Rating::label)
     }

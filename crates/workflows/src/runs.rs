@@ -22,15 +22,15 @@ pub struct RunListing {
 
 /// Lists runs, newest first.
 pub fn list(limit: Option<usize>, context: &Context<'_>) -> Result<RunListing, Error> {
-    let runs = runs_of(context)?;
-    let shown = limit.unwrap_or(runs.len()).min(runs.len());
+    let runs = require_runs(context)?;
+    let count = limit.unwrap_or(runs.len()).min(runs.len());
     let mut short_ids = short_ids(&runs);
-    short_ids.truncate(shown);
-    let summaries = runs[..shown].iter().enumerate().map(|(age, run)| summarize(age, run)).collect();
+    short_ids.truncate(count);
+    let summaries = runs[..count].iter().enumerate().map(|(age, run)| summarize(age, run)).collect();
     Ok(RunListing { list: RunList { total: runs.len(), runs: summaries }, short_ids })
 }
 
-fn runs_of(context: &Context<'_>) -> Result<Vec<Run>, Error> {
+fn require_runs(context: &Context<'_>) -> Result<Vec<Run>, Error> {
     let layout = &context.settings.layout;
     let runs = list_runs(&layout.output_dir);
     if runs.is_empty() {
@@ -72,7 +72,7 @@ pub(crate) fn read_saved_result(path: &Path) -> Option<SavedResult> {
 pub struct PruneRequest {
     /// Number of runs to keep.
     pub keep: usize,
-    /// Only report which runs would be deleted.
+    /// Report which runs would be deleted, but keep them.
     pub dry_run: bool,
 }
 
@@ -87,14 +87,14 @@ pub struct PruneReport {
     pub files: usize,
     /// Number of runs that remain.
     pub kept: usize,
-    /// Whether nothing was deleted because only a report was asked for.
+    /// Whether the files were only listed and not deleted.
     pub dry_run: bool,
 }
 
-/// Deletes the result files of all but the newest runs. The configured baseline stays, and so does the store.
+/// Deletes the result files of all but the newest runs and the configured baseline. The store is not changed.
 pub fn prune(request: &PruneRequest, context: &Context<'_>) -> Result<PruneReport, Error> {
     let settings = &context.settings;
-    let runs = runs_of(context)?;
+    let runs = require_runs(context)?;
     let baseline = settings.baseline.as_ref().and_then(|baseline| find_baseline(baseline, &settings.layout).ok());
     let is_baseline = |run: &Run| baseline.as_ref().is_some_and(|baseline| baseline.run_id == run.run_id);
     let is_old = |(age, run): &(usize, &Run)| *age >= request.keep && !is_baseline(run);

@@ -1,4 +1,4 @@
-//! Shows a run, or one case of it, as its result files have it.
+//! Reads a run, or one of its cases, from its result files.
 
 use std::collections::HashMap;
 
@@ -28,14 +28,14 @@ pub struct Request {
 /// Reads a run. Fails if nothing matches.
 pub fn show_run(request: &Request, context: &Context<'_>) -> Result<SavedRun, Error> {
     let settings = &context.settings;
-    let (run, case) = find(request, settings)?;
-    let mut shown = read_run(&run, settings)?;
+    let (named, case) = find(request, settings)?;
+    let mut run = read_run(&named, settings)?;
     if let Some(id) = case {
-        let ids: Vec<String> = shown.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
-        retain(&mut shown, |case| case.id == id, |skipped| skipped.id == id);
-        if shown.suites.is_empty() {
+        let ids: Vec<String> = run.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
+        retain(&mut run, |case| case.id == id, |skipped| skipped.id == id);
+        if run.suites.is_empty() {
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let error = Error::not_found(format!("run {} has no case '{id}'", shown.run_id));
+            let error = Error::not_found(format!("run {} has no case '{id}'", run.run_id));
             return Err(match nearest(&id, &ids) {
                 Some(near) => error.hint(format!("did you mean '{near}'?")),
                 None => error,
@@ -43,22 +43,22 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<SavedRun, Er
         }
     }
     if request.only_failed {
-        retain(&mut shown, |case| case.outcome != Outcome::Passed, |_| false);
-        if shown.suites.is_empty() {
-            return Err(Error::nothing_selected(format!("every case passed in run {}", shown.run_id)));
+        retain(&mut run, |case| case.outcome != Outcome::Passed, |_| false);
+        if run.suites.is_empty() {
+            return Err(Error::nothing_selected(format!("every case passed in run {}", run.run_id)));
         }
     }
-    Ok(shown)
+    Ok(run)
 }
 
 fn case_ids(suite: &SavedSuite) -> impl Iterator<Item = &str> {
     suite.cases.iter().map(|case| case.id.as_str()).chain(suite.skipped.iter().map(|case| case.id.as_str()))
 }
 
-fn retain(run: &mut SavedRun, is_shown: impl Fn(&SavedCase) -> bool, is_skipped_shown: impl Fn(&SkippedCase) -> bool) {
+fn retain(run: &mut SavedRun, keep_case: impl Fn(&SavedCase) -> bool, keep_skipped: impl Fn(&SkippedCase) -> bool) {
     for suite in &mut run.suites {
-        suite.cases.retain(&is_shown);
-        suite.skipped.retain(&is_skipped_shown);
+        suite.cases.retain(&keep_case);
+        suite.skipped.retain(&keep_skipped);
     }
     run.suites.retain(|suite| !suite.cases.is_empty() || !suite.skipped.is_empty());
 }
@@ -94,20 +94,20 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
 }
 
 fn read_run(run: &NamedRun, settings: &Settings) -> Result<SavedRun, Error> {
-    let mut shown =
+    let mut saved =
         SavedRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
     for path in &run.paths {
         if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
-            shown.rubric_files.push(settings.layout.display_path(path));
+            saved.rubric_files.push(settings.layout.display_path(path));
             continue;
         }
         let Some(result) = read_saved_result(path) else {
             return Err(Error::invalid(format!("{} is not a result file", settings.layout.display_path(path))));
         };
-        shown.timestamp.clone_from(&result.timestamp);
-        shown.suites.push(saved_suite(result, settings));
+        saved.timestamp.clone_from(&result.timestamp);
+        saved.suites.push(saved_suite(result, settings));
     }
-    Ok(shown)
+    Ok(saved)
 }
 
 fn saved_suite(result: SavedResult, settings: &Settings) -> SavedSuite {
@@ -116,7 +116,7 @@ fn saved_suite(result: SavedResult, settings: &Settings) -> SavedSuite {
     let cases = cases.into_iter().map(|case| {
         let regression = regressions.contains(&case.id);
         let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
-        case.keep(regression, known)
+        case.into_saved(regression, known)
     });
     SavedSuite {
         tool_name,

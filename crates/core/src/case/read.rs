@@ -110,10 +110,10 @@ fn tool_name(metadata: Option<&Metadata>, origin: Origin<'_>) -> String {
 
 /// Returns the hash of the file and its tables.
 fn content_hash(bytes: &[u8], tables: &Tables<'_>) -> String {
-    if tables.read.is_empty() {
+    if tables.contents.is_empty() {
         return short_hash(bytes);
     }
-    let parts: Vec<&[u8]> = std::iter::once(bytes).chain(tables.read.iter().map(Vec::as_slice)).collect();
+    let parts: Vec<&[u8]> = std::iter::once(bytes).chain(tables.contents.iter().map(Vec::as_slice)).collect();
     short_hash(&parts.concat())
 }
 
@@ -299,10 +299,10 @@ impl<'t> Layout<'t> {
                 cases.extend(read_case(&value, location, &path, problems));
                 continue;
             };
-            if tables.is_out_of_reach(each) {
+            if tables.is_unavailable(each) {
                 check_id(&value, problems);
                 tables.check_reference(each, &path.key("each"), problems);
-                // Tokens stand where other types are expected.
+                // The case still has tokens in place of values of other types.
                 cases.extend(read_case(&value, location, &path, &mut Problems::default()));
                 continue;
             }

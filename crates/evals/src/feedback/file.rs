@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp, Unit, civil};
 use serde_json::Value;
 
 use super::{Feedback, RETRACTED, Rating};
-use karat_core::csv::{Malformed, Records, unescape_formula};
+use karat_core::csv::{CsvError, Records, unescape_formula};
 use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
 /// File format.
@@ -152,9 +152,8 @@ impl Reader<'_> {
     }
 
     fn table(&mut self, text: &str) -> Result<(), Vec<RowProblem>> {
-        let unreadable = |malformed: Malformed| {
-            vec![RowProblem::new(malformed.range, malformed.message, Some(malformed.help.to_owned()))]
-        };
+        let unreadable =
+            |error: CsvError| vec![RowProblem::new(error.range, error.message, Some(error.help.to_owned()))];
         let mut records = Records::new(text);
         let Some(header) = records.next() else {
             return Ok(());
@@ -167,10 +166,10 @@ impl Reader<'_> {
             self.file.rows += 1;
             let cells = match record {
                 Ok(cells) => cells,
-                Err(malformed) => {
+                Err(error) => {
                     // The start of the next row is unknown.
                     let mut problems = std::mem::take(&mut self.file.problems);
-                    problems.extend(unreadable(malformed));
+                    problems.extend(unreadable(error));
                     return Err(problems);
                 }
             };
@@ -386,12 +385,12 @@ fn unknown(kind: &str, name: &str) -> (String, String) {
 }
 
 fn invalid_rating(word: &str) -> (String, String) {
-    let words = Rating::ALL.map(Rating::label);
+    let labels = Rating::ALL.map(Rating::label);
     let names = Rating::ALL.map(Rating::name);
-    let known: Vec<&str> = words.into_iter().chain(names).chain([RETRACTED]).collect();
+    let known: Vec<&str> = labels.into_iter().chain(names).chain([RETRACTED]).collect();
     let help = match nearest(word, &known) {
         Some(near) => format!("did you mean '{near}'?"),
-        None => format!("expected one of: {}, {RETRACTED}", words.join(", ")),
+        None => format!("expected one of: {}, {RETRACTED}", labels.join(", ")),
     };
     let message =
         if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };

@@ -1,5 +1,5 @@
 //! Sets up a project: looks for an agent and its tools, and writes a configuration, a first eval file and lines of
-//! `.gitignore`. A conversation that a terminal, a page or a script can drive. Never overwrites files.
+//! `.gitignore`. Asks questions that a terminal, a page or a script can answer. Never overwrites files.
 
 mod discover;
 mod files;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::discover::{Discovery, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
-use self::files::{FirstEval, RegistryKeys, config, tool_list, with_ignored};
+use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
 use self::registry_tools::{RegistryTool, RegistryTools};
 use crate::error::Error;
 use crate::notice::Notices;
@@ -48,7 +48,7 @@ pub enum Question {
     Tool,
     /// A message that should make the agent call the tool.
     Message,
-    /// Another such message; empty if there is none. Asked until then.
+    /// Another such message; empty if there is none. Repeated until the answer is empty.
     OtherMessage,
 }
 
@@ -74,19 +74,19 @@ pub enum Step {
 pub enum Command {
     /// Answers the question of the current step.
     Answer(String),
-    /// Continues without knowing the tools.
+    /// Continues without the list of tools.
     SkipTools,
     Write,
 }
 
-/// The written files, and what is left to do.
+/// The written files and the remaining steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitOutcome {
     pub files: Vec<String>,
     /// Existing files to which lines were added.
     pub updated: Vec<String>,
-    /// What could not be written, as lower-case fragments.
+    /// Files that could not be written, as lower-case fragments.
     pub problems: Vec<String>,
     /// The project's folder, if it is not the current one.
     pub folder: Option<String>,
@@ -186,7 +186,8 @@ impl Init {
             return Step::Ask { question: Question::Agent, default };
         }
         if self.registry.is_none() {
-            let default = self.discovered.registries.first().map(|found| found.path.clone()).unwrap_or_default();
+            let default =
+                self.discovered.registries.first().map(|candidate| candidate.path.clone()).unwrap_or_default();
             return Step::Ask { question: Question::Registry, default: Some(default) };
         }
         let Some(tools) = &self.tools else {
@@ -198,7 +199,7 @@ impl Init {
             return Step::Ask { question: Question::Tool, default: Some(default) };
         };
         let mut suggested = match tools.find(tool) {
-            Some(listed) => listed.trigger_phrases.clone(),
+            Some(definition) => definition.trigger_phrases.clone(),
             None if tool.is_empty() => vec![PLAIN_MESSAGE.to_owned()],
             None => Vec::new(),
         };
@@ -207,7 +208,7 @@ impl Init {
             return Step::Ask { question: Question::Message, default };
         }
         if !self.has_all_messages {
-            // Messages in other words than the suggested ones replace them.
+            // The first message that was not suggested ends the suggestions.
             let is_suggested = self.messages.iter().all(|message| suggested.contains(message));
             suggested.retain(|message| is_suggested && !self.messages.contains(message));
             let default = Some(suggested.into_iter().next().unwrap_or_default());
@@ -220,12 +221,12 @@ impl Init {
     pub fn apply(&mut self, command: Command) -> Result<(), Error> {
         match (command, self.next()) {
             (Command::Answer(answer), Step::Ask { question, .. }) => self.answer(question, answer.trim()),
-            (Command::Answer(_), _) => Err(Error::invalid("no question is open")),
+            (Command::Answer(_), _) => Err(Error::invalid("there is no question to answer")),
             (Command::SkipTools, Step::ListTools) => {
                 self.tools = Some(RegistryTools::default());
                 Ok(())
             }
-            (Command::SkipTools, _) => Err(Error::invalid("no tools are to be listed")),
+            (Command::SkipTools, _) => Err(Error::invalid("there are no tools to list")),
             (Command::Write, Step::Write) => {
                 self.written = Some(self.write()?);
                 Ok(())
@@ -235,7 +236,7 @@ impl Init {
         }
     }
 
-    /// Starts the chosen MCP servers to list their tools. Those of a server that fails stay unknown, with a notice.
+    /// Starts the chosen MCP servers to list their tools. Reports a server that fails as a gap.
     pub async fn list_tools(&mut self, redactor: &Redactor, notices: &dyn Notices) -> Result<(), Error> {
         let servers = match self.source()? {
             Source::Servers(servers) => servers,
@@ -286,7 +287,7 @@ impl Init {
             Question::OtherMessage if answer.is_empty() => self.has_all_messages = true,
             Question::Message | Question::OtherMessage => {
                 if self.messages.iter().any(|message| message == answer) {
-                    return Err(Error::invalid("the message is there already"));
+                    return Err(Error::invalid("duplicate message"));
                 }
                 self.messages.push(answer.to_owned());
                 self.has_all_messages = self.messages.len() == MAX_MESSAGES;
@@ -301,9 +302,9 @@ impl Init {
             Source::None => Ok(Some(RegistryTools::default())),
             Source::Servers(_) => Ok(None),
             Source::Path => {
-                let read = read_path(&self.folder.join(registry), &self.current_dir)
+                let tools = read_path(&self.folder.join(registry), &self.current_dir)
                     .map_err(|error| Error::invalid(format!("cannot read tools from {registry}: {error}")))?;
-                Ok(Some(RegistryTools::from(&read)))
+                Ok(Some(RegistryTools::from(&tools)))
             }
         }
     }
@@ -364,7 +365,7 @@ impl Init {
         let tool = self.tool.as_deref().filter(|tool| !tool.is_empty());
         let provider = provider_of(agent)?;
         let is_model = provider.is_some();
-        let mut variables = provider.map(needed_variables).unwrap_or_default();
+        let mut variables = provider.map(required_variables).unwrap_or_default();
         let (mut registry, server_variables) = self.registry_keys()?;
         variables.extend(server_variables);
         let known = Variables::load(&self.folder)?;
@@ -400,10 +401,10 @@ impl Init {
     }
 
     fn first_eval<'f>(&'f self, tool: Option<&'f str>, is_model: bool) -> FirstEval<'f> {
-        let listed: Option<&RegistryTool> = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
+        let definition = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
         let complete = self.tools.as_ref().filter(|tools| tools.is_complete);
         let registry_size = complete.map(|tools| tools.tools.len());
-        FirstEval { tool, listed, registry_size, messages: &self.messages, is_model }
+        FirstEval { tool, definition, registry_size, messages: &self.messages, is_model }
     }
 
     /// Returns the registry for the configuration, and the variables that its servers require.
@@ -412,7 +413,7 @@ impl Init {
         match self.source()? {
             Source::None => Ok((RegistryKeys::None, Vec::new())),
             Source::Servers(servers) if !registry.starts_with("mcp:") => {
-                let (servers, variables) = mcp_file::without_secrets(&servers.into_iter().collect())
+                let (servers, variables) = mcp_file::replace_secrets(&servers.into_iter().collect())
                     .map_err(|error| Error::invalid(format!("cannot write the MCP servers of {registry}: {error}")))?;
                 Ok((RegistryKeys::Servers(servers), variables))
             }
@@ -420,25 +421,25 @@ impl Init {
         }
     }
 
-    /// Adds the store and the results to `.gitignore`. The project works without, so a failure is only reported.
+    /// Adds the store and the results to `.gitignore`. The project works without it, so an error is only recorded.
     fn update_gitignore(&self, written: &mut InitOutcome) {
         let path = self.folder.join(GITIGNORE);
-        let shown = self.display_path(&path);
+        let display_path = self.display_path(&path);
         let existing = match std::fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                written.problems.push(format!("cannot read {shown}: {error}"));
+                written.problems.push(format!("cannot read {display_path}: {error}"));
                 return;
             }
         };
-        let Some(text) = with_ignored(existing.as_deref().unwrap_or_default()) else {
+        let Some(text) = with_gitignore_lines(existing.as_deref().unwrap_or_default()) else {
             return;
         };
         match replace_file(&path, &text) {
-            Ok(()) if existing.is_some() => written.updated.push(shown),
-            Ok(()) => written.files.push(shown),
-            Err(error) => written.problems.push(format!("cannot write {shown}: {error}")),
+            Ok(()) if existing.is_some() => written.updated.push(display_path),
+            Ok(()) => written.files.push(display_path),
+            Err(error) => written.problems.push(format!("cannot write {display_path}: {error}")),
         }
     }
 
@@ -455,7 +456,7 @@ enum Source {
     Servers(Vec<(String, McpServerConfig)>),
 }
 
-/// Returns the URL of an agent on a port of this machine. Its path is a guess.
+/// Returns the likely URL of an agent on a port of this machine; the path is a guess.
 fn agent_url(port: u16) -> String {
     format!("http://localhost:{port}/chat")
 }
@@ -473,7 +474,7 @@ fn provider_of(agent: &str) -> Result<Option<KnownProvider>, Error> {
     }
 }
 
-fn needed_variables(provider: KnownProvider) -> Vec<String> {
+fn required_variables(provider: KnownProvider) -> Vec<String> {
     let base = provider.base_url.is_none().then_some(provider.base_url_variable);
     let key = provider.needs_key.then_some(provider.key_variable);
     base.into_iter().chain(key).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! The tools of the chosen registry, as far as the first eval file needs them.
+//! The parts of a tool registry that the first eval file needs.
 
 use karat_core::registry::{Registry, Tool};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ const MAX_SUGGESTIONS: usize = 3;
 #[serde(rename_all = "camelCase")]
 pub(super) struct RegistryTools {
     pub(super) tools: Vec<RegistryTool>,
-    /// The registry has no gaps, so there are no other tools.
+    /// Whether the registry has no gaps, so that there are no other tools.
     pub(super) is_complete: bool,
 }
 
@@ -23,9 +23,9 @@ pub(super) struct RegistryTool {
     pub(super) version: Option<String>,
     pub(super) description_hash: Option<String>,
     input_schema: Option<Value>,
-    /// The first trigger phrases: messages to suggest.
+    /// The first trigger phrases, to suggest as messages.
     pub(super) trigger_phrases: Vec<String>,
-    /// The tool changes something, or a person has to confirm each call.
+    /// Whether the tool changes something, or a person has to confirm each call.
     is_write: bool,
 }
 
@@ -100,8 +100,8 @@ mod tests {
         let write = Tool { name: "cancel".to_owned(), category: Known::Known("write".to_owned()), ..Tool::default() };
         let unknown = Tool { name: "silent".to_owned(), ..Tool::default() };
         let phrases = Known::Known(vec!["my orders".to_owned()]);
-        let listed = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
-        let registry = Registry::from_tools([write, unknown, listed]);
+        let phrased = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
+        let registry = Registry::from_tools([write, unknown, phrased]);
         let tools = RegistryTools::from(&registry);
         assert_eq!(tools.preferred(|_| false).map(|tool| tool.name.as_str()), Some("t"));
         assert_eq!(tools.preferred(|name| name == "t").map(|tool| tool.name.as_str()), Some("silent"));

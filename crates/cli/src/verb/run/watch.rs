@@ -32,17 +32,17 @@ pub(super) async fn watch<'s>(
             }
         }
         if !cancel.is_cancelled() {
-            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.files()));
+            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.file_count()));
         }
         let change = tokio::select! {
-            change = files.changed(&context.settings) => change,
+            change = files.next_change(&context.settings) => change,
             () = cancel.cancelled() => return Ok(ExitStatus::Interrupted),
         };
         next = rerun(request, &change);
         if next.is_some() {
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
-        if change.touched == Affected::Everything {
+        if change.affected == Affected::Everything {
             match surface.context(&args.paths()) {
                 Ok(resolved) => {
                     context = resolved;
@@ -60,7 +60,7 @@ pub(super) async fn watch<'s>(
 
 /// Returns the part of the run to repeat.
 fn rerun(request: &Request, change: &Change) -> Option<Request> {
-    match &change.touched {
+    match &change.affected {
         Affected::Nothing => None,
         Affected::Everything => Some(request.clone()),
         Affected::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
