@@ -1,4 +1,4 @@
-//! A CSV reader that knows the byte range of every field.
+//! A CSV reader that returns the byte range of every field.
 //!
 //! Most CSV readers treat the rest of a file as one field if a quote is not closed. This one reports an error with its
 //! position.
@@ -14,7 +14,7 @@ pub struct Cell<'t> {
     pub range: Range<usize>,
 }
 
-/// An error in a record. The rest of the file cannot be parsed.
+/// An error in a record; the rest of the file is not parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvError {
     pub range: Range<usize>,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_their_range() {
+    fn fields_have_byte_ranges() {
         let text = "a,b\r\n\"x\"\"\",é\r\n";
         let ranges: Vec<&str> =
             Records::new(text).flat_map(|cells| cells.expect("cells")).map(|cell| &text[cell.range]).collect();

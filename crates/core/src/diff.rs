@@ -51,7 +51,7 @@ pub struct CaseDiff {
     pub error: Option<String>,
 }
 
-/// How many cases of a suite were compared with its baseline.
+/// The number of cases of a suite that were compared with its baseline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ComparisonCounts {
     /// Cases with a verdict both in the baseline and now.

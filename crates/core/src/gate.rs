@@ -69,7 +69,7 @@ pub struct GateResult {
 /// The measurements that gates are checked against.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GateMetrics {
-    /// Trials that passed and that failed, without errored and vacuous ones.
+    /// Passed and failed trials, without errored and vacuous ones.
     pub passed: usize,
     pub failed: usize,
     /// Unknown unless the cost of every answer is known.

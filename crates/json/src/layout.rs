@@ -1,11 +1,11 @@
-//! Detects the layout of a JSON text and formats new values in it.
+//! Detects the layout of a JSON document and formats new values in it.
 
 use serde_json::Value;
 
 /// Maximum length of a line with an inline array or object.
 pub(super) const MAX_LINE_WIDTH: usize = 100;
 
-/// The detected layout of a text.
+/// The detected layout of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) newline: &'static str,
@@ -52,7 +52,7 @@ struct Observations {
 }
 
 impl Layout {
-    /// Detects the layout of a text that is valid JSON.
+    /// Detects the layout of a valid JSON document.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut seen = Observations::default();
@@ -215,7 +215,7 @@ impl Layout {
 }
 
 impl Observations {
-    /// Records a container. The root is ignored: its layout does not tell how its parts are laid out.
+    /// Records a container. The root is ignored: its layout says nothing about the layout of its parts.
     fn container(&mut self, closed: &OpenContainer, is_root: bool) {
         if closed.is_empty {
             return;

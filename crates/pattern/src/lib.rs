@@ -1,4 +1,4 @@
-//! Matches texts against ECMAScript regular expressions within a fixed number of steps.
+//! Matches strings against ECMAScript regular expressions within a fixed number of steps.
 //!
 //! A [`Pattern`] behaves like `new RegExp(source).test(text)` in JavaScript: no flags, Annex B
 //! syntax, UTF-16 code units, a match anywhere in the text. Only the cost differs: JavaScript
@@ -70,7 +70,7 @@ impl Pattern {
     }
 }
 
-/// Why a pattern cannot be compiled.
+/// An error when compiling a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatternError {
     /// The source is not valid in JavaScript either.

@@ -153,7 +153,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget for a text of this many code units.
+    /// Returns the budget for a string of this many code units.
     pub(super) fn for_text(length: usize) -> Self {
         let limit = BASE_STEPS.saturating_add(STEPS_PER_UNIT.saturating_mul(length as u64));
         Self { limit, remaining: limit }

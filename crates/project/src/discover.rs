@@ -24,7 +24,7 @@ pub struct EvalPath {
     pub in_project: String,
 }
 
-/// The eval files of some paths, and files that are probably meant to be eval files.
+/// The eval files found, and ignored files that are probably meant to be eval files.
 #[derive(Debug, Default)]
 pub struct DiscoveredFiles {
     pub files: Vec<EvalPath>,
@@ -102,7 +102,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
         } else if is_glob(path) {
             if !walker.glob(&full)? {
                 let message = format!("no file matches '{}'", path.display());
-                // Beside other paths, it is probably a mistake in one of them.
+                // With other paths, this one is probably a mistake.
                 let is_only = paths.len() == 1;
                 return Err(if is_only { Error::nothing_selected(message) } else { Error::invalid(message) });
             }

@@ -1,4 +1,4 @@
-//! Runs in the output folder, by their result files.
+//! Lists the runs in the output folder.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,17 +10,17 @@ use karat_core::answers::ResultHead;
 use crate::read::read_file;
 use crate::results::{newest_first, result_paths};
 
-/// Enough bytes for everything before the cases in almost every result.
+/// Number of bytes to read first. Almost always contains everything before the cases.
 const HEAD_BYTES: u64 = 16 * 1024;
 
-/// A result file and what precedes its cases.
+/// A result file with its head: everything before the cases.
 #[derive(Debug, Clone)]
 pub struct ResultFile {
     pub path: PathBuf,
     pub head: ResultHead,
 }
 
-/// A run: the result files with one run id.
+/// A run: all result files with the same run id.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub run_id: String,

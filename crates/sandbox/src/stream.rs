@@ -52,7 +52,7 @@ pub struct Judged<K> {
     pub judgements: Vec<Judgement>,
 }
 
-/// Why a stream of judgements ended early.
+/// The error that ended a stream of judgements early.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError<E> {
     #[error(transparent)]

@@ -26,7 +26,7 @@ pub(crate) struct MarshalTrace {
     pub(crate) trace_id: Option<String>,
 }
 
-/// Why a text is not a valid trace.
+/// The error for a string that is not a valid trace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TranscodeError {
     /// A lower-case fragment.

@@ -32,8 +32,8 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
     Ok(RunComparison::of(&before.results()?, &now.results()?, are_files))
 }
 
-/// Finds the newest earlier run that shares an eval file and its agent with a run. A shard is compared with the same
-/// shard only.
+/// Finds the newest earlier run with an eval file and agent in common. A shard is compared only with the same shard of an
+/// earlier run.
 fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let mut runs = list_runs(&layout.output_dir).into_iter().skip_while(|run| run.run_id != now.run_id);
     let shared: Vec<ResultFile> = runs.next().map(|run| run.results).unwrap_or_default();

@@ -47,8 +47,9 @@ pub(crate) fn read_confusion(
     if let RunChoice::Run(name) = choice {
         let run = find_run(&name, &settings.layout)?;
         // A path can be outside of the output folder.
-        let listed = |path: &PathBuf| read_head(path).map(|head| ResultFile { path: path.clone(), head });
-        results = run.paths.iter().filter_map(listed).filter(|result| result.head.tier != Some(Tier::Rubric)).collect();
+        let result_file = |path: &PathBuf| read_head(path).map(|head| ResultFile { path: path.clone(), head });
+        results =
+            run.paths.iter().filter_map(result_file).filter(|result| result.head.tier != Some(Tier::Rubric)).collect();
         if results.is_empty() {
             return Err(Error::invalid(format!("'{name}' has no results of eval files")).hint(Hint::ListRuns));
         }

@@ -26,7 +26,7 @@ impl<'e> PendingVerdict<'e> {
     /// Judges a trace by all assertions except eval functions.
     pub fn start(evidence: Evidence<'e>, strictness: Strictness) -> Self {
         let mut tally = Tally::new(strictness);
-        let is_decided = record_invalid_tokens(evidence, &mut tally).is_break()
+        let is_decided = record_stray_tokens(evidence, &mut tally).is_break()
             || Field::ALL.into_iter().any(|field| judge_field(field, evidence, &mut tally).is_break());
         let names = evidence.case.expect.evals.as_deref().unwrap_or_default();
         Self { names, evals_done: 0, is_decided, tally }
@@ -71,7 +71,7 @@ impl<'e> PendingVerdict<'e> {
 }
 
 /// Records strings that look like a token but are sent or compared literally.
-fn record_invalid_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
+fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let message = &evidence.case.input.message;
     if looks_like_token(message) {
         let warning = format!("'{}' is not a valid token and is sent literally", shorten(message, 60));

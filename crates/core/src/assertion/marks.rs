@@ -44,7 +44,7 @@ mod tests {
     use crate::assertion::{Failure, NearMiss};
 
     #[test]
-    fn returns_missing_and_forbidden_texts() {
+    fn returns_missing_and_forbidden_strings() {
         let texts = |list: &[&str]| Some(list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
         let expect = Expectation {
             response_contains: texts(&["held", "{{seed:city}}", "{{seed:unknown}}"]),

@@ -1,4 +1,4 @@
-//! Assertions on the text of the response.
+//! Assertions on the response.
 
 use std::ops::ControlFlow;
 

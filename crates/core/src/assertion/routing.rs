@@ -52,7 +52,7 @@ pub(super) fn tools_acceptable(evidence: Evidence<'_>, tally: &mut Tally) -> Con
     let check = Check::from_bool(passed, || {
         let sets: Vec<String> = sets.iter().map(|set| quoted_list(set)).collect();
         let called = quoted_list(&evidence.trace.tool_names());
-        format!("expected one of {} but got {called}", listed.join(" or "))
+        format!("expected one of {} but got {called}", sets.join(" or "))
     });
     tally.record(Field::ToolsAcceptable, check)
 }

@@ -27,7 +27,7 @@ pub struct Origin<'o> {
 }
 
 impl<'o> Origin<'o> {
-    /// An origin without table files.
+    /// Creates an origin without table files.
     pub const fn new(file_name: &'o str) -> Self {
         Self { file_name, tables: None }
     }
@@ -117,7 +117,7 @@ fn content_hash(bytes: &[u8], tables: &Tables<'_>) -> String {
     short_hash(&parts.concat())
 }
 
-/// Rejects a regression case with rows: it guards one fixed bug and must not change.
+/// Rejects a regression case with rows: it guards against one fixed bug and must not change.
 fn reject_regression_table(case: &Value, tier: Option<Tier>, path: &Path<'_>, problems: &mut Problems) {
     let has_prefix = || {
         let prefix = Tier::Regression.id_prefix().unwrap_or_default();

@@ -22,7 +22,7 @@ const SEARCH_CHECKS: [&str; 3] = ["contains", "notContains", "matches"];
 
 const OPENING: &str = "{{row:";
 
-/// Reads the files that `each` names.
+/// Reads the table files that `each` names.
 pub trait TableFiles: fmt::Debug {
     /// Reads a file; the path is relative to the eval file.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;

@@ -21,7 +21,7 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum StructuredAnswer {
     Json(Value),
-    /// A text that may be invalid JSON.
+    /// A string that may be invalid JSON.
     Raw(String),
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arguments {
     Json(Value),
-    /// A text that may be invalid JSON.
+    /// A string that may be invalid JSON.
     Raw(String),
 }
 

@@ -65,7 +65,7 @@ impl ConfusionMatrix {
         pair.map_or(0, |pair| pair.count)
     }
 
-    /// Creates the matrix; `is_declared` tells whether two tools are declared to overlap.
+    /// Creates the matrix; `is_declared` returns whether two tools are declared to overlap.
     pub fn of(measured: &MeasuredConfusion, is_declared: impl Fn(&str, &str) -> bool) -> Self {
         let confusion = &measured.confusion;
         let worst = confusion.worst().into_iter();

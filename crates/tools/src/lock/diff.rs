@@ -62,7 +62,7 @@ pub struct IncomparableTool {
 }
 
 impl LockDiff {
-    /// Compares two locks; `is_complete` tells that `now` contains all tools.
+    /// Compares two locks; `is_complete` means that `now` contains all tools.
     pub fn of(before: &ToolsLock, now: &ToolsLock, is_complete: bool) -> Self {
         let mut diff = Self { tools_before: before.tools.len(), tools_now: now.tools.len(), ..Self::default() };
         for (name, old) in &before.tools {

@@ -27,13 +27,13 @@ pub struct RuleEntry {
 impl RuleList {
     /// Returns all rules.
     pub fn all() -> Self {
-        let listed = |rule: &Rule| RuleEntry {
+        let entry = |rule: &Rule| RuleEntry {
             rule: *rule,
             severity: (!rule.is_for_drafts_only()).then(|| rule.severity()),
             draft_severity: rule.draft_severity(),
             summary: rule.summary(),
             example: rule.example(),
         };
-        Self { rules: Rule::ALL.iter().map(listed).collect() }
+        Self { rules: Rule::ALL.iter().map(entry).collect() }
     }
 }

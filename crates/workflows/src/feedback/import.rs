@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::trace_id::MIN_PREFIX_LENGTH;
 
-/// Maximum number of unknown ids that are looked up as short ids.
+/// Maximum number of unknown ids to look up as short ids.
 const MAX_SHORT_IDS: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
@@ -136,7 +136,7 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     })
 }
 
-/// Completes short ids. Reports a problem for each row with a trace that is not in the store, and removes the row.
+/// Replaces short ids with full ids. Removes each row whose trace is not in the store, and records a problem.
 async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str>, store: &Store) -> Result<(), Error> {
     let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
@@ -174,7 +174,7 @@ async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str
                 if seen.insert(key(&entry.feedback)) {
                     return true;
                 }
-                reject(format!("another row rates '{full}' too, by the same author"), None)
+                reject(format!("duplicate rating of '{full}' by the same author"), None)
             }
             [_, _, ..] => {
                 let message = format!("ambiguous trace id: several ids begin with '{id}'");

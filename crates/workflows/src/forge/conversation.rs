@@ -303,7 +303,7 @@ impl<'c> Conversation<'c> {
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
             Command::Approve { selection } if can_decide => {
-                let mut numbers = unapproved(session, &selection);
+                let mut numbers = unapproved_drafts(session, &selection);
                 let refused = session.approve(&selection, Approver { name: &approver, time: &time })?;
                 numbers.retain(|number| !refused.contains(number));
                 return Ok(CommandOutcome::Approved { approved: numbers, refused });
@@ -476,7 +476,7 @@ impl<'c> Conversation<'c> {
 }
 
 /// Returns the numbers of the selected drafts of the batch that are not approved yet.
-fn unapproved(session: &Session, selection: &CaseSelection) -> Vec<usize> {
+fn unapproved_drafts(session: &Session, selection: &CaseSelection) -> Vec<usize> {
     let Some(batch) = session.batch() else { return Vec::new() };
     match selection {
         CaseSelection::All => batch.open_numbers(),

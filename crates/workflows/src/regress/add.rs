@@ -263,9 +263,9 @@ fn unused_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>
     }
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let archived = archive.cases.iter().map(ArchivedCase::id);
-    let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
+    let used_ids = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
     let other_ids = regression_ids(&settings.layout)?;
-    Ok(next_id(tool, taken.chain(other_ids.iter().map(String::as_str))))
+    Ok(next_id(tool, used_ids.chain(other_ids.iter().map(String::as_str))))
 }
 
 /// Returns the metadata of a new file, without the tool's version: a regression case is not stale when the tool's

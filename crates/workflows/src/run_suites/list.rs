@@ -15,14 +15,14 @@ pub fn list_cases(request: &Request, context: &Context<'_>) -> Result<CaseList, 
         eval_file: loaded.path.in_project,
         tool_name: loaded.file.tool_name,
         tier: loaded.file.tier,
-        cases: loaded.file.cases.into_iter().map(listed).collect(),
+        cases: loaded.file.cases.into_iter().map(case_entry).collect(),
         skipped,
     });
     let rubrics = rubrics.into_iter().map(|SelectedRubric { loaded, skipped }| SuiteCases {
         eval_file: loaded.path.in_project,
         tool_name: loaded.file.tool_name,
         tier: Tier::Rubric,
-        cases: loaded.file.cases.into_iter().map(|case| listed(case.case)).collect(),
+        cases: loaded.file.cases.into_iter().map(|case| case_entry(case.case)).collect(),
         skipped,
     });
     let suites: Vec<SuiteCases> = suites.chain(rubrics).collect();
@@ -31,6 +31,6 @@ pub fn list_cases(request: &Request, context: &Context<'_>) -> Result<CaseList, 
     Ok(CaseList { cases, skipped, suites })
 }
 
-fn listed(case: Case) -> CaseEntry {
+fn case_entry(case: Case) -> CaseEntry {
     CaseEntry { id: case.id, description: case.description, tags: case.tags, line: case.location.line }
 }

@@ -42,7 +42,7 @@ pub(super) struct LoadedSuites {
 /// The selected cases of an eval file.
 #[derive(Clone)]
 pub(super) struct SelectedSuite {
-    /// Has only the cases to run.
+    /// Contains only the cases to run.
     pub(super) loaded: LoadedSuite,
     pub(super) skipped: Vec<SkippedCase>,
     /// The ids and lines of the selected cases of all shards; empty without shards.
@@ -51,7 +51,7 @@ pub(super) struct SelectedSuite {
 
 /// The selected cases of a rubric file.
 pub(super) struct SelectedRubric {
-    /// Has only the cases to run.
+    /// Contains only the cases to run.
     pub(super) loaded: LoadedRubric,
     pub(super) skipped: Vec<SkippedCase>,
 }

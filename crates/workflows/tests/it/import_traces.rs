@@ -91,7 +91,7 @@ async fn reports_errors_before_and_after_reading() {
 }
 
 #[tokio::test]
-async fn stores_what_was_read_before_an_interrupt() {
+async fn stores_traces_read_before_an_interrupt() {
     let lines: Vec<String> = (0..5000).map(|number| document(&format!("t-{number}"), "Hi").to_string()).collect();
     let project = TestProject::new().file("a.jsonl", lines.join("\n"));
     let mut stop_after_the_first_batch = |event: Event| match event {

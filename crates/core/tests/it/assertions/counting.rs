@@ -103,7 +103,7 @@ fn a_case_without_run_assertions_is_vacuous(#[case] expect: Value, #[case] skipp
 }
 
 #[test]
-fn a_near_miss_of_a_forbidden_string_fails_strictly() {
+fn a_near_miss_of_a_forbidden_string_fails_in_strict_mode() {
     let expect = json!({ "responseNotContains": ["Paris", "I don't know"] });
     let scenario = Scenario::new(expect, json!({ "response": "Sorry, I Don’t know." }));
     let verdict = scenario.judge(FIRST);
@@ -122,7 +122,7 @@ fn a_near_miss_of_a_forbidden_string_fails_strictly() {
 #[case(json!({ "responseNonEmpty": true, "toolParams": [
     { "tool": "t", "paramName": "p", "assertion": "equals", "value": { "city": ["{{ seed:city }}"] } }
 ] }))]
-fn a_misspelt_token_is_a_warning_and_fails_strictly(#[case] expect: Value) {
+fn a_misspelt_token_is_a_warning_and_fails_in_strict_mode(#[case] expect: Value) {
     let scenario = Scenario::new(expect, json!({ "response": "x" }));
     let verdict = scenario.judge(FIRST);
     assert!(verdict.passed());
@@ -136,7 +136,7 @@ fn a_misspelt_token_is_a_warning_and_fails_strictly(#[case] expect: Value) {
 #[rstest]
 #[case("{{ row:city }}")]
 #[case("{{Row:city}}")]
-fn a_misspelt_row_token_is_a_warning_and_fails_strictly(#[case] text: &str) {
+fn a_misspelt_row_token_is_a_warning_and_fails_in_strict_mode(#[case] text: &str) {
     let scenario = Scenario::new(json!({ "responseNotContains": [text] }), json!({ "response": "x" }));
     let message = format!("'{text}' is not a valid token and is compared literally");
     assert!(scenario.judge(FIRST).passed());
