@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use self::discover::{Discovery, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
 use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
-use self::registry_tools::{RegistryTool, RegistryTools};
+use self::registry_tools::RegistryTools;
 use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::Variables;

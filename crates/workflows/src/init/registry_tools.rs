@@ -100,8 +100,8 @@ mod tests {
         let write = Tool { name: "cancel".to_owned(), category: Known::Known("write".to_owned()), ..Tool::default() };
         let unknown = Tool { name: "silent".to_owned(), ..Tool::default() };
         let phrases = Known::Known(vec!["my orders".to_owned()]);
-        let phrased = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
-        let registry = Registry::from_tools([write, unknown, phrased]);
+        let with_phrases = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
+        let registry = Registry::from_tools([write, unknown, with_phrases]);
         let tools = RegistryTools::from(&registry);
         assert_eq!(tools.preferred(|_| false).map(|tool| tool.name.as_str()), Some("t"));
         assert_eq!(tools.preferred(|name| name == "t").map(|tool| tool.name.as_str()), Some("silent"));

@@ -245,7 +245,7 @@ impl Read for CountingReader {
 }
 
 /// Rejects known formats that contain no traces.
-fn checked<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
+fn check_content<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
     let (content, whole) = detect_content(input).map_err(|error| unreadable(name, &error))?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
     let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
