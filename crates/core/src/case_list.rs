@@ -14,19 +14,19 @@ pub struct CaseList {
     /// Number of cases to run, without skipped ones.
     pub cases: usize,
     pub skipped: usize,
-    pub suites: Vec<ListedSuite>,
+    pub suites: Vec<SuiteCases>,
 }
 
 /// The selected cases of an eval file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedSuite {
+pub struct SuiteCases {
     /// The eval file, relative to the project's folder.
     pub eval_file: String,
     pub tool_name: String,
     pub tier: Tier,
     /// In file order.
-    pub cases: Vec<ListedCase>,
+    pub cases: Vec<CaseEntry>,
     /// Cases that are not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
 }
@@ -34,7 +34,7 @@ pub struct ListedSuite {
 /// A case that would run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedCase {
+pub struct CaseEntry {
     pub id: String,
     pub description: String,
     pub tags: Vec<String>,

@@ -1,7 +1,7 @@
-//! A CSV reader that knows the byte range of every field.
+//! A CSV reader that returns the byte range of every field.
 //!
-//! The usual readers silently take the rest of a file for one field if a quote is not closed. This one reports it as a
-//! problem with its position.
+//! Most CSV readers treat the rest of a file as one field if a quote is not closed. This one reports an error with its
+//! position.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,21 +14,21 @@ pub struct Cell<'t> {
     pub range: Range<usize>,
 }
 
-/// Why a record cannot be parsed. The rest of the file cannot be parsed either.
+/// An error in a record; the rest of the file is not parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct CsvError {
     pub range: Range<usize>,
     pub message: &'static str,
     pub help: &'static str,
 }
 
-/// Field separators. Where the decimal separator is a comma, programs write semicolons.
+/// Field separators. Spreadsheets write semicolons in locales where the decimal separator is a comma.
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 /// Iterates over records, skipping blank lines.
 pub struct Records<'t> {
     text: &'t str,
-    at: usize,
+    position: usize,
     separator: u8,
 }
 
@@ -37,31 +37,35 @@ impl<'t> Records<'t> {
     pub fn new(text: &'t str) -> Self {
         let header = text.trim_start_matches(['\r', '\n']).lines().next().unwrap_or_default();
         let separator = SEPARATORS.into_iter().find(|separator| header.bytes().any(|byte| byte == *separator));
-        Self { text, at: 0, separator: separator.unwrap_or(b',') }
+        Self { text, position: 0, separator: separator.unwrap_or(b',') }
     }
 
     /// Parses a field and its separator, and returns whether another field follows.
-    fn cell(&mut self) -> Result<(Cell<'t>, bool), Malformed> {
-        let (text, bytes, start) = (self.text, self.text.as_bytes(), self.at);
+    fn cell(&mut self) -> Result<(Cell<'t>, bool), CsvError> {
+        let (text, bytes, start) = (self.text, self.text.as_bytes(), self.position);
         let content = if bytes.get(start) == Some(&b'"') {
             self.quoted()?
         } else {
             let is_end = |byte: &u8| *byte == self.separator || *byte == b'\n';
-            self.at = bytes[start..].iter().position(is_end).map_or(bytes.len(), |length| start + length);
-            let is_line_end = bytes.get(self.at) != Some(&self.separator);
-            let end = if is_line_end && bytes[start..self.at].ends_with(b"\r") { self.at - 1 } else { self.at };
+            self.position = bytes[start..].iter().position(is_end).map_or(bytes.len(), |length| start + length);
+            let is_line_end = bytes.get(self.position) != Some(&self.separator);
+            let end = if is_line_end && bytes[start..self.position].ends_with(b"\r") {
+                self.position - 1
+            } else {
+                self.position
+            };
             let cell = Cell { text: Cow::Borrowed(&text[start..end]), range: start..end };
             return Ok((cell, self.skip_field_end()));
         };
-        let range = start..self.at;
-        if bytes[self.at..].starts_with(b"\r\n") || &bytes[self.at..] == b"\r" {
-            self.at += 1;
+        let range = start..self.position;
+        if bytes[self.position..].starts_with(b"\r\n") || &bytes[self.position..] == b"\r" {
+            self.position += 1;
         }
-        match bytes.get(self.at) {
+        match bytes.get(self.position) {
             Some(byte) if *byte != self.separator && *byte != b'\n' => {
-                let next = text[self.at..].chars().next().map_or(1, char::len_utf8);
-                Err(Malformed {
-                    range: self.at..self.at + next,
+                let next = text[self.position..].chars().next().map_or(1, char::len_utf8);
+                Err(CsvError {
+                    range: self.position..self.position + next,
                     message: "unexpected text after a closing quote",
                     help: "write a quote inside a quoted field twice: \"\"",
                 })
@@ -72,19 +76,19 @@ impl<'t> Records<'t> {
 
     /// Skips the end of a field, and returns whether another field follows.
     fn skip_field_end(&mut self) -> bool {
-        let has_next = self.text.as_bytes().get(self.at) == Some(&self.separator);
-        self.at = (self.at + 1).min(self.text.len());
+        let has_next = self.text.as_bytes().get(self.position) == Some(&self.separator);
+        self.position = (self.position + 1).min(self.text.len());
         has_next
     }
 
     /// Parses a quoted field and moves past the closing quote.
-    fn quoted(&mut self) -> Result<Cow<'t, str>, Malformed> {
-        let opening = self.at;
+    fn quoted(&mut self) -> Result<Cow<'t, str>, CsvError> {
+        let opening = self.position;
         let mut content = Cow::Borrowed("");
         let mut start = opening + 1;
         loop {
             let Some(length) = self.text[start..].find('"') else {
-                return Err(Malformed {
+                return Err(CsvError {
                     range: opening..opening + 1,
                     message: "unclosed quote",
                     help: "a field that begins with a quote must end with one",
@@ -98,7 +102,7 @@ impl<'t> Records<'t> {
                 content.to_mut().push_str(piece);
             }
             if !self.text[end + 1..].starts_with('"') {
-                self.at = end + 1;
+                self.position = end + 1;
                 return Ok(content);
             }
             content.to_mut().push('"');
@@ -108,10 +112,10 @@ impl<'t> Records<'t> {
 }
 
 impl<'t> Iterator for Records<'t> {
-    type Item = Result<Vec<Cell<'t>>, Malformed>;
+    type Item = Result<Vec<Cell<'t>>, CsvError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.at < self.text.len() {
+        while self.position < self.text.len() {
             let mut cells = Vec::with_capacity(8);
             loop {
                 match self.cell() {
@@ -121,9 +125,9 @@ impl<'t> Iterator for Records<'t> {
                             break;
                         }
                     }
-                    Err(malformed) => {
-                        self.at = self.text.len();
-                        return Some(Err(malformed));
+                    Err(error) => {
+                        self.position = self.text.len();
+                        return Some(Err(error));
                     }
                 }
             }
@@ -136,19 +140,18 @@ impl<'t> Iterator for Records<'t> {
     }
 }
 
-/// Whether a spreadsheet would evaluate a field, apart from quotes that guard it.
+/// Whether a spreadsheet would evaluate a field, ignoring quotes that escape it.
 fn is_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Returns a field for a CSV file that a spreadsheet does not evaluate: a formula gets a quote before it. Reading a file
-/// of ratings removes the quote.
-pub fn guard_formula(text: &str) -> Cow<'_, str> {
+/// Escapes a field that a spreadsheet would evaluate as a formula, with a leading quote.
+pub fn escape_formula(text: &str) -> Cow<'_, str> {
     if is_formula(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
-/// Removes the quote of [`guard_formula`].
-pub fn without_guard(text: Cow<'_, str>) -> Cow<'_, str> {
+/// Removes the quote that [`escape_formula`] added.
+pub fn unescape_formula(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.strip_prefix('\'').filter(|rest| is_formula(rest)) {
         Some(rest) => Cow::Owned(rest.to_owned()),
         None => text,
@@ -162,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Vec<String>>, Malformed> {
+    fn read(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
         let texts = |cells: Vec<Cell<'_>>| cells.into_iter().map(|cell| cell.text.into_owned()).collect();
         Records::new(text).map(|record| record.map(texts)).collect()
     }
@@ -188,12 +191,12 @@ mod tests {
     #[case("a,b\n\"1\"é,2\n", 7..9, "unexpected text after a closing quote")]
     #[case("a\n\"1\" ,\n", 5..6, "unexpected text after a closing quote")]
     fn rejects_malformed_quotes(#[case] text: &str, #[case] range: Range<usize>, #[case] message: &str) {
-        let malformed = read(text).expect_err("malformed");
-        assert_eq!((malformed.range, malformed.message), (range, message));
+        let error = read(text).expect_err("malformed quotes");
+        assert_eq!((error.range, error.message), (range, message));
     }
 
     #[test]
-    fn fields_have_their_range() {
+    fn fields_have_byte_ranges() {
         let text = "a,b\r\n\"x\"\"\",é\r\n";
         let ranges: Vec<&str> =
             Records::new(text).flat_map(|cells| cells.expect("cells")).map(|cell| &text[cell.range]).collect();
@@ -216,11 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn a_guarded_formula_can_be_read_back() {
+    fn escaped_formulas_round_trip() {
         for text in ["=1+1", "@SUM(A1)", "\t=1", "-5", "'=1", "it's", "'quoted'", "", "a=b"] {
-            let guarded = guard_formula(text);
-            assert!(!guarded.starts_with(['=', '+', '-', '@', '\t', '\r']), "{guarded}");
-            assert_eq!(without_guard(guarded), text);
+            let escaped = escape_formula(text);
+            assert!(!escaped.starts_with(['=', '+', '-', '@', '\t', '\r']), "{escaped}");
+            assert_eq!(unescape_formula(escaped), text);
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct CaseDetails {
     pub stderr: Option<String>,
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
-    /// Texts that the response contains only in another case or typography.
+    /// Strings that the response contains only with other capitals or typography.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub near_misses: Vec<NearMiss>,
     /// The verdict of each assertion that was judged, in order; without --all-failures, judging ends at a failure.

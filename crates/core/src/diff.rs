@@ -51,9 +51,9 @@ pub struct CaseDiff {
     pub error: Option<String>,
 }
 
-/// How many cases of a suite were compared with its baseline.
+/// The number of cases of a suite that were compared with its baseline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct ComparisonCounts {
     /// Cases with a verdict both in the baseline and now.
     pub cases: usize,
     /// Cases that pass less often than in the baseline, but with too few trials to be significant.
@@ -61,13 +61,13 @@ pub struct Compared {
 }
 
 /// Compares a result with an earlier one of the same suite, which becomes its baseline.
-pub fn compare_with_baseline(result: &mut SuiteResult, run_id: &str, baseline: &[EarlierCase]) -> Compared {
+pub fn compare_with_baseline(result: &mut SuiteResult, run_id: &str, baseline: &[EarlierCase]) -> ComparisonCounts {
     let current: Vec<EarlierCase> = result.cases.iter().map(|case| EarlierCase::from(case.as_ref())).collect();
     let diffs = diff_cases(baseline, &current);
     result.baseline_run_id = Some(run_id.to_owned());
     result.regressions = ids_with_change(&diffs, Change::Regression);
     result.new_passes = ids_with_change(&diffs, Change::NewPass);
-    let compared = Compared { cases: count_compared(&diffs), inconclusive: count_inconclusive(&diffs) };
+    let compared = ComparisonCounts { cases: count_compared(&diffs), inconclusive: count_inconclusive(&diffs) };
     if let Some(part) = &mut result.shard {
         (part.compared, part.inconclusive) = (compared.cases, compared.inconclusive);
     }

@@ -30,7 +30,7 @@ pub struct TraceDocument {
     value: Arc<Value>,
 }
 
-/// Why a text is not a trace document.
+/// The error for a string that is not a trace document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     /// A document is one line, so the column is enough.

@@ -2,7 +2,7 @@
 
 mod run_status;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
     /// Everything passed.

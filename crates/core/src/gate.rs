@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::diff::Compared;
+use crate::diff::ComparisonCounts;
 use crate::result::{SuiteResult, TrialVerdict};
 use crate::rubric::{RubricCaseResult, RubricSuite, RubricTotals};
 use crate::statistics::{percentile, rate};
@@ -69,7 +69,7 @@ pub struct GateResult {
 /// The measurements that gates are checked against.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GateMetrics {
-    /// Trials that passed and that failed, without errored and vacuous ones.
+    /// Passed and failed trials, without errored and vacuous ones.
     pub passed: usize,
     pub failed: usize,
     /// Unknown unless the cost of every answer is known.
@@ -89,7 +89,7 @@ pub struct GateMetrics {
 
 impl GateMetrics {
     /// Adds the trials of a suite, and its comparison with the baseline.
-    pub fn add(&mut self, result: &SuiteResult, compared: Compared) {
+    pub fn add(&mut self, result: &SuiteResult, compared: ComparisonCounts) {
         for (verdict, latency) in result.cases.iter().flat_map(|case| case.all_outcomes()) {
             match verdict {
                 TrialVerdict::Passed => self.passed += 1,

@@ -5,10 +5,10 @@ use jsonschema::{Keyword, PatternOptions, ValidationError, Validator};
 use karat_pattern::Pattern;
 use serde_json::{Map, Value, json};
 
-/// Backtracking steps of a schema's pattern after which the text counts as not matching.
+/// Maximum number of backtracking steps of a pattern; beyond it, a string does not match.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// The keywords of JSON Schema that can stand in the schema of an object, without those that start with `$`.
+/// The keywords of JSON Schema that apply to objects, except those that start with `$`.
 const KEYWORDS: [&str; 35] = [
     "type",
     "properties",
@@ -57,7 +57,7 @@ pub(crate) fn compile_schema(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Compiles the schema of a tool's arguments. One without any keyword would accept everything, so it is rejected.
+/// Compiles the schema of a tool's arguments. Rejects a schema without any keyword, which would accept everything.
 pub(crate) fn compile_tool_schema(schema: &Value) -> Result<Validator, String> {
     let is_keyword = |key: &String| key.starts_with('$') || KEYWORDS.contains(&key.as_str());
     if schema.as_object().is_some_and(|schema| !schema.is_empty() && !schema.keys().any(is_keyword)) {
@@ -70,15 +70,15 @@ fn pattern_options() -> PatternOptions<jsonschema::FancyRegex> {
     PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT)
 }
 
-/// Syntax that has another meaning without the flag `u`.
+/// Syntax with a different meaning without the flag `u`.
 const UNICODE_SYNTAX: [&str; 3] = ["\\p{", "\\P{", "\\u{"];
 
 /// The keyword `pattern`, which is an ECMAScript regular expression with the flag `u`.
 struct PatternKeyword {
     source: String,
-    /// Without the flag, which makes no difference to other syntax and texts of the basic plane.
+    /// Compiled without the flag. Equivalent for other syntax and for strings of the basic plane.
     plain: Option<Pattern>,
-    /// With the flag; `None` if the pattern is invalid with it.
+    /// Compiled with the flag; `None` if the pattern is invalid with it.
     unicode: Option<Validator>,
 }
 

@@ -31,7 +31,7 @@ pub enum Conclusion {
     Error(EvalError),
 }
 
-/// Why an eval function gave no verdict.
+/// The reason that an eval function gave no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalError {
     pub kind: ErrorKind,

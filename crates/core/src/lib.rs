@@ -1,6 +1,6 @@
 //! The pure core of karat: cases, tokens, assertions, verdicts, results, and the ports that other crates implement.
 //!
-//! Nothing here touches files, the network, the clock, the environment or an async runtime.
+//! This crate does not use files, the network, the clock, the environment or an async runtime.
 
 pub mod answers;
 pub mod assertion;

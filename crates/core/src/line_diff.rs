@@ -1,4 +1,4 @@
-//! Line diffs of two texts.
+//! Line diffs of two strings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct LineChange {
     pub removed: u64,
 }
 
-/// Whether a line is in both texts, or only in one.
+/// Whether a line is in both strings, or only in one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineStatus {
     Unchanged,
@@ -27,7 +27,7 @@ pub struct Hunk<'t> {
     pub lines: Vec<(LineStatus, &'t str)>,
 }
 
-/// A shortest diff of two texts.
+/// A shortest diff of two strings.
 pub struct LineDiff<'t> {
     before: Vec<&'t str>,
     now: Vec<&'t str>,
@@ -35,7 +35,7 @@ pub struct LineDiff<'t> {
 }
 
 impl<'t> LineDiff<'t> {
-    /// Compares two texts by line; line endings are ignored.
+    /// Compares two strings by line, ignoring line endings.
     pub fn between(before: &'t str, now: &'t str) -> Self {
         let (before, now): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
         let ops = capture_diff_slices(Algorithm::Myers, &before, &now);
@@ -53,11 +53,11 @@ impl<'t> LineDiff<'t> {
 
     /// Returns the changes, each with up to `context` unchanged lines around it.
     pub fn hunks(&self, context: usize) -> Vec<Hunk<'t>> {
-        let mut shown = 0;
+        let mut hunk_end = 0;
         let hunk = |ops: Vec<DiffOp>| {
-            let begin = ops.first().map_or(shown, |op| op.old_range().start);
-            let after_gap = begin > shown;
-            shown = ops.last().map_or(shown, |op| op.old_range().end);
+            let begin = ops.first().map_or(hunk_end, |op| op.old_range().start);
+            let after_gap = begin > hunk_end;
+            hunk_end = ops.last().map_or(hunk_end, |op| op.old_range().end);
             Hunk { after_gap, lines: ops.iter().flat_map(|op| self.lines(op)).collect() }
         };
         group_diff_ops(self.ops.clone(), context).into_iter().map(hunk).collect()
@@ -126,13 +126,13 @@ mod tests {
         }
 
         #[test]
-        fn a_diff_contains_both_texts(
+        fn a_diff_contains_both_strings(
             before in proptest::collection::vec("[a-d]", 0..12),
             now in proptest::collection::vec("[a-d]", 0..12),
         ) {
             let (old, new) = (before.join("\n"), now.join("\n"));
             let diff = LineDiff::between(&old, &new);
-            // Enough context to put both whole texts into one hunk.
+            // Enough context to put both strings completely into one hunk.
             let hunks = diff.hunks(100);
             prop_assert_eq!(hunks.len(), usize::from(before != now));
             for hunk in hunks {
@@ -149,15 +149,15 @@ mod tests {
     #[test]
     fn distant_changes_are_separate_hunks() {
         let before = "a\nb\nc\nd\ne\nf\ng\n";
-        let shown = |now: &str| -> Vec<(bool, String)> {
+        let hunks_of = |now: &str| -> Vec<(bool, String)> {
             let diff = LineDiff::between(before, now);
             let hunks = diff.hunks(1).into_iter();
             hunks.map(|hunk| (hunk.after_gap, hunk.lines.into_iter().map(|(_, line)| line).collect())).collect()
         };
-        let hunks =
+        let expected =
             |all: &[(bool, &str)]| all.iter().map(|(gap, lines)| (*gap, (*lines).to_owned())).collect::<Vec<_>>();
-        assert_eq!(shown(before), []);
-        assert_eq!(shown("A\nb\nc\nd\ne\nF\ng\n"), hunks(&[(false, "aAb"), (true, "efFg")]));
-        assert_eq!(shown("a\nb\nC\nd\ne\nF\ng\n"), hunks(&[(true, "bcCdefFg")]), "adjacent hunks are merged");
+        assert_eq!(hunks_of(before), []);
+        assert_eq!(hunks_of("A\nb\nc\nd\ne\nF\ng\n"), expected(&[(false, "aAb"), (true, "efFg")]));
+        assert_eq!(hunks_of("a\nb\nC\nd\ne\nF\ng\n"), expected(&[(true, "bcCdefFg")]), "adjacent hunks are merged");
     }
 }

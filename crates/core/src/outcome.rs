@@ -14,7 +14,7 @@ pub enum Outcome {
     Errored,
 }
 
-/// The outcome of a trial, with passes that prove nothing apart.
+/// The outcome of a trial, with vacuous passes as a separate variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrialVerdict {
     Passed,
@@ -35,7 +35,7 @@ impl TrialVerdict {
     }
 }
 
-/// Why a case did not pass. Result files hold only the outcome and a text; see [`Cause::read`].
+/// The reason that a case did not pass. Result files contain only the outcome and a message; see [`Cause::read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// An assertion failed.
@@ -64,7 +64,7 @@ impl Cause {
     }
 
     /// Recovers the cause of a trial from a result file. Returns `None` if the trial passed or errored, since the text
-    /// does not tell the kinds of errors apart.
+    /// does not distinguish kinds of errors.
     pub fn read(outcome: Outcome, error: Option<&str>) -> Option<Self> {
         match (outcome, error) {
             (Outcome::Failed, Some(Self::TIMEOUT_TEXT)) => Some(Self::Timeout),

@@ -30,8 +30,8 @@ impl Rating {
         Self::ALL.into_iter().find(|rating| rating.name() == name)
     }
 
-    /// Returns the word that people read and type.
-    pub fn word(self) -> &'static str {
+    /// Returns the name in the user interface.
+    pub fn label(self) -> &'static str {
         match self {
             Rating::Positive => "good",
             Rating::Negative => "bad",
@@ -39,15 +39,15 @@ impl Rating {
         }
     }
 
-    /// Parses what a person wrote: the word or the name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rating| rating.word() == word).or_else(|| Self::from_name(word))
+    /// Parses user input, which may be a label or a name.
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rating| rating.label() == label).or_else(|| Self::from_name(label))
     }
 }
 
 impl fmt::Display for Rating {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(self.word())
+        out.pad(self.label())
     }
 }
 
@@ -56,14 +56,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_may_write_the_word_or_the_name() {
+    fn parses_labels_and_names() {
         for rating in Rating::ALL {
             assert_eq!(
-                (Rating::from_word(rating.word()), Rating::from_word(rating.name())),
+                (Rating::from_label(rating.label()), Rating::from_label(rating.name())),
                 (Some(rating), Some(rating))
             );
         }
-        assert_eq!((Rating::from_word("Good"), Rating::from_name("good")), (None, None));
+        assert_eq!((Rating::from_label("Good"), Rating::from_name("good")), (None, None));
         assert_eq!(Rating::Negative.to_string(), "bad");
     }
 }

@@ -51,7 +51,7 @@ impl Redactor {
         self.secrets().is_empty()
     }
 
-    /// Masks every secret in a text.
+    /// Masks every secret in a string.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = Cow::Borrowed(text);
         for secret in self.secrets().iter() {
@@ -68,7 +68,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every secret in the texts, keys and numbers of a value.
+    /// Masks every secret in the strings, keys and numbers of a value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.string(text),

@@ -53,7 +53,7 @@ impl<T> From<Option<T>> for Known<T> {
     }
 }
 
-/// Why a field is unknown.
+/// The reason that a field is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     pub location: ToolLocation,

@@ -14,13 +14,13 @@ pub struct Shard {
     pub count: usize,
 }
 
-/// The error for a text that is not a shard.
+/// The error for a string that is not a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected NUMBER/COUNT with a number from 1 to the count, such as 2/4")]
 pub struct InvalidShard;
 
 impl Shard {
-    /// Whether a case belongs to this shard. Every case belongs to exactly one, on every machine and in every version.
+    /// Whether a case belongs to this shard. The shard of a case is the same on every machine and in every version.
     pub fn contains(self, case_id: &str) -> bool {
         let hash = u64::from_str_radix(&short_hash(case_id.as_bytes()), 16).unwrap_or_default();
         hash % self.count as u64 == self.number as u64 - 1

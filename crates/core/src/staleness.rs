@@ -210,7 +210,7 @@ pub fn check_staleness(file: &EvalFile, current: &CurrentTool) -> Vec<Staleness>
     let Some(metadata) = &file.metadata else {
         return Vec::new();
     };
-    // A file name spells the tool with '-'.
+    // File names have '-' in place of '_'.
     let tool = current.name.clone().unwrap_or_else(|| file.tool_name.clone());
     let Some(registry_size) = current.registry_size else {
         // Without metadata to compare, a missing registry does not matter.

@@ -12,7 +12,7 @@ pub struct TokenSources {
     pub snapshot: Option<Value>,
 }
 
-/// A text with its tokens resolved.
+/// A string with its tokens resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
     Text(String),
@@ -27,7 +27,7 @@ pub struct ResolvedList {
     pub unresolved: Vec<String>,
 }
 
-/// A token found in a text.
+/// A token found in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'t> {
     /// The whole token with its braces.
@@ -119,7 +119,7 @@ impl TokenSources {
         list
     }
 
-    /// Returns the value of a token. An empty value is none: an assertion on it would hold for every answer.
+    /// Returns the value of a token; `None` if it is empty, since an assertion on it would prove nothing.
     pub fn lookup(&self, token: Token<'_>) -> Option<&Value> {
         walk(self.root(token.source)?, token.path).filter(|value| !is_empty(value))
     }
@@ -148,7 +148,7 @@ impl TokenSources {
     }
 }
 
-/// Whether a value is null, or a text, an array or an object without content.
+/// Whether a value is null or an empty string, array or object.
 pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -159,17 +159,17 @@ pub(crate) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether a text contains a token.
+/// Whether a string contains a token.
 pub fn contains_token(text: &str) -> bool {
     tokens(text).next().is_some()
 }
 
-/// Whether a text contains a snapshot token.
+/// Whether a string contains a snapshot token.
 pub fn contains_snapshot_token(text: &str) -> bool {
     tokens(text).any(|token| token.source == Source::Snapshot)
 }
 
-/// Whether a text is exactly one token.
+/// Whether a string is exactly one token.
 pub fn is_single_token(text: &str) -> bool {
     single_token(text).is_some()
 }
@@ -178,7 +178,7 @@ fn single_token(text: &str) -> Option<Token<'_>> {
     tokens(text).next().filter(|token| token.text.len() == text.len())
 }
 
-/// Finds the tokens of a text; other `{{…}}` are plain text.
+/// Finds the tokens of a string; other `{{…}}` are plain text.
 pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -195,7 +195,7 @@ pub fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Whether a text contains a malformed or misspelt token, such as `{{ seed:x }}`, `{{Row:x}}` or `{{snapshop:x}}`.
+/// Whether a string contains a malformed or misspelt token, such as `{{ seed:x }}`, `{{Row:x}}` or `{{snapshop:x}}`.
 pub fn looks_like_token(text: &str) -> bool {
     text.match_indices("{{").any(|(start, _)| {
         let inner = &text[start + 2..];
@@ -362,7 +362,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn resolves_any_text(text in "[{}:a-z.\\[\\]0-9é ]{0,40}|(\\{\\{seed:[a-z.\\[\\]0-9]{0,8}\\}\\}){0,3}") {
+        fn resolves_any_string(text in "[{}:a-z.\\[\\]0-9é ]{0,40}|(\\{\\{seed:[a-z.\\[\\]0-9]{0,8}\\}\\}){0,3}") {
             match sources().resolve(&text) {
                 Resolved::Text(out) => if !contains_token(&text) { prop_assert_eq!(out, text) },
                 Resolved::Unresolved(tokens) => prop_assert!(tokens.iter().all(|token| text.contains(token.as_str()))),

@@ -1,4 +1,4 @@
-//! Counts the tokens of a text.
+//! Counts the tokens of a string.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

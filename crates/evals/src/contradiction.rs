@@ -94,7 +94,7 @@ mod tests {
     #[case(Rating::Negative, false, false)]
     #[case(Rating::Neutral, true, false)]
     #[case(Rating::Neutral, false, false)]
-    fn only_opposites_contradict(#[case] rating: Rating, #[case] passed: bool, #[case] expected: bool) {
+    fn only_opposite_verdicts_contradict(#[case] rating: Rating, #[case] passed: bool, #[case] expected: bool) {
         assert_eq!(contradicts(rating, passed), expected);
     }
 }

@@ -36,9 +36,9 @@ impl Feedback {
         self.rating.map_or(RETRACTED, Rating::name)
     }
 
-    /// Returns the rating as people read it, or [`RETRACTED`].
-    pub fn rating_word(&self) -> &'static str {
-        self.rating.map_or(RETRACTED, Rating::word)
+    /// Returns the rating's label in the user interface, or [`RETRACTED`].
+    pub fn rating_label(&self) -> &'static str {
+        self.rating.map_or(RETRACTED, Rating::label)
     }
 
     /// Returns a timestamp for new feedback that is later than the author's previous one: clocks are coarse and can go

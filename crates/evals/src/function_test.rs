@@ -29,7 +29,7 @@ pub struct FunctionCase {
 pub enum Expected {
     Verdict {
         passed: bool,
-        /// A text that must be in the reason.
+        /// A string that the reason must contain.
         reason: Option<String>,
     },
     Error(ErrorKind),
@@ -51,7 +51,7 @@ pub struct FunctionCaseSchema {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]
     expected: Option<bool>,
-    /// A text that must be in the reason.
+    /// A string that the reason must contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     reason: Option<String>,
@@ -182,7 +182,7 @@ fn shift_finding(mut finding: Finding, start: usize, lines_before: usize) -> Fin
 #[schemars(title = "karat eval test report")]
 pub struct EvalTestReport {
     pub functions: Vec<TestedFunction>,
-    /// Files of cases in the folder of eval functions that belong to no function.
+    /// Files of cases without a function in the folder of eval functions.
     pub cases_without_function: Vec<String>,
     pub summary: EvalTestSummary,
 }
@@ -211,7 +211,7 @@ pub struct TestedCase {
     pub outcome: Outcome,
     /// The expected verdict; null if an error is expected.
     pub expected: Option<bool>,
-    /// The text that must be in the reason.
+    /// The string that the reason must contain.
     pub expected_reason: Option<String>,
     pub expected_error: Option<ErrorKind>,
     /// The actual verdict; null on an error.

@@ -17,7 +17,7 @@ pub struct ReviewCandidate {
     pub started_at: Option<Timestamp>,
 }
 
-/// How much a rating of the trace would teach, most first.
+/// The priority of a trace for review: how informative a rating would be, highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Priority {
     /// Evals disagree: at least one of them is wrong.

@@ -23,7 +23,7 @@ pub struct TraceList {
 #[schemars(title = "karat trace show")]
 pub struct TraceDetails {
     #[serde(flatten)]
-    pub listed: TraceListItem,
+    pub item: TraceListItem,
     /// The stored document, as passed to eval functions.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub document: TraceDocument,

@@ -211,9 +211,12 @@ mod tests {
         assert_eq!(row(1, "h"), row(1, "h"));
         assert_ne!(row(1, "h").id, row(3, "h").id);
         assert_ne!(row(1, "h").id, row(1, "i").id);
-        let shown = Execution::from(row(3, "h"));
-        assert_eq!((shown.eval_version, shown.trace_id.as_deref(), shown.result), (Some(3), Some("t"), Some(true)));
-        assert_eq!(shown.executed_at, "1970-01-01T00:00:00Z");
+        let execution = Execution::from(row(3, "h"));
+        assert_eq!(
+            (execution.eval_version, execution.trace_id.as_deref(), execution.result),
+            (Some(3), Some("t"), Some(true))
+        );
+        assert_eq!(execution.executed_at, "1970-01-01T00:00:00Z");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use reqwest::Response;
 
 use crate::client::error_chain;
 
-/// Why a body could not be received.
+/// An error when receiving a body.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error("the reply is larger than {limit} bytes")]

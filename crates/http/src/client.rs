@@ -10,7 +10,7 @@ use rustls::crypto::ring::default_provider;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a client or request cannot be created.
+/// An error when creating a client or a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error("'{url}' is not a URL: {reason}")]
@@ -132,8 +132,8 @@ mod tests {
     #[case("https://me:s3?cret@host", "https://…")]
     #[case("me:s3cret@host", "host")]
     #[case("nonsense", "nonsense")]
-    fn redacts_the_secret_parts_of_urls(#[case] url: &str, #[case] shown: &str) {
-        assert_eq!(redact_url(url), shown);
+    fn redacts_the_secret_parts_of_urls(#[case] url: &str, #[case] redacted: &str) {
+        assert_eq!(redact_url(url), redacted);
     }
 
     #[test]

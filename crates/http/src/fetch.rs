@@ -7,7 +7,7 @@ use crate::body::{BodyError, read_body};
 use crate::client::{ClientError, ClientOptions, client, error_chain, header_map, parse_url, redact_url};
 use crate::send::send;
 
-/// Why a fetch failed.
+/// An error of a fetch.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     #[error(transparent)]

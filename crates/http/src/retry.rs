@@ -61,7 +61,7 @@ impl RetryPolicy {
     }
 }
 
-/// Why there is no further retry.
+/// The reason to stop retrying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiveUp {
     Permanent,
@@ -205,12 +205,12 @@ mod tests {
 
     #[test]
     fn honours_retry_after() {
-        let asked = |millis| RetryClass::Transient { retry_after: Some(Duration::from_millis(millis)) };
+        let after = |millis| RetryClass::Transient { retry_after: Some(Duration::from_millis(millis)) };
         let mut retry = Retry::new(RetryPolicy::new(10));
-        assert_eq!(retry.next_delay(asked(0), true), Ok(Duration::ZERO));
-        assert!(retry.next_delay(asked(0), true).expect("retries left") >= Duration::from_millis(250));
-        assert_eq!(retry.next_delay(asked(60_000), true), Ok(Duration::from_mins(1)));
+        assert_eq!(retry.next_delay(after(0), true), Ok(Duration::ZERO));
+        assert!(retry.next_delay(after(0), true).expect("retries left") >= Duration::from_millis(250));
+        assert_eq!(retry.next_delay(after(60_000), true), Ok(Duration::from_mins(1)));
         let too_long = GiveUp::TooLong { retry_after: Duration::from_secs(121) };
-        assert_eq!(retry.next_delay(asked(121_000), true), Err(too_long));
+        assert_eq!(retry.next_delay(after(121_000), true), Err(too_long));
     }
 }

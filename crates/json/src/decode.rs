@@ -25,7 +25,7 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
-/// The problems of one text.
+/// The problems of one document.
 #[derive(Debug, Default)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -109,7 +109,7 @@ pub struct ObjectReader<'v> {
     known: Vec<&'static str>,
 }
 
-/// Objects with few keys are searched by comparing them, which is faster than hashing.
+/// Maximum number of keys to search by comparison, which is faster than hashing for small objects.
 const MAX_COMPARED_KEYS: usize = 16;
 
 impl<'v> ObjectReader<'v> {

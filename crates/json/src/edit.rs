@@ -1,4 +1,4 @@
-//! Edits of JSON text that leave all other bytes unchanged.
+//! Edits JSON documents and leaves all other bytes unchanged.
 //!
 //! Inserted values follow the layout of their siblings: same indentation and line endings, and on one line if the
 //! siblings are. A line that becomes too long is broken into one child per line, outermost container first.
@@ -14,7 +14,7 @@ use super::{SyntaxError, parse};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// An editable JSON text.
+/// An editable JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText {
     text: String,
@@ -29,7 +29,7 @@ pub enum Side {
     Last,
 }
 
-/// Why a text cannot be edited.
+/// An error when editing a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     #[error("no value at '{pointer}'")]
@@ -38,12 +38,12 @@ pub enum EditError {
     WrongType { pointer: String, expected: &'static str },
     #[error("'{pointer}' already has the key '{key}'")]
     KeyTaken { pointer: String, key: String },
-    #[error("the whole text cannot be removed")]
+    #[error("the root value cannot be removed")]
     Root,
 }
 
 impl JsonText {
-    /// Parses a JSON text; a byte order mark is preserved.
+    /// Parses a JSON document; a byte order mark is preserved.
     pub fn read(text: &str) -> Result<Self, SyntaxError> {
         let bare = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         parse(bare)?;
@@ -92,9 +92,9 @@ impl JsonText {
             if !separator.contains('\n') && !self.is_single_line() {
                 continue;
             }
-            let taken: HashSet<String> =
+            let existing: HashSet<String> =
                 all.iter().filter_map(|child| serde_json::from_str(&self.text[child.key.clone()?]).ok()).collect();
-            if let Some((key, _)) = rest.clone().find(|(key, _)| taken.contains(*key)) {
+            if let Some((key, _)) = rest.clone().find(|(key, _)| existing.contains(*key)) {
                 return Err(EditError::KeyTaken { pointer: object.to_owned(), key: key.clone() });
             }
             let indent = separator.rsplit('\n').next().unwrap_or_default();
@@ -160,13 +160,13 @@ impl JsonText {
         Ok(range)
     }
 
-    /// Whether the whole text is on one line, which is then preserved.
+    /// Whether the whole document is on one line, which is then preserved.
     fn is_single_line(&self) -> bool {
         let text = self.text.trim();
         !text.contains('\n') && is_non_empty_container(text)
     }
 
-    /// Returns the length of the line after replacing a range with a text without line breaks.
+    /// Returns the length of the line after replacing a range with a string without line breaks.
     fn width_with(&self, range: &Range<usize>, by: &str) -> usize {
         let rest = &self.text[range.end..];
         let rest = &rest[..rest.find(['\r', '\n']).unwrap_or(rest.len())];

@@ -146,14 +146,14 @@ fn rejects_invalid_edits_without_changes() {
     no value at '/z'
     '/a' is not an object
     '/b' already has the key 'c'
-    the whole text cannot be removed
+    the root value cannot be removed
     no value at '/a/1'
     ");
     assert_eq!(json, before);
     assert!(JsonText::read("{\"a\": 1, \"a\": 2}").is_err());
 }
 
-/// The layout of a generated text.
+/// The layout of a generated document.
 #[derive(Debug, Clone)]
 struct Style {
     indent: &'static str,
@@ -237,7 +237,7 @@ fn read(text: &str) -> Value {
     parse(text.strip_prefix('\u{feff}').unwrap_or(text)).expect("valid JSON after an edit")
 }
 
-/// Returns the length of the common prefix and suffix of two texts.
+/// Returns the length of the common prefix and suffix of two strings.
 fn common_bytes(old: &str, new: &str) -> usize {
     let (old, new) = (old.as_bytes(), new.as_bytes());
     let shorter = old.len().min(new.len());

@@ -47,8 +47,8 @@ impl SyntaxError {
     }
 }
 
-/// Returns the offset of a comma that is followed by the closing bracket at `offset`, of which the parser only says that
-/// it expected a key or a value.
+/// Returns the offset of a trailing comma before the closing bracket at `offset`. The parser itself reports only that it
+/// expected a key or a value.
 fn trailing_comma(text: &str, offset: usize) -> Option<usize> {
     let is_closing = matches!(text.as_bytes().get(offset), Some(b'}' | b']'));
     let before = text[..offset].trim_end();

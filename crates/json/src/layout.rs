@@ -1,11 +1,11 @@
-//! Detects the layout of a JSON text and formats new values in it.
+//! Detects the layout of a JSON document and formats new values in it.
 
 use serde_json::Value;
 
 /// Maximum length of a line with an inline array or object.
 pub(super) const MAX_LINE_WIDTH: usize = 100;
 
-/// The detected layout of a text.
+/// The detected layout of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) newline: &'static str,
@@ -40,7 +40,7 @@ impl OpenContainer {
 
 /// Observations so far; the pairs count inline and broken containers.
 #[derive(Default)]
-struct Observed {
+struct Observations {
     newline: Option<&'static str>,
     unit: Option<String>,
     colon: Option<String>,
@@ -52,10 +52,10 @@ struct Observed {
 }
 
 impl Layout {
-    /// Detects the layout of a text that is valid JSON.
+    /// Detects the layout of a valid JSON document.
     pub(super) fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut seen = Observed::default();
+        let mut seen = Observations::default();
         let mut open: Vec<OpenContainer> = Vec::new();
         let mut string_end = 0;
         let mut at = 0;
@@ -214,8 +214,8 @@ impl Layout {
     }
 }
 
-impl Observed {
-    /// Records a container. The root is ignored: its layout does not tell how its parts are laid out.
+impl Observations {
+    /// Records a container. The root is ignored: its layout says nothing about the layout of its parts.
     fn container(&mut self, closed: &OpenContainer, is_root: bool) {
         if closed.is_empty {
             return;

@@ -1,4 +1,4 @@
-//! Locates the key and value of a JSON pointer in a text.
+//! Locates the key and value of a JSON pointer in a JSON document.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ pub struct Located {
     pub value: Range<usize>,
 }
 
-/// Locates the value of `pointer` in a text that is valid JSON.
+/// Locates the value of `pointer` in a valid JSON document.
 pub fn locate(text: &str, pointer: &str) -> Option<Located> {
     Locator::new(text).locate(pointer)
 }

@@ -1,4 +1,4 @@
-//! Positions and findings in a text.
+//! Positions and findings in a source text.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl Position {
         Self::START.after(&text[..offset.min(text.len())])
     }
 
-    /// Returns the position after a text that starts here.
+    /// Returns the position at the end of a string that starts here.
     fn after(self, passed: &str) -> Self {
         match passed.rfind('\n') {
             Some(end) => Self {
@@ -43,7 +43,7 @@ impl SyntaxError {
     }
 }
 
-/// A span of a text with its position.
+/// A span of the source text with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     pub range: Range<usize>,
@@ -76,7 +76,7 @@ pub fn locate_values(text: &str, pointers: &[String]) -> Vec<Option<Position>> {
     found
 }
 
-/// A problem in a text with its position, as shown to people.
+/// A problem with its position in the source text, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     pub location: Location,

@@ -15,11 +15,11 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         return None;
     }
     let word = word.to_lowercase();
-    let letters = Letters::of(&word);
+    let letters = LetterCounts::of(&word);
     let mut candidates: Vec<(usize, usize)> = known
         .iter()
         .enumerate()
-        .map(|(index, candidate)| (letters.min_distance(&Letters::of(candidate)), index))
+        .map(|(index, candidate)| (letters.min_distance(&LetterCounts::of(candidate)), index))
         .filter(|&(lower_bound, index)| lower_bound <= max_distance(&word, known[index]))
         .collect();
     candidates.sort_unstable();
@@ -42,11 +42,11 @@ fn max_distance(word: &str, candidate: &str) -> usize {
 }
 
 /// Letter counts of a word.
-struct Letters {
+struct LetterCounts {
     counts: [u32; BUCKETS],
 }
 
-impl Letters {
+impl LetterCounts {
     fn of(word: &str) -> Self {
         let mut counts = [0; BUCKETS];
         for letter in word.chars().flat_map(char::to_lowercase) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use num_bigint::BigInt;
 use serde_json::{Number, Value};
 
-/// Longer numbers, and larger exponents, are compared as doubles, since computing with them is slow.
+/// Limits of exact comparison. Numbers beyond them are compared as doubles, since exact arithmetic would be slow.
 const MAX_DIGITS: usize = 10_000;
 const MAX_EXPONENT: i64 = 10_000;
 
@@ -46,7 +46,7 @@ pub fn equal_json(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// A number as it is written, without rounding.
+/// A decimal number, without rounding.
 #[derive(Debug, Clone)]
 pub struct Decimal {
     coefficient: BigInt,
@@ -73,16 +73,16 @@ impl Decimal {
         Some(Self { coefficient: format!("{whole}{fraction}").parse().ok()?, exponent })
     }
 
-    /// Returns the distance of two numbers.
+    /// Returns the absolute difference of two numbers.
     #[must_use]
     pub fn distance(&self, other: &Self) -> Self {
-        let (left, right) = self.aligned(other);
+        let (left, right) = self.align(other);
         let coefficient = BigInt::from((left - right).into_parts().1);
         Self { coefficient, exponent: self.exponent.min(other.exponent) }
     }
 
-    /// Returns both coefficients for the smaller of the exponents.
-    fn aligned(&self, other: &Self) -> (BigInt, BigInt) {
+    /// Returns both coefficients, scaled to the smaller exponent.
+    fn align(&self, other: &Self) -> (BigInt, BigInt) {
         let exponent = self.exponent.min(other.exponent);
         let scale = |number: &Self| {
             let zeros = u32::try_from(number.exponent - exponent).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (left, right) = self.aligned(other);
+        let (left, right) = self.align(other);
         left.cmp(&right)
     }
 }

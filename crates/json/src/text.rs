@@ -8,8 +8,8 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::number::number_text;
 
-/// Returns the text that values are compared by: the text itself, digits or `String(value)` for scalars, compact JSON
-/// otherwise.
+/// Returns the form in which values are compared: a string itself, digits or `String(value)` for other scalars, compact
+/// JSON for objects and arrays.
 pub fn text_form(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -67,12 +67,12 @@ pub fn shorten(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{keep}…"))
 }
 
-/// Whether a text is printable ASCII only.
+/// Whether a string is printable ASCII only.
 pub fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Returns the width of a text in terminal columns.
+/// Returns the width of a string in terminal columns.
 pub fn display_width(text: &str) -> usize {
     if is_plain(text) {
         return text.len();

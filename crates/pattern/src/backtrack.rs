@@ -5,7 +5,7 @@
 //! alternatives are on an explicit stack, together with the slots to restore before trying them.
 
 use super::{
-    Exhausted, class,
+    StepLimitExceeded, class,
     program::{Budget, Instruction, Program, next_unit, offset},
 };
 
@@ -16,7 +16,7 @@ const MAX_FRAMES: usize = 2_000_000;
 const EMPTY: usize = usize::MAX;
 
 /// Whether the program matches anywhere in the text.
-pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
+pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, StepLimitExceeded> {
     let (budget, slots) = (Budget::for_text(text.len()), vec![EMPTY; program.slot_count]);
     let mut search = Search { program, text, budget, slots, frames: Vec::new() };
     for start in 0..=text.len() {
@@ -48,7 +48,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Whether the program matches at the position.
-    fn matches_at(&mut self, start: usize) -> Result<bool, Exhausted> {
+    fn matches_at(&mut self, start: usize) -> Result<bool, StepLimitExceeded> {
         let mut state = Some((self.program.main.start, start));
         while let Some((at, position)) = state {
             self.budget.spend(1)?;
@@ -116,7 +116,7 @@ impl Search<'_> {
 
     /// Leaves the look-around with this frame index after its body matched: the body's alternatives
     /// are dropped, and its captures are kept only if the look-around is positive.
-    fn leave_look_around(&mut self, index: usize) -> Result<Option<(usize, usize)>, Exhausted> {
+    fn leave_look_around(&mut self, index: usize) -> Result<Option<(usize, usize)>, StepLimitExceeded> {
         self.budget.spend(self.frames.len() - index)?;
         let Frame::LookAround { at, position, negative } = self.frames[index] else {
             return Ok(None);
@@ -153,7 +153,7 @@ impl Search<'_> {
         position: usize,
         ignore_case: bool,
         backward: bool,
-    ) -> Result<Option<usize>, Exhausted> {
+    ) -> Result<Option<usize>, StepLimitExceeded> {
         // A group that took no part, or is still open, has an empty slot and matches the empty string.
         let Some(captured) = self.text.get(self.slots[slot]..self.slots[slot + 1]) else {
             return Ok(Some(position));
@@ -172,13 +172,13 @@ impl Search<'_> {
     }
 
     /// Changes a slot and records its previous value for backtracking.
-    fn store(&mut self, slot: usize, position: usize) -> Result<(), Exhausted> {
+    fn store(&mut self, slot: usize, position: usize) -> Result<(), StepLimitExceeded> {
         let previous = std::mem::replace(&mut self.slots[slot], position);
         if previous == position { Ok(()) } else { self.push(Frame::Restore { slot, previous }) }
     }
 
     /// Pushes a frame, up to the maximum.
-    fn push(&mut self, frame: Frame) -> Result<(), Exhausted> {
+    fn push(&mut self, frame: Frame) -> Result<(), StepLimitExceeded> {
         if self.frames.len() == MAX_FRAMES {
             return Err(self.budget.exhausted());
         }

@@ -35,7 +35,7 @@ pub(super) const LINE_TERMINATOR: &[UnitRange] = &[(0x0A, 0x0A), (0x0D, 0x0D), (
 /// A set of code units.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct UnitSet {
-    /// The members below 128 as bits, since most texts are mostly ASCII.
+    /// The members below 128 as bits, since most strings are mostly ASCII.
     ascii: u128,
     /// All members, as sorted ranges that neither overlap nor touch.
     ranges: Vec<UnitRange>,

@@ -1,4 +1,4 @@
-//! Matches texts against ECMAScript regular expressions within a fixed number of steps.
+//! Matches strings against ECMAScript regular expressions within a fixed number of steps.
 //!
 //! A [`Pattern`] behaves like `new RegExp(source).test(text)` in JavaScript: no flags, Annex B
 //! syntax, UTF-16 code units, a match anywhere in the text. Only the cost differs: JavaScript
@@ -57,8 +57,8 @@ impl Pattern {
     ///
     /// # Errors
     ///
-    /// Returns [`Exhausted`] when the answer would take more steps than the budget allows.
-    pub fn is_match(&self, text: &str) -> Result<bool, Exhausted> {
+    /// Returns [`StepLimitExceeded`] when the answer would take more steps than the budget allows.
+    pub fn is_match(&self, text: &str) -> Result<bool, StepLimitExceeded> {
         let units = || text.encode_utf16().collect::<Vec<u16>>();
         match &self.engine {
             // In well-formed text, a well-formed literal occurs at the same places in code units and
@@ -70,7 +70,7 @@ impl Pattern {
     }
 }
 
-/// Why a pattern cannot be compiled.
+/// An error when compiling a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PatternError {
     /// The source is not valid in JavaScript either.
@@ -97,7 +97,7 @@ impl PatternError {
 /// The step budget ran out before the answer was known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("gave up after {steps} steps: the pattern backtracks without end")]
-pub struct Exhausted {
+pub struct StepLimitExceeded {
     /// The number of steps taken.
     pub steps: u64,
 }

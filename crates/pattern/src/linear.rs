@@ -11,12 +11,12 @@
 //! look-arounds for this engine.
 
 use super::{
-    Exhausted,
+    StepLimitExceeded,
     program::{Budget, Entry, Instruction, Program, next_unit, offset},
 };
 
 /// Whether the program matches anywhere in the text.
-pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, Exhausted> {
+pub(super) fn is_match(program: &Program, text: &[u16]) -> Result<bool, StepLimitExceeded> {
     let mut simulation = Simulation {
         program,
         text,
@@ -52,7 +52,7 @@ struct Simulation<'a> {
 
 impl Simulation<'_> {
     /// Finds the positions where a match that began anywhere ends, until `stop_at` returns true.
-    fn run(&mut self, entry: &Entry, mut stop_at: impl FnMut(usize) -> bool) -> Result<bool, Exhausted> {
+    fn run(&mut self, entry: &Entry, mut stop_at: impl FnMut(usize) -> bool) -> Result<bool, StepLimitExceeded> {
         let mut position = if entry.backward { self.text.len() } else { 0 };
         let mut states = vec![entry.start];
         let mut next_states = Vec::new();
@@ -84,7 +84,7 @@ impl Simulation<'_> {
         position: usize,
         unit: Option<u16>,
         next_states: &mut Vec<usize>,
-    ) -> Result<bool, Exhausted> {
+    ) -> Result<bool, StepLimitExceeded> {
         let mut matched = false;
         let mut steps = 0;
         self.round += 1;

@@ -1,7 +1,7 @@
 //! The instructions of a compiled pattern, with helpers for both engines.
 
 use super::{
-    Exhausted,
+    StepLimitExceeded,
     class::{self, UnitRange, UnitSet},
 };
 
@@ -153,7 +153,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget for a text of this many code units.
+    /// Returns the budget for a string of this many code units.
     pub(super) fn for_text(length: usize) -> Self {
         let limit = BASE_STEPS.saturating_add(STEPS_PER_UNIT.saturating_mul(length as u64));
         Self { limit, remaining: limit }
@@ -161,7 +161,7 @@ impl Budget {
 
     /// Subtracts steps, or fails if too few remain.
     #[inline]
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
+    pub(super) fn spend(&mut self, steps: usize) -> Result<(), StepLimitExceeded> {
         match self.remaining.checked_sub(steps as u64) {
             Some(remaining) => {
                 self.remaining = remaining;
@@ -173,7 +173,7 @@ impl Budget {
 
     /// Returns the error for the steps used so far.
     #[cold]
-    pub(super) fn exhausted(&self) -> Exhausted {
-        Exhausted { steps: self.limit - self.remaining }
+    pub(super) fn exhausted(&self) -> StepLimitExceeded {
+        StepLimitExceeded { steps: self.limit - self.remaining }
     }
 }

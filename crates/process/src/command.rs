@@ -51,7 +51,7 @@ pub struct RunError {
     pub stderr: String,
 }
 
-/// Why a command did not run to completion.
+/// The reason that a command did not run to completion.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("cannot be started: {0}")]

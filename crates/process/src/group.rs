@@ -45,7 +45,7 @@ impl Group {
 }
 
 fn kill_tree(leader: u32) {
-    // Once its parent is killed, a process can no longer be found.
+    // Find them first: a process whose parent was killed is no longer a descendant.
     let descendants = descendants(leader);
     kill_group(leader);
     descendants.into_iter().for_each(kill_process);

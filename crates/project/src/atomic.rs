@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 const TEMPORARY_PREFIX: &str = ".karat-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// No write takes this long, so the process that wrote an older temporary file was killed.
+/// Age after which a temporary file is abandoned: no write takes this long, so its process was killed.
 const MAX_WRITE_TIME: Duration = Duration::from_mins(10);
 
 /// Writes a file atomically: a temporary file in the same folder is renamed over it.
@@ -21,7 +21,7 @@ pub fn write_atomically(
         _ => Path::new("."),
     };
     std::fs::create_dir_all(folder)?;
-    remove_abandoned(folder);
+    remove_abandoned_files(folder);
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY_PREFIX).suffix(TEMPORARY_SUFFIX);
     #[cfg(unix)]
@@ -43,7 +43,7 @@ pub fn write_atomically(
 }
 
 /// Removes the temporary files of killed processes, where possible.
-fn remove_abandoned(folder: &Path) {
+fn remove_abandoned_files(folder: &Path) {
     let now = SystemTime::now();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -24,9 +24,9 @@ pub struct EvalPath {
     pub in_project: String,
 }
 
-/// The eval files of some paths, and files that are probably meant to be eval files.
+/// The eval files found, and ignored files that are probably meant to be eval files.
 #[derive(Debug, Default)]
-pub struct Discovered {
+pub struct DiscoveredFiles {
     pub files: Vec<EvalPath>,
     pub ignored: Vec<IgnoredFile>,
 }
@@ -37,7 +37,7 @@ pub fn discover(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Resul
 }
 
 /// Finds eval files, without duplicates, in the order of the arguments; folders are sorted. Fails if there are none.
-pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<Discovered, Error> {
+pub fn discover_all(paths: &[PathBuf], layout: &Layout, current_dir: &Path) -> Result<DiscoveredFiles, Error> {
     let evals = default_folder(layout);
     if paths.is_empty() && !evals.exists() {
         let display_path = evals.strip_prefix(current_dir).unwrap_or(&evals).display();
@@ -82,7 +82,7 @@ enum FileKind {
     Archives,
 }
 
-fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) -> Result<Discovered, Error> {
+fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) -> Result<DiscoveredFiles, Error> {
     let default = [default_folder(layout)];
     let is_default = paths.is_empty();
     let mut walker =
@@ -102,7 +102,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
         } else if is_glob(path) {
             if !walker.glob(&full)? {
                 let message = format!("no file matches '{}'", path.display());
-                // Beside other paths, it is probably a mistake in one of them.
+                // With other paths, this one is probably a mistake.
                 let is_only = paths.len() == 1;
                 return Err(if is_only { Error::nothing_selected(message) } else { Error::invalid(message) });
             }
@@ -118,7 +118,7 @@ fn walk(paths: &[PathBuf], layout: &Layout, current_dir: &Path, kind: FileKind) 
         Some((path, other_kind)) if kind == FileKind::EvalFiles && walker.found.is_empty() => {
             Err(Error::invalid(format!("{} is {other_kind}, not an eval file", path.display())))
         }
-        _ => Ok(Discovered { files: walker.found, ignored: walker.ignored }),
+        _ => Ok(DiscoveredFiles { files: walker.found, ignored: walker.ignored }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that are ignored but probably meant to be eval files.
+//! Finds files that are probably meant to be eval files but are ignored.
 
 use std::fmt;
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::read::read_file;
 
-/// Keys that show that an object is meant to be a case.
+/// Keys of objects that are probably meant to be cases.
 const CASE_KEYS: [&str; 3] = ["input", "expect", "rubric"];
 
-/// A file next to eval files that is not read.
+/// A file that is not read because it is not an eval file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredFile {
     /// Relative to the current folder.
@@ -26,7 +26,7 @@ impl fmt::Display for IgnoredFile {
     }
 }
 
-/// Returns why a file that is not an eval file looks like one.
+/// Returns the reason that a file is ignored, if it looks like an eval file.
 pub(crate) fn ignored_reason(path: &Path, name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let stem = lower.strip_suffix(".json")?;
@@ -91,7 +91,7 @@ mod tests {
     #[case(json!({"users": [{"id": 1, "name": "x"}]}), None)]
     #[case(json!([{"id": 1, "name": "x"}]), None)]
     #[case(json!({}), None)]
-    fn finds_probable_cases(#[case] value: Value, #[case] expected: Option<&str>) {
+    fn finds_files_that_look_like_cases(#[case] value: Value, #[case] expected: Option<&str>) {
         assert_eq!(content_reason(&value).as_deref(), expected);
     }
 
@@ -102,7 +102,7 @@ mod tests {
     #[case("ẞé.Golden.json", Some("rename it to ẞé.golden.json"))]
     #[case("tools.lock.json", None)]
     #[case("x.txt", None)]
-    fn finds_probable_names(#[case] name: &str, #[case] expected: Option<&str>) {
+    fn finds_misspelt_file_names(#[case] name: &str, #[case] expected: Option<&str>) {
         assert_eq!(ignored_reason(Path::new("/nonexistent"), name).as_deref(), expected);
     }
 }

@@ -21,7 +21,7 @@ mod tables;
 
 pub use atomic::{create_file, replace_file, write_atomically};
 pub use discover::{
-    Discovered, EvalPath, discover, discover_all, discover_archives, discover_or_empty, looks_like_eval_file,
+    DiscoveredFiles, EvalPath, discover, discover_all, discover_archives, discover_or_empty, looks_like_eval_file,
 };
 pub use edit_lock::EditLock;
 pub use error::{Error, ErrorKind};
@@ -39,5 +39,5 @@ pub use result_file::ResultFileReporter;
 pub use results::{
     EarlierResults, SuiteName, read_result, read_suite_result, result_paths, result_paths_in_tree, results_of,
 };
-pub use runs::{ListedResult, Run, list_results, list_runs, read_head};
+pub use runs::{ResultFile, Run, list_results, list_runs, read_head};
 pub use tables::table_files;

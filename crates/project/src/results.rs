@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::load::LoadedSuite;
 use crate::read::read_file;
 
-/// What identifies a suite across runs.
+/// The parts of a result that identify a suite across runs.
 #[derive(Debug, Clone, Copy)]
 pub struct SuiteName<'s> {
     pub tool_name: &'s str,
@@ -113,7 +113,7 @@ pub(crate) fn newest_first(left: (&str, &str), right: (&str, &str)) -> Ordering 
     key(right).cmp(&key(left))
 }
 
-/// Reads these result files, without those of rubrics.
+/// Reads result files, skipping those of rubrics.
 pub fn results_of(paths: &[PathBuf]) -> Result<Vec<EarlierResult>, Error> {
     paths.iter().filter_map(|path| read_unless_rubric(path, "the result").transpose()).collect()
 }

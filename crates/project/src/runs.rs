@@ -1,4 +1,4 @@
-//! Runs in the output folder, by their result files.
+//! Lists the runs in the output folder.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,32 +10,32 @@ use karat_core::answers::ResultHead;
 use crate::read::read_file;
 use crate::results::{newest_first, result_paths};
 
-/// Enough bytes for everything before the cases in almost every result.
+/// Number of bytes to read first. Almost always contains everything before the cases.
 const HEAD_BYTES: u64 = 16 * 1024;
 
-/// A result file and what precedes its cases.
+/// A result file with its head: everything before the cases.
 #[derive(Debug, Clone)]
-pub struct ListedResult {
+pub struct ResultFile {
     pub path: PathBuf,
     pub head: ResultHead,
 }
 
-/// A run: the result files with one run id.
+/// A run: all result files with the same run id.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
-    pub results: Vec<ListedResult>,
+    pub results: Vec<ResultFile>,
 }
 
 /// Lists the results in a folder, newest first, and counts the files that are not results.
-pub fn list_results(folder: &Path) -> (Vec<ListedResult>, usize) {
+pub fn list_results(folder: &Path) -> (Vec<ResultFile>, usize) {
     let mut unreadable = 0;
     let mut results = Vec::new();
     for path in result_paths(folder) {
         match read_head(&path) {
-            Some(head) => results.push(ListedResult { path, head }),
+            Some(head) => results.push(ResultFile { path, head }),
             None => unreadable += 1,
         }
     }

@@ -1,4 +1,4 @@
-//! The table files of eval files.
+//! Finds the table files of eval files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use karat_json::{Finding, parse};
 
 use crate::read::read_file;
 
-/// Returns the table files that an eval file names in `each`. An unreadable eval file has none.
+/// Returns the table files that an eval file references in `each`; none if it cannot be read.
 pub fn table_files(eval_file: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = read_file(eval_file) else { return Vec::new() };
     let Some(document) = Finding::text_of(&bytes).ok().and_then(|text| parse(text).ok()) else { return Vec::new() };

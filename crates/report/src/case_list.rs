@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_core::case_list::{CaseList, ListedCase, ListedSuite};
+use karat_core::case_list::{CaseEntry, CaseList, SuiteCases};
 
 use crate::console::ConsoleSettings;
 use crate::terminal_text::{pad, printable, width};
@@ -20,7 +20,7 @@ pub fn case_list_text(list: &CaseList, settings: ConsoleSettings) -> String {
     out
 }
 
-fn write_suite(suite: &ListedSuite, settings: ConsoleSettings, out: &mut String) {
+fn write_suite(suite: &SuiteCases, settings: ConsoleSettings, out: &mut String) {
     let palette = settings.palette;
     let _ = writeln!(out, "{}", palette.bold(printable(&suite.eval_file)));
     let ids = suite.cases.iter().map(|case| &case.id).chain(suite.skipped.iter().map(|case| &case.id));
@@ -38,7 +38,7 @@ fn write_suite(suite: &ListedSuite, settings: ConsoleSettings, out: &mut String)
     out.push('\n');
 }
 
-fn case_text(case: &ListedCase, settings: ConsoleSettings) -> String {
+fn case_text(case: &CaseEntry, settings: ConsoleSettings) -> String {
     let description = printable(&case.description);
     if case.tags.is_empty() {
         return description.into_owned();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io;
 
-use karat_core::csv::guard_formula;
+use karat_core::csv::escape_formula;
 use karat_core::rating::Rating;
 use karat_evals::feedback::Feedback;
 use karat_workflows::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
@@ -71,7 +71,7 @@ fn rating_cell(feedback: &Feedback, palette: Palette, symbols: Symbols) -> Strin
     };
     // In ASCII the signs are words and would be redundant.
     let sign = if symbols.ascii { String::new() } else { pad(sign, 2) };
-    let cell = format!("{sign}{}", pad(feedback.rating_word(), RATING_WIDTH));
+    let cell = format!("{sign}{}", pad(feedback.rating_label(), RATING_WIDTH));
     match feedback.rating {
         Some(Rating::Positive) => palette.success(cell),
         Some(Rating::Negative) => palette.failure(cell),
@@ -101,9 +101,9 @@ pub fn feedback_list_notes(list: &FeedbackList, history: bool) -> (Option<String
 /// Renders a new, changed or retracted rating.
 pub fn feedback_change_text(change: &FeedbackChange) -> String {
     let Some(now) = &change.now else { return String::new() };
-    let (author, rating) = (printable(&now.author), now.rating_word());
+    let (author, rating) = (printable(&now.author), now.rating_label());
     let rated = if now.rating.is_some() { format!("rated {rating}") } else { rating.to_owned() };
-    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_word);
+    let before = change.before.as_ref().filter(|before| before.rating.is_some()).map(Feedback::rating_label);
     let message = match (change.added, before) {
         (false, _) => format!("already {rated} by {author}"),
         (true, None) => format!("{rated} by {author}"),
@@ -142,7 +142,7 @@ pub fn feedback_csv(list: &[Feedback]) -> io::Result<String> {
         let row: [&str; 6] =
             [&feedback.trace_id, feedback.rating_name(), note, &feedback.author, &time, &feedback.source];
         // Neither a spreadsheet nor a terminal must act on the text of a rating.
-        let row = row.map(|text| guard_formula(&escape_invisible(text)).into_owned());
+        let row = row.map(|text| escape_formula(&escape_invisible(text)).into_owned());
         table.write_record(row)?;
     }
     let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;

@@ -1,6 +1,6 @@
 //! What `karat init` found and wrote.
 
-use karat_workflows::init::{Discovered, Init, Question, RegistryContent, TOOLS_FILE, Written};
+use karat_workflows::init::{Discovery, Init, InitOutcome, Question, RegistryContent, TOOLS_FILE};
 
 use crate::tools::counted;
 
@@ -15,7 +15,7 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Opti
     if question == Question::Message && default.is_none() {
         return Some(format!("in the words of a user, for example: {EXAMPLE_MESSAGE}"));
     }
-    let Discovered { ports, registries, .. } = init.discovered();
+    let Discovery { ports, registries, .. } = init.discovered();
     let found: Vec<String> = match question {
         Question::Agent => ports.iter().map(|port| format!("a program on port {port}")).collect(),
         Question::Registry => registries
@@ -37,14 +37,14 @@ pub fn init_help(question: Question, default: Option<&str>, init: &Init) -> Opti
 }
 
 /// Renders the written files and the next steps.
-pub fn init_summary(written: &Written) -> String {
+pub fn init_summary(written: &InitOutcome) -> String {
     let lines = written.files.iter().map(|file| format!("wrote {file}\n"));
     let updated = written.updated.iter().map(|file| format!("updated {file}\n"));
     lines.chain(updated).chain([next_steps(written)]).collect()
 }
 
-fn next_steps(written: &Written) -> String {
-    let Written { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
+fn next_steps(written: &InitOutcome) -> String {
+    let InitOutcome { folder, is_model, variables, has_tools, has_example_tools, tool, .. } = written;
     let mut steps = match tool {
         Some(_) if *is_model => {
             let describe =

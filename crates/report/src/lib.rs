@@ -66,7 +66,7 @@ pub use review::{
     ReviewLine, ReviewPage, ReviewView, help_height, review_height, review_lines, review_message, review_screen,
     review_summary,
 };
-pub use runs::{kept_run_text, run_comparison_text, run_list_text};
+pub use runs::{run_comparison_text, run_list_text, saved_run_text};
 pub use source_problem::SourceProblem;
 pub use style::{Palette, Symbols};
 pub use terminal_text::{printable, truncate, width, wrap};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_tools::overlap::OverlapChange;
-use karat_workflows::overlaps::{Confused, Edited, OverlapList, ReportedSuggestion, SuggestionReport};
+use karat_workflows::overlaps::{ConfusionCount, EditReport, OverlapList, ReportedSuggestion, SuggestionReport};
 
 use crate::console::ConsoleSettings;
 use crate::message::write_wrapped;
@@ -58,7 +58,7 @@ fn write_suggestion(suggestion: &ReportedSuggestion, settings: ConsoleSettings, 
     let (first, second) = (name(&suggestion.tools.0), name(&suggestion.tools.1));
     let title = format!("{first} {} {second}", settings.symbols.dash);
     let _ = writeln!(out, "{}  similarity {:.2}", settings.palette.bold(title), suggestion.score);
-    for Confused { expected, called, count } in &suggestion.confused {
+    for ConfusionCount { expected, called, count } in &suggestion.confused {
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
         let text = format!("{} was called {times} where {} was expected", name(called), name(expected));
         push_labelled("  confused  ", &text, settings.columns, out);
@@ -84,7 +84,7 @@ fn write_suggestion(suggestion: &ReportedSuggestion, settings: ConsoleSettings, 
 }
 
 /// Renders the changes of the map; `unchanged` is the reason if there are none.
-pub fn overlap_edit_text(edited: &Edited, unchanged: &str) -> String {
+pub fn overlap_edit_text(edited: &EditReport, unchanged: &str) -> String {
     let path = printable(&edited.path);
     let mut out = match (edited.converted, edited.changes.is_empty()) {
         (true, _) => format!("{path}, converted to the format that karat edits\n"),

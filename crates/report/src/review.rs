@@ -3,7 +3,7 @@
 use karat_core::rating::Rating;
 use karat_evals::review::{Decision, ReviewQueue};
 use karat_evals::version::StoredExecution;
-use karat_workflows::review::{Applied, ReviewedTrace};
+use karat_workflows::review::{CommandOutcome, ReviewedTrace};
 
 use crate::console::ConsoleSettings;
 use crate::terminal_text::{pad, printable, truncate, truncate_middle, truncate_start, width, wrap};
@@ -130,14 +130,14 @@ pub fn review_lines(trace: &ReviewedTrace, length: Length, settings: ConsoleSett
 }
 
 /// Renders the effect of a command.
-pub fn review_message(applied: &Applied) -> String {
+pub fn review_message(applied: &CommandOutcome) -> String {
     match applied {
-        Applied::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
-        Applied::Skipped => "skipped for now".to_owned(),
-        Applied::RatingUndone(rating) => format!("undone: {rating}"),
-        Applied::SkipUndone => "undone: skip".to_owned(),
-        Applied::Noted => String::new(),
-        Applied::Nothing => "nothing to undo".to_owned(),
+        CommandOutcome::Rated { trace_id, rating } => format!("{rating}, stored: {trace_id}"),
+        CommandOutcome::Skipped => "skipped for now".to_owned(),
+        CommandOutcome::RatingUndone(rating) => format!("undone: {rating}"),
+        CommandOutcome::SkipUndone => "undone: skip".to_owned(),
+        CommandOutcome::Noted => String::new(),
+        CommandOutcome::Nothing => "nothing to undo".to_owned(),
     }
 }
 

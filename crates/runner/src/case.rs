@@ -15,7 +15,7 @@ use karat_json::text::shorten;
 /// Maximum length of an error message, in characters.
 const MAX_MESSAGE_CHARS: usize = 600;
 
-/// The error of cases that were not started.
+/// The error of cases that were not run.
 pub(crate) const NOT_RUN: &str = "not run: the agent cannot be reached";
 
 /// How a case ended.

@@ -25,7 +25,7 @@ pub struct Plan {
     pub run_id: String,
     pub suites: Vec<SuitePlan>,
     pub rubrics: Rubrics,
-    /// Set if the run is one of several shards.
+    /// The shard of this run, if it is one of several.
     pub shard: Option<Shard>,
     /// Maximum number of cases in parallel.
     pub concurrency: usize,
@@ -54,7 +54,7 @@ pub struct SuitePlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the cases to run only.
+    /// Contains only the cases to run.
     pub file: EvalFile,
     /// Selected cases that are not run.
     pub skipped: Vec<SkippedCase>,
@@ -121,7 +121,7 @@ pub struct RubricPlan {
     pub project_path: String,
     /// Index into the agents of the run.
     pub agent: usize,
-    /// Contains the cases to run only.
+    /// Contains only the cases to run.
     pub file: RubricFile,
     /// Selected cases that are not run.
     pub skipped: Vec<SkippedCase>,

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use karat_core::port::{AgentError, AgentErrorCause};
 
-/// Connection failures in a row, without any reply before them, after which an agent is not called again.
+/// Number of consecutive connection failures after which an agent that has never replied is not called again.
 const MAX_FAILURES: u32 = 5;
 
 /// Whether an agent can be reached.
@@ -15,7 +15,7 @@ pub(crate) struct Reachability {
 
 #[derive(Default)]
 struct State {
-    /// Connection failures in a row.
+    /// Number of consecutive connection failures.
     failures: u32,
     has_replied: bool,
     /// The last connection failure.
@@ -30,7 +30,7 @@ impl State {
 }
 
 impl Reachability {
-    /// Whether the agent is known to be down; counts the call that is not made.
+    /// Whether to skip a call because the agent is down. Counts skipped calls.
     pub(crate) fn skips_call(&self) -> bool {
         let mut state = self.state();
         let is_down = state.is_down();
@@ -41,7 +41,7 @@ impl Reachability {
     /// Records the outcome of a call.
     pub(crate) fn record<T>(&self, outcome: &Result<T, AgentError>) {
         let mut state = self.state();
-        // A late reply to a parallel call does not revive the agent: its cases are already reported as not run.
+        // A late reply to a parallel call does not change that: cases are already reported as not run.
         if state.is_down() {
             return;
         }
@@ -62,7 +62,7 @@ impl Reachability {
         state.is_down().then(|| state.error.clone())
     }
 
-    /// Returns the number of calls that were not made.
+    /// Returns the number of skipped calls.
     pub(crate) fn not_run(&self) -> usize {
         self.state().not_run
     }

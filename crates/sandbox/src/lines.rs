@@ -21,7 +21,7 @@ pub struct Input<K> {
     pub text: Result<Vec<u8>, InputError>,
 }
 
-/// Why a position in the input has no trace.
+/// The reason that there is no trace at a position in the input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     #[error("longer than {} MB", MAX_TRACE_BYTES >> 20)]

@@ -20,7 +20,7 @@ use crate::engine::{Sandbox, THREAD_STACK};
 use crate::error::SandboxError;
 use crate::function::Function;
 use crate::lines::{Input, MAX_BATCH_TRACES};
-use crate::transcode::{Transcoded, transcode};
+use crate::transcode::{MarshalTrace, transcode};
 use crate::worker::{MAX_CACHED_INSTANCES, Worker, error_judgement};
 
 /// Number of batches in progress per thread.
@@ -52,7 +52,7 @@ pub struct Judged<K> {
     pub judgements: Vec<Judgement>,
 }
 
-/// Why a stream of judgements ended early.
+/// The error that ended a stream of judgements early.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError<E> {
     #[error(transparent)]
@@ -258,7 +258,7 @@ fn read_trace<K>(input: Input<K>) -> (Judged<K>, Trace) {
         transcode(&text).map_err(|error| error.to_string())
     });
     let trace = match read {
-        Ok(Transcoded { marshal, trace_id }) => {
+        Ok(MarshalTrace { marshal, trace_id }) => {
             judged.trace_id = trace_id;
             Ok(marshal)
         }

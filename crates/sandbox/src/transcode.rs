@@ -20,13 +20,13 @@ const MAX_SHARED_KEYS: usize = 4096;
 
 /// A trace in Python's marshal format.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Transcoded {
+pub(crate) struct MarshalTrace {
     pub(crate) marshal: Vec<u8>,
     /// The `trace_id` of the trace: a string, or the digits of a number.
     pub(crate) trace_id: Option<String>,
 }
 
-/// Why a text is not a valid trace.
+/// The error for a string that is not a valid trace.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TranscodeError {
     /// A lower-case fragment.
@@ -42,7 +42,7 @@ impl fmt::Display for TranscodeError {
 }
 
 /// Converts a trace's JSON text to Python's marshal format.
-pub(crate) fn transcode(text: &[u8]) -> Result<Transcoded, TranscodeError> {
+pub(crate) fn transcode(text: &[u8]) -> Result<MarshalTrace, TranscodeError> {
     let mut transcoder = Transcoder {
         text,
         at: 0,
@@ -60,7 +60,7 @@ pub(crate) fn transcode(text: &[u8]) -> Result<Transcoded, TranscodeError> {
     }
     transcoder.value()?;
     transcoder.end()?;
-    Ok(Transcoded { marshal: transcoder.out, trace_id: transcoder.trace_id })
+    Ok(MarshalTrace { marshal: transcoder.out, trace_id: transcoder.trace_id })
 }
 
 struct Transcoder<'t> {

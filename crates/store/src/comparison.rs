@@ -23,7 +23,7 @@ impl ComparisonStore for Store {
     fn agreement<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, AgreementCounts> {
         Box::pin(async move {
             let mut all = AgreementCounts::default();
-            for counts in by_day(&self.database, all_counts(eval_id, version)).await?.values() {
+            for counts in counts_by_day(&self.database, all_counts(eval_id, version)).await?.values() {
                 all.add(counts);
             }
             Ok(all)
@@ -31,11 +31,13 @@ impl ComparisonStore for Store {
     }
 
     fn agreement_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>> {
-        Box::pin(async move { Ok(days(by_day(&self.database, all_counts(eval_id, version)).await?)) })
+        Box::pin(async move { Ok(agreement_days(counts_by_day(&self.database, all_counts(eval_id, version)).await?)) })
     }
 
     fn agreement_of_runs_by_day<'s>(&'s self, eval_id: &'s str, version: u64) -> StoreFuture<'s, Vec<AgreementDay>> {
-        Box::pin(async move { Ok(days(by_day(&self.database, counts_of_runs(eval_id, version)).await?)) })
+        Box::pin(
+            async move { Ok(agreement_days(counts_by_day(&self.database, counts_of_runs(eval_id, version)).await?)) },
+        )
     }
 
     fn contradictions<'s>(&'s self, filter: &'s ContradictionFilter) -> StoreFuture<'s, Vec<Contradiction>> {
@@ -78,7 +80,7 @@ fn counts_of_runs(eval_id: &str, version: u64) -> Statement {
     statement.bind(eval_id).bind(version)
 }
 
-fn days(counts: BTreeMap<String, AgreementCounts>) -> Vec<AgreementDay> {
+fn agreement_days(counts: BTreeMap<String, AgreementCounts>) -> Vec<AgreementDay> {
     // Skip days that cannot be parsed.
     let day =
         |(text, counts): (String, AgreementCounts)| text.parse::<Date>().ok().map(|day| AgreementDay { day, counts });
@@ -86,7 +88,10 @@ fn days(counts: BTreeMap<String, AgreementCounts>) -> Vec<AgreementDay> {
 }
 
 /// Returns the counts of each day from rows of day, verdict, rating and number.
-async fn by_day(database: &Database, statement: Statement) -> Result<BTreeMap<String, AgreementCounts>, StoreError> {
+async fn counts_by_day(
+    database: &Database,
+    statement: Statement,
+) -> Result<BTreeMap<String, AgreementCounts>, StoreError> {
     let mut days: BTreeMap<String, AgreementCounts> = BTreeMap::new();
     for mut row in database.rows(statement).await? {
         let day = row.text()?;
@@ -166,7 +171,7 @@ fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Stat
             each.push(" and trace_id = ?");
             each.add(trace_id);
         }
-        push_source(&mut each, "eval_executions", filter);
+        push_source_condition(&mut each, "eval_executions", filter);
         if let Some(limit) = filter.limit {
             each.push(" order by executed_at desc, trace_id limit ?");
             each.add(limit);
@@ -198,7 +203,7 @@ fn list_statement(evals: &[(String, u64)], filter: &ContradictionFilter) -> Stat
 }
 
 /// Restricts executions to traces of the filter's sources.
-fn push_source(statement: &mut Statement, executions: &str, filter: &ContradictionFilter) {
+fn push_source_condition(statement: &mut Statement, executions: &str, filter: &ContradictionFilter) {
     for (condition, source) in [("exists", &filter.source), ("not exists", &filter.excluded_source)] {
         if let Some(source) = source {
             statement.push(&format!(
@@ -247,7 +252,7 @@ async fn count_contradictions(database: &Database, filter: &ContradictionFilter)
         statement.push(" and c.trace_id = ?");
         statement.add(trace_id);
     }
-    push_source(&mut statement, "c", filter);
+    push_source_condition(&mut statement, "c", filter);
     if let Some(eval_id) = &filter.eval_id {
         statement.push(" and c.eval_id = ?");
         statement.add(eval_id);

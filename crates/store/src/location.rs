@@ -70,10 +70,10 @@ mod tests {
     #[case("postgres://host/db?password=hunter2", "postgres://host/db")]
     #[case("postgres://u:p/ss@host/db", "postgres://***")]
     #[case("postgres://u:x@SECRET?y@host/db", "postgres://***")]
-    fn hides_passwords(#[case] url: &str, #[case] shown: &str) {
+    fn hides_passwords(#[case] url: &str, #[case] displayed: &str) {
         let location = Location::Postgres(url.to_owned());
-        assert_eq!(location.to_string(), shown);
-        assert_eq!(format!("{location:?}"), format!("Location({shown})"));
+        assert_eq!(location.to_string(), displayed);
+        assert_eq!(format!("{location:?}"), format!("Location({displayed})"));
     }
 
     #[rstest]

@@ -101,11 +101,11 @@ mod tests {
                 .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
                 .collect();
             files.sort();
-            let listed: Vec<String> = migrator
+            let names: Vec<String> = migrator
                 .iter()
                 .map(|migration| format!("{:04}_{}.sql", migration.version, migration.description))
                 .collect();
-            assert_eq!(files, listed);
+            assert_eq!(files, names);
         }
     }
 

@@ -98,7 +98,7 @@ impl Row {
         self.named("a rating", Rating::from_name)
     }
 
-    /// Reads a text and converts it with `find`; `expected` describes the values.
+    /// Reads a string and converts it with `find`; `expected` describes the values.
     pub(crate) fn named<T>(
         &mut self,
         expected: &str,

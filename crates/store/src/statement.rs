@@ -1,6 +1,6 @@
 //! Statements that both databases understand.
 //!
-//! A placeholder is `?`, and `column among ?` means that the column is one of a list of texts. PostgreSQL gets numbered
+//! A placeholder is `?`, and `column among ?` means that the column is one of a list of strings. PostgreSQL gets numbered
 //! placeholders, and each database its own syntax for lists. SQLite keeps unnumbered placeholders: it looks up numbered
 //! ones by their text, which dominates the time for thousands of them.
 

@@ -1,4 +1,4 @@
-//! Conversion of texts for both databases.
+//! Conversion of strings for both databases.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ const MAX_NAME_BYTES: usize = 250;
 
 const TIME_FORMAT: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
 
-/// Formats a time in UTC with microseconds and a fixed width, so that texts sort like times.
+/// Formats a time in UTC with microseconds and a fixed width, so that strings sort like times.
 pub(crate) fn time(time: Timestamp) -> String {
     TIME_FORMAT.timestamp_to_string(&time)
 }
 
-/// Returns a text as it is stored: NUL is replaced with its symbol, since PostgreSQL does not support it.
+/// Replaces NUL with its symbol, since PostgreSQL does not support NUL in strings.
 pub(crate) fn replace_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{2400}")) } else { Cow::Borrowed(text) }
 }
@@ -59,9 +59,9 @@ pub(crate) fn like_pattern(text: &str) -> String {
     format!("%{}%", escape_like(&text.to_lowercase()))
 }
 
-/// Returns a pattern for `like … escape '\'` that matches texts with this end.
-pub(crate) fn like_end(end: &str) -> String {
-    format!("%{}", escape_like(end))
+/// Returns a pattern for `like … escape '\'` that matches strings with this suffix.
+pub(crate) fn like_suffix(suffix: &str) -> String {
+    format!("%{}", escape_like(suffix))
 }
 
 fn escape_like(text: &str) -> String {

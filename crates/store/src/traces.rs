@@ -15,7 +15,7 @@ use crate::filter::{condition, filter_condition};
 use crate::payload::{PayloadCompressor, decompress};
 use crate::row::Row;
 use crate::statement::{Statement, parts};
-use crate::text::{check_key, index_prefix, like_end, replace_nul, time};
+use crate::text::{check_key, index_prefix, like_suffix, replace_nul, time};
 use crate::trace_rows::{HEAD, push_page, read_head, read_stored, stored};
 
 /// Number of rows that one statement writes.
@@ -23,7 +23,7 @@ const ROWS_PER_STATEMENT: usize = 128;
 /// Number of ids that one statement looks up.
 const IDS_PER_STATEMENT: usize = 1000;
 
-/// Maximum number of ids that match an abbreviation of a run's trace.
+/// Maximum number of matching ids to read for an abbreviated id of a run's trace.
 const MAX_MATCHES: u64 = 10_000;
 
 /// Returns the hash of a raw payload for `ExpectedState::RawHash`.
@@ -80,7 +80,7 @@ impl TraceStore for Store {
             let Some((run, rest)) = abbreviated.split_once(':').filter(|_| found.is_empty()) else {
                 return Ok(found);
             };
-            let mut found = self.trace_ids_like(run, &like_end(&format!(":{rest}")), MAX_MATCHES).await?;
+            let mut found = self.trace_ids_like(run, &like_suffix(&format!(":{rest}")), MAX_MATCHES).await?;
             // The pattern ignores case in SQLite, and matches ids with a longer rest.
             found.retain(|id| id.split_once(':').is_some_and(|(_, own)| own == rest));
             found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -110,7 +110,7 @@ impl TraceStore for Store {
                 statement.push(" limit ?");
                 statement.add(limit);
             }
-            let listed = |mut row: Row| {
+            let read_item = |mut row: Row| {
                 Ok(TraceListItem {
                     head: read_head(&mut row)?,
                     source: row.text()?,
@@ -118,7 +118,7 @@ impl TraceStore for Store {
                     rating: row.rating_or_null()?,
                 })
             };
-            self.database.rows(statement).await?.into_iter().map(listed).collect()
+            self.database.rows(statement).await?.into_iter().map(read_item).collect()
         })
     }
 

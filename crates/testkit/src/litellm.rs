@@ -2,7 +2,7 @@
 //!
 //! | model | reply |
 //! |---|---|
-//! | `says-hello` | a text |
+//! | `says-hello` | a text reply |
 //! | `calls-echo` | one call of `echo`, regardless of the conversation |
 //! | `calls-two` | two parallel calls, `get-sum` and `echo` |
 //! | `calls-badly` | a call whose arguments are not valid JSON |

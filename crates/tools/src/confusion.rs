@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use karat_core::case::{Expectation, NO_TOOL, ToolsCalledMatch};
 
-pub use measured::{LeftOut, MeasuredConfusion};
+pub use measured::{ExcludedCounts, MeasuredConfusion};
 
 /// Counts of expected tool × called tool; [`NO_TOOL`] stands for none on either side.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use karat_core::tokenizer::Tokenizer;
 #[schemars(title = "karat tools")]
 pub struct ToolList {
     /// In source order.
-    pub tools: Vec<ListedTool>,
+    pub tools: Vec<ToolEntry>,
     /// Parts of the registry that could not be read and may contain more tools.
-    pub gaps: Vec<ListedGap>,
+    pub gaps: Vec<GapEntry>,
     pub totals: ToolTotals,
     /// The tokenizer that tokens are counted with.
     pub tokenizer: Tokenizer,
@@ -24,7 +24,7 @@ pub struct ToolList {
 /// A tool. A null field is absent, or listed in `unknown`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedTool {
+pub struct ToolEntry {
     pub name: String,
     pub version: Option<String>,
     pub description: Option<String>,
@@ -49,13 +49,13 @@ pub struct ListedTool {
     /// Source location.
     #[serde(rename = "place")]
     pub location: Option<ToolLocation>,
-    pub unknown: Vec<ListedUnknown>,
+    pub unknown: Vec<UnknownEntry>,
 }
 
 /// A field whose value is only known when the source is run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedUnknown {
+pub struct UnknownEntry {
     pub field: ToolField,
     #[serde(rename = "place")]
     pub location: ToolLocation,
@@ -66,7 +66,7 @@ pub struct ListedUnknown {
 /// A part of the registry that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedGap {
+pub struct GapEntry {
     pub kind: GapKind,
     #[serde(rename = "place")]
     pub location: ToolLocation,
@@ -88,21 +88,21 @@ impl ToolList {
     pub fn of(registry: &Registry, is_selected: impl Fn(&Tool) -> bool, tokenizer: Tokenizer) -> Self {
         let selected: Vec<&Tool> = registry.tools().iter().filter(|tool| is_selected(tool)).collect();
         let tools = list_tools(&selected, tokenizer);
-        let sum = |tokens: fn(&ListedTool) -> Option<usize>| tools.iter().filter_map(tokens).sum();
+        let sum = |tokens: fn(&ToolEntry) -> Option<usize>| tools.iter().filter_map(tokens).sum();
         let totals = ToolTotals {
             tools: tools.len(),
             description_tokens: sum(|tool| tool.description_tokens),
             schema_tokens: sum(|tool| tool.schema_tokens),
         };
-        Self { tools, gaps: registry.gaps().iter().map(ListedGap::of).collect(), totals, tokenizer }
+        Self { tools, gaps: registry.gaps().iter().map(GapEntry::of).collect(), totals, tokenizer }
     }
 }
 
-fn list_tools(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ListedTool> {
-    tools.iter().map(|tool| ListedTool::of(tool, tokenizer)).collect()
+fn list_tools(tools: &[&Tool], tokenizer: Tokenizer) -> Vec<ToolEntry> {
+    tools.iter().map(|tool| ToolEntry::of(tool, tokenizer)).collect()
 }
 
-impl ListedTool {
+impl ToolEntry {
     fn of(tool: &Tool, tokenizer: Tokenizer) -> Self {
         Self {
             name: tool.name.clone(),
@@ -118,7 +118,7 @@ impl ListedTool {
             status: tool.status.get().cloned(),
             trigger_phrases: tool.trigger_phrases().to_vec(),
             location: tool.location.clone(),
-            unknown: tool.unknowns().map(ListedUnknown::of).collect(),
+            unknown: tool.unknowns().map(UnknownEntry::of).collect(),
         }
     }
 
@@ -128,13 +128,13 @@ impl ListedTool {
     }
 }
 
-impl ListedUnknown {
+impl UnknownEntry {
     fn of((field, unknown): (ToolField, &Unknown)) -> Self {
         Self { field, location: unknown.location.clone(), reason: unknown.reason.clone() }
     }
 }
 
-impl ListedGap {
+impl GapEntry {
     fn of(gap: &Gap) -> Self {
         Self { kind: gap.kind, location: gap.location.clone(), message: gap.message.clone() }
     }

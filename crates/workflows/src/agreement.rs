@@ -58,7 +58,7 @@ async fn measure_eval(
     let mut lines = Vec::with_capacity(versions.len());
     let mut selected_days = Vec::new();
     for version in &versions {
-        let (counts, days) = agreement_of(store, &eval.eval_id, version.version, request.origin).await?;
+        let (counts, days) = counts_by_origin(store, &eval.eval_id, version.version, request.origin).await?;
         lines.push(VersionAgreement::new(version.version, version.created_at, counts));
         if version.version == selected {
             selected_days = days;
@@ -67,8 +67,8 @@ async fn measure_eval(
     Ok(EvalAgreement::new(&eval.eval_id, selected, lines, Trend::of(&selected_days), thresholds))
 }
 
-/// Returns the counts of a version, in total and by day.
-async fn agreement_of(
+/// Returns the counts of a version for traces of this origin, in total and by day.
+async fn counts_by_origin(
     store: &Store,
     eval_id: &str,
     version: u64,
@@ -79,20 +79,20 @@ async fn agreement_of(
     if origin == TraceOrigin::All {
         return Ok((all, days));
     }
-    let runs = store.agreement_of_runs_by_day(eval_id, version).await?;
-    let mut of_runs = AgreementCounts::default();
-    for day in &runs {
-        of_runs.add(&day.counts);
+    let run_days = store.agreement_of_runs_by_day(eval_id, version).await?;
+    let mut run_counts = AgreementCounts::default();
+    for day in &run_days {
+        run_counts.add(&day.counts);
     }
     if origin == TraceOrigin::Runs {
-        return Ok((of_runs, runs));
+        return Ok((run_counts, run_days));
     }
     for day in &mut days {
-        if let Some(part) = runs.iter().find(|part| part.day == day.day) {
+        if let Some(part) = run_days.iter().find(|part| part.day == day.day) {
             day.counts = day.counts.without(&part.counts);
         }
     }
-    Ok((all.without(&of_runs), days))
+    Ok((all.without(&run_counts), days))
 }
 
 #[derive(Debug, Clone)]
@@ -117,7 +117,7 @@ impl CompareRequest {
             };
             if !before.is_empty() {
                 match name {
-                    Some(name) if without_prefix(name) != without_prefix(before) => {
+                    Some(name) if strip_eval_prefix(name) != strip_eval_prefix(before) => {
                         let message = format!("cannot compare different evals: '{name}' and '{before}'");
                         return Err(Error::invalid(message).hint(format!("for example: karat eval compare {name} 1 2")));
                     }
@@ -144,7 +144,7 @@ fn parse_version(word: &str) -> Option<u64> {
     digits.parse().ok().filter(|version| *version > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn without_prefix(name: &str) -> &str {
+fn strip_eval_prefix(name: &str) -> &str {
     name.strip_prefix("eval_").unwrap_or(name)
 }
 
@@ -230,7 +230,7 @@ mod tests {
     #[case(&["tone@4"], &[4])]
     fn parses_versions(#[case] words: &[&str], #[case] expected: &[u64]) {
         let request = parse(words).expect("versions");
-        assert_eq!((without_prefix(&request.eval), request.versions.as_slice()), ("tone", expected));
+        assert_eq!((strip_eval_prefix(&request.eval), request.versions.as_slice()), ("tone", expected));
     }
 
     #[rstest]

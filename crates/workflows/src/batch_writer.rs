@@ -59,19 +59,19 @@ pub struct BatchWriter<'w, T, R = (), E = StoreError> {
     /// When the oldest waiting item must be written.
     due: Instant,
     timer: Option<Pin<Box<Sleep>>>,
-    running: Option<Pending<'w, Written<T, R, E>>>,
+    running: Option<Pending<'w, BatchOutcome<T, R, E>>>,
 }
 
 /// The outcome of one batch. Every pushed item is in exactly one of `committed` and `failed`, in order.
 #[derive(Debug)]
-pub struct Written<T, R = (), E = StoreError> {
+pub struct BatchOutcome<T, R = (), E = StoreError> {
     pub committed: Vec<T>,
     /// Results of the write function: one for the whole batch, or one per item that was committed separately.
     pub results: Vec<R>,
     pub failed: Vec<(T, E)>,
 }
 
-impl<T, R, E> Written<T, R, E> {
+impl<T, R, E> BatchOutcome<T, R, E> {
     /// Returns the committed items, or the first error if any item failed.
     pub fn into_result(self) -> Result<Vec<T>, E> {
         match self.failed.into_iter().next() {
@@ -138,12 +138,12 @@ where
 
     /// Waits until the next full or due batch is written; never returns without one. Cancel safe: a started write
     /// continues with the next call.
-    pub async fn next(&mut self) -> Written<T, R, E> {
+    pub async fn next(&mut self) -> BatchOutcome<T, R, E> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     /// Returns a batch that was written in the meantime, without waiting, and starts the next one if it is full or due.
-    pub fn poll(&mut self) -> Option<Written<T, R, E>> {
+    pub fn poll(&mut self) -> Option<BatchOutcome<T, R, E>> {
         if self.running.is_none() && (self.is_full() || self.is_due()) {
             self.begin();
         }
@@ -155,7 +155,7 @@ where
     }
 
     /// Writes the remaining items without delay. Call it until it returns `None`.
-    pub async fn flush(&mut self) -> Option<Written<T, R, E>> {
+    pub async fn flush(&mut self) -> Option<BatchOutcome<T, R, E>> {
         if self.running.is_none() && !self.waiting.is_empty() {
             self.begin();
         }
@@ -167,7 +167,7 @@ where
     pub async fn drain(
         mut self,
         mut items: Receiver<T>,
-        mut on_written: impl FnMut(Written<T, R, E>) -> ControlFlow<()>,
+        mut on_written: impl FnMut(BatchOutcome<T, R, E>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let mut received = Vec::new();
         loop {
@@ -188,7 +188,7 @@ where
         ControlFlow::Continue(())
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Written<T, R, E>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<BatchOutcome<T, R, E>> {
         if self.running.is_none() {
             if self.waiting.is_empty() {
                 // No waker is needed: the next push happens on this task, which then polls again.
@@ -218,7 +218,7 @@ where
         timer.as_mut().poll(context)
     }
 
-    fn poll_running(&mut self, context: &mut Context<'_>) -> Poll<Option<Written<T, R, E>>> {
+    fn poll_running(&mut self, context: &mut Context<'_>) -> Poll<Option<BatchOutcome<T, R, E>>> {
         let Some(running) = &mut self.running else { return Poll::Ready(None) };
         let written = ready!(running.as_mut().poll(context));
         self.running = None;
@@ -238,10 +238,10 @@ where
             let result = write(Arc::clone(&batch)).await;
             let batch = Arc::unwrap_or_clone(batch);
             let written = match result {
-                Ok(result) => Written { committed: batch, results: vec![result], failed: Vec::new() },
+                Ok(result) => BatchOutcome { committed: batch, results: vec![result], failed: Vec::new() },
                 Err(error) if batch.len() == 1 => {
                     let failed = batch.into_iter().map(|item| (item, error.clone())).collect();
-                    Written { committed: Vec::new(), results: Vec::new(), failed }
+                    BatchOutcome { committed: Vec::new(), results: Vec::new(), failed }
                 }
                 Err(_) => write_each(&*write, batch).await,
             };
@@ -253,8 +253,9 @@ where
     }
 }
 
-async fn write_each<T: Clone, R, E: Clone>(write: &Write<'_, T, R, E>, batch: Vec<T>) -> Written<T, R, E> {
-    let mut written: Written<T, R, E> = Written { committed: Vec::new(), results: Vec::new(), failed: Vec::new() };
+async fn write_each<T: Clone, R, E: Clone>(write: &Write<'_, T, R, E>, batch: Vec<T>) -> BatchOutcome<T, R, E> {
+    let mut written: BatchOutcome<T, R, E> =
+        BatchOutcome { committed: Vec::new(), results: Vec::new(), failed: Vec::new() };
     let mut last_success = Instant::now();
     for item in batch {
         if let Some((_, error)) = written.failed.last()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::Error;
-use crate::functions::{FoundFile, find_function_files, no_functions};
+use crate::functions::{MatchedFile, find_function_files, no_functions};
 use crate::hint::Hint;
 
 /// Maximum length of a quoted source line, in characters.
@@ -82,7 +82,7 @@ pub fn check_functions(request: &Request, context: &Context<'_>) -> Result<EvalC
 }
 
 impl CheckedFile {
-    fn new(found: FoundFile) -> Self {
+    fn new(found: MatchedFile) -> Self {
         let checked = Self { path: found.display_path, ..Self::default() };
         let file = match found.file {
             Ok(file) => file,

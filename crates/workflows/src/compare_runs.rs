@@ -4,7 +4,7 @@ use karat_core::case::Tier;
 use karat_core::diff::{CaseDiff, Change, SuiteChange, diff_cases, suite_change};
 use karat_core::registry::same_name;
 use karat_core::result::EarlierResult;
-use karat_project::{Layout, ListedResult, Run, list_runs};
+use karat_project::{Layout, ResultFile, Run, list_runs};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -32,13 +32,13 @@ pub fn compare_runs(request: &Request, context: &Context<'_>) -> Result<RunCompa
     Ok(RunComparison::of(&before.results()?, &now.results()?, are_files))
 }
 
-/// Finds the newest earlier run that shares an eval file and its agent with a run. A shard is compared with the same
-/// shard only.
+/// Finds the newest earlier run with an eval file and agent in common. A shard is compared only with the same shard of an
+/// earlier run.
 fn comparable_run(now: &NamedRun, layout: &Layout) -> Result<NamedRun, Error> {
     let mut runs = list_runs(&layout.output_dir).into_iter().skip_while(|run| run.run_id != now.run_id);
-    let shared: Vec<ListedResult> = runs.next().map(|run| run.results).unwrap_or_default();
-    let is_shared = |old: &ListedResult| {
-        let is_same = |new: &ListedResult| {
+    let shared: Vec<ResultFile> = runs.next().map(|run| run.results).unwrap_or_default();
+    let is_shared = |old: &ResultFile| {
+        let is_same = |new: &ResultFile| {
             new.head.metadata.eval_file == old.head.metadata.eval_file
                 && new.head.tier == old.head.tier
                 && new.head.agent == old.head.agent

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use karat_core::answers::{ResultHead, read_answers};
 use karat_core::case::{Case, Tier};
-use karat_project::{ListedResult, LoadedSuite, list_results, read_head};
+use karat_project::{LoadedSuite, ResultFile, list_results, read_head};
 use karat_tools::confusion::MeasuredConfusion;
 
 use crate::context::Context;
@@ -47,8 +47,9 @@ pub(crate) fn read_confusion(
     if let RunChoice::Run(name) = choice {
         let run = find_run(&name, &settings.layout)?;
         // A path can be outside of the output folder.
-        let listed = |path: &PathBuf| read_head(path).map(|head| ListedResult { path: path.clone(), head });
-        results = run.paths.iter().filter_map(listed).filter(|result| result.head.tier != Some(Tier::Rubric)).collect();
+        let result_file = |path: &PathBuf| read_head(path).map(|head| ResultFile { path: path.clone(), head });
+        results =
+            run.paths.iter().filter_map(result_file).filter(|result| result.head.tier != Some(Tier::Rubric)).collect();
         if results.is_empty() {
             return Err(Error::invalid(format!("'{name}' has no results of eval files")).hint(Hint::ListRuns));
         }
@@ -56,7 +57,7 @@ pub(crate) fn read_confusion(
     let suites = Suites::new(suites);
     // The answered cases, by suite and agent.
     let mut answered: HashMap<(usize, Option<String>), HashSet<String>> = HashMap::new();
-    for ListedResult { path, head } in results {
+    for ResultFile { path, head } in results {
         let suite = match suites.find(&head) {
             Match::Suite(suite) => suite,
             Match::Changed(suite) => {

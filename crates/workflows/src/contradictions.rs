@@ -44,8 +44,8 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Contrad
                 if all { (any, count_all, 0) } else { (open, count_open, count_all.saturating_sub(count_open)) };
             if origin == TraceOrigin::Production {
                 let (source, excluded_source) = TraceOrigin::Runs.sources();
-                let of_runs = ContradictionFilter { source, excluded_source, ..filter.clone() };
-                note_not_listed(store.count_contradictions(&of_runs).await?, context);
+                let on_runs = ContradictionFilter { source, excluded_source, ..filter.clone() };
+                note_run_contradictions(store.count_contradictions(&on_runs).await?, context);
             }
             let filter = ContradictionFilter { limit, ..filter };
             Ok(ContradictionList { contradictions: store.contradictions(&filter).await?, total, resolved })
@@ -53,12 +53,12 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<Contrad
         .await
 }
 
-fn note_not_listed(count: u64, context: &Context<'_>) {
+fn note_run_contradictions(count: u64, context: &Context<'_>) {
     if count > 0 {
         let contradictions = counted(usize::try_from(count).unwrap_or(usize::MAX), "contradiction");
         context
             .notices
-            .note(&format!("{contradictions} on traces of test runs not listed; pass --source all to include them"));
+            .note(&format!("{contradictions} on traces of test runs left out; pass --source all to include them"));
     }
 }
 

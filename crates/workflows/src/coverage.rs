@@ -19,7 +19,7 @@ use crate::hint::Hint;
 pub struct Request {
     /// Eval files, folders or globs; all eval files of the project if empty.
     pub paths: Vec<PathBuf>,
-    pub required: Required,
+    pub required: Requirements,
     /// The runs from which confusion is measured.
     pub runs: RunChoice,
     /// Default: the project's lock, if it exists.
@@ -27,14 +27,14 @@ pub struct Request {
 }
 
 /// The requirements on coverage.
-pub enum Required {
+pub enum Requirements {
     Nothing,
     Listed(Vec<Requirement>),
     /// Everything that the project declares.
     All,
 }
 
-impl Required {
+impl Requirements {
     fn is_empty(&self) -> bool {
         matches!(self, Self::Nothing)
     }
@@ -72,7 +72,7 @@ pub async fn measure(request: Request, context: &Context<'_>) -> Result<Coverage
     Ok(coverage)
 }
 
-async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Registry, Error> {
+async fn read_registry(required: &Requirements, context: &Context<'_>) -> Result<Registry, Error> {
     let registry = context.require_tools().await?;
     if is_empty(&registry) {
         let empty = "the tool registry has no tools";
@@ -84,12 +84,12 @@ async fn read_registry(required: &Required, context: &Context<'_>) -> Result<Reg
     Ok(registry)
 }
 
-fn read_map(required: &Required, context: &Context<'_>) -> Result<Option<OverlapMap>, Error> {
+fn read_map(required: &Requirements, context: &Context<'_>) -> Result<Option<OverlapMap>, Error> {
     let setting = &context.settings.overlap_map;
     let map = read_overlap_map(setting)?;
     let needs_map = match required {
-        Required::Listed(listed) => listed.iter().find(|requirement| requirement.concerns_overlap_map()),
-        Required::Nothing | Required::All => None,
+        Requirements::Listed(listed) => listed.iter().find(|requirement| requirement.concerns_overlap_map()),
+        Requirements::Nothing | Requirements::All => None,
     };
     match needs_map {
         Some(requirement) if map.is_none() => {

@@ -68,7 +68,7 @@ pub enum Hint {
     SkipInvalidRows,
     /// Create the store by using it, or specify another one.
     CreateStore,
-    /// Check the eval files to see what is wrong with one.
+    /// Check the eval files to find the problem.
     CheckFiles,
     /// Check the existing file at the path of a new regression file, or specify another path.
     CheckOrNameRegressionFile,

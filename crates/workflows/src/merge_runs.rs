@@ -1,10 +1,10 @@
-//! Merges the results of the shards of a run to one run.
+//! Merges the results of shards into one run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use karat_core::diff::{Compared, compare_with_baseline};
+use karat_core::diff::{ComparisonCounts, compare_with_baseline};
 use karat_core::event::{Reporter, RunEvent, RunTotals, SuiteHeader};
 use karat_core::gate::{GateMetrics, GateResult, check};
 use karat_core::result::{MergeError, ShardPart, SuiteResult, merge_shards};
@@ -22,9 +22,7 @@ pub struct Request {
     pub shards: Vec<String>,
 }
 
-/// Merges the results, writes result files and reports the run.
-///
-/// `reporters` creates the reporters of the surface from the number of cases.
+/// Merges the results, writes result files and reports the run. `reporters` takes the number of cases.
 pub fn merge_runs(
     request: &Request,
     context: &Context<'_>,
@@ -108,7 +106,7 @@ fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResu
         if path.is_file() {
             shards.push(ShardResult { result: read_suite_result(&path)?, path });
         } else if path.is_dir() {
-            // A folder can have results of whole runs too.
+            // A folder may also contain results of complete runs.
             let found = read_each(result_paths_in_tree(&path));
             shards.extend(found.filter(|shard| shard.result.shard.is_some()));
         } else {
@@ -122,12 +120,12 @@ fn read_shards(request: &Request, context: &Context<'_>) -> Result<Vec<ShardResu
     Ok(shards)
 }
 
-/// Reads the result files among the paths; other files are left out.
+/// Reads the result files among the paths, skipping other files.
 fn read_each(paths: Vec<PathBuf>) -> impl Iterator<Item = ShardResult> {
     paths.into_iter().filter_map(|path| Some(ShardResult { result: read_suite_result(&path).ok()?, path }))
 }
 
-/// Reads the baseline of the merged run. It must be another run: `latest` can mean a shard.
+/// Reads the baseline of the merged run. Fails if it is one of the shards, which `latest` may be.
 fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<Option<EarlierResults>, Error> {
     let Some(baseline) = &context.settings.baseline else { return Ok(None) };
     let results = load_baseline(baseline, &context.settings.layout)?;
@@ -142,7 +140,7 @@ fn load_merge_baseline(shards: &[ShardResult], context: &Context<'_>) -> Result<
 /// The shards of a suite, merged.
 struct MergedSuite {
     result: SuiteResult,
-    compared: Compared,
+    compared: ComparisonCounts,
     /// The line of each case in the eval file.
     lines: Vec<usize>,
 }
@@ -153,26 +151,26 @@ fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<Vec<MergedSuite>, Err
     let mut by_suite: BTreeMap<usize, Vec<ShardResult>> = BTreeMap::new();
     for shard in shards {
         let Some(part) = &shard.result.shard else {
-            return Err(refused(&shard.path, &MergeError::NotAShard));
+            return Err(merge_error(&shard.path, &MergeError::NotAShard));
         };
         suites = suites.max(part.suites);
         by_suite.entry(part.suite).or_default().push(shard);
     }
     if let Some(missing) = (1..=suites).find(|suite| !by_suite.contains_key(suite)) {
-        return Err(Error::invalid(format!("cannot merge: there is no result of suite {missing} of {suites}")));
+        return Err(Error::invalid(format!("cannot merge: no result of suite {missing} of {suites}")));
     }
     let mut merged = Vec::with_capacity(by_suite.len());
     for shards in by_suite.into_values() {
         let path = shards.first().map(|shard| shard.result.metadata.eval_file.clone()).unwrap_or_default();
         let results: Vec<SuiteResult> = shards.into_iter().map(|shard| shard.result).collect();
         let parts = || results.iter().filter_map(|result| result.shard.as_ref());
-        let compared = Compared {
+        let compared = ComparisonCounts {
             cases: parts().map(|part| part.compared).sum(),
             inconclusive: parts().map(|part| part.inconclusive).sum(),
         };
         let line_of = |part: &ShardPart| part.cases.iter().cloned().zip(part.lines.iter().copied()).collect();
         let line_of: HashMap<String, usize> = parts().next().map(line_of).unwrap_or_default();
-        let result = merge_shards(results, run_id).map_err(|error| refused(Path::new(&path), &error))?;
+        let result = merge_shards(results, run_id).map_err(|error| merge_error(Path::new(&path), &error))?;
         // Results of earlier builds have no lines.
         let lines = result.cases.iter().map_while(|case| line_of.get(&case.id).copied()).collect();
         merged.push(MergedSuite { result, compared, lines });
@@ -180,7 +178,7 @@ fn merge(shards: Vec<ShardResult>, run_id: &str) -> Result<Vec<MergedSuite>, Err
     Ok(merged)
 }
 
-fn refused(path: &Path, error: &MergeError) -> Error {
+fn merge_error(path: &Path, error: &MergeError) -> Error {
     Error::invalid(format!("cannot merge the results of {}: {error}", path.display()))
 }
 
@@ -205,17 +203,17 @@ impl MergedSuite {
             agent: has_several_agents.then(|| suite.agent_endpoint.clone()),
             selected: suite.cases.len(),
             trials: suite.summary.trials.as_ref().map_or(1, |trials| trials.per_case),
-            // Known only to the run itself; the result has the warnings.
+            // Known only during a run; the result contains the warnings.
             timeout_ms: None,
             lines: self.lines.clone(),
             staleness: Vec::new(),
             has_baseline: suite.baseline_run_id.is_some(),
-            id_columns: widest(suite.cases.iter().map(|case| case.id.as_str())),
-            description_columns: widest(suite.cases.iter().map(|case| case.description.as_str())),
+            id_columns: max_width(suite.cases.iter().map(|case| case.id.as_str())),
+            description_columns: max_width(suite.cases.iter().map(|case| case.description.as_str())),
         }
     }
 }
 
-fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+fn max_width<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
     texts.map(display_width).max().unwrap_or(0)
 }

@@ -16,12 +16,12 @@ use karat_traces::{Piece, TraceParts};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::batch_writer::{BatchWriter, Written};
+use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::context::Context;
 use crate::error::Error;
 use crate::event::EventSink;
 pub use crate::ingest::RefusedTrace;
-use crate::ingest::{Ingest, Ingested, Totals};
+use crate::ingest::{Ingest, IngestOutcome, Totals};
 
 /// Maximum number of traces in a batch.
 const MAX_BATCH_TRACES: usize = 1000;
@@ -166,7 +166,7 @@ pub async fn receive_traces<S: Future>(
     Ok(ended)
 }
 
-type SubmissionWriter<'r> = BatchWriter<'r, Arc<Submission>, Ingested>;
+type SubmissionWriter<'r> = BatchWriter<'r, Arc<Submission>, IngestOutcome>;
 
 /// Writes queued submissions without delay: the next batch collects while one is written.
 fn submission_writer<'r>(store: &'r Store, clock: &'r dyn Clock, with_feedback: bool) -> SubmissionWriter<'r> {
@@ -236,8 +236,8 @@ impl Receiving<'_> {
     }
 
     /// Answers the senders of a batch and reports the stored traces.
-    fn record(&mut self, written: Written<Arc<Submission>, Ingested>) {
-        let Written { committed, results, failed } = written;
+    fn record(&mut self, written: BatchOutcome<Arc<Submission>, IngestOutcome>) {
+        let BatchOutcome { committed, results, failed } = written;
         for (submission, error) in failed {
             submission.answer(Err(error));
         }

@@ -73,7 +73,7 @@ pub enum Command {
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Applied {
+pub enum CommandOutcome {
     Rated {
         trace_id: String,
         rating: Rating,
@@ -107,15 +107,15 @@ impl Review {
         }
     }
 
-    fn set_note(&mut self, note: &str) -> Applied {
-        let Some(current) = self.queue.current() else { return Applied::Nothing };
+    fn set_note(&mut self, note: &str) -> CommandOutcome {
+        let Some(current) = self.queue.current() else { return CommandOutcome::Nothing };
         let note = note.trim();
         if note.is_empty() {
             self.notes.remove(&current.trace_id);
         } else {
             self.notes.insert(current.trace_id.clone(), note.to_owned());
         }
-        Applied::Noted
+        CommandOutcome::Noted
     }
 }
 
@@ -170,36 +170,36 @@ impl<'c> ReviewSession<'c> {
     }
 
     /// Applies a command. A rating is on disk when this returns.
-    pub async fn apply(&mut self, command: Command) -> Result<Applied, Error> {
+    pub async fn apply(&mut self, command: Command) -> Result<CommandOutcome, Error> {
         match command {
             Command::Rate(rating) => self.rate(rating).await,
-            Command::Skip if self.review.queue.current().is_none() => Ok(Applied::Nothing),
+            Command::Skip if self.review.queue.current().is_none() => Ok(CommandOutcome::Nothing),
             Command::Skip => {
                 self.review.queue.decide(Decision::Skipped);
-                Ok(Applied::Skipped)
+                Ok(CommandOutcome::Skipped)
             }
             Command::Undo => self.undo().await,
             Command::Note(note) => Ok(self.review.set_note(&note)),
         }
     }
 
-    async fn rate(&mut self, rating: Rating) -> Result<Applied, Error> {
-        let Step::Rate { trace_id, note } = self.review.next() else { return Ok(Applied::Nothing) };
+    async fn rate(&mut self, rating: Rating) -> Result<CommandOutcome, Error> {
+        let Step::Rate { trace_id, note } = self.review.next() else { return Ok(CommandOutcome::Nothing) };
         let (trace_id, note) = (trace_id.to_owned(), note.map(str::to_owned));
         self.add_feedback(&trace_id, Some(rating), note).await?;
         self.review.notes.remove(&trace_id);
         self.review.queue.decide(Decision::Rated(rating));
-        Ok(Applied::Rated { trace_id, rating })
+        Ok(CommandOutcome::Rated { trace_id, rating })
     }
 
-    async fn undo(&mut self) -> Result<Applied, Error> {
-        let Some((candidate, decision)) = self.review.queue.last() else { return Ok(Applied::Nothing) };
+    async fn undo(&mut self) -> Result<CommandOutcome, Error> {
+        let Some((candidate, decision)) = self.review.queue.last() else { return Ok(CommandOutcome::Nothing) };
         let applied = match decision {
             Decision::Rated(rating) => {
                 self.add_feedback(&candidate.trace_id, None, None).await?;
-                Applied::RatingUndone(rating)
+                CommandOutcome::RatingUndone(rating)
             }
-            Decision::Skipped => Applied::SkipUndone,
+            Decision::Skipped => CommandOutcome::SkipUndone,
         };
         self.review.queue.undo();
         Ok(applied)

@@ -1,4 +1,4 @@
-//! Resolves names of runs, in one way for every use case.
+//! Resolves names of runs.
 //!
 //! A name is `latest`, `latest~1` for the one before, the path of a result file, a run id, or a prefix of one.
 
@@ -10,7 +10,7 @@ use karat_project::{Baseline, EarlierResults, Layout, Run, list_runs, read_head,
 use crate::error::Error;
 use crate::hint::Hint;
 
-/// Selects the newest run in place of a run id.
+/// The name of the newest run.
 const LATEST: &str = "latest";
 
 /// Maximum number of ids to list if a prefix is ambiguous.
@@ -24,7 +24,7 @@ const MIN_PREFIX_LENGTH: usize = 8;
 pub(crate) struct NamedRun {
     pub(crate) run_id: String,
     pub(crate) paths: Vec<PathBuf>,
-    /// Named by the path of one of its results.
+    /// Whether the name is the path of a result file.
     pub(crate) is_file: bool,
 }
 
@@ -55,9 +55,9 @@ pub(crate) fn find_run(name: &str, layout: &Layout) -> Result<NamedRun, Error> {
     find_run_or_file(name, &layout.current_dir.join(name), layout)
 }
 
-/// Finds a run by its name, which as a path means `path`. `latest` is never a path.
+/// Finds a run by its name, or by `path` if that is a file and the name is not `latest` or `latest~N`.
 fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun, Error> {
-    let age = age_of(name);
+    let age = parse_latest(name);
     if age.is_none() && path.is_file() {
         let run_id = read_head(path).map(|head| head.run_id).unwrap_or_default();
         return Ok(NamedRun { run_id, paths: vec![path.to_owned()], is_file: true });
@@ -69,7 +69,7 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
             0 => Err(Error::not_found(format!("no runs in {folder}")).hint(Hint::RunEvals)),
             count if age >= count => {
                 let runs = if count == 1 { "run" } else { "runs" };
-                Err(Error::not_found(format!("there is no '{name}': {folder} has {count} {runs}")).hint(Hint::ListRuns))
+                Err(Error::not_found(format!("no run '{name}': {folder} has {count} {runs}")).hint(Hint::ListRuns))
             }
             _ => Ok(runs.swap_remove(age).into()),
         };
@@ -87,8 +87,8 @@ fn find_run_or_file(name: &str, path: &Path, layout: &Layout) -> Result<NamedRun
     }
 }
 
-/// Returns how many runs ago a name such as `latest~2` means.
-fn age_of(name: &str) -> Option<usize> {
+/// Parses `latest` or `latest~N`, and returns N.
+fn parse_latest(name: &str) -> Option<usize> {
     match name.strip_prefix(LATEST)? {
         "" => Some(0),
         "~" => Some(1),
@@ -138,7 +138,7 @@ pub(crate) fn load_baseline(baseline: &Baseline, layout: &Layout) -> Result<Earl
     Ok(EarlierResults { suites: run.results()? })
 }
 
-/// Warns that a suite has no result in the baseline.
+/// Returns the warning for a suite without a result in the baseline.
 pub(crate) fn no_baseline_warning(eval_file: &str) -> String {
     format!("the baseline has no result for {eval_file}: nothing to compare")
 }
@@ -170,8 +170,8 @@ mod tests {
     #[case("latest~x", None)]
     #[case("latest.json", None)]
     #[case("019a", None)]
-    fn reads_names_of_recent_runs(#[case] name: &str, #[case] expected: Option<usize>) {
-        assert_eq!(age_of(name), expected);
+    fn parses_names_relative_to_the_newest_run(#[case] name: &str, #[case] expected: Option<usize>) {
+        assert_eq!(parse_latest(name), expected);
     }
 
     #[test]

@@ -14,23 +14,23 @@ use crate::hint::Hint;
 use crate::run_name::{find_baseline, short_ids};
 
 #[derive(Debug)]
-pub struct ListedRuns {
+pub struct RunListing {
     pub list: RunList,
     /// Prefixes of the listed ids that are unique among all runs.
     pub short_ids: Vec<String>,
 }
 
 /// Lists runs, newest first.
-pub fn list(limit: Option<usize>, context: &Context<'_>) -> Result<ListedRuns, Error> {
-    let runs = runs_of(context)?;
-    let shown = limit.unwrap_or(runs.len()).min(runs.len());
+pub fn list(limit: Option<usize>, context: &Context<'_>) -> Result<RunListing, Error> {
+    let runs = require_runs(context)?;
+    let count = limit.unwrap_or(runs.len()).min(runs.len());
     let mut short_ids = short_ids(&runs);
-    short_ids.truncate(shown);
-    let summaries = runs[..shown].iter().enumerate().map(|(age, run)| summarize(age, run)).collect();
-    Ok(ListedRuns { list: RunList { total: runs.len(), runs: summaries }, short_ids })
+    short_ids.truncate(count);
+    let summaries = runs[..count].iter().enumerate().map(|(age, run)| summarize(age, run)).collect();
+    Ok(RunListing { list: RunList { total: runs.len(), runs: summaries }, short_ids })
 }
 
-fn runs_of(context: &Context<'_>) -> Result<Vec<Run>, Error> {
+fn require_runs(context: &Context<'_>) -> Result<Vec<Run>, Error> {
     let layout = &context.settings.layout;
     let runs = list_runs(&layout.output_dir);
     if runs.is_empty() {
@@ -53,7 +53,7 @@ fn summarize(age: usize, run: &Run) -> RunSummary {
             summary.agents.extend(result.head.agent.clone().filter(|agent| !summary.agents.contains(agent)));
             continue;
         }
-        match read_kept(&result.path) {
+        match read_saved_result(&result.path) {
             Some(result) => summary.add(&result),
             None => summary.unreadable += 1,
         }
@@ -64,7 +64,7 @@ fn summarize(age: usize, run: &Run) -> RunSummary {
 }
 
 /// Reads a result in full.
-pub(crate) fn read_kept(path: &Path) -> Option<SavedResult> {
+pub(crate) fn read_saved_result(path: &Path) -> Option<SavedResult> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn read_kept(path: &Path) -> Option<SavedResult> {
 pub struct PruneRequest {
     /// Number of runs to keep.
     pub keep: usize,
-    /// Only report which runs would be deleted.
+    /// Report which runs would be deleted, but keep them.
     pub dry_run: bool,
 }
 
@@ -80,21 +80,21 @@ pub struct PruneRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat runs prune")]
-pub struct PrunedRuns {
+pub struct PruneReport {
     /// The ids, newest first.
     pub deleted: Vec<String>,
     /// Number of deleted files.
     pub files: usize,
     /// Number of runs that remain.
     pub kept: usize,
-    /// Whether nothing was deleted because only a report was asked for.
+    /// Whether the files were only listed and not deleted.
     pub dry_run: bool,
 }
 
-/// Deletes the result files of all but the newest runs. The configured baseline stays, and so does the store.
-pub fn prune(request: &PruneRequest, context: &Context<'_>) -> Result<PrunedRuns, Error> {
+/// Deletes the result files of all but the newest runs and the configured baseline. The store is not changed.
+pub fn prune(request: &PruneRequest, context: &Context<'_>) -> Result<PruneReport, Error> {
     let settings = &context.settings;
-    let runs = runs_of(context)?;
+    let runs = require_runs(context)?;
     let baseline = settings.baseline.as_ref().and_then(|baseline| find_baseline(baseline, &settings.layout).ok());
     let is_baseline = |run: &Run| baseline.as_ref().is_some_and(|baseline| baseline.run_id == run.run_id);
     let is_old = |(age, run): &(usize, &Run)| *age >= request.keep && !is_baseline(run);
@@ -105,7 +105,7 @@ pub fn prune(request: &PruneRequest, context: &Context<'_>) -> Result<PrunedRuns
             delete(path)?;
         }
     }
-    Ok(PrunedRuns {
+    Ok(PruneReport {
         deleted: old.iter().map(|run| run.run_id.clone()).collect(),
         files: files.len(),
         kept: runs.len() - old.len(),

@@ -4,7 +4,7 @@ use karat_agents::{ChatScript, Script};
 use karat_core::case::{EvalFileSchema, RubricFileSchema};
 use karat_core::case_list::CaseList;
 use karat_core::regression::ArchiveSchema;
-use karat_core::result::{KeptRun, RunList, SuiteResult};
+use karat_core::result::{RunList, SavedRun, SuiteResult};
 use karat_core::rubric::RubricResult;
 use karat_core::stored::{ImportReport, ReceiveEvent};
 use karat_evals::agreement::{
@@ -29,7 +29,7 @@ use crate::feedback::{FeedbackChange, FeedbackImportReport, FeedbackList};
 use crate::forge::ForgeReport;
 use crate::overlaps::{OverlapList, SuggestionReport};
 use crate::regress::RegressReport;
-use crate::runs::PrunedRuns;
+use crate::runs::PruneReport;
 use crate::settings::Config;
 
 /// The name and description of a format, and its schema.
@@ -43,8 +43,8 @@ pub const FORMATS: &[Format] = &[
     ("result", "Result files", schema::<SuiteResult>),
     ("rubric-result", "Result files of rubric suites", schema::<RubricResult>),
     ("runs", "Output of 'karat runs --format json'", schema::<RunList>),
-    ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PrunedRuns>),
-    ("show", "Output of 'karat show --format json'", schema::<KeptRun>),
+    ("runs-prune", "Output of 'karat runs prune --format json'", schema::<PruneReport>),
+    ("show", "Output of 'karat show --format json'", schema::<SavedRun>),
     ("coverage", "Output of 'karat coverage --format json'", schema::<Coverage>),
     ("case-list", "Output of 'karat run --list --format json'", schema::<CaseList>),
     ("check", "Output of 'karat check --format json'", schema::<CheckReport>),

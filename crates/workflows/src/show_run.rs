@@ -1,10 +1,10 @@
-//! Shows a run, or one case of it, as its result files have it.
+//! Reads a run, or one of its cases, from its result files.
 
 use std::collections::HashMap;
 
 use karat_core::assertion::Field;
 use karat_core::case::{SuiteFile, Tier};
-use karat_core::result::{KeptCase, KeptRun, KeptSuite, Outcome, SavedResult, SkippedCase};
+use karat_core::result::{Outcome, SavedCase, SavedResult, SavedRun, SavedSuite, SkippedCase};
 use karat_json::{nearest, parse, without_bom};
 use karat_project::{parse_suite_file, read_bytes, read_head};
 
@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::hint::Hint;
 use crate::regress::project_file;
 use crate::run_name::{NamedRun, find_run};
-use crate::runs::read_kept;
+use crate::runs::read_saved_result;
 use crate::settings::Settings;
 
 pub struct Request {
@@ -26,16 +26,16 @@ pub struct Request {
 }
 
 /// Reads a run. Fails if nothing matches.
-pub fn show_run(request: &Request, context: &Context<'_>) -> Result<KeptRun, Error> {
+pub fn show_run(request: &Request, context: &Context<'_>) -> Result<SavedRun, Error> {
     let settings = &context.settings;
-    let (run, case) = find(request, settings)?;
-    let mut shown = read_run(&run, settings)?;
+    let (named, case) = find(request, settings)?;
+    let mut run = read_run(&named, settings)?;
     if let Some(id) = case {
-        let ids: Vec<String> = shown.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
-        retain(&mut shown, |case| case.id == id, |skipped| skipped.id == id);
-        if shown.suites.is_empty() {
+        let ids: Vec<String> = run.suites.iter().flat_map(case_ids).map(str::to_owned).collect();
+        retain(&mut run, |case| case.id == id, |skipped| skipped.id == id);
+        if run.suites.is_empty() {
             let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let error = Error::not_found(format!("run {} has no case '{id}'", shown.run_id));
+            let error = Error::not_found(format!("run {} has no case '{id}'", run.run_id));
             return Err(match nearest(&id, &ids) {
                 Some(near) => error.hint(format!("did you mean '{near}'?")),
                 None => error,
@@ -43,22 +43,22 @@ pub fn show_run(request: &Request, context: &Context<'_>) -> Result<KeptRun, Err
         }
     }
     if request.only_failed {
-        retain(&mut shown, |case| case.outcome != Outcome::Passed, |_| false);
-        if shown.suites.is_empty() {
-            return Err(Error::nothing_selected(format!("every case passed in run {}", shown.run_id)));
+        retain(&mut run, |case| case.outcome != Outcome::Passed, |_| false);
+        if run.suites.is_empty() {
+            return Err(Error::nothing_selected(format!("every case passed in run {}", run.run_id)));
         }
     }
-    Ok(shown)
+    Ok(run)
 }
 
-fn case_ids(suite: &KeptSuite) -> impl Iterator<Item = &str> {
+fn case_ids(suite: &SavedSuite) -> impl Iterator<Item = &str> {
     suite.cases.iter().map(|case| case.id.as_str()).chain(suite.skipped.iter().map(|case| case.id.as_str()))
 }
 
-fn retain(run: &mut KeptRun, is_shown: impl Fn(&KeptCase) -> bool, is_skipped_shown: impl Fn(&SkippedCase) -> bool) {
+fn retain(run: &mut SavedRun, keep_case: impl Fn(&SavedCase) -> bool, keep_skipped: impl Fn(&SkippedCase) -> bool) {
     for suite in &mut run.suites {
-        suite.cases.retain(&is_shown);
-        suite.skipped.retain(&is_skipped_shown);
+        suite.cases.retain(&keep_case);
+        suite.skipped.retain(&keep_skipped);
     }
     run.suites.retain(|suite| !suite.cases.is_empty() || !suite.skipped.is_empty());
 }
@@ -79,7 +79,7 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
                     result.cases.iter().map(|case| &case.id).chain(result.skipped.iter().map(|case| &case.id));
                 ids.any(|id| id == name)
             };
-            if newest.paths.iter().filter_map(|path| read_kept(path)).any(has_case) {
+            if newest.paths.iter().filter_map(|path| read_saved_result(path)).any(has_case) {
                 return Ok((newest, Some(name.clone())));
             }
             Err(match error.kind {
@@ -93,32 +93,32 @@ fn find(request: &Request, settings: &Settings) -> Result<(NamedRun, Option<Stri
     }
 }
 
-fn read_run(run: &NamedRun, settings: &Settings) -> Result<KeptRun, Error> {
-    let mut shown =
-        KeptRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
+fn read_run(run: &NamedRun, settings: &Settings) -> Result<SavedRun, Error> {
+    let mut saved =
+        SavedRun { run_id: run.run_id.clone(), timestamp: String::new(), suites: Vec::new(), rubric_files: Vec::new() };
     for path in &run.paths {
         if read_head(path).is_some_and(|head| head.tier == Some(Tier::Rubric)) {
-            shown.rubric_files.push(settings.layout.display_path(path));
+            saved.rubric_files.push(settings.layout.display_path(path));
             continue;
         }
-        let Some(result) = read_kept(path) else {
+        let Some(result) = read_saved_result(path) else {
             return Err(Error::invalid(format!("{} is not a result file", settings.layout.display_path(path))));
         };
-        shown.timestamp.clone_from(&result.timestamp);
-        shown.suites.push(keep_suite(result, settings));
+        saved.timestamp.clone_from(&result.timestamp);
+        saved.suites.push(saved_suite(result, settings));
     }
-    Ok(shown)
+    Ok(saved)
 }
 
-fn keep_suite(result: SavedResult, settings: &Settings) -> KeptSuite {
+fn saved_suite(result: SavedResult, settings: &Settings) -> SavedSuite {
     let current = CurrentFile::read(&result, settings);
     let SavedResult { tier, tool_name, agent_endpoint, metadata, regressions, cases, skipped, .. } = result;
     let cases = cases.into_iter().map(|case| {
         let regression = regressions.contains(&case.id);
         let known = current.cases.get(&case.id).map(|(message, keys)| (message.clone(), keys.as_slice()));
-        case.keep(regression, known)
+        case.into_saved(regression, known)
     });
-    KeptSuite {
+    SavedSuite {
         tool_name,
         tier,
         agent: agent_endpoint,

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::functions::{LoadedFunction, load_functions, no_functions};
 use crate::settings::Settings;
 
-/// How the name of a file of cases ends, after the name of the function's file.
+/// Suffix of a file of cases, after the name of the function.
 const CASES_SUFFIX: &str = ".cases.jsonl";
 
 pub struct Request {
@@ -47,12 +47,12 @@ pub async fn test_evals(request: &Request, context: &Context<'_>) -> Result<Eval
             cases,
         });
     }
-    // With a selection, the other files are not looked at.
+    // Other files do not matter if functions are selected.
     let orphans = if request.functions.is_empty() { cases_without_function(settings)? } else { Vec::new() };
     Ok(EvalTestReport::new(tested, orphans))
 }
 
-/// Returns the files of cases whose function does not exist, which would otherwise never run.
+/// Returns the files of cases whose function does not exist, so that they never run.
 fn cases_without_function(settings: &Settings) -> Result<Vec<String>, Error> {
     let folder = &settings.eval_functions.path;
     let entries = folder

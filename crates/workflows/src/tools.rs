@@ -35,7 +35,7 @@ pub struct LockRequest {
 
 /// The result of [`lock`].
 #[derive(Debug)]
-pub struct Locked {
+pub struct LockReport {
     /// The path of the lock, for display.
     pub file: String,
     /// The number of locked tools.
@@ -55,7 +55,7 @@ pub enum LockOutcome {
 }
 
 /// Writes the hashes and versions of all tools to the lock.
-pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<Locked, Error> {
+pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<LockReport, Error> {
     let registry = read_registry(context).await?;
     let path = lock_path(request.lock_file.as_ref(), &context.settings.layout);
     let file = context.settings.display_path(&path);
@@ -89,7 +89,7 @@ pub async fn lock(request: LockRequest, context: &Context<'_>) -> Result<Locked,
         let text = now.text().map_err(|error| Error::unavailable(error.to_string()))?;
         replace_file(&path, &text).map_err(|error| Error::unavailable(format!("cannot write {file}: {error}")))?;
     }
-    Ok(Locked { file, tools: now.tools.len(), outcome })
+    Ok(LockReport { file, tools: now.tools.len(), outcome })
 }
 
 /// Preserves the lock entries of tools that can no longer be read completely.

@@ -112,8 +112,8 @@ pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Re
         return Ok(error);
     }
     let newest = TraceFilter { limit: Some(MAX_SAMPLED_TRACES), ..TraceFilter::default() };
-    let listed = store.list_traces(&newest).await?;
-    let known: BTreeSet<&str> = listed.iter().flat_map(|trace| trace.head.tools.iter().map(String::as_str)).collect();
+    let traces = store.list_traces(&newest).await?;
+    let known: BTreeSet<&str> = traces.iter().flat_map(|trace| trace.head.tools.iter().map(String::as_str)).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let Some(unknown) = filter.tools.iter().find(|tool| !known.contains(&tool.as_str())) else {
         return Ok(error);
@@ -128,7 +128,7 @@ pub async fn no_match_error(filter: &TraceFilter, store: &impl TraceStore) -> Re
     })
 }
 
-/// Returns the sources to include, or the one to exclude.
+/// Returns the sources to include, or the source to exclude.
 fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), Error> {
     let formats = TraceFormat::ALL.iter().map(|kind| kind.name());
     let known: Vec<&str> =
@@ -136,7 +136,7 @@ fn select_sources(names: Vec<String>) -> Result<(Vec<String>, Option<String>), E
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(unknown_name("source", unknown, &known));
     }
-    let contains = |name: &str| names.iter().any(|given| given == name);
+    let contains = |name: &str| names.iter().any(|other| other == name);
     let has_production = names.is_empty() || contains(TraceOrigin::Production.name());
     let has_runs = contains(TraceOrigin::Runs.name()) || contains(RUN_SOURCE);
     if contains(TraceOrigin::All.name()) || has_production && has_runs {
@@ -259,7 +259,7 @@ mod tests {
     #[case(&["runs", "production"], &[], None)]
     #[case(&["runs"], &["run"], None)]
     #[case(&["run", "otlp"], &["run", "otlp"], None)]
-    fn selects_production_traces_unless_told_otherwise(
+    fn selects_production_traces_by_default(
         #[case] names: &[&str],
         #[case] sources: &[&str],
         #[case] excluded: Option<&str>,

@@ -1,4 +1,4 @@
-//! Resolves trace ids from prefixes, and shortens them.
+//! Resolves prefixes of trace ids, and shortens ids.
 
 use karat_core::port::TraceStore;
 
@@ -24,10 +24,10 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
         [only] => Ok(only.clone()),
         several => {
             let count = several.len();
-            let listed = usize::try_from(MAX_LISTED_IDS).unwrap_or(count).min(count);
-            let more = if count > listed { " and others" } else { "" };
+            let max_listed = usize::try_from(MAX_LISTED_IDS).unwrap_or(count).min(count);
+            let more = if count > max_listed { " and others" } else { "" };
             let error = Error::invalid(format!("ambiguous trace id: several ids begin with '{text}'"));
-            Err(error.hint(format!("use a longer prefix: {}{more}", several[..listed].join(", "))))
+            Err(error.hint(format!("use a longer prefix: {}{more}", several[..max_listed].join(", "))))
         }
     }
 }
@@ -35,14 +35,14 @@ pub async fn resolve_trace_id(store: &impl TraceStore, text: &str) -> Result<Str
 /// Minimum length of a shortened id, in characters.
 pub(crate) const MIN_PREFIX_LENGTH: usize = 8;
 
-/// Maximum length of an id that is not shortened, in characters: such ids are often names.
-const MAX_WHOLE_LENGTH: usize = 20;
+/// Maximum length of an id that is not shortened, in characters; short ids are often names.
+const MAX_FULL_LENGTH: usize = 20;
 
 /// Minimum length of a run id that is shortened, in characters.
 const MIN_RUN_ID_LENGTH: usize = 16;
 
-/// Shortens each id to an abbreviation that is unique in the store: a prefix or, for traces of runs, which have the run
-/// in common, `RUN:REST` with a prefix of the run id.
+/// Shortens each id to an abbreviation that is unique in the store: a prefix, or `RUN:REST` with a prefix of the run id
+/// for traces of runs.
 pub async fn short_ids<'i>(
     store: &impl TraceStore,
     ids: impl IntoIterator<Item = &'i str>,
@@ -50,10 +50,10 @@ pub async fn short_ids<'i>(
     let mut short = Vec::new();
     for id in ids {
         let mut shortest = id.to_owned();
-        let is_long = id.chars().count() > MAX_WHOLE_LENGTH;
-        for abbreviated in abbreviations(id).filter(|_| is_long) {
-            if store.trace_ids(&abbreviated, 2).await?.len() < 2 {
-                shortest = abbreviated;
+        let is_long = id.chars().count() > MAX_FULL_LENGTH;
+        for abbreviation in abbreviations(id).filter(|_| is_long) {
+            if store.trace_ids(&abbreviation, 2).await?.len() < 2 {
+                shortest = abbreviation;
                 break;
             }
         }

@@ -20,7 +20,7 @@ pub struct ListRequest {
 }
 
 #[derive(Debug)]
-pub struct ListedTraces {
+pub struct TraceListing {
     pub list: TraceList,
     /// The shortened ids of the traces; empty if not requested.
     pub short_ids: Vec<String>,
@@ -29,7 +29,7 @@ pub struct ListedTraces {
 }
 
 /// Lists traces, newest first.
-pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedTraces, Error> {
+pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<TraceListing, Error> {
     let ListRequest { filter, limit, short_ids } = request;
     context
         .read_store(async |store| {
@@ -43,11 +43,11 @@ pub async fn list(request: ListRequest, context: &Context<'_>) -> Result<ListedT
             };
             let traces = store.list_traces(&TraceFilter { limit, ..filter }).await?;
             let short_ids = if short_ids {
-                trace_id::short_ids(store, traces.iter().map(|listed| listed.head.trace_id.as_str())).await?
+                trace_id::short_ids(store, traces.iter().map(|trace| trace.head.trace_id.as_str())).await?
             } else {
                 Vec::new()
             };
-            Ok(ListedTraces { list: TraceList { total, traces }, short_ids, empty_error })
+            Ok(TraceListing { list: TraceList { total, traces }, short_ids, empty_error })
         })
         .await
 }
@@ -59,10 +59,10 @@ pub async fn show(trace: &str, context: &Context<'_>) -> Result<TraceDetails, Er
             let id = resolve_trace_id(store, trace).await?;
             let removed = || removed(&id);
             let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
-            let listed = store.list_traces(&filter).await?.into_iter().next().ok_or_else(removed)?;
+            let item = store.list_traces(&filter).await?.into_iter().next().ok_or_else(removed)?;
             let stored = store.trace(&id).await?.ok_or_else(removed)?;
             Ok(TraceDetails {
-                listed,
+                item,
                 document: stored.document()?,
                 executions: store.executions_of_trace(&id).await?,
                 feedback: store.feedback_of(&id).await?,

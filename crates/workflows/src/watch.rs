@@ -1,4 +1,4 @@
-//! Watches the files of a run and finds which cases a change touches.
+//! Watches the files of a run and finds the cases that a change affects.
 //!
 //! Polls: a project has few files, and no platform-specific events are needed.
 
@@ -13,16 +13,16 @@ use crate::settings::{Anchored, Settings, SnapshotSource};
 
 const INTERVAL: Duration = Duration::from_millis(300);
 
-/// What a change touches.
+/// The cases that a change affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
+pub enum Affected {
     /// The tools, the settings, or several kinds of files changed.
     Everything,
     /// These eval files, or their tables, changed.
     EvalFiles(Vec<PathBuf>),
     /// These eval functions changed.
     Functions(Vec<String>),
-    /// No case depends on what changed.
+    /// No case depends on the changed files.
     Nothing,
 }
 
@@ -31,11 +31,11 @@ pub enum Touched {
 pub struct Change {
     /// Added, changed and removed files.
     pub paths: BTreeSet<PathBuf>,
-    pub touched: Touched,
+    pub affected: Affected,
 }
 
-/// The state of a file; differs if its contents may have changed.
-type Stamp = (Option<SystemTime>, u64);
+/// The modification time and size of a file.
+type FileState = (Option<SystemTime>, u64);
 
 /// The watched files and their last known state.
 pub struct Watch {
@@ -44,46 +44,46 @@ pub struct Watch {
     roots: Vec<PathBuf>,
     /// The table files of each eval file.
     tables: BTreeMap<PathBuf, Vec<PathBuf>>,
-    stamps: BTreeMap<PathBuf, Stamp>,
+    states: BTreeMap<PathBuf, FileState>,
 }
 
 impl Watch {
     /// Starts with the current state of the files.
     pub fn start(paths: &[PathBuf], settings: &Settings) -> Self {
-        let (tables, stamps) = (BTreeMap::new(), BTreeMap::new());
-        let mut watch = Self { paths: paths.to_vec(), roots: roots(paths, settings), tables, stamps };
-        watch.stamps = watch.scan(settings);
+        let (tables, states) = (BTreeMap::new(), BTreeMap::new());
+        let mut watch = Self { paths: paths.to_vec(), roots: roots(paths, settings), tables, states };
+        watch.states = watch.scan(settings);
         watch.find_tables(settings);
         watch
     }
 
     /// Returns the number of watched files.
-    pub fn files(&self) -> usize {
-        self.stamps.len()
+    pub fn file_count(&self) -> usize {
+        self.states.len()
     }
 
-    /// Waits for a change. Returns when no more files change, so that a group of saved files is one change.
-    pub async fn changed(&mut self, settings: &Settings) -> Change {
+    /// Waits for a change, and then until no more files change: files that are saved together are one change.
+    pub async fn next_change(&mut self, settings: &Settings) -> Change {
         let mut paths = BTreeSet::new();
         loop {
             tokio::time::sleep(INTERVAL).await;
             let now = self.scan(settings);
-            let changed = differences(&self.stamps, &now);
-            self.stamps = now;
+            let changed = differences(&self.states, &now);
+            self.states = now;
             if changed.is_empty() && !paths.is_empty() {
-                let touched = self.touched(&paths, settings);
+                let affected = self.affected(&paths, settings);
                 self.find_tables(settings);
-                return Change { paths, touched };
+                return Change { paths, affected };
             }
             paths.extend(changed);
         }
     }
 
-    fn scan(&self, settings: &Settings) -> BTreeMap<PathBuf, Stamp> {
-        let mut stamps = BTreeMap::new();
+    fn scan(&self, settings: &Settings) -> BTreeMap<PathBuf, FileState> {
+        let mut states = BTreeMap::new();
         let tables = self.tables.values().flatten();
-        self.roots.iter().chain(tables).for_each(|path| scan(path, settings, &mut stamps));
-        stamps
+        self.roots.iter().chain(tables).for_each(|path| scan(path, settings, &mut states));
+        states
     }
 
     /// Looks up the tables of the eval files. A table that was not watched before has not changed.
@@ -91,45 +91,45 @@ impl Watch {
         let layout = &settings.layout;
         let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
         self.tables = eval_files.iter().map(|file| (file.path.clone(), table_files(&file.path))).collect();
-        let mut stamps = BTreeMap::new();
-        self.tables.values().flatten().for_each(|table| scan(table, settings, &mut stamps));
-        for (table, stamp) in stamps {
-            self.stamps.entry(table).or_insert(stamp);
+        let mut states = BTreeMap::new();
+        self.tables.values().flatten().for_each(|table| scan(table, settings, &mut states));
+        for (table, state) in states {
+            self.states.entry(table).or_insert(state);
         }
     }
 
-    fn touched(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Touched {
+    fn affected(&self, changed: &BTreeSet<PathBuf>, settings: &Settings) -> Affected {
         let layout = &settings.layout;
         let eval_files = discover_or_empty(&self.paths, layout, &layout.current_dir).unwrap_or_default();
         let mut files = BTreeSet::new();
         let mut functions = BTreeSet::new();
         for path in changed {
-            let with_table = self.tables.iter().filter(|(_, tables)| tables.contains(path)).map(|(file, _)| file);
-            let with_table: Vec<&PathBuf> = with_table.collect();
-            if !with_table.is_empty() {
-                files.extend(with_table.into_iter().cloned());
+            let table_users = self.tables.iter().filter(|(_, tables)| tables.contains(path)).map(|(file, _)| file);
+            let table_users: Vec<&PathBuf> = table_users.collect();
+            if !table_users.is_empty() {
+                files.extend(table_users.into_iter().cloned());
             } else if eval_files.iter().any(|file| file.path == *path) {
                 files.insert(path.clone());
             } else if path.starts_with(&settings.eval_functions.path) {
                 if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
-                    let Some(name) = function_name(path, settings) else { return Touched::Everything };
+                    let Some(name) = function_name(path, settings) else { return Affected::Everything };
                     functions.insert(name);
                 }
-            } else if is_for_all(path, settings) {
-                return Touched::Everything;
+            } else if affects_all_cases(path, settings) {
+                return Affected::Everything;
             }
         }
         match (files.is_empty(), functions.is_empty()) {
-            (true, true) => Touched::Nothing,
-            (false, true) => Touched::EvalFiles(files.into_iter().collect()),
-            (true, false) => Touched::Functions(functions.into_iter().collect()),
-            (false, false) => Touched::Everything,
+            (true, true) => Affected::Nothing,
+            (false, true) => Affected::EvalFiles(files.into_iter().collect()),
+            (true, false) => Affected::Functions(functions.into_iter().collect()),
+            (false, false) => Affected::Everything,
         }
     }
 }
 
-/// Whether every case depends on a file: the agent sees all tools, and any case can use a seed.
-fn is_for_all(path: &Path, settings: &Settings) -> bool {
+/// Whether a file affects every case: the agent sees all tools, and any case can use a seed.
+fn affects_all_cases(path: &Path, settings: &Settings) -> bool {
     let registry = registry_root(&settings.tool_registry.path, &settings.layout.root);
     path.starts_with(registry) || settings_files(settings).iter().any(|file| file == path)
 }
@@ -184,11 +184,11 @@ fn without_wildcards(path: &Path) -> PathBuf {
 }
 
 /// Records the state of a file, or of all files in a folder that can matter.
-fn scan(path: &Path, settings: &Settings, stamps: &mut BTreeMap<PathBuf, Stamp>) {
+fn scan(path: &Path, settings: &Settings, states: &mut BTreeMap<PathBuf, FileState>) {
     let layout = &settings.layout;
     let Ok(metadata) = path.metadata() else { return };
     if !metadata.is_dir() {
-        stamps.insert(path.to_path_buf(), (metadata.modified().ok(), metadata.len()));
+        states.insert(path.to_path_buf(), (metadata.modified().ok(), metadata.len()));
         return;
     }
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
@@ -197,13 +197,13 @@ fn scan(path: &Path, settings: &Settings, stamps: &mut BTreeMap<PathBuf, Stamp>)
         let is_output = path == layout.output_dir || path == layout.recordings;
         let is_folder_link = path.is_symlink() && path.is_dir();
         if !is_hidden && !is_output && !is_folder_link {
-            scan(&path, settings, stamps);
+            scan(&path, settings, states);
         }
     }
 }
 
-fn differences(before: &BTreeMap<PathBuf, Stamp>, now: &BTreeMap<PathBuf, Stamp>) -> Vec<PathBuf> {
-    let changed = now.iter().filter(|(path, stamp)| before.get(*path) != Some(*stamp));
+fn differences(before: &BTreeMap<PathBuf, FileState>, now: &BTreeMap<PathBuf, FileState>) -> Vec<PathBuf> {
+    let changed = now.iter().filter(|(path, state)| before.get(*path) != Some(*state));
     let removed = before.iter().filter(|(path, _)| !now.contains_key(*path));
     changed.chain(removed).map(|(path, _)| path.clone()).collect()
 }

@@ -4,7 +4,7 @@ use karat_core::exit::ExitStatus;
 use karat_report::destination::Destination;
 use karat_report::{coverage_page, coverage_text, parse_report};
 use karat_tools::coverage::{Coverage, Requirement};
-use karat_workflows::coverage::{Request, Required, RunChoice, measure};
+use karat_workflows::coverage::{Request, Requirements, RunChoice, measure};
 
 use crate::args::{CoverageArgs, OutputFormat, REQUIREMENTS};
 use crate::failure::Failure;
@@ -53,13 +53,13 @@ fn misplaced_requirement<'a>(args: &'a CoverageArgs, surface: &Surface<'_>) -> O
     args.paths.iter().find(is_misplaced).map(|path| path.display())
 }
 
-fn required(args: &CoverageArgs) -> Required {
+fn required(args: &CoverageArgs) -> Requirements {
     if args.require.is_empty() {
-        return Required::Nothing;
+        return Requirements::Nothing;
     }
     // `all` maps to `None`, which makes the whole list `None`.
     let listed: Option<Vec<Requirement>> = args.require.iter().copied().collect();
-    listed.map_or(Required::All, Required::Listed)
+    listed.map_or(Requirements::All, Requirements::Listed)
 }
 
 /// An unknown result ranks above a failed requirement.

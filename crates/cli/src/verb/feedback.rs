@@ -6,7 +6,7 @@ use std::path::Path;
 use karat_core::exit::ExitStatus;
 use karat_report::{feedback_change_text, feedback_csv, feedback_import_text, feedback_list_notes, feedback_list_text};
 use karat_workflows::feedback::{
-    FeedbackImportReport, ImportRequest, Imported, ListRequest, RateRequest, import, list, rate,
+    FeedbackImportReport, ImportOutcome, ImportRequest, ListRequest, RateRequest, import, list, rate,
 };
 
 use super::list_limit;
@@ -68,7 +68,7 @@ fn run_import(args: &FeedbackImportArgs, surface: &Surface<'_>) -> Result<ExitSt
         dry_run: args.dry_run,
         unknown_trace_help: Some("run 'karat trace list' to list traces".to_owned()),
     };
-    let Imported { report, refused } = surface.run(import(request, &context))?;
+    let ImportOutcome { report, refused } = surface.run(import(request, &context))?;
     let printer = surface.printer;
     if refused.is_none() {
         warn_skipped(&name, &report, printer);

@@ -3,7 +3,7 @@
 use karat_core::exit::ExitStatus;
 use karat_report::{counted, overlap_edit_text, overlap_list_text, suggestions_text};
 use karat_tools::overlap::{OverlapChange, shell_quote};
-use karat_workflows::overlaps::{AddRequest, RemoveRequest, Suggested, add, list, remove, suggest};
+use karat_workflows::overlaps::{AddRequest, RemoveRequest, SuggestOutcome, add, list, remove, suggest};
 
 use super::list_limit;
 use crate::args::{
@@ -47,7 +47,7 @@ fn run_suggest(args: &OverlapSuggestArgs, surface: &Surface<'_>) -> Result<ExitS
     let context = surface.context(&[])?;
     let is_human = args.format == OutputFormat::Human;
     let limit = list_limit(args.limit, is_human, DEFAULT_LIMIT).unwrap_or(usize::MAX);
-    let Suggested { report, has_gaps, is_broken } = surface.run(suggest(args.at_least, limit, &context))?;
+    let SuggestOutcome { report, has_gaps, is_broken } = surface.run(suggest(args.at_least, limit, &context))?;
     let printer = surface.printer;
     printer.print_result(args.format, &report, suggestions_text)?;
     if !report.suggestions.is_empty() && is_human {

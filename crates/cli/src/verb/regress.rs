@@ -4,7 +4,7 @@ mod expect_flags;
 
 use karat_core::exit::ExitStatus;
 use karat_report::{archived_text, escape_json, printable, sealed_text};
-use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, Sealed, Source, add, archive, seal};
+use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, SealOutcome, Source, add, archive, seal};
 
 use self::expect_flags::{expect_from_flags, parse_json_object};
 use crate::args::{RegressAction, RegressAddArgs, RegressArchiveArgs, RegressArgs, RegressSealArgs};
@@ -74,7 +74,7 @@ fn run_archive(args: RegressArchiveArgs, surface: &Surface<'_>) -> Result<ExitSt
 
 fn run_seal(args: &RegressSealArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {
     let context = surface.context(&args.paths)?;
-    let Sealed { report, failures } = seal(&args.paths, &context)?;
+    let SealOutcome { report, failures } = seal(&args.paths, &context)?;
     let mut status = ExitStatus::Success;
     for failure in failures.into_iter().map(Failure::from) {
         surface.printer.failure(&failure);

@@ -3,7 +3,7 @@
 use karat_core::exit::ExitStatus;
 use karat_report::{counted, run_list_text};
 use karat_workflows::merge_runs::{Request, merge_runs};
-use karat_workflows::runs::{ListedRuns, PruneRequest, list, prune};
+use karat_workflows::runs::{PruneRequest, RunListing, list, prune};
 
 use super::list_limit;
 use super::run::{finish, parse_reports, report_result_files, reporters};
@@ -27,7 +27,7 @@ fn run_list(args: &RunsListArgs, surface: &Surface<'_>) -> Result<ExitStatus, Fa
     let context = surface.context(&[])?;
     let is_human = args.format == OutputFormat::Human;
     let limit = list_limit(args.limit, is_human, DEFAULT_LIMIT);
-    let ListedRuns { list, short_ids } = list(limit, &context)?;
+    let RunListing { list, short_ids } = list(limit, &context)?;
     let printer = surface.printer;
     match args.format {
         OutputFormat::Json => printer.print_json(&list)?,

@@ -1,7 +1,7 @@
 //! `karat show`: shows a run or a case in full.
 
 use karat_core::exit::ExitStatus;
-use karat_report::kept_run_text;
+use karat_report::saved_run_text;
 use karat_workflows::show_run::{Request, show_run};
 
 use crate::args::ShowArgs;
@@ -13,6 +13,6 @@ pub(crate) fn run(args: &ShowArgs, surface: &Surface<'_>) -> Result<ExitStatus, 
     let request = Request { run: args.run.clone(), case: args.case.clone(), only_failed: args.failed };
     let shown = show_run(&request, &context)?;
     let printer = surface.printer;
-    printer.print_result(args.format, &shown, kept_run_text)?;
+    printer.print_result(args.format, &shown, saved_run_text)?;
     Ok(ExitStatus::Success)
 }

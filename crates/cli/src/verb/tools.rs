@@ -7,7 +7,7 @@ use karat_core::registry::{Gap, GapKind};
 use karat_registry::export_script;
 use karat_report::{changes_text, counted, tool_list_text, tools_diff_text};
 use karat_tools::lock::LockDiff;
-use karat_workflows::tools::{DiffRequest, LockOutcome, LockRequest, Locked, diff, list, lock};
+use karat_workflows::tools::{DiffRequest, LockOutcome, LockReport, LockRequest, diff, list, lock};
 use karat_workflows::{Error, ErrorKind};
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ fn run_lock(args: &ToolsLockArgs, surface: &Surface<'_>) -> Result<ExitStatus, F
     }
     let context = surface.context(args.folder.as_slice())?;
     let request = LockRequest { check: args.check, lock_file: args.lock_file.clone() };
-    let Locked { file, tools, outcome } = surface.run(lock(request, &context))?;
+    let LockReport { file, tools, outcome } = surface.run(lock(request, &context))?;
     let printer = surface.printer;
     let count = counted(tools, "tool");
     let print_changes = |diff: &LockDiff| print_text(&changes_text(diff, printer.console()), printer);

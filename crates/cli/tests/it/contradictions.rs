@@ -84,7 +84,7 @@ fn lists_contradictions_of_test_runs_only_if_told() {
     };
     let (total, of_runs, stderr) = list(&[]);
     assert_eq!((total, of_runs), (Some(3), 0));
-    assert!(stderr.contains("1 contradiction on traces of test runs not listed; pass --source all"), "{stderr}");
+    assert!(stderr.contains("1 contradiction on traces of test runs left out; pass --source all"), "{stderr}");
     for (source, expected) in [("runs", (Some(1), 1)), ("all", (Some(4), 1)), ("production", (Some(3), 0))] {
         let (total, of_runs, _) = list(&["--source", source]);
         assert_eq!((total, of_runs), expected, "{source}");

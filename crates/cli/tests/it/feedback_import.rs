@@ -68,7 +68,7 @@ fn completes_short_ids() {
     assert!(ambiguous.stderr.contains("several ids begin with 'conversation-2'"), "{}", ambiguous.stderr);
     let twice = import("conversation-1-a,positive,ada\nconversation-1,negative,ada\n");
     assert_eq!(twice.code, Some(2), "{}", twice.both());
-    assert!(twice.stderr.contains("another row rates 'conversation-1-a'"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("duplicate rating of 'conversation-1-a'"), "{}", twice.stderr);
 }
 
 #[test]

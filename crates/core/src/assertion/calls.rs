@@ -30,7 +30,7 @@ fn check_success(evidence: Evidence<'_>, tally: &mut Tally) -> Check {
     }
     // Calls without a reported status are ignored; if no call has one, there is nothing to check.
     let is_unreported = !calls.is_empty() && calls.iter().all(|call| call.success.is_none());
-    if is_unreported { Check::Skipped } else { Check::Held }
+    if is_unreported { Check::Skipped } else { Check::Passed }
 }
 
 fn check_stubs(evidence: Evidence<'_>) -> Check {
@@ -43,7 +43,7 @@ fn check_stubs(evidence: Evidence<'_>) -> Check {
     // A stub cannot answer a call whose arguments are not JSON.
     match evidence.trace.tool_calls.iter().find(|call| call.raw_params.is_some()) {
         Some(call) => Check::Failed(format!("expected JSON arguments but those of '{}' are not JSON", call.name)),
-        None => Check::Held,
+        None => Check::Passed,
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn tool_order(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFl
     for (index, (before, after)) in pairs.iter().enumerate() {
         let check = match (first_call(before), first_call(after)) {
             (_, None) => Check::Skipped,
-            (Some(left), Some(right)) if left < right => Check::Held,
+            (Some(left), Some(right)) if left < right => Check::Passed,
             _ => Check::Failed(format!(
                 "expected '{before}' before '{after}' but the calls were {}",
                 quoted_list(&actual)

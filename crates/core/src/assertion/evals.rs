@@ -70,17 +70,19 @@ impl<'e> PendingVerdict<'e> {
     }
 }
 
-/// Reports texts that look like a token and are sent or compared as they are.
+/// Records strings that look like a token but are sent or compared literally.
 fn record_stray_tokens(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let message = &evidence.case.input.message;
     if looks_like_token(message) {
-        let warning = format!("'{}' is not a token and is sent as text", shorten(message, 60));
+        let warning = format!("'{}' is not a valid token and is sent literally", shorten(message, 60));
         tally.record_mistake("/input/message", warning)?;
     }
     for ExpectedText { kind, pointer, text } in evidence.case.expect.texts() {
         if kind != TextKind::Pattern && looks_like_token(text) {
-            tally
-                .record_mistake(&pointer, format!("'{}' is not a token and is compared as text", shorten(text, 60)))?;
+            tally.record_mistake(
+                &pointer,
+                format!("'{}' is not a valid token and is compared literally", shorten(text, 60)),
+            )?;
         }
     }
     ControlFlow::Continue(())

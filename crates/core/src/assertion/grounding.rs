@@ -34,14 +34,14 @@ pub(super) fn numbers_grounded(evidence: Evidence<'_>, tally: &mut Tally) -> Con
         }
     }
     let check = Check::from_bool(ungrounded.is_empty(), || {
-        let shown = quoted_list(&ungrounded[..ungrounded.len().min(MAX_LISTED_NUMBERS)]);
+        let listed_numbers = quoted_list(&ungrounded[..ungrounded.len().min(MAX_LISTED_NUMBERS)]);
         let more = match ungrounded.len().saturating_sub(MAX_LISTED_NUMBERS) {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
         let verb = if ungrounded.len() == 1 { "does" } else { "do" };
         format!(
-            "expected every number to come from a tool result, a parameter or the message but {shown}{more} {verb} not"
+            "expected every number to come from a tool result, a parameter or the message but {listed_numbers}{more} {verb} not"
         )
     });
     tally.record(Field::NumbersGrounded, check)
@@ -67,7 +67,7 @@ fn collect_text(text: &str, known: &mut HashSet<String>) {
     known.extend(numbers(text).into_iter().map(|number| number.digits));
 }
 
-/// A number in a text.
+/// A number in a string.
 struct Number<'t> {
     text: &'t str,
     /// Without separators, leading zeros, and trailing zeros after the point. The sign is dropped, since a hyphen
@@ -84,7 +84,7 @@ impl Number<'_> {
     }
 }
 
-/// Finds the numbers in a text, except digits inside a word (`H2O`, `v2`).
+/// Finds the numbers in a string, except digits inside a word (`H2O`, `v2`).
 fn numbers(text: &str) -> Vec<Number<'_>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

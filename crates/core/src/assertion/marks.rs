@@ -1,23 +1,23 @@
-//! The texts to mark in a response that failed.
+//! Selects the strings to highlight in a response that failed.
 
 use super::{Field, Verdict};
 use crate::case::Expectation;
 use crate::token::{Resolved, TokenSources};
 
-/// Returns the texts that failed assertions looked for in the response: missing ones, of which a report can mark near
-/// misses, and forbidden ones; then the near misses that were found.
+/// Returns the strings that failed assertions searched for, missing or forbidden, followed by their near misses.
+/// Missing strings are included because a report can highlight similar parts.
 pub fn response_marks(expect: &Expectation, tokens: &TokenSources, verdict: &Verdict) -> Vec<String> {
     let mut marks: Vec<String> = Vec::new();
     for failure in &verdict.failures {
         let index = failure.pointer.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
         let Some(index) = index else { continue };
-        let in_list = |list: &Option<Vec<String>>| list.as_ref().and_then(|list| list.get(index)).cloned();
-        let is = |field: Field| failure.assertion == field.name();
-        let values: Vec<String> = if is(Field::ResponseContains) {
-            in_list(&expect.response_contains).into_iter().collect()
-        } else if is(Field::ResponseNotContains) {
-            in_list(&expect.response_not_contains).into_iter().collect()
-        } else if is(Field::ResponseContainsAny) {
+        let item = |list: &Option<Vec<String>>| list.as_ref().and_then(|list| list.get(index)).cloned();
+        let is_field = |field: Field| failure.assertion == field.name();
+        let values: Vec<String> = if is_field(Field::ResponseContains) {
+            item(&expect.response_contains).into_iter().collect()
+        } else if is_field(Field::ResponseNotContains) {
+            item(&expect.response_not_contains).into_iter().collect()
+        } else if is_field(Field::ResponseContainsAny) {
             expect.response_contains_any.as_ref().and_then(|groups| groups.get(index)).cloned().unwrap_or_default()
         } else {
             Vec::new()
@@ -44,7 +44,7 @@ mod tests {
     use crate::assertion::{Failure, NearMiss};
 
     #[test]
-    fn returns_missing_and_forbidden_texts() {
+    fn returns_missing_and_forbidden_strings() {
         let texts = |list: &[&str]| Some(list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
         let expect = Expectation {
             response_contains: texts(&["held", "{{seed:city}}", "{{seed:unknown}}"]),
@@ -72,7 +72,7 @@ mod tests {
             found: found.to_owned(),
         };
         let near_misses =
-            vec![near_miss("/expect/responseContains/0", "Held"), near_miss("/expect/responseContains/1", "TOKYO")];
+            vec![near_miss("/expect/responseContains/0", "Passed"), near_miss("/expect/responseContains/1", "TOKYO")];
         let verdict = Verdict { failures, near_misses, ..Verdict::default() };
         assert_eq!(response_marks(&expect, &tokens, &verdict), ["Tokyo", "a", "b", "secret", "TOKYO"]);
     }

@@ -59,7 +59,7 @@ pub struct Evidence<'e> {
 pub struct Strictness {
     /// Continues after the first failure.
     pub all_failures: bool,
-    /// Fails a case in which no assertion ran, a forbidden text is nearly there, or a text looks like a token.
+    /// Fails a case in which no assertion ran, a forbidden string is a near miss, or a string looks like a token.
     pub strict: bool,
 }
 

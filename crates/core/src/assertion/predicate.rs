@@ -17,7 +17,7 @@ pub(super) struct Predicate {
     expected: Expected,
 }
 
-/// What a value is compared with.
+/// The value to compare with.
 enum Expected {
     Presence,
     Value(Value),
@@ -30,7 +30,7 @@ enum Expected {
     Length(u64),
 }
 
-/// A number as written, and its value.
+/// A number as written, and its decimal value.
 struct Limit(Number, Decimal);
 
 impl Limit {
@@ -40,8 +40,8 @@ impl Limit {
 }
 
 impl Predicate {
-    /// Resolves the expected value. Returns `None` if its tokens have no value, so that nothing can be checked, and an
-    /// error if they have one that cannot be compared with.
+    /// Resolves the tokens of the expected value. Returns `None` if one has no value, so that nothing can be checked,
+    /// and an error if the resolved value has the wrong type.
     pub(super) fn resolve(
         assertion: &ParamAssertion,
         tokens: &TokenSources,
@@ -67,7 +67,7 @@ impl Predicate {
         Ok(Some(Self { check, expected }))
     }
 
-    /// Checks the value of an argument; an absent one fulfils only `notExists`.
+    /// Checks the value of an argument; an absent argument passes only `notExists`.
     pub(super) fn test(&self, actual: Option<&Value>) -> Result<(), String> {
         let Some(actual) = actual else {
             return match self.check {
@@ -148,8 +148,10 @@ impl Expected {
                 }
             }
             ParamCheck::HasLength => {
-                let length = value.as_u64().or_else(|| value.as_f64().and_then(whole));
-                length.map(Self::Length).ok_or_else(|| format!("'value' must be a length, found {}", shown(&value)))
+                let length = value.as_u64().or_else(|| value.as_f64().and_then(whole_number));
+                length
+                    .map(Self::Length)
+                    .ok_or_else(|| format!("'value' must be a length, found {}", describe_number(&value)))
             }
             ParamCheck::CloseTo
             | ParamCheck::LessThan
@@ -157,7 +159,8 @@ impl Expected {
             | ParamCheck::GreaterThan
             | ParamCheck::AtLeast => {
                 let limit = value.as_number().and_then(Limit::new);
-                let limit = limit.ok_or_else(|| format!("'value' must be a number, found {}", shown(&value)))?;
+                let limit =
+                    limit.ok_or_else(|| format!("'value' must be a number, found {}", describe_number(&value)))?;
                 Ok(match tolerance.and_then(Limit::new) {
                     Some(tolerance) => Self::Near(limit, tolerance),
                     None => Self::Number(limit),
@@ -167,19 +170,19 @@ impl Expected {
     }
 }
 
-/// Describes the value of a token that cannot be compared with.
-fn shown(value: &Value) -> String {
+/// Describes a value for an error message: a number by its digits, any other value by its type.
+fn describe_number(value: &Value) -> String {
     if value.is_number() { value.to_string() } else { type_name(value).to_owned() }
 }
 
-/// Returns a count that is written as `2.0`.
-fn whole(float: f64) -> Option<u64> {
+/// Converts a float without a fraction, such as `2.0`, to an integer.
+fn whole_number(float: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be whole and in range")]
     (float >= 0.0 && float.fract() == 0.0 && float < 1e15).then_some(float as u64)
 }
 
-/// Whether an argument equals the expected value: two scalars by their text, objects and arrays by their structure. A
-/// text on the other side of an object or an array is read as JSON.
+/// Whether an argument equals the expected value. Scalars are compared as strings, objects and arrays by structure; a
+/// string that is compared with an object or an array is parsed as JSON.
 fn equal_argument(expected: &Value, actual: &Value) -> bool {
     let is_scalar = |value: &Value| !value.is_object() && !value.is_array();
     if is_scalar(expected) && is_scalar(actual) {

@@ -1,9 +1,9 @@
-//! Assertions on the text of the response.
+//! Assertions on the response.
 
 use std::ops::ControlFlow;
 
 use super::tally::{Check, Tally};
-use super::text_match::SearchedText;
+use super::text_match::TextSearch;
 use super::{Evidence, Field};
 use crate::token::Resolved;
 use karat_json::text::quoted_list;
@@ -25,7 +25,7 @@ fn is_white_space(character: char) -> bool {
     character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
-/// Whether nothing is shown for a character: zero-width spaces, joiners, direction marks and fillers.
+/// Whether a character is invisible: a zero-width space, joiner, direction mark or filler.
 fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -33,7 +33,7 @@ fn is_invisible(character: char) -> bool {
         | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Resolves an expected text; `None` if a token has no value.
+/// Resolves the tokens of an expected text; `None` if one has no value.
 fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<String> {
     match evidence.tokens.resolve(value) {
         Resolved::Text(text) => Some(text),
@@ -44,18 +44,18 @@ fn resolve(value: &str, evidence: Evidence<'_>, tally: &mut Tally) -> Option<Str
     }
 }
 
-fn searched(evidence: Evidence<'_>) -> SearchedText<'_> {
-    SearchedText::new(&evidence.trace.response, evidence.case.expect.text_match)
+fn text_search(evidence: Evidence<'_>) -> TextSearch<'_> {
+    TextSearch::new(&evidence.trace.response, evidence.case.expect.text_match)
 }
 
 pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let values = evidence.case.expect.response_contains.as_deref().unwrap_or_default();
-    let response = searched(evidence);
+    let response = text_search(evidence);
     for (index, value) in values.iter().enumerate() {
         let check = match resolve(value, evidence, tally) {
             None => Check::Skipped,
             Some(text) if text.is_empty() => {
-                tally.warn("responseContains: an empty text is part of every response".to_owned());
+                tally.warn("responseContains: every response contains an empty string".to_owned());
                 Check::Skipped
             }
             Some(text) => {
@@ -72,12 +72,12 @@ pub(super) fn contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow
 
 pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let groups = evidence.case.expect.response_contains_any.as_deref().unwrap_or_default();
-    let response = searched(evidence);
+    let response = text_search(evidence);
     for (index, group) in groups.iter().enumerate() {
         let mut texts: Vec<String> = group.iter().filter_map(|value| resolve(value, evidence, tally)).collect();
         if texts.iter().any(String::is_empty) {
             tally
-                .warn(format!("responseContainsAny: group {index} has an empty text, which is part of every response"));
+                .warn(format!("responseContainsAny: group {index} has an empty string, which every response contains"));
             texts.retain(|text| !text.is_empty());
         }
         if group.is_empty() {
@@ -86,12 +86,12 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
         let check = if texts.is_empty() {
             Check::Skipped
         } else {
-            let held = texts.iter().any(|text| response.contains(text));
-            let near = texts.iter().filter(|_| !held).find_map(|text| Some((text, response.near_miss(text)?)));
+            let passed = texts.iter().any(|text| response.contains(text));
+            let near = texts.iter().filter(|_| !passed).find_map(|text| Some((text, response.near_miss(text)?)));
             if let Some((text, found)) = near {
                 tally.record_near_miss(Field::ResponseContainsAny, index, text, found);
             }
-            Check::from_bool(held, || format!("expected one of {} in response but none found", quoted_list(&texts)))
+            Check::from_bool(passed, || format!("expected one of {} in response but none found", quoted_list(&texts)))
         };
         tally.record_item(Field::ResponseContainsAny, index, check)?;
     }
@@ -100,7 +100,7 @@ pub(super) fn contains_any(evidence: Evidence<'_>, tally: &mut Tally) -> Control
 
 pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<()> {
     let values = evidence.case.expect.response_not_contains.as_deref().unwrap_or_default();
-    let response = searched(evidence);
+    let response = text_search(evidence);
     for (index, value) in values.iter().enumerate() {
         let check = match resolve(value, evidence, tally) {
             None => Check::Skipped,
@@ -108,11 +108,13 @@ pub(super) fn not_contains(evidence: Evidence<'_>, tally: &mut Tally) -> Control
                 Check::Failed(format!("expected no '{text}' in response but found it"))
             }
             Some(text) => match response.near_miss(&text) {
-                None => Check::Held,
+                None => Check::Passed,
                 Some(found) => {
                     tally.record_near_miss(Field::ResponseNotContains, index, &text, found);
                     Check::from_bool(!tally.is_strict(), || {
-                        format!("expected no '{text}' in response but found '{found}', which is nearly the same")
+                        format!(
+                            "expected no '{text}' in response but found '{found}', which differs only in capitals or typography"
+                        )
                     })
                 }
             },
@@ -134,7 +136,7 @@ pub(super) fn matches(evidence: Evidence<'_>, tally: &mut Tally) -> ControlFlow<
             .map_err(|error| error.to_string())
             .and_then(|pattern| pattern.is_match(&evidence.trace.response).map_err(|error| error.to_string()));
         let check = match outcome {
-            Ok(true) => Check::Held,
+            Ok(true) => Check::Passed,
             Ok(false) => Check::Failed(format!("expected the response to match /{source}/ but it does not")),
             Err(error) => Check::Failed(format!("/{source}/ {error}")),
         };

@@ -16,13 +16,13 @@ pub(super) fn tools_called(evidence: Evidence<'_>, tally: &mut Tally) -> Control
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
     let actual = evidence.trace.tool_names();
     let mode = expect.tools_called_match.unwrap_or_default();
-    let held = match mode {
+    let passed = match mode {
         ToolsCalledMatch::Exact => actual == expected,
         ToolsCalledMatch::AnyOrder => sorted(&actual) == sorted(&expected),
         ToolsCalledMatch::InOrder => is_subsequence(&expected, &actual),
         ToolsCalledMatch::Includes => includes(&actual, &expected),
     };
-    let check = Check::from_bool(held, || {
+    let check = Check::from_bool(passed, || {
         let scope = match mode {
             ToolsCalledMatch::Exact => "",
             ToolsCalledMatch::AnyOrder => " in any order",
@@ -45,14 +45,14 @@ pub(super) fn tools_acceptable(evidence: Evidence<'_>, tally: &mut Tally) -> Con
         return ControlFlow::Continue(());
     };
     let actual: BTreeSet<&str> = evidence.trace.tool_names().into_iter().collect();
-    let held = sets.iter().any(|set| {
+    let passed = sets.iter().any(|set| {
         let acceptable: BTreeSet<&str> = set.iter().map(String::as_str).filter(|tool| *tool != NO_TOOL).collect();
         acceptable == actual
     });
-    let check = Check::from_bool(held, || {
-        let listed: Vec<String> = sets.iter().map(|set| quoted_list(set)).collect();
+    let check = Check::from_bool(passed, || {
+        let sets: Vec<String> = sets.iter().map(|set| quoted_list(set)).collect();
         let called = quoted_list(&evidence.trace.tool_names());
-        format!("expected one of {} but got {called}", listed.join(" or "))
+        format!("expected one of {} but got {called}", sets.join(" or "))
     });
     tally.record(Field::ToolsAcceptable, check)
 }

@@ -47,7 +47,7 @@ pub(super) fn tool_args_valid(evidence: Evidence<'_>, tally: &mut Tally) -> Cont
         }
     }
     if unchecked.is_empty() {
-        return tally.record(Field::ToolArgsValid, Check::Held);
+        return tally.record(Field::ToolArgsValid, Check::Passed);
     }
     unchecked.dedup();
     for message in unchecked {
@@ -82,7 +82,7 @@ pub(super) fn response_json_schema(evidence: Evidence<'_>, tally: &mut Tally) ->
             let validator = compile_schema(&Value::Object(schema.clone()))?;
             first_error(&validator, &value).map_err(|error| format!("the response does not match the schema: {error}"))
         });
-    tally.record(Field::ResponseJsonSchema, check.map_or_else(Check::Failed, |()| Check::Held))
+    tally.record(Field::ResponseJsonSchema, check.map_or_else(Check::Failed, |()| Check::Passed))
 }
 
 fn first_error(validator: &Validator, value: &Value) -> Result<(), String> {

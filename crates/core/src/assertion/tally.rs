@@ -21,19 +21,19 @@ pub struct Failure {
     pub pointer: String,
 }
 
-/// A text that the response contains only in another case or typography, so that it was not found.
+/// A string that the response contains only with other capitals or typography.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NearMiss {
     /// Location of the expected text or group in its case, as a JSON pointer.
     pub pointer: String,
     pub expected: String,
-    /// The part of the response.
+    /// The matching part of the response.
     pub found: String,
 }
 
 impl NearMiss {
-    /// Returns the warning for people.
+    /// Returns the near miss as a warning.
     pub fn message(&self) -> String {
         let Self { expected, found, .. } = self;
         format!("near miss of '{expected}': the response has '{found}' (set 'textMatch' to loose or exact)")
@@ -49,7 +49,7 @@ pub struct AssertionVerdict {
     pub verdict: AssertionOutcome,
 }
 
-/// The outcome of an assertion; of several checks, the one that matters most.
+/// The outcome of an assertion. With several checks, the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AssertionOutcome {
@@ -78,7 +78,7 @@ pub struct Verdict {
     pub vacuous: bool,
     /// Why assertions were skipped, other than for missing token values.
     pub warnings: Vec<String>,
-    /// Texts that were not found only because of their case or typography.
+    /// Strings that the response contains only with other capitals or typography.
     pub near_misses: Vec<NearMiss>,
     /// Results of the eval functions that ran, in order.
     pub evals: Vec<EvalResult>,
@@ -92,7 +92,7 @@ impl Verdict {
 
 /// The result of one check.
 pub(super) enum Check {
-    Held,
+    Passed,
     /// The expected and the actual value.
     Failed(String),
     /// There was nothing to check.
@@ -100,8 +100,8 @@ pub(super) enum Check {
 }
 
 impl Check {
-    pub(super) fn from_bool(held: bool, failure: impl FnOnce() -> String) -> Self {
-        if held { Check::Held } else { Check::Failed(failure()) }
+    pub(super) fn from_bool(passed: bool, failure: impl FnOnce() -> String) -> Self {
+        if passed { Check::Passed } else { Check::Failed(failure()) }
     }
 }
 
@@ -127,16 +127,16 @@ impl Tally {
     }
 
     fn record_at(&mut self, field: Field, index: Option<usize>, check: Check) -> ControlFlow<()> {
-        self.note(
+        self.record_outcome(
             field,
             match check {
-                Check::Held => AssertionOutcome::Passed,
+                Check::Passed => AssertionOutcome::Passed,
                 Check::Failed(_) => AssertionOutcome::Failed,
                 Check::Skipped => AssertionOutcome::Skipped,
             },
         );
         match check {
-            Check::Held => self.verdict.assertions_run += 1,
+            Check::Passed => self.verdict.assertions_run += 1,
             Check::Skipped => self.verdict.assertions_skipped += 1,
             Check::Failed(message) => {
                 self.verdict.assertions_run += 1;
@@ -154,7 +154,7 @@ impl Tally {
 
     /// Records a check that errored. Earlier failures remain the verdict; without any, the case has none.
     pub(super) fn record_error(&mut self, field: Field, error: &str) -> ControlFlow<()> {
-        self.note(field, AssertionOutcome::Errored);
+        self.record_outcome(field, AssertionOutcome::Errored);
         let message = format!("{field}: {error}");
         if self.verdict.failures.is_empty() {
             self.verdict.error = Some(message);
@@ -164,8 +164,8 @@ impl Tally {
         ControlFlow::Continue(())
     }
 
-    /// Notes the verdict of a field; the checks of a field follow each other.
-    fn note(&mut self, field: Field, verdict: AssertionOutcome) {
+    /// Records the outcome of a check; all checks of a field come in a row.
+    fn record_outcome(&mut self, field: Field, verdict: AssertionOutcome) {
         if let Some(last) = self.verdict.assertions.last_mut().filter(|last| last.assertion == field.name()) {
             last.verdict = last.verdict.max(verdict);
         } else {
@@ -197,11 +197,11 @@ impl Tally {
             self.warn(message);
             return ControlFlow::Continue(());
         }
-        self.fail_strictly(pointer, &message);
+        self.push_strict_failure(pointer, &message);
         if self.strictness.all_failures { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
-    fn fail_strictly(&mut self, pointer: &str, message: &str) {
+    fn push_strict_failure(&mut self, pointer: &str, message: &str) {
         self.verdict.failures.push(Failure {
             assertion: "strict".to_owned(),
             message: format!("strict: {message}"),
@@ -222,7 +222,7 @@ impl Tally {
     pub(super) fn into_verdict(mut self) -> Verdict {
         self.verdict.vacuous = self.verdict.assertions_run == 0 && self.verdict.error.is_none();
         if self.verdict.vacuous && self.strictness.strict {
-            self.fail_strictly("/expect", "no assertion ran");
+            self.push_strict_failure("/expect", "no assertion ran");
         }
         self.verdict
     }

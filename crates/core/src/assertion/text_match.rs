@@ -1,4 +1,4 @@
-//! Compares texts exactly, or in a loose form that ignores case and typography.
+//! Searches a response for strings, either exactly or ignoring case and typography.
 
 use std::cell::OnceCell;
 
@@ -7,14 +7,14 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::case::TextMatch;
 
-/// A response in which texts are searched.
-pub(super) struct SearchedText<'t> {
+/// A response to search, with its loose form computed on demand.
+pub(super) struct TextSearch<'t> {
     text: &'t str,
     text_match: Option<TextMatch>,
     loose: OnceCell<String>,
 }
 
-impl<'t> SearchedText<'t> {
+impl<'t> TextSearch<'t> {
     pub(super) fn new(text: &'t str, text_match: Option<TextMatch>) -> Self {
         Self { text, text_match, loose: OnceCell::new() }
     }
@@ -26,7 +26,7 @@ impl<'t> SearchedText<'t> {
         }
     }
 
-    /// Returns the part that only the loose form finds, unless the case says how texts are compared.
+    /// Returns the part that matches only in the loose form. `None` if the case sets `textMatch`.
     pub(super) fn near_miss(&self, text: &str) -> Option<&'t str> {
         if self.text_match.is_some() || self.text.contains(text) {
             return None;
@@ -52,15 +52,15 @@ impl<'t> SearchedText<'t> {
     }
 }
 
-/// Returns a text in the form in which `loose` compares: NFC, case folded, with plain quotation marks, dashes and
-/// spaces. Not NFKC, which would make `10²` equal to `102`.
+/// Returns the form that `loose` compares: NFC, case folded, with ASCII quotation marks, dashes and spaces. Not NFKC,
+/// which would make `10²` equal to `102`.
 fn loose_form(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     visit_loose(text, |_, piece| out.push_str(piece));
     out
 }
 
-/// Visits the pieces of the loose form, each with its offset in the text.
+/// Calls `visit` with each piece of the loose form and its offset in the original.
 fn visit_loose(text: &str, mut visit: impl FnMut(usize, &str)) {
     let mut piece = String::new();
     let mut after_space = false;
@@ -76,28 +76,28 @@ fn visit_loose(text: &str, mut visit: impl FnMut(usize, &str)) {
             continue;
         }
         after_space = false;
-        end += text[end..].find(|next| !extends(next)).unwrap_or(text.len() - end);
+        end += text[end..].find(|next| !may_combine(next)).unwrap_or(text.len() - end);
         let cluster = &text[start..end];
         piece.clear();
         // Most responses are ASCII, where none of the steps below is needed.
         if cluster.is_ascii() {
-            piece.extend(cluster.chars().map(|character| plain(character).to_ascii_lowercase()));
+            piece.extend(cluster.chars().map(|character| to_ascii_form(character).to_ascii_lowercase()));
             visit(start, &piece);
             continue;
         }
-        piece.extend(cluster.nfc().map(plain).flat_map(fold_case).nfc());
+        piece.extend(cluster.nfc().map(to_ascii_form).flat_map(fold_case).nfc());
         visit(start, &piece);
     }
 }
 
-/// Whether a character may be composed with the one before it: a mark, or a Hangul vowel or final consonant.
-fn extends(character: char) -> bool {
+/// Whether a character may combine with the one before it: a mark, or a Hangul vowel or final consonant.
+fn may_combine(character: char) -> bool {
     !character.is_ascii()
         && (is_combining_mark(character) || matches!(character, '\u{1161}'..='\u{1175}' | '\u{11a8}'..='\u{11c2}'))
 }
 
-/// Replaces a typographic character by the one on a keyboard.
-fn plain(character: char) -> char {
+/// Replaces typographic punctuation and full-width characters with their ASCII form.
+fn to_ascii_form(character: char) -> char {
     let character = match character {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character),
         other => other,
@@ -113,10 +113,10 @@ fn plain(character: char) -> char {
 /// Folds case: two characters become equal if and only if Unicode's full case folding makes them equal.
 fn fold_case(character: char) -> impl Iterator<Item = char> {
     // The dotless i is the only character that upper case would make equal to another one.
-    let is_kept = character == 'ı';
+    let is_unchanged = character == 'ı';
     // Lower case first: the capital ẞ has no upper case of its own.
     let folded = character.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    std::iter::once(character).filter(move |_| is_kept).chain(folded.filter(move |_| !is_kept))
+    std::iter::once(character).filter(move |_| is_unchanged).chain(folded.filter(move |_| !is_unchanged))
 }
 
 #[cfg(test)]
@@ -151,16 +151,16 @@ mod tests {
     #[case("Oslo", "tokyo", None)]
     #[case("Oslo x", "\u{a0}", None)]
     #[case("", "", None)]
-    fn finds_the_text_that_nearly_matches(#[case] text: &str, #[case] expected: &str, #[case] found: Option<&str>) {
-        assert_eq!(SearchedText::new(text, None).near_miss(expected), found);
-        assert_eq!(SearchedText::new(text, Some(TextMatch::Exact)).near_miss(expected), None);
-        assert_eq!(SearchedText::new(text, Some(TextMatch::Loose)).near_miss(expected), None);
+    fn finds_near_misses(#[case] text: &str, #[case] expected: &str, #[case] found: Option<&str>) {
+        assert_eq!(TextSearch::new(text, None).near_miss(expected), found);
+        assert_eq!(TextSearch::new(text, Some(TextMatch::Exact)).near_miss(expected), None);
+        assert_eq!(TextSearch::new(text, Some(TextMatch::Loose)).near_miss(expected), None);
     }
 
     proptest! {
         #[test]
-        fn equals_the_form_of_the_whole_text(text in "[a-zA-Z’' \u{301}\u{1100}\u{1161}\u{11a8}ßéＡ–]{0,16}") {
-            let whole: String = text.as_str().nfc().map(plain).flat_map(fold_case).nfc().collect();
+        fn pieces_equal_the_form_of_the_whole_string(text in "[a-zA-Z’' \u{301}\u{1100}\u{1161}\u{11a8}ßéＡ–]{0,16}") {
+            let whole: String = text.as_str().nfc().map(to_ascii_form).flat_map(fold_case).nfc().collect();
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             prop_assert_eq!(words(&loose_form(&text)), words(&whole));
         }

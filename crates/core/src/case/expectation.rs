@@ -34,17 +34,17 @@ pub struct Expectation {
     /// The response must contain more than whitespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_non_empty: Option<bool>,
-    /// How `responseContains`, `responseContainsAny` and `responseNotContains` compare texts (default: `exact`, with a
+    /// How `responseContains`, `responseContainsAny` and `responseNotContains` compare strings (default: `exact`, with a
     /// warning where only `loose` would differ).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_match: Option<TextMatch>,
-    /// Texts that the response must contain; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
+    /// Strings that the response must contain; `{{seed:…}}` and `{{snapshot:…}}` are resolved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_contains: Option<Vec<String>>,
     /// Groups of synonyms: the response must contain at least one text of each group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_contains_any: Option<Vec<Vec<String>>>,
-    /// Texts that the response must not contain.
+    /// Strings that the response must not contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_not_contains: Option<Vec<String>>,
     /// ECMAScript regular expressions that must all match somewhere in the response.

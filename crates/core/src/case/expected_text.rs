@@ -1,4 +1,4 @@
-//! The texts that a case expects, with their locations.
+//! Collects the expected texts of a case with their locations.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(crate) struct ExpectedText<'e> {
     pub(crate) text: &'e str,
 }
 
-/// How a text is compared.
+/// The role of an expected text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
     /// Must be part of the response.
@@ -55,7 +55,7 @@ impl Expectation {
     }
 }
 
-/// Adds the texts at every level of an expected argument.
+/// Adds the strings at every level of an expected argument.
 fn collect<'e>(value: &'e Value, kind: TextKind, pointer: String, found: &mut Vec<ExpectedText<'e>>) {
     match value {
         Value::String(text) => found.push(ExpectedText { kind, pointer, text }),

@@ -73,7 +73,7 @@ pub struct Metadata {
     pub approvals: Option<Vec<Approval>>,
 }
 
-/// The difficulty of a labeled case, or that it guards a fixed bug.
+/// The difficulty of a labeled case, or `regression` for a case that guards against a fixed bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Difficulty {
@@ -141,7 +141,7 @@ pub struct Case {
     pub location: CaseLocation,
 }
 
-/// Where a case comes from.
+/// The location of a case in its file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaseLocation {
     /// The line on which the case starts.

@@ -27,7 +27,7 @@ pub struct Origin<'o> {
 }
 
 impl<'o> Origin<'o> {
-    /// An origin without table files.
+    /// Creates an origin without table files.
     pub const fn new(file_name: &'o str) -> Self {
         Self { file_name, tables: None }
     }
@@ -110,14 +110,14 @@ fn tool_name(metadata: Option<&Metadata>, origin: Origin<'_>) -> String {
 
 /// Returns the hash of the file and its tables.
 fn content_hash(bytes: &[u8], tables: &Tables<'_>) -> String {
-    if tables.read.is_empty() {
+    if tables.contents.is_empty() {
         return short_hash(bytes);
     }
-    let parts: Vec<&[u8]> = std::iter::once(bytes).chain(tables.read.iter().map(Vec::as_slice)).collect();
+    let parts: Vec<&[u8]> = std::iter::once(bytes).chain(tables.contents.iter().map(Vec::as_slice)).collect();
     short_hash(&parts.concat())
 }
 
-/// Rejects a regression case with rows: it guards one fixed bug and must not change.
+/// Rejects a regression case with rows: it guards against one fixed bug and must not change.
 fn reject_regression_table(case: &Value, tier: Option<Tier>, path: &Path<'_>, problems: &mut Problems) {
     let has_prefix = || {
         let prefix = Tier::Regression.id_prefix().unwrap_or_default();
@@ -299,10 +299,10 @@ impl<'t> Layout<'t> {
                 cases.extend(read_case(&value, location, &path, problems));
                 continue;
             };
-            if tables.is_out_of_reach(each) {
+            if tables.is_unavailable(each) {
                 check_id(&value, problems);
                 tables.check_reference(each, &path.key("each"), problems);
-                // Tokens stand where other types are expected.
+                // The case still has tokens in place of values of other types.
                 cases.extend(read_case(&value, location, &path, &mut Problems::default()));
                 continue;
             }
@@ -347,11 +347,11 @@ fn parse_part(text: &str, raw: &RawValue) -> Result<Value, InvalidEvalFile> {
 /// Returns the id of a case that the strict parser rejects, if a lenient one finds it.
 fn id_of_unreadable(raw: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Named {
+    struct IdOnly {
         id: String,
     }
 
-    serde_json::from_str(raw.get()).ok().map(|Named { id }| id)
+    serde_json::from_str(raw.get()).ok().map(|IdOnly { id }| id)
 }
 
 /// Returns the offset in `text` of `part`, which is borrowed from it.

@@ -112,8 +112,8 @@ fn read_evals(value: &Value, path: &Path<'_>, problems: &mut Problems) -> Option
     for (index, name) in names.iter().enumerate() {
         let path = path.index(index);
         if !is_function_name(name) {
-            let shown = shorten(name, 80);
-            let message = format!("{}: '{shown}' is not the name of an eval function", path.name());
+            let short = shorten(name, 80);
+            let message = format!("{}: '{short}' is not the name of an eval function", path.name());
             problems.push(&path, Subject::Value, message, Some(name_hint(name)));
         } else if names[..index].contains(name) {
             problems.at(&path, format!("{}: '{name}' is listed twice", path.name()));

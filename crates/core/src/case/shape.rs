@@ -63,7 +63,7 @@ pub(super) fn expectation(schema: &mut Schema) {
     allow_row_tokens(schema);
 }
 
-/// Any value may be a token for a value of the table's row.
+/// Allows a `{{row:…}}` token in place of any value.
 fn allow_row_tokens(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (_, property) in properties.into_iter().flatten() {

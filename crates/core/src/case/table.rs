@@ -14,15 +14,15 @@ use crate::token::is_empty;
 /// Members of a case that belong to the whole table, not to a row.
 const SHARED_KEYS: [&str; 3] = ["id", "tags", "skip"];
 
-/// Keys of `expect` with texts that are searched for.
+/// Keys of `expect` with strings to search for in the response.
 const SEARCHED_KEYS: [&str; 4] = ["responseContains", "responseContainsAny", "responseNotContains", "responseMatches"];
 
-/// Assertions of `toolParams` with a text that is searched for.
-const SEARCHES: [&str; 3] = ["contains", "notContains", "matches"];
+/// Assertions of `toolParams` with a string to search for in an argument.
+const SEARCH_CHECKS: [&str; 3] = ["contains", "notContains", "matches"];
 
 const OPENING: &str = "{{row:";
 
-/// Reads the files that `each` names.
+/// Reads the table files that `each` names.
 pub trait TableFiles: fmt::Debug {
     /// Reads a file; the path is relative to the eval file.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
@@ -31,9 +31,9 @@ pub trait TableFiles: fmt::Debug {
 /// The row of a table that a case was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableRow {
-    /// From 1.
+    /// The number of the row, from 1.
     pub number: usize,
-    /// Its `name`, or else its number.
+    /// The value of `name`; the number if the row has none.
     pub name: String,
 }
 
@@ -46,26 +46,26 @@ pub(super) struct FilledCase {
 /// The tables of one eval file.
 pub(super) struct Tables<'f> {
     files: Option<&'f dyn TableFiles>,
-    /// The contents of the files that were read, in order.
-    pub(super) read: Vec<Vec<u8>>,
+    /// The contents of the files read so far, in order.
+    pub(super) contents: Vec<Vec<u8>>,
 }
 
 impl<'f> Tables<'f> {
     pub(super) fn new(files: Option<&'f dyn TableFiles>) -> Self {
-        Self { files, read: Vec::new() }
+        Self { files, contents: Vec::new() }
     }
 
-    /// Whether the rows of a case are in a file that cannot be read here.
-    pub(super) fn is_out_of_reach(&self, each: &Value) -> bool {
+    /// Whether the rows of a case are in a file, but files cannot be read.
+    pub(super) fn is_unavailable(&self, each: &Value) -> bool {
         self.files.is_none() && each.is_object()
     }
 
-    /// Reports the problems of a reference to a file that cannot be read here.
+    /// Checks `each` without reading the file that it names.
     pub(super) fn check_reference(&mut self, each: &Value, path: &Path<'_>, problems: &mut Problems) {
         self.rows(each, path, problems);
     }
 
-    /// Returns the case of each row, up to the first row with a problem.
+    /// Returns a case per row; none if a row has a problem.
     pub(super) fn expand(
         &mut self,
         case: &Value,
@@ -86,15 +86,15 @@ impl<'f> Tables<'f> {
         };
         let Some(members) = case.as_object() else { return Vec::new() };
         let mut cases = Vec::with_capacity(rows.len());
-        for (row, named) in rows.iter().zip(names) {
+        for (row, table_row) in rows.iter().zip(names) {
             let before = problems.len();
-            reject_empty_searches(members, row, &named, path, problems);
-            let value = fill_case(members, row, &named, path, problems);
+            reject_empty_searches(members, row, &table_row, path, problems);
+            let value = fill_case(members, row, &table_row, path, problems);
             if problems.len() > before {
                 // The other rows probably have the same problem.
                 return Vec::new();
             }
-            cases.push(FilledCase { value, row: named });
+            cases.push(FilledCase { value, row: table_row });
         }
         cases
     }
@@ -150,7 +150,7 @@ impl<'f> Tables<'f> {
             Ok(text) => parse_rows(text.strip_prefix('\u{feff}').unwrap_or(text)),
             Err(error) => Err(format!("not valid UTF-8 (byte {})", error.valid_up_to())),
         };
-        self.read.push(bytes);
+        self.contents.push(bytes);
         rows.map_err(|message| problems.at(path, format!("invalid table {name}: {message}"))).ok()
     }
 }
@@ -159,15 +159,14 @@ fn has_extension(name: &str, extension: &str) -> bool {
     name.len() > extension.len() && name.to_ascii_lowercase().ends_with(extension)
 }
 
-/// Parses CSV with a header. All values are texts.
+/// Parses CSV with a header. All values are strings.
 fn csv_rows(text: &str) -> Result<Vec<Map<String, Value>>, String> {
     let line = |offset: usize| Position::of(text, offset).line;
     let mut header: Option<Vec<String>> = None;
     let mut rows = Vec::new();
     for record in Records::new(text) {
-        let cells = record.map_err(|malformed| {
-            format!("line {}: {}; {}", line(malformed.range.start), malformed.message, malformed.help)
-        })?;
+        let cells =
+            record.map_err(|error| format!("line {}: {}; {}", line(error.range.start), error.message, error.help))?;
         let start = cells.first().map_or(0, |cell| cell.range.start);
         let Some(names) = &header else {
             header = Some(csv_header(cells.into_iter().map(|cell| cell.text.trim().to_owned()).collect())?);
@@ -232,7 +231,7 @@ fn row_names(rows: &[Map<String, Value>], path: &Path<'_>, problems: &mut Proble
 fn fill_case(
     members: &Map<String, Value>,
     row: &Map<String, Value>,
-    named: &TableRow,
+    table_row: &TableRow,
     path: &Path<'_>,
     problems: &mut Problems,
 ) -> Value {
@@ -240,21 +239,23 @@ fn fill_case(
     for (key, member) in members.iter().filter(|(key, _)| *key != "each") {
         let value = match member {
             // An empty id stays one, so that it is rejected.
-            Value::String(id) if key == "id" && !id.trim().is_empty() => Value::from(format!("{id}#{}", named.name)),
+            Value::String(id) if key == "id" && !id.trim().is_empty() => {
+                Value::from(format!("{id}#{}", table_row.name))
+            }
             member if SHARED_KEYS.contains(&key.as_str()) => member.clone(),
-            member => fill(member, row, named, &path.key(key), problems),
+            member => fill(member, row, table_row, &path.key(key), problems),
         };
         filled.insert(key.clone(), value);
     }
     Value::Object(filled)
 }
 
-/// Reports empty values in texts that are searched for: every answer contains an empty text, so the assertion would
-/// always hold. A list may be empty as a whole.
+/// Reports empty values in strings to search for: every response contains an empty string, so the assertion would prove
+/// nothing. A list may be empty as a whole.
 fn reject_empty_searches(
     members: &Map<String, Value>,
     row: &Map<String, Value>,
-    named: &TableRow,
+    table_row: &TableRow,
     path: &Path<'_>,
     problems: &mut Problems,
 ) {
@@ -262,50 +263,64 @@ fn reject_empty_searches(
     let Some(expect) = members.get("expect") else { return };
     for key in SEARCHED_KEYS {
         if let Some(list @ Value::Array(_)) = expect.get(key) {
-            reject_empty(list, row, named, &path.key(key), problems);
+            reject_empty(list, row, table_row, &path.key(key), problems);
         }
     }
     let path = path.key("toolParams");
     let params = expect.get("toolParams").and_then(Value::as_array).into_iter().flatten();
     for (index, param) in params.enumerate() {
-        let is_search = |name: &str| SEARCHES.contains(&name);
+        let is_search = |name: &str| SEARCH_CHECKS.contains(&name);
         if let Some(value) = param.get("value")
             && param.get("assertion").and_then(Value::as_str).is_some_and(is_search)
         {
-            reject_empty(value, row, named, &path.index(index).key("value"), problems);
+            reject_empty(value, row, table_row, &path.index(index).key("value"), problems);
         }
     }
 }
 
-fn reject_empty(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) {
+fn reject_empty(
+    value: &Value,
+    row: &Map<String, Value>,
+    table_row: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) {
     match value {
         Value::String(text) => {
             if let Some((_, key)) = row_tokens(text).find(|(_, key)| row.get(*key).is_some_and(is_empty)) {
-                let message = format!("'{key}' of row '{}' is empty, so the assertion would always hold", named.name);
+                let message =
+                    format!("'{key}' of row '{}' is empty, so the assertion would prove nothing", table_row.name);
                 let help = "give the row a value, or use another case for rows without one".to_owned();
                 problems.push(path, Subject::Value, message, Some(help));
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                reject_empty(item, row, named, &path.index(index), problems);
+                reject_empty(item, row, table_row, &path.index(index), problems);
             }
         }
         _ => {}
     }
 }
 
-/// Replaces `{{row:key}}` in all texts of a value.
-fn fill(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'_>, problems: &mut Problems) -> Value {
+/// Replaces `{{row:key}}` in all strings of a value.
+fn fill(
+    value: &Value,
+    row: &Map<String, Value>,
+    table_row: &TableRow,
+    path: &Path<'_>,
+    problems: &mut Problems,
+) -> Value {
     match value {
-        Value::String(text) => fill_text(text, row, named, path, problems),
+        Value::String(text) => fill_text(text, row, table_row, path, problems),
         Value::Array(items) => {
-            let fill_item = |(index, item): (usize, &Value)| fill(item, row, named, &path.index(index), problems);
+            let fill_item = |(index, item): (usize, &Value)| fill(item, row, table_row, &path.index(index), problems);
             Value::Array(items.iter().enumerate().map(fill_item).collect())
         }
         Value::Object(members) => {
-            let fill_member =
-                |(key, member): (&String, &Value)| (key.clone(), fill(member, row, named, &path.key(key), problems));
+            let fill_member = |(key, member): (&String, &Value)| {
+                (key.clone(), fill(member, row, table_row, &path.key(key), problems))
+            };
             Value::Object(members.iter().map(fill_member).collect())
         }
         other => other.clone(),
@@ -315,7 +330,7 @@ fn fill(value: &Value, row: &Map<String, Value>, named: &TableRow, path: &Path<'
 fn fill_text(
     text: &str,
     row: &Map<String, Value>,
-    named: &TableRow,
+    table_row: &TableRow,
     path: &Path<'_>,
     problems: &mut Problems,
 ) -> Value {
@@ -325,7 +340,7 @@ fn fill_text(
         let Some(value) = row.get(key) else {
             let keys: Vec<&str> = row.keys().map(String::as_str).collect();
             let help = nearest(key, &keys).map(|near| format!("did you mean '{{{{row:{near}}}}}'?"));
-            let message = format!("row '{}' has no '{key}'", named.name);
+            let message = format!("row '{}' has no '{key}'", table_row.name);
             problems.push(path, Subject::Value, message, help);
             return Value::Null;
         };
@@ -340,7 +355,7 @@ fn fill_text(
     Value::String(out)
 }
 
-/// Whether a text contains a `{{row:…}}` token.
+/// Whether a string contains a `{{row:…}}` token.
 pub fn contains_row_token(text: &str) -> bool {
     row_tokens(text).next().is_some()
 }
@@ -377,12 +392,12 @@ mod tests {
     #[case("{{{row:n}}}", json!("{3}"))]
     #[case("{{row:token}}", json!("{{row:n}}"))]
     #[case("{{seed:n}} {{row:n} {{ row:n }}", json!("{{seed:n}} {{row:n} {{ row:n }}"))]
-    fn fills_texts(#[case] text: &str, #[case] expected: Value) {
+    fn fills_strings(#[case] text: &str, #[case] expected: Value) {
         let row = json!({"n": 3, "text": "a \"b\"", "list": [1, "a"], "none": null, "token": "{{row:n}}"});
-        let named = TableRow { number: 1, name: "1".to_owned() };
+        let table_row = TableRow { number: 1, name: "1".to_owned() };
         let mut problems = Problems::default();
         let row = row.as_object().expect("object");
-        assert_eq!(fill_text(text, row, &named, &Path::Root, &mut problems), expected);
+        assert_eq!(fill_text(text, row, &table_row, &Path::Root, &mut problems), expected);
         assert!(problems.is_empty());
     }
 
@@ -395,13 +410,13 @@ mod tests {
     #[case(json!({"toolParams": [{"assertion": "equals", "value": "{{row:empty}}"}]}), "")]
     #[case(json!({"toolsCalled": "{{row:list}}", "responseContains": "{{row:list}}"}), "")]
     #[case(json!({"responseContains": ["{{row:n}}"]}), "")]
-    fn rejects_empty_searched_texts(#[case] expect: Value, #[case] pointer: &str) {
+    fn rejects_empty_search_strings(#[case] expect: Value, #[case] pointer: &str) {
         let row = json!({"n": 0, "empty": "", "none": null, "list": []});
-        let named = TableRow { number: 1, name: "1".to_owned() };
+        let table_row = TableRow { number: 1, name: "1".to_owned() };
         let case = json!({"input": {"message": "{{row:empty}}"}, "expect": expect});
         let (case, row) = (case.as_object().expect("object"), row.as_object().expect("object"));
         let mut problems = Problems::default();
-        reject_empty_searches(case, row, &named, &Path::Root, &mut problems);
+        reject_empty_searches(case, row, &table_row, &Path::Root, &mut problems);
         let pointers: Vec<String> = problems.into_list().into_iter().map(|problem| problem.pointer).collect();
         assert_eq!(pointers.join(" "), pointer);
     }

@@ -76,7 +76,7 @@ pub(super) fn text_content(value: &Value) -> String {
                 list.iter().filter(|message| matches!(role(message), Some("assistant" | "ai" | "model")));
             agent_messages.next_back().map_or_else(String::new, text_content)
         }
-        // The parts of one message: texts, images, calls and their results.
+        // The parts of one message: text, images, calls and their results.
         Value::Array(parts) => {
             let is_text = |part: &&Value| {
                 part.is_string() || part.get("type").is_none_or(|kind| kind == "text" || kind == "output_text")

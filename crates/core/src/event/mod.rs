@@ -102,7 +102,7 @@ pub struct RunTotals {
     /// Agents that could not be reached, so that their remaining cases were not run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<UnreachableAgent>,
-    /// Whether the run is one shard, so that other cases run elsewhere.
+    /// Whether the run is one shard of a larger run.
     #[serde(skip)]
     pub is_shard: bool,
     /// Present if cases had several trials.
@@ -115,7 +115,7 @@ pub struct RunTotals {
     pub rubric: Option<RubricTotals>,
 }
 
-/// An agent that did not reply before several connection failures in a row.
+/// An agent that never replied and had several consecutive connection failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnreachableAgent {

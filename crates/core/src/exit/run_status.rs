@@ -17,10 +17,10 @@ impl RunTotals {
             // A case that did not run, for no known reason, has no verdict either.
             ExitStatus::Errored
         } else if totals.cases == 0 && totals.skipped > 0 && !totals.is_shard {
-            // Nothing ran, so nothing passed.
+            // All cases were skipped, so none passed.
             ExitStatus::NothingSelected
         } else if totals.cases == 0 && totals.is_shard && totals.rubric.is_none() {
-            // The other shards have the cases; gates cannot be checked for none.
+            // The cases are in other shards; gates need at least one case.
             ExitStatus::Success
         } else if !totals.gates.is_empty() {
             self.gates_status()

@@ -109,7 +109,7 @@ impl Linter<'_, '_> {
             .collect();
         let empty = forbidden.iter().position(String::is_empty);
         if let Some(index) = empty {
-            let message = "every response contains the empty text, so no response can pass";
+            let message = "every response contains an empty string, so no response can pass";
             return self.add(Rule::Contradiction, format!("/expect/responseNotContains/{index}"), message);
         }
         for (index, text, part) in required {

@@ -113,7 +113,7 @@ impl Linter<'_, '_> {
         });
     }
 
-    /// Finds `{{row:…}}` in a case without rows, where it is plain text.
+    /// Finds `{{row:…}}` in a case without rows, where it is not replaced.
     fn row_tokens(&mut self) {
         let case = self.case;
         if case.location.row.is_some() {

@@ -78,7 +78,7 @@ impl<'l> Linter<'l, '_> {
         self.message_names_tool();
     }
 
-    /// Edge cases may name tools, since an attacker may know them.
+    /// Reports a message that names a tool. Edge cases may name tools, since an attacker may know them.
     fn message_names_tool(&mut self) {
         let (Some(registry), message) = (self.context.registry, &self.case.input.message) else {
             return;

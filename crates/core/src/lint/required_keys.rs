@@ -1,4 +1,4 @@
-//! Rules for the keys that a tier requires. Files of other runners may lack them, so they are never invalid.
+//! Rules for the keys that a tier requires. Missing keys are never errors, since files of other runners may lack them.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -26,13 +26,13 @@ impl Linter<'_, '_> {
     }
 
     fn golden_keys(&mut self) {
-        // Without a final response and without tool results, neither can fail.
+        // Neither assertion can fail without a final response and tool results.
         if self.context.routing_only && self.case.stubs.is_none() {
             return;
         }
         let expect = &self.case.expect;
         let needs_tool_check = expect.no_tool_errors.is_none() && !self.expects_no_call_yet();
-        // A required text implies a response.
+        // A required string implies a non-empty response.
         let requires_text = expect.response_contains.as_ref().is_some_and(|texts| !texts.is_empty());
         let missing = missing_keys([
             ("noToolErrors", needs_tool_check),
@@ -43,8 +43,8 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Checks cases without a difficulty; each difficulty has its own rule for the tools. A draft must have that of its
-    /// slot.
+    /// Checks cases without a difficulty; other rules check the tools for each difficulty. Drafts have the difficulty of
+    /// their slot.
     fn labeled_keys(&mut self) {
         if self.case.difficulty.is_some() || self.is_draft() {
             return;
@@ -84,7 +84,7 @@ impl Linter<'_, '_> {
     }
 }
 
-/// Returns the missing keys as a text.
+/// Joins the names of the missing keys.
 fn missing_keys<const N: usize>(keys: [(&str, bool); N]) -> Option<String> {
     let missing = keys.into_iter().filter(|(_, is_missing)| *is_missing).map(|(key, _)| format!("'{key}'"));
     let missing: Vec<String> = missing.collect();

@@ -113,7 +113,7 @@ rules! {
         "A group of `responseContainsAny` has at least two different texts."
         r#"{"responseContainsAny": [["sunny"]]}"#
     EmptyValue "empty-value" Warning Error
-        "No expected text is empty: an empty text is part of every response."
+        "No expected text is empty: every response contains an empty string."
         r#"{"responseContains": [""]}"#
     VolatileValue "volatile-value" Warning Error
         "An expected text contains no date, time, price with cents, UUID or long number."

@@ -40,12 +40,12 @@ impl<'s> Properties<'s> {
         let is_closed = |additional: &Value| additional == &Value::Bool(false);
         self.is_open |= part.get("additionalProperties").is_some_and(|additional| !is_closed(additional));
         self.is_open |= part.get("patternProperties").is_some();
-        let listed = part.get("properties").and_then(Value::as_object);
-        for (name, property) in listed.into_iter().flatten() {
+        let properties = part.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
             self.named.entry(name).or_default().push(property);
         }
         let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| part.get(key)?.as_array()).flatten();
-        let mut names_any = listed.is_some() || part.get("additionalProperties").is_some_and(is_closed);
+        let mut names_any = properties.is_some() || part.get("additionalProperties").is_some_and(is_closed);
         for part in parts {
             if *budget > 0 {
                 names_any |= self.add(root, part, budget);

@@ -47,7 +47,7 @@ impl Linter<'_, '_> {
         }
     }
 
-    /// Whether a person approved the case as a draft, and saw its findings then.
+    /// Whether a person approved the case as a draft. The findings were displayed at that time.
     fn is_approved(&self) -> bool {
         let approvals = self.file.metadata.iter().flat_map(|metadata| metadata.approvals.iter().flatten());
         approvals.flat_map(|approval| &approval.cases).any(|id| id == self.case.written_id())
@@ -68,11 +68,11 @@ impl Linter<'_, '_> {
     fn text(&mut self, found: &ExpectedText<'_>) {
         let ExpectedText { kind, pointer, text } = found;
         if matches!(kind, TextKind::Contained | TextKind::Synonym) && text.is_empty() {
-            self.add(Rule::EmptyValue, pointer, "an empty text is part of every response");
+            self.add(Rule::EmptyValue, pointer, "every response contains an empty string");
         }
         if *kind == TextKind::Pattern {
             if text.is_empty() {
-                self.add(Rule::EmptyValue, pointer, "an empty pattern matches every text");
+                self.add(Rule::EmptyValue, pointer, "an empty pattern matches every response");
             }
             if pointer.starts_with("/expect/responseMatches") && token::contains_token(text) {
                 let message = "tokens are not resolved in 'responseMatches'; this is matched literally";
@@ -95,7 +95,7 @@ impl Linter<'_, '_> {
             && !self.is_stable(*kind, &found.text)
         {
             let message =
-                format!("'{}' is {}, which may change: use a token or a shorter text", found.text, found.kind);
+                format!("'{}' is {}, which may change: use a token or a shorter string", found.text, found.kind);
             self.add(Rule::VolatileValue, pointer, message);
         }
     }
@@ -104,22 +104,22 @@ impl Linter<'_, '_> {
         let Some(sources) = self.context.tokens else {
             return;
         };
-        let shown = shorten(token.text, 80);
+        let short = shorten(token.text, 80);
         let message = if !token.is_well_formed() {
-            format!("the path of '{shown}' is malformed: paths look like 'cities[0].name'")
+            format!("the path of '{short}' is malformed: paths look like 'cities[0].name'")
         } else if token.source == Source::Snapshot || sources.lookup(token).is_some() {
             return;
         } else if sources.seed.is_none() {
-            format!("'{shown}' has no value: there is no seed manifest")
+            format!("'{short}' has no value: there is no seed manifest")
         } else {
             let near = sources.nearest_path(token);
             let near = near.map_or_else(String::new, |path| format!(" (did you mean '{{{{seed:{path}}}}}'?)"));
-            format!("'{shown}' has no value in the seed manifest{near}")
+            format!("'{short}' has no value in the seed manifest{near}")
         };
         self.add(Rule::UnresolvedToken, pointer, message);
     }
 
-    /// Returns a text with its tokens resolved, if their values are known.
+    /// Resolves the tokens of a string, if their values are known.
     pub(super) fn resolved(&self, text: &str) -> String {
         match self.context.tokens.map(|tokens| tokens.resolve(text)) {
             Some(Resolved::Text(value)) => value,

@@ -5,7 +5,7 @@
 
 use crate::token::tokens;
 
-/// Numbers with at least this many digits are taken for ids or timestamps.
+/// Numbers with at least this many digits are treated as ids or timestamps.
 const MIN_LONG_NUMBER_DIGITS: usize = 8;
 
 const CURRENCIES: [char; 5] = ['$', '€', '£', '¥', '₹'];
@@ -27,7 +27,7 @@ const MONTH_NAMES: [&str; 12] = [
     "december",
 ];
 
-/// Whether a text contains a volatile value.
+/// Whether a string contains a volatile value.
 pub fn is_volatile(text: &str) -> bool {
     find_volatile(text).is_some()
 }
@@ -39,7 +39,7 @@ pub(super) struct Volatile {
     pub(super) text: String,
 }
 
-/// Finds the first volatile value in a text, outside of tokens.
+/// Finds the first volatile value in a string, outside of tokens.
 pub(super) fn find_volatile(text: &str) -> Option<Volatile> {
     let mut literal = String::with_capacity(text.len());
     let mut end = 0;
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn accepts_any_text(text in "\\PC{0,40}|[0-9:.,$€/TZamp -]{0,24}") {
+        fn accepts_any_string(text in "\\PC{0,40}|[0-9:.,$€/TZamp -]{0,24}") {
             if let Some(found) = find_volatile(&text) {
                 prop_assert!(!found.text.is_empty());
             }

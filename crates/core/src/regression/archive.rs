@@ -41,8 +41,8 @@ pub struct EditedCase<'a> {
     /// Its index in the list.
     pub index: usize,
     pub case: &'a ArchivedCase,
-    /// Its current hash.
-    pub found: String,
+    /// The hash of the case as it is now.
+    pub current_hash: String,
 }
 
 /// An archive of regression cases.
@@ -88,10 +88,10 @@ impl Archive {
     /// Returns the cases that do not match their hash.
     pub fn edited(&self) -> Vec<EditedCase<'_>> {
         let edited = self.cases.iter().enumerate().map(|(index, case)| {
-            let found = canonical_hash(&case.case);
-            EditedCase { index, case, found }
+            let current_hash = canonical_hash(&case.case);
+            EditedCase { index, case, current_hash }
         });
-        edited.filter(|edited| edited.found != edited.case.hash).collect()
+        edited.filter(|edited| edited.current_hash != edited.case.hash).collect()
     }
 
     /// Adds a case to the end.

@@ -14,7 +14,7 @@ pub struct RegressionEditor {
     file_name: String,
 }
 
-/// Why an eval file could not be edited.
+/// An error when editing an eval file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RegressionEditError {
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! Regression cases: each guards a fixed bug, and may be archived but not edited.
+//! Regression cases: each guards against a fixed bug, and may be archived but not edited.
 
 mod archive;
 mod edit;

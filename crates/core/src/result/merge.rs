@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{ShardPart, SuiteResult, Summary, suite_warnings};
 
-/// Why results cannot be merged.
+/// An error when merging results.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     #[error("not the result of a shard")]
     NotAShard,
-    #[error("shard {number}/{count} is there twice, in the runs {first} and {second}")]
+    #[error("duplicate shard {number}/{count}, in the runs {first} and {second}")]
     Duplicate { number: usize, count: usize, first: String, second: String },
-    #[error("shard {} of {count} is missing", list(.numbers))]
+    #[error("shard {} of {count} is missing", join_numbers(.numbers))]
     Missing { numbers: Vec<usize>, count: usize },
     #[error("shard {number}/{count} is incomplete: {not_run} of its cases did not run")]
     Incomplete { number: usize, count: usize, not_run: usize },
@@ -21,11 +21,11 @@ pub enum MergeError {
     MissingCase(String),
 }
 
-fn list(numbers: &[usize]) -> String {
+fn join_numbers(numbers: &[usize]) -> String {
     numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Merges all shards of one suite to the result that a whole run would have. The order does not matter.
+/// Merges all shards of a suite, in any order, into the result that a run without shards would have.
 pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResult, MergeError> {
     let mut by_number: BTreeMap<usize, (ShardPart, SuiteResult)> = BTreeMap::new();
     for mut result in shards {
@@ -38,7 +38,7 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
         by_number.insert(number, (part, result));
     }
     let parts: Vec<(ShardPart, SuiteResult)> = by_number.into_values().collect();
-    check(&parts)?;
+    check_parts(&parts)?;
     let mut parts = parts.into_iter();
     let Some((shared, mut merged)) = parts.next() else { return Err(MergeError::NotAShard) };
     let (mut unused_stubs, mut selected) = (shared.unused_stubs, merged.cases.len());
@@ -69,8 +69,8 @@ pub fn merge_shards(shards: Vec<SuiteResult>, run_id: &str) -> Result<SuiteResul
     Ok(merged)
 }
 
-/// Checks that shards are complete and parts of the same run.
-fn check(parts: &[(ShardPart, SuiteResult)]) -> Result<(), MergeError> {
+/// Checks that no shard is missing and that all belong to the same run.
+fn check_parts(parts: &[(ShardPart, SuiteResult)]) -> Result<(), MergeError> {
     let Some((first_part, first)) = parts.first() else { return Err(MergeError::NotAShard) };
     for (part, result) in parts {
         let differences = [

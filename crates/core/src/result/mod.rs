@@ -18,7 +18,7 @@ use crate::trials::{TrialCounts, TrialSummary, Trials};
 
 pub use self::merge::{MergeError, merge_shards};
 pub use self::saved::{
-    AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, RawCase, RunList, RunSummary, SavedResult,
+    AssertionReport, RawCase, RunList, RunSummary, SavedCase, SavedResult, SavedRun, SavedSuite, SavedTrial,
 };
 pub use self::trials::combine;
 pub use self::warnings::{suite_warnings, unused_stubs_warning};
@@ -51,7 +51,7 @@ pub struct SuiteResult {
     /// In file order.
     #[serde(deserialize_with = "read_cases")]
     pub cases: Vec<Arc<CaseResult>>,
-    /// Selected cases that were not run because the eval file says so, in file order.
+    /// Selected cases that were not run because of their `skip`, in file order.
     #[serde(default)]
     pub skipped: Vec<SkippedCase>,
     pub summary: Summary,
@@ -70,11 +70,11 @@ pub struct SuiteResult {
 pub struct SkippedCase {
     pub id: String,
     pub description: String,
-    /// The text of `skip`.
+    /// The value of `skip`.
     pub reason: String,
 }
 
-/// Which part of a run a result is, and what is needed to merge it with the others.
+/// The shard that a result belongs to, with the data to merge it with the other shards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShardPart {
@@ -152,7 +152,7 @@ pub struct CaseResult {
     pub error: Option<String>,
     /// All failures, or only the first, depending on the settings.
     pub failures: Vec<Failure>,
-    /// Texts that failed assertions looked for in the response, to mark there; not serialised.
+    /// Strings to highlight in the response; not serialised.
     #[serde(skip)]
     pub marks: Vec<String>,
     pub details: CaseDetails,
@@ -187,7 +187,7 @@ impl CaseResult {
         }
     }
 
-    /// Whether a response contains a text only in another case or typography.
+    /// Whether a response has a near miss of an expected or forbidden string.
     pub fn has_near_miss(&self) -> bool {
         self.all_details().any(|details| !details.near_misses.is_empty())
     }
@@ -248,7 +248,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sums up the cases that ran, out of `selected` ones, and the number of skipped ones.
+    /// Summarises the cases that ran, of `selected` cases, and adds the number of skipped ones.
     pub fn from_cases(cases: &[Arc<CaseResult>], selected: usize, skipped: usize) -> Self {
         let not_run = selected.saturating_sub(cases.len());
         let mut summary = Summary { total_cases: cases.len(), not_run, skipped, ..Summary::default() };
@@ -291,17 +291,19 @@ pub struct EarlierResult<C = EarlierCase> {
     pub agent_endpoint: Option<String>,
     #[serde(default)]
     pub metadata: EarlierMetadata,
-    #[serde(default, deserialize_with = "read_lenient")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub baseline_run_id: Option<String>,
-    #[serde(default, deserialize_with = "read_lenient")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub regressions: Vec<String>,
     pub cases: Vec<C>,
-    #[serde(default, deserialize_with = "read_lenient")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub skipped: Vec<SkippedCase>,
 }
 
-/// Reads a value of karat; the default if it is another runner's.
-fn read_lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
+/// Deserialises a value, or returns the default: other runners may use the key for something else.
+fn deserialize_or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 

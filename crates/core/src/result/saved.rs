@@ -1,4 +1,4 @@
-//! Runs that are read back from their result files in full, to be listed and shown.
+//! Runs read back from their result files, for `karat runs` and `karat show`.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use crate::trace::ToolCall;
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat runs")]
 pub struct RunList {
-    /// The number of all runs, listed or not.
+    /// The total number of runs.
     pub total: usize,
     /// The newest first.
     pub runs: Vec<RunSummary>,
@@ -75,11 +75,11 @@ impl RunSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "karat show")]
-pub struct KeptRun {
+pub struct SavedRun {
     pub run_id: String,
     /// When the run started, ISO 8601; empty if unknown.
     pub timestamp: String,
-    pub suites: Vec<KeptSuite>,
+    pub suites: Vec<SavedSuite>,
     /// Result files of rubrics, which are not shown.
     pub rubric_files: Vec<String>,
 }
@@ -87,7 +87,7 @@ pub struct KeptRun {
 /// The result of one eval file.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptSuite {
+pub struct SavedSuite {
     pub tool_name: String,
     pub tier: Tier,
     /// The agent, if the result names it.
@@ -96,7 +96,7 @@ pub struct KeptSuite {
     pub eval_file: String,
     /// Whether the eval file changed since the run, so that messages and assertions that the result lacks are unknown.
     pub eval_file_changed: bool,
-    pub cases: Vec<KeptCase>,
+    pub cases: Vec<SavedCase>,
     /// Cases that were not run because of their `skip`.
     pub skipped: Vec<SkippedCase>,
 }
@@ -104,22 +104,22 @@ pub struct KeptSuite {
 /// The result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptCase {
+pub struct SavedCase {
     pub id: String,
     pub description: String,
     pub outcome: Outcome,
     /// Whether the case passed in the run's baseline and fails now.
     pub regression: bool,
-    /// The message to the agent; null if it is not known any more.
+    /// The message to the agent; null if it is no longer known.
     pub message: Option<String>,
     /// One, unless the run had several trials.
-    pub trials: Vec<KeptTrial>,
+    pub trials: Vec<SavedTrial>,
 }
 
 /// One answer of the agent and its verdict.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptTrial {
+pub struct SavedTrial {
     /// Null if the result does not say.
     pub outcome: Option<Outcome>,
     pub duration_ms: u64,
@@ -129,23 +129,23 @@ pub struct KeptTrial {
     pub response: Option<String>,
     pub tool_calls: Vec<ToolCall>,
     /// The assertions of the case, in the order in which they are judged.
-    pub assertions: Vec<AssertionLine>,
+    pub assertions: Vec<AssertionReport>,
     /// Tokens without a value.
     pub skipped_tokens: Vec<String>,
     pub warnings: Vec<String>,
-    /// Texts that the response contains only in another case or typography.
+    /// Strings that the response contains only with other capitals or typography.
     pub near_misses: Vec<NearMiss>,
 }
 
 /// An assertion and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct AssertionLine {
+pub struct AssertionReport {
     /// The key in `expect`.
     pub assertion: String,
     /// Null if the assertion was not judged, because an earlier one failed.
     pub verdict: Option<AssertionOutcome>,
-    /// What was expected and what was found, for each failed check.
+    /// The expected and the actual value of each failed check.
     pub messages: Vec<String>,
 }
 
@@ -212,63 +212,64 @@ impl RawCase {
         self.outcome.unwrap_or(if self.passed { Outcome::Passed } else { Outcome::Failed })
     }
 
-    /// Returns the case as it is shown. `current` is its message in the eval file, and the keys of its `expect`, if
-    /// they are the ones of the run.
-    pub fn keep(self, regression: bool, current: Option<(String, &[String])>) -> KeptCase {
+    /// Converts to the output of `karat show`. `current` is the message and the keys of `expect` in the eval file, if
+    /// the file is unchanged since the run.
+    pub fn into_saved(self, regression: bool, current: Option<(String, &[String])>) -> SavedCase {
         let verdict = self.outcome();
         let (message, keys) = current.map_or((None, &[][..]), |(message, keys)| (Some(message), keys));
         let Self {
             id, description, message: own_message, outcome, duration_ms, error, failures, details, trials, ..
         } = self;
-        let mut attempts: Vec<RawTrial> = trials.get("tries").cloned().map(lenient).unwrap_or_default();
+        let mut attempts: Vec<RawTrial> = trials.get("tries").cloned().map(parse_or_default).unwrap_or_default();
         if attempts.is_empty() {
             attempts.push(RawTrial { outcome, duration_ms, error, failures, details });
         }
-        KeptCase {
+        SavedCase {
             id,
             description,
             outcome: verdict,
             regression,
             message: own_message.or(message),
-            trials: attempts.into_iter().map(|trial| trial.keep(keys)).collect(),
+            trials: attempts.into_iter().map(|trial| trial.into_saved(keys)).collect(),
         }
     }
 }
 
-/// Reads a value of karat; the default if it is another runner's.
-fn lenient<T: DeserializeOwned + Default>(value: Value) -> T {
+/// Parses a value, or returns the default: other runners may use the key for something else.
+fn parse_or_default<T: DeserializeOwned + Default>(value: Value) -> T {
     serde_json::from_value(value).unwrap_or_default()
 }
 
 impl RawTrial {
-    fn keep(self, keys: &[String]) -> KeptTrial {
+    fn into_saved(self, keys: &[String]) -> SavedTrial {
         // Only an object is karat's: serde would also fill the fields from a list, in order.
-        let details: RawDetails = if self.details.is_object() { lenient(self.details) } else { RawDetails::default() };
-        let failures: Vec<RawFailure> = lenient(self.failures);
-        let mut assertions: Vec<AssertionLine> = Vec::new();
+        let details: RawDetails =
+            if self.details.is_object() { parse_or_default(self.details) } else { RawDetails::default() };
+        let failures: Vec<RawFailure> = parse_or_default(self.failures);
+        let mut assertions: Vec<AssertionReport> = Vec::new();
         for AssertionVerdict { assertion, verdict } in details.assertions {
             let (assertion, verdict) = (assertion.into_owned(), Some(verdict));
-            assertions.push(AssertionLine { assertion, verdict, messages: Vec::new() });
+            assertions.push(AssertionReport { assertion, verdict, messages: Vec::new() });
         }
         for RawFailure { assertion, message } in failures {
             if let Some(line) = assertions.iter_mut().find(|line| line.assertion == assertion) {
                 line.messages.push(message);
             } else {
                 let verdict = Some(AssertionOutcome::Failed);
-                assertions.push(AssertionLine { assertion, verdict, messages: vec![message] });
+                assertions.push(AssertionReport { assertion, verdict, messages: vec![message] });
             }
         }
-        // Without any verdict there was no answer to judge.
+        // Without a verdict, there was no answer to judge.
         if !assertions.is_empty() {
             for key in keys {
                 if assertions.iter().all(|line| line.assertion != *key) {
-                    assertions.push(AssertionLine { assertion: key.clone(), verdict: None, messages: Vec::new() });
+                    assertions.push(AssertionReport { assertion: key.clone(), verdict: None, messages: Vec::new() });
                 }
             }
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration is not negative")]
         let duration_ms = self.duration_ms.max(0.0).round() as u64;
-        KeptTrial {
+        SavedTrial {
             outcome: self.outcome,
             duration_ms,
             error: self.error,
@@ -308,7 +309,7 @@ mod tests {
             }
         }]));
         let keys = ["toolsCalled", "responseContains", "maxTokens"].map(str::to_owned);
-        let case = result.cases[0].clone().keep(true, Some(("hello".to_owned(), &keys)));
+        let case = result.cases[0].clone().into_saved(true, Some(("hello".to_owned(), &keys)));
         assert_eq!((case.outcome, case.message.as_deref(), case.regression), (Outcome::Failed, Some("hello"), true));
         let trial = &case.trials[0];
         assert_eq!((trial.response.as_deref(), trial.duration_ms, trial.tool_calls.len()), (Some("no"), 12, 1));
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn reads_results_of_other_runners() {
         let result = read(&json!([{"id": "a", "passed": true, "details": ["other"], "trials": 3}]));
-        let case = result.cases[0].clone().keep(false, None);
+        let case = result.cases[0].clone().into_saved(false, None);
         assert_eq!((case.outcome, case.message, case.trials.len()), (Outcome::Passed, None, 1));
         assert_eq!(case.trials[0].response, None);
     }

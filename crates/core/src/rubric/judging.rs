@@ -80,7 +80,7 @@ pub struct Score {
     pub reason: String,
 }
 
-/// Why a judge's answer is not a valid score.
+/// The error for a judge's answer that is not a valid score.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScoreError {
     #[error("expected an object with 'score' and 'reason', found {0}")]
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_accepts_what_read_score_accepts() {
+    fn the_schema_accepts_every_score_that_read_score_accepts() {
         let case = case();
         let prompt = judge_prompt(&evidence(&case, &answer("x")), &case.rubric[0]);
         let schema = jsonschema::validator_for(&prompt.schema).expect("valid schema");

@@ -70,7 +70,7 @@ pub struct RefusedPiece {
     pub kind: RefusalKind,
 }
 
-/// Why a part was not imported.
+/// The reason that a part was not imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {

@@ -24,7 +24,7 @@ pub struct StoredRun {
     pub interrupted: bool,
 }
 
-/// One trial of a case in a run. Cases of a suite share their texts.
+/// One trial of a case in a run. Cases of a suite share their strings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCase {
     pub run_id: Arc<str>,

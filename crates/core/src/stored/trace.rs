@@ -206,7 +206,7 @@ impl NewTrace {
     }
 }
 
-/// Returns the start of a text on one line, or `None` if it is blank.
+/// Returns the start of a string on one line, or `None` if it is blank.
 fn preview(text: &str) -> Option<String> {
     let mut preview = String::with_capacity(text.len().min(MAX_PREVIEW_CHARS * 4));
     for word in text.split_whitespace() {

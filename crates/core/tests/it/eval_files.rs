@@ -409,7 +409,7 @@ fn the_hash_covers_tables() {
 }
 
 #[test]
-fn a_table_out_of_reach_stays_a_single_case() {
+fn an_unavailable_table_stays_a_single_case() {
     let text = json!([{
         "id": "gs-x-001", "input": {"message": "{{row:m}}"}, "expect": {}, "each": {"file": "rows.csv"}
     }])

@@ -98,7 +98,7 @@ pub enum Change {
     Better,
     /// Was an error, is now a verdict.
     Gained,
-    /// Changed, but no rating tells which verdict is correct.
+    /// Changed, but no rating shows which verdict is correct.
     Unrated,
 }
 

@@ -30,7 +30,7 @@ impl AgreementCounts {
         self.errored += other.errored;
     }
 
-    /// Returns these counts without those of a part of the traces.
+    /// Subtracts the counts of a part of the traces.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
         Self {

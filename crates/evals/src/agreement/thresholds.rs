@@ -10,7 +10,7 @@ use super::figures::Figures;
 use karat_core::gate::read_share;
 use karat_json::{ObjectReader, Path, Problems, read_positive_count};
 
-/// When `karat eval agreement` raises an alert. Missing keys take their defaults.
+/// Limits beyond which `karat eval agreement` raises an alert. Missing keys take their defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp, Unit, civil};
 use serde_json::Value;
 
 use super::{Feedback, RETRACTED, Rating};
-use karat_core::csv::{Malformed, Records, without_guard};
+use karat_core::csv::{CsvError, Records, unescape_formula};
 use karat_json::{Finding, locate, nearest, parse, pointer_key, type_name};
 
 /// File format.
@@ -152,9 +152,8 @@ impl Reader<'_> {
     }
 
     fn table(&mut self, text: &str) -> Result<(), Vec<RowProblem>> {
-        let unreadable = |malformed: Malformed| {
-            vec![RowProblem::new(malformed.range, malformed.message, Some(malformed.help.to_owned()))]
-        };
+        let unreadable =
+            |error: CsvError| vec![RowProblem::new(error.range, error.message, Some(error.help.to_owned()))];
         let mut records = Records::new(text);
         let Some(header) = records.next() else {
             return Ok(());
@@ -167,10 +166,10 @@ impl Reader<'_> {
             self.file.rows += 1;
             let cells = match record {
                 Ok(cells) => cells,
-                Err(malformed) => {
+                Err(error) => {
                     // The start of the next row is unknown.
                     let mut problems = std::mem::take(&mut self.file.problems);
-                    problems.extend(unreadable(malformed));
+                    problems.extend(unreadable(error));
                     return Err(problems);
                 }
             };
@@ -182,7 +181,7 @@ impl Reader<'_> {
                 continue;
             }
             let fields = cells.into_iter().zip(&columns).filter_map(|(cell, column)| {
-                Some(Field { column: (*column)?, text: Some(without_guard(cell.text)), range: cell.range })
+                Some(Field { column: (*column)?, text: Some(unescape_formula(cell.text)), range: cell.range })
             });
             self.row(fields.collect());
         }
@@ -285,7 +284,7 @@ impl Reader<'_> {
                 Column::TraceId => word.clone_into(&mut trace_id),
                 Column::Rating if is_null || word == RETRACTED => {}
                 Column::Rating => {
-                    rating = Rating::from_word(word);
+                    rating = Rating::from_label(word);
                     if rating.is_none() {
                         let (message, help) = invalid_rating(word);
                         self.problem(range, message, Some(help));
@@ -332,7 +331,7 @@ impl Reader<'_> {
         match self.seen.get(&key) {
             Some((seen, seen_note, _)) if seen == rating && seen_note == note => self.file.repeated += 1,
             Some((seen, _, row)) => {
-                let seen = seen.map_or(RETRACTED, Rating::word);
+                let seen = seen.map_or(RETRACTED, Rating::label);
                 let message = format!("conflicts with row {row} (same trace and author, rated {seen})");
                 let help = if entry.is_dated {
                     format!("both are dated {created_at}: give one a later created_at, since the newest counts")
@@ -386,12 +385,12 @@ fn unknown(kind: &str, name: &str) -> (String, String) {
 }
 
 fn invalid_rating(word: &str) -> (String, String) {
-    let words = Rating::ALL.map(Rating::word);
+    let labels = Rating::ALL.map(Rating::label);
     let names = Rating::ALL.map(Rating::name);
-    let known: Vec<&str> = words.into_iter().chain(names).chain([RETRACTED]).collect();
+    let known: Vec<&str> = labels.into_iter().chain(names).chain([RETRACTED]).collect();
     let help = match nearest(word, &known) {
         Some(near) => format!("did you mean '{near}'?"),
-        None => format!("expected one of: {}, {RETRACTED}", words.join(", ")),
+        None => format!("expected one of: {}, {RETRACTED}", labels.join(", ")),
     };
     let message =
         if word.is_empty() { "rating is empty".to_owned() } else { format!("'{word}' is not a valid rating") };
@@ -404,7 +403,7 @@ fn is_always_valid(column: Column, text: &str) -> bool {
     !text.contains('\0')
         && match column {
             Column::TraceId | Column::CreatedAt => false,
-            Column::Rating => word == RETRACTED || Rating::from_word(word).is_some(),
+            Column::Rating => word == RETRACTED || Rating::from_label(word).is_some(),
             Column::Note | Column::Author | Column::Source => true,
         }
 }

@@ -8,7 +8,7 @@ const PART_BITS: u32 = 5;
 /// Relative precision: one part in this many.
 const PARTS: u64 = 1 << PART_BITS;
 
-/// Enough for every `u64` of nanoseconds.
+/// Number of buckets, enough for every `u64` of nanoseconds.
 const BUCKETS: usize = (65 - PART_BITS as usize) << PART_BITS;
 
 /// A histogram with fixed buckets, each about 3% wide.

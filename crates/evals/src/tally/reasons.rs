@@ -74,13 +74,13 @@ impl Reasons {
         let mut groups: Vec<(&String, &Group)> = self.groups.iter().collect();
         groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
         let rest: u64 = groups.iter().skip(max).map(|(_, group)| group.count).sum();
-        let shown = groups.into_iter().take(max).map(|(pattern, group)| ReasonGroup {
+        let largest = groups.into_iter().take(max).map(|(pattern, group)| ReasonGroup {
             text: group.text.clone().unwrap_or_else(|| pattern.clone()),
             line: group.line,
             count: group.count,
             traces: group.traces.clone(),
         });
-        (shown.collect(), rest + self.others)
+        (largest.collect(), rest + self.others)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Recorded answers of Node.js v20.20.2.
 
-/// Patterns and texts with the answer of `new RegExp(pattern).test(text)`.
+/// Patterns and strings with the answer of `new RegExp(pattern).test(text)`.
 pub(super) const ANSWERS: &[(&str, &str, bool)] = &[
     ("", "", true),
     ("", "a", true),

@@ -99,7 +99,7 @@ fn title(change: Change) -> &'static str {
 fn write_change(changed: &ChangedVerdict, settings: ConsoleSettings, out: &mut String) {
     let (palette, symbols) = (settings.palette, settings.symbols);
     let id = printable(&changed.trace_id);
-    let rating = changed.rating.map_or("unrated", |rating| rating.word());
+    let rating = changed.rating.map_or("unrated", |rating| rating.label());
     let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
     let _ = writeln!(out, "  {}  {transition}, {rating}", palette.bold(id));
     let sides = [("before", changed.before, &changed.before_reason), ("now", changed.now, &changed.now_reason)];

@@ -103,7 +103,7 @@ fn write_candidate(candidate: &Candidate, settings: ConsoleSettings, out: &mut S
     let shown: Vec<_> = changes.changed.iter().filter(|changed| shown(changed.change)).collect();
     for changed in shown.iter().take(MAX_CHANGES) {
         let id = printable(&changed.trace_id);
-        let rating = changed.rating.map_or("unrated", |rating| rating.word());
+        let rating = changed.rating.map_or("unrated", |rating| rating.label());
         let transition = format!("{} {} {}", verdict(changed.before), symbols.arrow, verdict(changed.now));
         let _ = writeln!(out, "      {:<6}  {id}  {transition}, {rating}", changed.change.name());
     }

@@ -4,7 +4,7 @@ mod html;
 mod text;
 
 use karat_core::case::NO_TOOL;
-use karat_tools::confusion::LeftOut;
+use karat_tools::confusion::ExcludedCounts;
 use karat_tools::coverage::{Coverage, MAX_GOLDEN_CASES, Ratio, Requirement, RequirementResult, ToolCoverage};
 
 use crate::terminal_text::{printable, truncate_middle};
@@ -251,8 +251,8 @@ fn without_difficulty(coverage: &Coverage) -> Section {
 }
 
 /// Describes the stored results that were not counted.
-fn left_out(left_out: &LeftOut) -> Vec<String> {
-    let LeftOut {
+fn left_out(left_out: &ExcludedCounts) -> Vec<String> {
+    let ExcludedCounts {
         changed_results,
         unhashed_results,
         other_results,

@@ -6,7 +6,7 @@ mod show;
 
 pub use diff::run_comparison_text;
 pub use list::run_list_text;
-pub use show::kept_run_text;
+pub use show::saved_run_text;
 
 use crate::terminal_text::printable;
 use crate::traces::minute;

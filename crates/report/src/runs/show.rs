@@ -1,7 +1,7 @@
 //! A run or a case in full: message, answer, tool calls and the verdict of each assertion.
 
 use karat_core::assertion::{AssertionOutcome, NearMiss};
-use karat_core::result::{AssertionLine, KeptCase, KeptRun, KeptSuite, KeptTrial, Outcome, SkippedCase};
+use karat_core::result::{AssertionReport, Outcome, SavedCase, SavedRun, SavedSuite, SavedTrial, SkippedCase};
 use karat_core::trace::ToolCall;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::terminal_text::{printable, width};
 use crate::traces::{Canvas, Length, json_text};
 
 /// Renders a run, or what was selected of it.
-pub fn kept_run_text(run: &KeptRun, settings: ConsoleSettings) -> String {
+pub fn saved_run_text(run: &SavedRun, settings: ConsoleSettings) -> String {
     let mut page = Page { canvas: Canvas::new(settings, Length::Full) };
     let title = format!("run {}", settings.palette.bold(printable(&run.run_id)));
     let when = if run.timestamp.is_empty() { String::new() } else { format!(", {}", started(&run.timestamp)) };
@@ -35,7 +35,7 @@ struct Page {
 }
 
 impl Page {
-    fn suite(&mut self, suite: &KeptSuite) {
+    fn suite(&mut self, suite: &SavedSuite) {
         let settings = self.canvas.settings;
         self.canvas.line("");
         let tool = printable(&suite.tool_name);
@@ -67,7 +67,7 @@ impl Page {
         self.canvas.text(&case.reason, "    ", 4, ALL_LINES);
     }
 
-    fn case(&mut self, case: &KeptCase) {
+    fn case(&mut self, case: &SavedCase) {
         let palette = self.canvas.settings.palette;
         self.canvas.line("");
         let mark = self.mark(Some(case.outcome));
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    fn trial(&mut self, trial: &KeptTrial) {
+    fn trial(&mut self, trial: &SavedTrial) {
         let elapsed = duration_text(trial.duration_ms);
         self.title(&format!("answer after {elapsed}"));
         match trial.response.as_deref() {
@@ -146,7 +146,7 @@ impl Page {
         }
     }
 
-    fn assertion(&mut self, line: &AssertionLine) {
+    fn assertion(&mut self, line: &AssertionReport) {
         let settings = self.canvas.settings;
         let (palette, symbols) = (settings.palette, settings.symbols);
         let (symbol, mark, note) = match line.verdict {
@@ -198,14 +198,14 @@ mod tests {
 
     #[test]
     fn shows_a_case_in_full_and_escapes_it() {
-        let line = |assertion: &str, verdict, message: &[&str]| AssertionLine {
+        let line = |assertion: &str, verdict, message: &[&str]| AssertionReport {
             assertion: assertion.to_owned(),
             verdict,
             messages: message.iter().map(|text| (*text).to_owned()).collect(),
         };
         let call =
             json!({"name": "get_weather", "params": {"city": "Rome"}, "result": {"celsius": 21}, "success": true});
-        let trial = KeptTrial {
+        let trial = SavedTrial {
             outcome: Some(Outcome::Failed),
             duration_ms: 1250,
             error: Some("responseContains: expected 'ok' in response but not found".to_owned()),
@@ -220,9 +220,9 @@ mod tests {
                 ),
                 line("maxTokens", None, &[]),
             ],
-            ..KeptTrial::default()
+            ..SavedTrial::default()
         };
-        let case = KeptCase {
+        let case = SavedCase {
             id: "gs-x-001".to_owned(),
             description: "says a".to_owned(),
             outcome: Outcome::Failed,
@@ -230,7 +230,7 @@ mod tests {
             message: Some("a".to_owned()),
             trials: vec![trial],
         };
-        let suite = KeptSuite {
+        let suite = SavedSuite {
             tool_name: "x".to_owned(),
             tier: Tier::Golden,
             agent: Some("scripted:a.json".to_owned()),
@@ -239,7 +239,7 @@ mod tests {
             cases: vec![case],
             skipped: Vec::new(),
         };
-        let run = KeptRun {
+        let run = SavedRun {
             run_id: "r-1".to_owned(),
             timestamp: "2026-11-18T10:00:00Z".to_owned(),
             suites: vec![suite],
@@ -251,7 +251,7 @@ mod tests {
             palette: Palette { color: false },
             verbosity: Verbosity::Normal,
         };
-        insta::assert_snapshot!(kept_run_text(&run, settings), @r#"
+        insta::assert_snapshot!(saved_run_text(&run, settings), @r#"
         run r-1, 2026-11-18 10:00
 
         ── x — golden evals ────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use karat_tools::lock::{FieldChange, LockDiff, LockedField, NotComparable, StaleFile, ToolsDiff};
+use karat_tools::lock::{FieldChange, IncomparableTool, LockDiff, LockedField, StaleFile, ToolsDiff};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
@@ -99,8 +99,8 @@ fn field_line(change: &FieldChange, settings: ConsoleSettings) -> String {
     )
 }
 
-fn not_comparable(tools: &[NotComparable], settings: ConsoleSettings, out: &mut String) {
-    for NotComparable { tool, fields } in tools {
+fn not_comparable(tools: &[IncomparableTool], settings: ConsoleSettings, out: &mut String) {
+    for IncomparableTool { tool, fields } in tools {
         let fields: Vec<&str> = fields.iter().copied().map(LockedField::name).collect();
         let reason = if fields.is_empty() {
             "may be in a part of the registry that is known only at run time".to_owned()

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use karat_core::registry::ToolField;
-use karat_tools::tool_list::{ListedTool, ToolList};
+use karat_tools::tool_list::{ToolEntry, ToolList};
 
 use super::counted;
 use crate::console::{ConsoleSettings, Verbosity};
@@ -46,7 +46,7 @@ pub fn tool_list_text(list: &ToolList, settings: ConsoleSettings, screen: Option
 fn total(list: &ToolList) -> String {
     let totals = list.totals;
     let has_unknown =
-        |tool: &ListedTool| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
+        |tool: &ToolEntry| tool.is_unknown(ToolField::Description) || tool.is_unknown(ToolField::InputSchema);
     let limit = if list.tools.iter().any(has_unknown) { ", as far as known" } else { "" };
     format!(
         "{}: {} in descriptions, {} in schemas{limit}",
@@ -101,7 +101,7 @@ enum Fit {
 }
 
 impl Column {
-    fn new(title: &'static str, fit: Fit, tools: &[ListedTool], cell: impl Fn(&ListedTool) -> String) -> Self {
+    fn new(title: &'static str, fit: Fit, tools: &[ToolEntry], cell: impl Fn(&ToolEntry) -> String) -> Self {
         let cells: Vec<String> = tools.iter().map(|tool| printable(&cell(tool)).into_owned()).collect();
         let width = cells.iter().map(|cell| width(cell)).chain([title.len()]).max().unwrap_or_default();
         Self { title, width, fit, cells }
@@ -128,37 +128,37 @@ impl Table {
     fn new(list: &ToolList, settings: ConsoleSettings, screen: Option<usize>) -> Self {
         let tools = &list.tools;
         let dash = settings.symbols.dash;
-        let shown = |tool: &ListedTool, field, value: Option<String>| match value {
+        let shown = |tool: &ToolEntry, field, value: Option<String>| match value {
             _ if tool.is_unknown(field) => UNKNOWN.to_owned(),
             Some(value) => value,
             None => dash.to_owned(),
         };
-        let tokens = |tool: &ListedTool| {
+        let tokens = |tool: &ToolEntry| {
             shown(tool, ToolField::Description, tool.description_tokens.map(|tokens| tokens.to_string()))
         };
         let names = Column::new("NAME", Fit::Full, tools, |tool| tool.name.clone());
         let mut columns = vec![Column { width: names.width.min(MAX_NAMES_WIDTH), ..names }];
         if tools.iter().any(|tool| tool.version.is_some() || tool.is_unknown(ToolField::Version)) {
-            let version = |tool: &ListedTool| shown(tool, ToolField::Version, tool.version.clone());
+            let version = |tool: &ToolEntry| shown(tool, ToolField::Version, tool.version.clone());
             columns.push(Column::new("VERSION", Fit::TruncateEnd, tools, version));
         }
         if tools.iter().any(|tool| tool.status.is_some()) {
-            let status = |tool: &ListedTool| tool.status.clone().unwrap_or_else(|| dash.to_owned());
+            let status = |tool: &ToolEntry| tool.status.clone().unwrap_or_else(|| dash.to_owned());
             columns.push(Column::new("STATUS", Fit::TruncateEnd, tools, status));
         }
         if settings.verbosity == Verbosity::Full {
-            let hash = |tool: &ListedTool| shown(tool, ToolField::Description, tool.description_hash.clone());
-            let schema = |tool: &ListedTool| shown(tool, ToolField::InputSchema, tool.schema_hash.clone());
+            let hash = |tool: &ToolEntry| shown(tool, ToolField::Description, tool.description_hash.clone());
+            let schema = |tool: &ToolEntry| shown(tool, ToolField::InputSchema, tool.schema_hash.clone());
             columns.push(Column::new("HASH", Fit::TruncateEnd, tools, hash));
             columns.push(Column::new("SCHEMA", Fit::TruncateEnd, tools, schema));
         }
         columns.push(Column::new("TOKENS", Fit::Right, tools, tokens));
         if tools.iter().any(|tool| tool.location.is_some()) {
             let location =
-                |tool: &ListedTool| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
+                |tool: &ToolEntry| tool.location.as_ref().map_or_else(|| dash.to_owned(), ToString::to_string);
             columns.push(Column::new("LOCATION", Fit::TruncateStart, tools, location));
         }
-        let description = |tool: &ListedTool| {
+        let description = |tool: &ToolEntry| {
             let start = |text: &String| description_start(text, settings.symbols.ellipsis);
             shown(tool, ToolField::Description, tool.description.as_ref().map(start))
         };

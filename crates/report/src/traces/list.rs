@@ -44,7 +44,7 @@ pub fn trace_list_text(list: &TraceList, ids: &[String], settings: ConsoleSettin
 fn row(listed: &TraceListItem, id: &str) -> [String; 6] {
     let head = &listed.head;
     let non_zero = |number: u64| if number == 0 { String::new() } else { number.to_string() };
-    let rating = listed.rating.map(Rating::word).unwrap_or_default();
+    let rating = listed.rating.map(Rating::label).unwrap_or_default();
     [
         printable(id).into_owned(),
         head.started_at.map(minute).unwrap_or_default(),

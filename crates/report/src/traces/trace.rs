@@ -23,7 +23,7 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
     if !details.executions.is_empty() {
         canvas.line("");
         canvas.rule("evals");
-        let hash = &details.listed.head.hash;
+        let hash = &details.item.head.hash;
         details.executions.iter().for_each(|execution| draw_execution(execution, hash, &mut canvas));
     }
     if !details.feedback.is_empty() {
@@ -34,7 +34,7 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
             // The oldest come first, and an author's last rating counts.
             let is_earlier = details.feedback[index + 1..].iter().any(|later| later.author == feedback.author);
             let earlier = if is_earlier { settings.palette.dim("  (earlier)") } else { String::new() };
-            let line = format!("{}  {author}, {}{earlier}", feedback.rating_word(), minute(feedback.created_at));
+            let line = format!("{}  {author}, {}{earlier}", feedback.rating_label(), minute(feedback.created_at));
             canvas.line(&line);
             if let Some(note) = &feedback.note {
                 canvas.text(note, "  ", 2, MAX_NOTE_LINES);
@@ -50,14 +50,14 @@ pub fn trace_text(details: &TraceDetails, length: Length, settings: ConsoleSetti
 }
 
 fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
-    let (head, document) = (&details.listed.head, &details.document);
+    let (head, document) = (&details.item.head, &details.document);
     let title = format!("trace {}", canvas.settings.palette.bold(printable(&head.trace_id)));
     canvas.line(&title);
     let mut fact = |name: &str, value: &str| canvas.text(value, &format!("  {name:<9}"), 11, 2);
     if let Some(name) = &head.name {
         fact("name", name);
     }
-    fact("source", &format!("{}, imported {}", details.listed.source, minute(details.listed.imported_at)));
+    fact("source", &format!("{}, imported {}", details.item.source, minute(details.item.imported_at)));
     let duration = head.duration_ms.map(duration_text);
     match (head.started_at, duration) {
         (Some(started), Some(duration)) => fact("started", &format!("{}, took {duration}", minute(started))),
@@ -86,8 +86,8 @@ fn draw_head(details: &TraceDetails, canvas: &mut Canvas) {
     }
     let content = [counted(head.steps, "step"), counted(head.tool_calls, "tool call"), counted(head.errors, "error")];
     fact("content", &content.join(", "));
-    if let Some(rating) = details.listed.rating {
-        fact("rating", rating.word());
+    if let Some(rating) = details.item.rating {
+        fact("rating", rating.label());
     }
 }
 

@@ -4,7 +4,7 @@ use karat_core::case::Expectation;
 use karat_core::registry::{Gap, GapKind, Registry, Tool, ToolLocation};
 use karat_json::Position;
 use karat_report::{ConsoleSettings, Palette, Symbols, Verbosity, coverage_page, coverage_text};
-use karat_tools::confusion::{LeftOut, MeasuredConfusion};
+use karat_tools::confusion::{ExcludedCounts, MeasuredConfusion};
 use karat_tools::coverage::{Coverage, Requirement};
 
 fn registry(names: impl IntoIterator<Item = String>) -> Registry {
@@ -69,7 +69,8 @@ fn registry_gaps_come_first() {
 
 #[test]
 fn reports_results_left_out_of_the_confusion() {
-    let left_out = LeftOut { changed_results: 1, without_answer: 2, without_expectation: 1, ..LeftOut::default() };
+    let left_out =
+        ExcludedCounts { changed_results: 1, without_answer: 2, without_expectation: 1, ..ExcludedCounts::default() };
     let measured = MeasuredConfusion { left_out, ..confused(3) };
     let registry = registry((0..3).map(|tool| format!("tool_{tool}")));
     let coverage = Coverage::of(&registry, None, None, &[], Some(&measured));

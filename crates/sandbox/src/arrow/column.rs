@@ -6,7 +6,7 @@ use arrow_schema::{DataType, Schema};
 
 use super::ArrowError;
 
-/// A text column of one record batch.
+/// A string column of one record batch.
 #[derive(Debug, Clone)]
 pub struct Texts(ArrayRef);
 
@@ -38,7 +38,7 @@ impl Texts {
     }
 }
 
-/// Finds a text column by name; of several, the last, as in JSON.
+/// Finds a string column by name; of several, the last, as in JSON.
 pub(super) fn find(schema: &Schema, name: &str) -> Result<usize, ArrowError> {
     let Some(index) = schema.fields().iter().rposition(|field| field.name() == name) else {
         let columns = schema.fields().iter().map(|field| field.name().clone()).collect();

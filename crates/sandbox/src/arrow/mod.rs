@@ -18,7 +18,7 @@ pub const STREAM_MAGIC: [u8; 4] = [0xFF; 4];
 /// First bytes of an Arrow file, with two bytes of padding.
 pub const FILE_MAGIC: [u8; 8] = *b"ARROW1\0\0";
 
-/// Why traces cannot be read from Arrow.
+/// An error when reading traces from Arrow.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrowError {
     /// The input has another format.

@@ -233,7 +233,7 @@ mod tests {
     #[case(Arc::new(BinaryArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
     #[case(Arc::new(LargeBinaryArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
     #[case(Arc::new(BinaryViewArray::from(vec![Some(&b"{}"[..]), None, Some("é".as_bytes())])))]
-    fn reads_every_text_type(#[case] column: ArrayRef) {
+    fn reads_every_string_type(#[case] column: ArrayRef) {
         let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
         let batch = batch(vec![("other", other), ("trace", ArrayRef::clone(&column)), ("trace_id", column)]);
         let (mut traces, batches) = read(&stream(&batch.schema(), &[batch])).expect("a stream");
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_must_exist_and_contain_text() {
+    fn columns_must_exist_and_contain_strings() {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         let without = batch(vec![("a", ArrayRef::clone(&numbers)), ("b", ArrayRef::clone(&numbers))]);
         let error = read(&stream(&without.schema(), &[])).err().expect("a missing column");

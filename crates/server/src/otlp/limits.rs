@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Maximum size of a request, before and after decompression; above the default limits of SDKs.
     pub max_request_bytes: usize,
-    /// Maximum memory of all requests in progress; more requests are told to retry.
+    /// Maximum memory of all requests in progress; further requests are refused and may be retried.
     pub max_total_bytes: usize,
     /// Maximum time between two chunks of a request.
     pub idle_timeout: Duration,

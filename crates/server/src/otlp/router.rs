@@ -36,7 +36,7 @@ struct Receiver {
     limits: Limits,
 }
 
-/// Why a whole request is refused.
+/// The reason to refuse a whole request.
 struct RequestError {
     status: StatusCode,
     message: String,

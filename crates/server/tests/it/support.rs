@@ -32,7 +32,7 @@ pub(crate) struct MemorySink {
     pub(crate) writes: AtomicUsize,
     /// Delay of `store`.
     pub(crate) delay: Duration,
-    /// Reasons for refusal by trace id: `panic` panics, a text that starts with `full` fails the whole call.
+    /// Reasons for refusal by trace id: `panic` panics, a string that starts with `full` fails the whole call.
     pub(crate) refused_traces: BTreeMap<String, &'static str>,
 }
 

@@ -86,7 +86,7 @@ impl TestDatabase {
         }
     }
 
-    /// Reads rows with another connection. All columns must be texts.
+    /// Reads rows with another connection. All columns must be strings.
     pub(crate) async fn rows(&self, statement: &str) -> Vec<Vec<Option<String>>> {
         use sqlx::Row as _;
         let statement = sqlx::AssertSqlSafe(statement);

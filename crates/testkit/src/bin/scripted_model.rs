@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const ANSWER: &str = "It is 18 degrees in Paris.";
 
-/// Answer every conversation in two turns: a tool call, then a text.
+/// Answer every conversation in two turns: a tool call, then a text reply.
 #[derive(Debug, Parser)]
 #[command(name = "karat-test-model")]
 struct Arguments {

@@ -119,7 +119,7 @@ fn length(value: &Value) -> Option<usize> {
     }
 }
 
-/// Returns the sorted texts of the elements, for comparison regardless of order. Null is the empty set.
+/// Returns the sorted strings of the elements, for comparison regardless of order. Null is the empty set.
 fn as_set(value: &Value) -> Option<Vec<String>> {
     let items = match value {
         Value::Null => &[],

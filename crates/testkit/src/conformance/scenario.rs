@@ -117,7 +117,7 @@ fn unsupported(scenario: &Value) -> Option<String> {
         }
         let is_list = |key: &&&str| step.get(**key).is_none_or(Value::is_array);
         if let Some(key) = STREAM_KEYS.iter().find(|key| !is_list(key)) {
-            return Some(format!("step {number}: '{key}' must be a list of texts or rules"));
+            return Some(format!("step {number}: '{key}' must be a list of strings or rules"));
         }
         let has_arguments = step.get("args").is_some_and(Value::is_array);
         (!has_arguments).then(|| format!("step {number}: missing 'args'"))
@@ -302,7 +302,7 @@ mod tests {
     fn stream_rules_are_lists() {
         let scenario = |rule: Value| json!({"name": "x", "steps": [{"args": ["run"], "output": rule}]});
         let problem = unsupported(&scenario(json!({"$has": ["a"]})));
-        assert_eq!(problem.as_deref(), Some("step 1: 'output' must be a list of texts or rules"));
+        assert_eq!(problem.as_deref(), Some("step 1: 'output' must be a list of strings or rules"));
         assert_eq!(unsupported(&scenario(json!(["a", {"$lacks": "b"}]))), None);
     }
 }

@@ -21,9 +21,9 @@
 //! | `{slowHeaders: MS}` | the status line, then one header byte every MS milliseconds, without end |
 //! | `{truncated: true}` with a body | a `content-length` larger than the body |
 //!
-//! `rawArgs` are arguments as a text that may be invalid JSON; the Anthropic API returns it as a JSON string.
+//! `rawArgs` are arguments as a string that may be invalid JSON; the Anthropic API returns it as a JSON string.
 //! `structured` is the answer to a request for structured output, by `response_format` (`OpenAI`) or by a forced tool;
-//! `rawStructured` is such an answer as a text that may be invalid JSON. `{"*": {"storm": {every: N, …entry}, …}}` uses
+//! `rawStructured` is such an answer as a string that may be invalid JSON. `{"*": {"storm": {every: N, …entry}, …}}` uses
 //! that entry for every N-th POST with any message.
 //!
 //! A message without an entry gets status 404 from an agent, 400 from a model. The model APIs are as strict as the real

@@ -26,7 +26,7 @@ pub(super) struct Question {
     pub(super) turn: usize,
 }
 
-/// Why a request breaks the protocol.
+/// The error for a request that violates the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,

@@ -10,7 +10,7 @@ pub(super) struct Turn {
     /// Input and output tokens.
     pub(super) usage: Option<(u64, u64)>,
     /// The answer to a request with a JSON schema.
-    pub(super) structured: Option<Structured>,
+    pub(super) structured: Option<StructuredAnswer>,
     /// The refusal message.
     pub(super) refusal: Option<String>,
     /// The answer reached the token limit.
@@ -19,13 +19,13 @@ pub(super) struct Turn {
 
 /// An answer that follows a schema.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Structured {
+pub(super) enum StructuredAnswer {
     Json(Value),
-    /// A text that may be invalid JSON.
+    /// A string that may be invalid JSON.
     Raw(String),
 }
 
-impl Structured {
+impl StructuredAnswer {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Json(value) => value.to_string(),
@@ -52,7 +52,7 @@ pub(super) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arguments {
     Json(Value),
-    /// A text that may be invalid JSON.
+    /// A string that may be invalid JSON.
     Raw(String),
 }
 
@@ -67,8 +67,10 @@ impl Turn {
                 serde_json::from_value(usage.clone()).expect("'usage' must be two numbers: input and output")
             }),
             structured: match entry.get("rawStructured") {
-                Some(raw) => Some(Structured::Raw(raw.as_str().expect("'rawStructured' must be a string").to_owned())),
-                None => entry.get("structured").cloned().map(Structured::Json),
+                Some(raw) => {
+                    Some(StructuredAnswer::Raw(raw.as_str().expect("'rawStructured' must be a string").to_owned()))
+                }
+                None => entry.get("structured").cloned().map(StructuredAnswer::Json),
             },
             refusal: entry.get("refusal").map(|text| text.as_str().expect("'refusal' must be a string").to_owned()),
             is_truncated: entry.get("cutOff").and_then(Value::as_bool).unwrap_or_default(),

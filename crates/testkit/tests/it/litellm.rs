@@ -29,7 +29,7 @@ fn user(text: &str) -> Value {
 
 #[test]
 #[ignore = "needs litellm"]
-fn returns_a_text() {
+fn returns_text() {
     let (status, reply) = complete("says-hello", &user("hi"));
     assert_eq!(status, 200, "{reply}");
     assert_eq!(reply["choices"][0]["message"]["content"], "Hello from litellm.");

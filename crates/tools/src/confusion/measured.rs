@@ -16,13 +16,13 @@ pub struct MeasuredConfusion {
     pub run_ids: BTreeSet<String>,
     /// Agents that answered.
     pub agents: BTreeSet<String>,
-    pub left_out: LeftOut,
+    pub left_out: ExcludedCounts,
 }
 
 /// Results and answers that could not be counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LeftOut {
+pub struct ExcludedCounts {
     /// Results of another version of their eval file, whose expectations are unknown.
     pub changed_results: usize,
     /// Results that do not record the version of their eval file.
@@ -37,7 +37,7 @@ pub struct LeftOut {
     pub without_expectation: usize,
 }
 
-impl LeftOut {
+impl ExcludedCounts {
     /// Whether nothing was excluded.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -74,7 +74,7 @@ fn has_contrast(prose: &Prose<'_>) -> bool {
     (0..prose.words.len()).any(|at| CONTRAST_PHRASES.iter().any(|phrase| is_phrase(at, phrase)))
 }
 
-/// Whether a text contains a tool's name as a word, possibly written with spaces: "the get forecast tool".
+/// Whether a string contains a tool's name as a word, possibly written with spaces: "the get forecast tool".
 fn names(normalized_text: &str, name: &str) -> bool {
     let name = normalized(name);
     let spaced = name.replace('_', " ");

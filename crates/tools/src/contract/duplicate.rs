@@ -35,7 +35,7 @@ pub(super) fn check(registry: &Registry) -> Vec<(usize, ContractFinding)> {
             groups.join(left, right);
         }
     }
-    // Equal texts are duplicates, even if they contain a tool's name.
+    // Equal descriptions are duplicates, even if they contain a tool's name.
     let mut first_with: BTreeMap<&str, usize> = BTreeMap::new();
     for (text, (_, indices)) in texts.iter().enumerate() {
         for &index in indices {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_texts_are_duplicates_regardless_of_names() {
+    fn equal_descriptions_are_duplicates_regardless_of_names() {
         let text = "Reads the weather of a city as get_weather sees it.";
         for names in [["a", "b"], ["weather", "city"], ["get_weather", "get_city"]] {
             let found = found(&names.map(|name| (name, text)));

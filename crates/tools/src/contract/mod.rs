@@ -2,7 +2,7 @@
 //!
 //! A model chooses a tool by its description, so a vague one makes every eval of the tool unreliable. The rules look at
 //! words only: they are deterministic and ask no model. In doubt, a rule reports nothing. Rules that need English words
-//! skip texts that are clearly not English.
+//! skip descriptions that are clearly not English.
 
 mod action;
 mod disambiguation;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Maximum share of non-ASCII letters in a text taken for English.
+/// Maximum share of non-ASCII letters in an English text.
 const MAX_FOREIGN_LETTERS: f64 = 0.2;
 
 /// Abbreviations whose full stop does not end a sentence.

@@ -18,7 +18,7 @@ pub struct DoubtfulFile {
     pub doubt: Doubt,
 }
 
-/// Why the freshness of an eval file is unknown.
+/// The reason that the freshness of an eval file is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Doubt {

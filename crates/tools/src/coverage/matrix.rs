@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::confusion::{LeftOut, MeasuredConfusion};
+use crate::confusion::{ExcludedCounts, MeasuredConfusion};
 
 /// Expected tool × called tool, counted over stored answers; `__none__` stands for no tool on either side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct ConfusionMatrix {
     pub worst: Vec<ConfusedPair>,
     /// Correct calls of each expected tool.
     pub right: Vec<CorrectCalls>,
-    pub left_out: LeftOut,
+    pub left_out: ExcludedCounts,
 }
 
 /// A tool that was called in place of another.
@@ -65,7 +65,7 @@ impl ConfusionMatrix {
         pair.map_or(0, |pair| pair.count)
     }
 
-    /// Creates the matrix; `is_declared` tells whether two tools are declared to overlap.
+    /// Creates the matrix; `is_declared` returns whether two tools are declared to overlap.
     pub fn of(measured: &MeasuredConfusion, is_declared: impl Fn(&str, &str) -> bool) -> Self {
         let confusion = &measured.confusion;
         let worst = confusion.worst().into_iter();

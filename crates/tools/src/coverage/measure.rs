@@ -370,10 +370,10 @@ fn expected_tools(expect: &Expectation) -> HashSet<&str> {
 
 /// Returns all tools that a case names, each once, sorted by name.
 fn named_tools(expect: &Expectation) -> BTreeSet<&str> {
-    let listed = expect.tools_not_called.iter().flatten();
+    let forbidden = expect.tools_not_called.iter().flatten();
     let params = expect.tool_params.iter().flatten().map(|assertion| &assertion.tool);
     let ordered = expect.tool_order.iter().flatten().flat_map(|(before, after)| [before, after]);
-    let mut named: BTreeSet<&str> = listed.chain(params).chain(ordered).map(String::as_str).collect();
+    let mut named: BTreeSet<&str> = forbidden.chain(params).chain(ordered).map(String::as_str).collect();
     named.extend(expected_tools(expect));
     named
 }

@@ -20,9 +20,9 @@ pub struct LockDiff {
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// Removed tools whose description and schema another tool now has: in neither `added` nor `removed`.
-    pub renamed: Vec<Renamed>,
+    pub renamed: Vec<RenamedTool>,
     /// Tools and fields that may or may not have changed.
-    pub not_comparable: Vec<NotComparable>,
+    pub not_comparable: Vec<IncomparableTool>,
 }
 
 /// A tool present in both, with differences.
@@ -47,7 +47,7 @@ pub struct FieldChange {
 /// A tool that was probably renamed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Renamed {
+pub struct RenamedTool {
     pub before: String,
     pub now: String,
 }
@@ -55,14 +55,14 @@ pub struct Renamed {
 /// A tool with unknown values on at least one side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NotComparable {
+pub struct IncomparableTool {
     pub tool: String,
     /// Fields that cannot be compared; empty if it is unknown whether the tool still exists.
     pub fields: Vec<LockedField>,
 }
 
 impl LockDiff {
-    /// Compares two locks; `is_complete` tells that `now` contains all tools.
+    /// Compares two locks; `is_complete` means that `now` contains all tools.
     pub fn of(before: &ToolsLock, now: &ToolsLock, is_complete: bool) -> Self {
         let mut diff = Self { tools_before: before.tools.len(), tools_now: now.tools.len(), ..Self::default() };
         for (name, old) in &before.tools {
@@ -75,7 +75,7 @@ impl LockDiff {
         diff.find_renamed(before, now);
         if !is_complete {
             let hidden = std::mem::take(&mut diff.removed);
-            diff.not_comparable.extend(hidden.into_iter().map(|tool| NotComparable { tool, fields: Vec::new() }));
+            diff.not_comparable.extend(hidden.into_iter().map(|tool| IncomparableTool { tool, fields: Vec::new() }));
             diff.not_comparable.sort_by(|left, right| left.tool.cmp(&right.tool));
         }
         diff
@@ -101,7 +101,7 @@ impl LockDiff {
             self.changed.push(ToolChange { tool: name.to_owned(), fields });
         }
         if !unknown.is_empty() {
-            self.not_comparable.push(NotComparable { tool: name.to_owned(), fields: unknown });
+            self.not_comparable.push(IncomparableTool { tool: name.to_owned(), fields: unknown });
         }
     }
 
@@ -116,7 +116,7 @@ impl LockDiff {
         for name in &self.removed {
             let contents = before.tools.get(name).and_then(content_hashes);
             if let Some(now) = contents.and_then(|contents| candidates.get_mut(&contents)?.pop()) {
-                self.renamed.push(Renamed { before: name.clone(), now });
+                self.renamed.push(RenamedTool { before: name.clone(), now });
             }
         }
         let renamed: (BTreeSet<&String>, BTreeSet<&String>) =
@@ -185,7 +185,7 @@ mod tests {
         let diff = LockDiff::of(&before, &now, true);
         assert_eq!(diff.added, ["new"]);
         assert_eq!(diff.removed, ["gone"]);
-        assert_eq!(diff.renamed, [Renamed { before: "old_name".to_owned(), now: "new_name".to_owned() }]);
+        assert_eq!(diff.renamed, [RenamedTool { before: "old_name".to_owned(), now: "new_name".to_owned() }]);
         let changed: Vec<String> = diff
             .changed
             .iter()
@@ -193,7 +193,7 @@ mod tests {
             .map(|(change, field)| format!("{} {} {}", change.tool, field.field.key(), field.major))
             .collect();
         assert_eq!(changed, ["changed description false", "changed version true", "was_unknown version false"]);
-        let unknown = NotComparable { tool: "was_unknown".to_owned(), fields: vec![LockedField::Description] };
+        let unknown = IncomparableTool { tool: "was_unknown".to_owned(), fields: vec![LockedField::Description] };
         assert_eq!(diff.not_comparable, [unknown]);
     }
 
@@ -223,7 +223,7 @@ mod tests {
             prop_assert_eq!(&forward.removed, &backward.added);
             prop_assert_eq!(forward.renamed.len(), backward.renamed.len());
             for pair in &forward.renamed {
-                let mirrored = Renamed { before: pair.now.clone(), now: pair.before.clone() };
+                let mirrored = RenamedTool { before: pair.now.clone(), now: pair.before.clone() };
                 prop_assert!(backward.renamed.contains(&mirrored));
             }
             prop_assert_eq!(&forward.not_comparable, &backward.not_comparable);

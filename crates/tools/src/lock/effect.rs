@@ -34,7 +34,7 @@ pub struct StaleFile {
     pub effects: Vec<Effect>,
 }
 
-/// Why an eval file is stale.
+/// The reason that an eval file is stale.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Effect {

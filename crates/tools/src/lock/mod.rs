@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use karat_core::registry::{Registry, Tool, ToolField};
 
-pub use diff::{FieldChange, LockDiff, NotComparable, Renamed, ToolChange};
+pub use diff::{FieldChange, IncomparableTool, LockDiff, RenamedTool, ToolChange};
 pub use effect::{Effect, StaleFile, ToolsDiff, effects};
 
 /// Version of the lock format.

@@ -33,13 +33,13 @@ fn tool_sets(case: &Case) -> impl Iterator<Item = &Vec<String>> {
 ///
 /// A case is compared with the neighbours of its tools only, not with the whole map.
 #[derive(Debug, Clone)]
-pub struct Uncovered<'m> {
+pub struct UncoveredOverlaps<'m> {
     /// Keyed by the smaller name.
     pairs: BTreeMap<&'m str, BTreeSet<&'m str>>,
     clusters: BTreeSet<&'m BTreeSet<String>>,
 }
 
-impl<'m> Uncovered<'m> {
+impl<'m> UncoveredOverlaps<'m> {
     pub fn of(map: &'m OverlapMap) -> Self {
         let mut pairs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (tool, other) in map.pairs() {
@@ -147,7 +147,7 @@ mod tests {
                 case.expect.tools_acceptable = Some(sets);
                 case
             }).collect();
-            let mut uncovered = Uncovered::of(&map);
+            let mut uncovered = UncoveredOverlaps::of(&map);
             for case in &cases {
                 uncovered.remove_covered_pairs(case);
                 uncovered.remove_covered_clusters(case);

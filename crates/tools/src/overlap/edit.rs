@@ -29,7 +29,7 @@ pub enum OverlapChange {
     EntryRemoved { tool: String },
 }
 
-/// Why a map cannot be edited.
+/// An error when editing an overlap map.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum OverlapEditError {
     #[error("the overlap map is invalid")]

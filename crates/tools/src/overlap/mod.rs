@@ -12,7 +12,7 @@ pub use edit::{OverlapChange, OverlapEditError, OverlapEditor};
 pub use shape::OverlapMapSchema;
 pub use suggest::{DEFAULT_MIN_SIMILARITY, Suggestion, Suggestions, suggest};
 
-pub use cover::{Uncovered, covers_cluster, covers_pair};
+pub use cover::{UncoveredOverlaps, covers_cluster, covers_pair};
 
 use std::collections::{BTreeMap, BTreeSet};
 

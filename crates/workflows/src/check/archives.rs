@@ -51,7 +51,7 @@ fn check_one(path: &EvalPath) -> Result<Vec<CheckIssue>, Error> {
     let edited = archive.edited().into_iter().map(|edited| -> RuleProblem {
         let message = format!(
             "this case was edited after it was archived (hash {}, expected {}): restore it",
-            edited.found, edited.case.hash
+            edited.current_hash, edited.case.hash
         );
         let finding = problem(format!("/archived/{}/case", edited.index), message, None);
         let finding = Problem { case_id: Some(edited.case.id().to_owned()), ..finding };

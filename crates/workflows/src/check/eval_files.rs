@@ -11,7 +11,7 @@ use karat_core::token::TokenSources;
 use karat_json::{Problem, without_bom};
 use karat_project::{EvalPath, archived_ids, parse_suite_file, read_bytes};
 use karat_tools::contract::{SilencedRule, Silencer};
-use karat_tools::overlap::{OverlapMap, Uncovered};
+use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};
 use serde_json::Value;
 
 use super::issue::{CheckIssue, INVALID, RuleProblem, locate, problem};
@@ -33,7 +33,7 @@ pub(super) struct EvalFiles<'c> {
     /// Agents stop at their first tool calls.
     pub(super) routing_only: bool,
     /// The overlaps that no case so far covers.
-    pub(super) uncovered: Option<Uncovered<'c>>,
+    pub(super) uncovered: Option<UncoveredOverlaps<'c>>,
     pub(super) are_all_valid: bool,
 }
 

@@ -16,13 +16,13 @@ use karat_core::registry::Registry;
 use karat_core::token::TokenSources;
 use karat_project::{EvalPath, discover_all, read_json_setting, read_overlap_map};
 use karat_tools::contract::Silencer;
-use karat_tools::overlap::{OverlapMap, Uncovered};
+use karat_tools::overlap::{OverlapMap, UncoveredOverlaps};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::eval_files::EvalFiles;
 pub use self::issue::{CheckIssue, INVALID};
-pub use self::rules::{ListedRule, RuleList};
+pub use self::rules::{RuleEntry, RuleList};
 use self::source_text::Sources;
 use crate::context::Context;
 use crate::context::models::is_model;
@@ -94,7 +94,7 @@ pub async fn check(paths: &[PathBuf], context: &Context<'_>) -> Result<CheckRepo
         registry: registry.as_ref(),
         overlaps: overlaps.as_ref(),
         routing_only: is_routing_only(settings),
-        uncovered: overlaps.as_ref().map(Uncovered::of),
+        uncovered: overlaps.as_ref().map(UncoveredOverlaps::of),
         are_all_valid: true,
     };
     for path in &eval_paths {

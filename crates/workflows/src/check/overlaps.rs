@@ -7,7 +7,7 @@ use karat_core::lint::Rule;
 use karat_core::registry::Registry;
 use karat_project::read_text;
 use karat_tools::contract::{SilencedRule, Silencer};
-use karat_tools::overlap::{OverlapMap, Uncovered, check_overlaps};
+use karat_tools::overlap::{OverlapMap, UncoveredOverlaps, check_overlaps};
 
 use super::issue::{CheckIssue, RuleProblem, locate, problem};
 use crate::error::Error;
@@ -23,7 +23,7 @@ pub(super) struct Checked {
 pub(super) fn check(
     map: &OverlapMap,
     registry: Option<&Registry>,
-    uncovered: Option<&Uncovered<'_>>,
+    uncovered: Option<&UncoveredOverlaps<'_>>,
     silencer: &mut Silencer<'_>,
     settings: &Settings,
 ) -> Result<Checked, Error> {
@@ -48,7 +48,7 @@ pub(super) fn check(
 fn untested(
     map: &OverlapMap,
     registry: Option<&Registry>,
-    uncovered: &Uncovered<'_>,
+    uncovered: &UncoveredOverlaps<'_>,
     silencer: &mut Silencer<'_>,
 ) -> Vec<RuleProblem> {
     let rule = Rule::UntestedOverlap;

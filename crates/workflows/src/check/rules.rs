@@ -8,12 +8,12 @@ use serde::Serialize;
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "karat check rules")]
 pub struct RuleList {
-    pub rules: Vec<ListedRule>,
+    pub rules: Vec<RuleEntry>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedRule {
+pub struct RuleEntry {
     pub rule: Rule,
     /// The severity of a finding in an eval file; null if the rule applies to drafts only.
     pub severity: Option<Severity>,
@@ -27,13 +27,13 @@ pub struct ListedRule {
 impl RuleList {
     /// Returns all rules.
     pub fn all() -> Self {
-        let listed = |rule: &Rule| ListedRule {
+        let entry = |rule: &Rule| RuleEntry {
             rule: *rule,
             severity: (!rule.is_for_drafts_only()).then(|| rule.severity()),
             draft_severity: rule.draft_severity(),
             summary: rule.summary(),
             example: rule.example(),
         };
-        Self { rules: Rule::ALL.iter().map(listed).collect() }
+        Self { rules: Rule::ALL.iter().map(entry).collect() }
     }
 }

@@ -86,15 +86,15 @@ pub async fn list_tools(settings: &Settings, notices: &dyn Notices) -> Result<Op
     if !needs_servers(settings, registry.as_ref()) {
         return Ok(registry);
     }
-    let listed = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout).await;
+    let server_tools = list_servers(&settings.live, &settings.variables, &settings.redactor, settings.timeout).await;
     if registry.is_some() {
         // The servers only execute tools here, so their gaps are not gaps of the registry.
-        listed.gaps().iter().for_each(|gap| notices.gap(gap));
+        server_tools.gaps().iter().for_each(|gap| notices.gap(gap));
     }
-    if settings.live.executor == ToolExecutor::Mcp && listed.gaps().is_empty() {
-        warn_about_live_tools(settings, registry.as_ref().unwrap_or(&listed), &listed, notices);
+    if settings.live.executor == ToolExecutor::Mcp && server_tools.gaps().is_empty() {
+        warn_about_live_tools(settings, registry.as_ref().unwrap_or(&server_tools), &server_tools, notices);
     }
-    Ok(Some(registry.unwrap_or(listed)))
+    Ok(Some(registry.unwrap_or(server_tools)))
 }
 
 /// Lists the tools of the servers, each within the time limit. A server that fails is a gap.
@@ -114,14 +114,14 @@ pub(crate) async fn list_servers(
             }
         }
     }
-    let mut listed = McpServers::list(targets, limit).await;
-    gaps.extend(listed.take_gaps());
+    let mut registry = McpServers::list(targets, limit).await;
+    gaps.extend(registry.take_gaps());
     for gap in gaps {
-        // Redact the whole text: a secret may span several lines.
+        // Redact the whole message: a secret may span several lines.
         let message = redactor.text(&gap.message).into_owned();
-        listed.add_gap(Gap { message, ..gap });
+        registry.add_gap(Gap { message, ..gap });
     }
-    listed
+    registry
 }
 
 /// Reads the registry from the project's file or program.
@@ -151,8 +151,8 @@ fn warn_about_live_tools(settings: &Settings, registry: &Registry, server_tools:
 
 /// Runs the project's program that lists the tools.
 async fn run_registry_command(command: &Anchored<RegistryCommand>, limit: Duration) -> Result<Registry, Error> {
-    let listed = command.value.run(&command.base, limit).await;
-    listed.map_err(|failure| {
+    let result = command.value.run(&command.base, limit).await;
+    result.map_err(|failure| {
         let program = command.value.command.first().map(String::as_str).unwrap_or_default();
         Error::invalid(format!("cannot list the tools with '{program}': {}", failure.message)).quote(failure.stderr)
     })

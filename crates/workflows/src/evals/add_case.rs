@@ -28,14 +28,14 @@ pub struct AddCaseRequest {
     pub trace: String,
     /// The expected verdict; default: that of the trace's rating.
     pub expected: Option<bool>,
-    /// A text that must be in the reason.
+    /// A string that the reason must contain.
     pub reason: Option<String>,
     /// Default: the id of the trace.
     pub name: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct AddedCase {
+pub struct AddCaseReport {
     pub name: String,
     pub expected: bool,
     /// The name of the function.
@@ -45,7 +45,7 @@ pub struct AddedCase {
 }
 
 /// Appends a case to the function's file of cases, which is created if it does not exist.
-pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<AddedCase, Error> {
+pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<AddCaseReport, Error> {
     let AddCaseRequest { function, trace, expected, reason, name } = request;
     let settings = &context.settings;
     let functions = load_functions(std::slice::from_ref(&function), settings)?;
@@ -71,7 +71,7 @@ pub async fn add_case(request: AddCaseRequest, context: &Context<'_>) -> Result<
     let _lock = context.edit_lock()?;
     let new_file = append(&path, &name, &line, settings)?;
     let cases_file = settings.display_path(&path);
-    Ok(AddedCase { name, expected, function: loaded.function.name.clone(), cases_file, new_file })
+    Ok(AddCaseReport { name, expected, function: loaded.function.name.clone(), cases_file, new_file })
 }
 
 async fn read_trace(trace: &str, store: &Store) -> Result<(StoredTrace, Option<Rating>), Error> {
@@ -79,26 +79,26 @@ async fn read_trace(trace: &str, store: &Store) -> Result<(StoredTrace, Option<R
     let removed = || Error::conflict(format!("trace '{id}' is no longer in the store"));
     let stored = store.trace(&id).await?.ok_or_else(removed)?;
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
-    let listed = store.list_traces(&filter).await?;
-    Ok((stored, listed.first().and_then(|listed| listed.rating)))
+    let traces = store.list_traces(&filter).await?;
+    Ok((stored, traces.first().and_then(|trace| trace.rating)))
 }
 
 fn warn_of_personal_data(trace: &StoredTrace, notices: &dyn Notices) -> Result<(), Error> {
     let turns = trace_turns(&trace.document()?);
     if let Some(data) = turns.iter().find_map(|turn| find_personal_data(&turn.message)) {
-        notices.warn(&format!("the trace has personal data ({data}): replace it unless it may be stored in the case"));
+        notices.warn(&format!("the trace contains personal data ({data}): replace it unless the case may contain it"));
     }
     Ok(())
 }
 
-/// Returns a line of the file of cases. Line breaks in JSON are only between values.
+/// Returns a line for the file of cases. Line breaks in JSON occur only between values, so they can be replaced.
 fn case_line(name: &str, trace: &str, expected: bool, reason: Option<&str>) -> String {
     let trace = trace.trim().replace(['\n', '\r'], " ");
     let reason = reason.map(|reason| format!(", \"reason\": {}", Value::from(reason))).unwrap_or_default();
     format!("{{\"name\": {}, \"trace\": {trace}, \"expected\": {expected}{reason}}}", Value::from(name))
 }
 
-/// Appends a line, unless the file has a case of this name. Returns whether the file is new.
+/// Appends a line, and returns whether the file is new. Fails if the file has a case with this name.
 fn append(path: &Path, name: &str, line: &str, settings: &Settings) -> Result<bool, Error> {
     let display_path = settings.display_path(path);
     let (bytes, new_file) = match read_file(path) {

@@ -8,7 +8,7 @@ use karat_evals::report::{EvalAdded, EvalDetails, EvalHistory, EvalList, EvalsAd
 use karat_evals::version::{AddedVersion, EvalVersion, NewVersion};
 use karat_store::Store;
 
-pub use self::add_case::{AddCaseRequest, AddedCase, add_case};
+pub use self::add_case::{AddCaseReport, AddCaseRequest, add_case};
 pub use self::new::{NewEval, new_eval};
 use crate::context::Context;
 use crate::context::sandbox::find_guest;

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::hint::Hint;
 use crate::trace_id::MIN_PREFIX_LENGTH;
 
-/// Maximum number of unknown ids that are looked up as short ids.
+/// Maximum number of unknown ids to look up as short ids.
 const MAX_SHORT_IDS: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ pub struct ImportRequest {
 
 /// The result of an import. A refused file has both an error and a report.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportOutcome {
     pub report: FeedbackImportReport,
     pub refused: Option<Error>,
 }
@@ -78,7 +78,7 @@ impl From<&Finding> for InvalidRow {
 }
 
 /// Imports all rows; none if any is invalid and invalid rows are not skipped.
-pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imported, Error> {
+pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<ImportOutcome, Error> {
     let text = decode_text(&request)?;
     let format = request.format.unwrap_or_else(|| FeedbackFormat::detect(text));
     let now = context.clock.now();
@@ -112,18 +112,18 @@ pub async fn import(request: ImportRequest, context: &Context<'_>) -> Result<Imp
                 report.unchanged += report.added - new;
                 report.added = new;
             }
-            Ok(Imported { report, refused: None })
+            Ok(ImportOutcome { report, refused: None })
         })
         .await
 }
 
-fn refused(name: &str, text: &str, rows: u64, findings: Vec<Finding>) -> Imported {
+fn refused(name: &str, text: &str, rows: u64, findings: Vec<Finding>) -> ImportOutcome {
     let invalid = findings.iter().map(InvalidRow::from).collect();
     let report = FeedbackImportReport { written: false, rows, added: 0, unchanged: 0, invalid };
     let files = vec![InvalidFile { name: name.to_owned(), text: text.to_owned(), findings }];
     let error = Error { files, ..Error::invalid(format!("nothing was imported from {name}")) };
     let error = if rows > 0 { error.hint(Hint::SkipInvalidRows) } else { error };
-    Imported { report, refused: Some(error) }
+    ImportOutcome { report, refused: Some(error) }
 }
 
 fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
@@ -136,7 +136,7 @@ fn decode_text(request: &ImportRequest) -> Result<&str, Error> {
     })
 }
 
-/// Completes short ids. Reports a problem for each row with a trace that is not in the store, and removes the row.
+/// Replaces short ids with full ids. Removes each row whose trace is not in the store, and records a problem.
 async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str>, store: &Store) -> Result<(), Error> {
     let ids: BTreeSet<&str> = file.entries.iter().map(|entry| entry.feedback.trace_id.as_str()).collect();
     let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
@@ -174,7 +174,7 @@ async fn resolve_traces(file: &mut FeedbackFile, unknown_trace_help: Option<&str
                 if seen.insert(key(&entry.feedback)) {
                     return true;
                 }
-                reject(format!("another row rates '{full}' too, by the same author"), None)
+                reject(format!("duplicate rating of '{full}' by the same author"), None)
             }
             [_, _, ..] => {
                 let message = format!("ambiguous trace id: several ids begin with '{id}'");

@@ -11,7 +11,7 @@ use karat_evals::port::FeedbackStore;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::import::{FeedbackImportReport, ImportRequest, Imported, InvalidRow, import};
+pub use self::import::{FeedbackImportReport, ImportOutcome, ImportRequest, InvalidRow, import};
 use crate::context::Context;
 use crate::error::Error;
 use crate::hint::Hint;

@@ -11,13 +11,13 @@ use karat_tools::contract::ContractFinding;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::drafters::{ChosenDrafter, Drafted, choose_drafter};
+use super::drafters::{ChosenDrafter, FileDrafts, choose_drafter};
 use super::inputs::ForgeInputs;
-use super::protocol::{Applied, Command, ConversationRequest, Event, Mode, Refusal, Step};
+use super::protocol::{Command, CommandOutcome, ConversationRequest, Event, Mode, Refusal, Step};
 use super::report::{Summary, WrittenFile};
 use super::session_file::SessionFile;
 use super::verifier::{EvidenceMap, Verifier};
-use super::writing::Written;
+use super::writing::WriteOutcome;
 use super::{MAX_TRIGGERS, MIN_TRIGGERS};
 use crate::cancel::run_until_cancelled;
 use crate::context::Context;
@@ -30,7 +30,7 @@ pub struct Conversation<'c> {
     pub(super) mode: Mode,
     inputs: ForgeInputs,
     drafter: Arc<dyn Drafter>,
-    drafted: Option<Drafted>,
+    drafted: Option<FileDrafts>,
     verifier: Option<Verifier>,
     approver: Option<String>,
     /// `None` in a dry run.
@@ -43,7 +43,7 @@ pub struct Conversation<'c> {
     is_resumed: bool,
     session: Option<Session>,
     evidence_map: EvidenceMap,
-    written: Written,
+    written: WriteOutcome,
 }
 
 impl<'c> Conversation<'c> {
@@ -85,7 +85,7 @@ impl<'c> Conversation<'c> {
             is_resumed: false,
             session: None,
             evidence_map: EvidenceMap::new(),
-            written: Written::default(),
+            written: WriteOutcome::default(),
         };
         conversation.prepare()?;
         conversation.start_when_ready()?;
@@ -206,7 +206,7 @@ impl<'c> Conversation<'c> {
     fn start_session(&mut self) -> Session {
         let (brief, plan, drafter) = (&self.inputs.brief, self.inputs.plan(), self.drafter.as_ref());
         match &self.drafted {
-            Some(Drafted { drafts, open }) => Session::with_drafts(brief, plan, drafts, open.clone(), drafter),
+            Some(FileDrafts { drafts, open }) => Session::with_drafts(brief, plan, drafts, open.clone(), drafter),
             None => Session::new(brief, self.inputs.plan(), self.inputs.slots(&plan), drafter),
         }
     }
@@ -231,7 +231,7 @@ impl<'c> Conversation<'c> {
         command: Command,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<Applied, Error> {
+    ) -> Result<CommandOutcome, Error> {
         let step = self.next();
         let applied = if self.questions.is_empty() {
             self.execute(step, command, events, cancel).await
@@ -239,18 +239,18 @@ impl<'c> Conversation<'c> {
             self.answer(&step, command)
         };
         let applied = applied.or_else(|failure| match failure {
-            Failed::Refused(refusal) => Ok(Applied::Refused(refusal)),
-            Failed::Drafting(error) if error.kind != ErrorKind::Cancelled => Ok(Applied::DraftingFailed(error)),
+            Failed::Refused(refusal) => Ok(CommandOutcome::Refused(refusal)),
+            Failed::Drafting(error) if error.kind != ErrorKind::Cancelled => Ok(CommandOutcome::DraftingFailed(error)),
             Failed::Drafting(error) | Failed::Other(error) => Err(error),
         })?;
         self.start_when_ready()?;
-        if matches!(applied, Applied::Approved { .. } | Applied::Changed { .. } | Applied::Done) {
+        if matches!(applied, CommandOutcome::Approved { .. } | CommandOutcome::Changed { .. } | CommandOutcome::Done) {
             self.save()?;
         }
         Ok(applied)
     }
 
-    fn answer(&mut self, question: &Step, command: Command) -> Result<Applied, Failed> {
+    fn answer(&mut self, question: &Step, command: Command) -> Result<CommandOutcome, Failed> {
         match (question, command) {
             (Step::ConfirmDescription | Step::ConfirmChanges { .. }, Command::Proceed) => {}
             (Step::DeclareOverlap { tool, reason }, Command::DeclareOverlap { declare }) => {
@@ -264,7 +264,7 @@ impl<'c> Conversation<'c> {
                 }
                 triggers.push(phrase.to_owned());
                 if triggers.len() < MAX_TRIGGERS {
-                    return Ok(Applied::Done);
+                    return Ok(CommandOutcome::Done);
                 }
             }
             (Step::AddTriggers, Command::EndTriggers) => {
@@ -281,7 +281,7 @@ impl<'c> Conversation<'c> {
             _ => return Err(Refusal::UnavailableCommand.into()),
         }
         self.questions.pop_front();
-        Ok(Applied::Done)
+        Ok(CommandOutcome::Done)
     }
 
     async fn execute(
@@ -290,7 +290,7 @@ impl<'c> Conversation<'c> {
         command: Command,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<Applied, Failed> {
+    ) -> Result<CommandOutcome, Failed> {
         let approver = self.approver.clone().unwrap_or_default();
         let time = self.context.clock.now().to_string();
         let session = self.session.as_mut().ok_or(Refusal::UnavailableCommand)?;
@@ -303,10 +303,10 @@ impl<'c> Conversation<'c> {
             }
             Command::Verify if step == Step::Verify => self.verify(events, cancel).await?,
             Command::Approve { selection } if can_decide => {
-                let mut numbers = unapproved(session, &selection);
+                let mut numbers = unapproved_drafts(session, &selection);
                 let refused = session.approve(&selection, Approver { name: &approver, time: &time })?;
                 numbers.retain(|number| !refused.contains(number));
-                return Ok(Applied::Approved { approved: numbers, refused });
+                return Ok(CommandOutcome::Approved { approved: numbers, refused });
             }
             Command::Drop { numbers } if can_decide => session.drop_cases(&numbers)?,
             Command::Redraft { selection, instructions } if can_decide => {
@@ -318,14 +318,14 @@ impl<'c> Conversation<'c> {
                 let id = session.editable(number)?.slot.id.clone();
                 session.replace(number, case, findings)?;
                 self.evidence_map.remove(&id);
-                return Ok(Applied::Changed { ids: vec![id] });
+                return Ok(CommandOutcome::Changed { ids: vec![id] });
             }
-            Command::Write => return Ok(Applied::Wrote { files: self.write()? }),
+            Command::Write => return Ok(CommandOutcome::Wrote { files: self.write()? }),
             Command::Next if can_decide => session.forward()?,
             Command::Back if can_decide => session.back()?,
             _ => return Err(Refusal::UnavailableCommand.into()),
         }
-        Ok(Applied::Done)
+        Ok(CommandOutcome::Done)
     }
 
     async fn redraft(
@@ -334,7 +334,7 @@ impl<'c> Conversation<'c> {
         instructions: Option<&str>,
         events: &mut dyn EventSink<Event>,
         cancel: &CancellationToken,
-    ) -> Result<Applied, Failed> {
+    ) -> Result<CommandOutcome, Failed> {
         match instructions {
             None if !self.drafter.can_redraft() => return Err(Refusal::NoOtherDraft.into()),
             Some(_) if !self.drafter.accepts_instructions() => return Err(Refusal::InstructionsNotSupported.into()),
@@ -351,7 +351,7 @@ impl<'c> Conversation<'c> {
         for id in &ids {
             self.evidence_map.remove(id);
         }
-        Ok(Applied::Changed { ids })
+        Ok(CommandOutcome::Changed { ids })
     }
 
     async fn draft(
@@ -476,7 +476,7 @@ impl<'c> Conversation<'c> {
 }
 
 /// Returns the numbers of the selected drafts of the batch that are not approved yet.
-fn unapproved(session: &Session, selection: &CaseSelection) -> Vec<usize> {
+fn unapproved_drafts(session: &Session, selection: &CaseSelection) -> Vec<usize> {
     let Some(batch) = session.batch() else { return Vec::new() };
     match selection {
         CaseSelection::All => batch.open_numbers(),

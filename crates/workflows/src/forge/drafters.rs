@@ -50,11 +50,11 @@ pub enum DrafterKind {
 /// A drafter, and its drafts if they come from a file.
 pub(super) struct ChosenDrafter {
     pub(super) drafter: Arc<dyn Drafter>,
-    pub(super) drafted: Option<Drafted>,
+    pub(super) drafted: Option<FileDrafts>,
 }
 
 /// The drafts of a file, and the slots that they do not fill.
-pub(super) struct Drafted {
+pub(super) struct FileDrafts {
     pub(super) drafts: Vec<Draft>,
     pub(super) open: Vec<Slot>,
 }
@@ -149,5 +149,5 @@ fn read_drafts(name: &str, text: &str, inputs: &ForgeInputs, context: &Context<'
     let open: Vec<Slot> = all.into_iter().filter(is_open).collect();
     let drafts = drafter.drafts(brief, &filled, &[]);
     notices.note(&format!("{} in {name}", counted(drafts.len(), "draft")));
-    Ok(ChosenDrafter { drafter: Arc::new(drafter), drafted: Some(Drafted { drafts, open }) })
+    Ok(ChosenDrafter { drafter: Arc::new(drafter), drafted: Some(FileDrafts { drafts, open }) })
 }

@@ -20,7 +20,7 @@ pub use self::conversation::Conversation;
 pub use self::description::{DescriptionWarning, VagueDescription};
 pub use self::drafters::{DrafterKind, DrafterRequest, DraftsRequest};
 pub use self::inputs::{ForgeInputs, LoadedInputs, Tiers, ToolRequest, load_inputs};
-pub use self::protocol::{Applied, Command, ConversationRequest, Event, Mode, Refusal, Step};
+pub use self::protocol::{Command, CommandOutcome, ConversationRequest, Event, Mode, Refusal, Step};
 pub use self::report::{
     ForgeReport, RefusedDraft, ReportedBatch, ReportedDraft, ReportedFinding, Summary, WrittenFile,
 };

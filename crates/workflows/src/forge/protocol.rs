@@ -105,7 +105,7 @@ pub enum Command {
 
 /// The result of a command.
 #[derive(Debug)]
-pub enum Applied {
+pub enum CommandOutcome {
     Done,
     /// The numbers of the drafts that were approved, and of those that cannot be.
     Approved {

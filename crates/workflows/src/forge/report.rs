@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::inputs::ForgeInputs;
 use super::verifier::EvidenceMap;
-use super::writing::Written;
+use super::writing::WriteOutcome;
 
 /// The machine-readable report, with details for people.
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl ForgeReport {
     fn of_session(
         session: &Session,
         drafter: &dyn Drafter,
-        written: Written,
+        written: WriteOutcome,
         coverage_findings: &[DraftFinding],
     ) -> Self {
         Self {
@@ -176,7 +176,7 @@ impl Summary {
         session: &Session,
         inputs: &ForgeInputs,
         drafter: &dyn Drafter,
-        written: Written,
+        written: WriteOutcome,
         evidence_map: Option<&EvidenceMap>,
     ) -> Self {
         let report = ForgeReport::of_session(session, drafter, written, &coverage_findings(inputs, session));

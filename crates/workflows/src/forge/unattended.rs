@@ -4,7 +4,7 @@ use karat_forge::session::{CaseSelection, Entry, Session};
 use tokio_util::sync::CancellationToken;
 
 use super::conversation::Conversation;
-use super::protocol::{Applied, Command, Event, Mode, Step};
+use super::protocol::{Command, CommandOutcome, Event, Mode, Step};
 use super::report::has_personal_data;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventSink;
@@ -65,14 +65,14 @@ impl Conversation<'_> {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let mut applied = self.apply(command, events, cancel).await?;
-        if let Applied::Approved { refused, .. } = &applied
+        if let CommandOutcome::Approved { refused, .. } = &applied
             && !refused.is_empty()
         {
             applied = self.apply(Command::Drop { numbers: refused.clone() }, events, cancel).await?;
         }
         match applied {
-            Applied::DraftingFailed(error) => Err(error),
-            Applied::Refused(refusal) => Err(Error::no_verdict(refusal.to_string())),
+            CommandOutcome::DraftingFailed(error) => Err(error),
+            CommandOutcome::Refused(refusal) => Err(Error::no_verdict(refusal.to_string())),
             _ => Ok(()),
         }
     }

@@ -31,8 +31,8 @@ pub(super) struct Verifier {
     agent: Arc<dyn Agent>,
     /// Keeps the tool servers of the agent running.
     _tools: Tools,
-    /// Whether the missing results of calls were reported.
-    has_noted_results: AtomicBool,
+    /// Whether the note on missing results was printed.
+    has_noted_missing_results: AtomicBool,
 }
 
 impl Verifier {
@@ -46,7 +46,7 @@ impl Verifier {
             return Err(Error::invalid("verifying drafts requires one agent, but 'matrix' has several")
                 .hint("pass --agent-endpoint to choose one"));
         };
-        Ok(Self { agent: Arc::clone(agent), _tools: tools, has_noted_results: AtomicBool::new(false) })
+        Ok(Self { agent: Arc::clone(agent), _tools: tools, has_noted_missing_results: AtomicBool::new(false) })
     }
 
     pub(super) fn agent_identity(&self) -> String {
@@ -82,10 +82,10 @@ impl Verifier {
         }
     }
 
-    /// Says once that there are no values to take if the agent does not report what its tools returned.
+    /// Notes, once, that proof values cannot be found because the agent reports no tool results.
     fn note_missing_results(&self, result: &CaseResult, context: &Context<'_>) {
         let has_result = result.details.tool_calls.iter().any(|call| call.result.is_some());
-        if !has_result && !self.has_noted_results.swap(true, Ordering::Relaxed) {
+        if !has_result && !self.has_noted_missing_results.swap(true, Ordering::Relaxed) {
             context.notices.note(
                 "the agent reports its calls without results, so --verify finds no values for 'responseContains'; \
                  report each call's 'result'",
@@ -133,7 +133,7 @@ impl Verifier {
     }
 }
 
-/// Whether a draft requires a call, but no value that proves it.
+/// Whether a draft requires a call but has no value that proves it.
 fn needs_proof(slot: &Slot, case: &Case) -> bool {
     let expect = &case.expect;
     let is_golden =
@@ -141,7 +141,7 @@ fn needs_proof(slot: &Slot, case: &Case) -> bool {
     is_golden && expect.response_contains.is_none()
 }
 
-/// Adds proof values from the agent's response to a draft that passed without them. Returns whether there are any.
+/// Adds proof values from the agent's response to a draft that passed without them. Returns whether any were found.
 fn add_proof(session: &mut Session, inputs: &ForgeInputs, slot: &Slot, case: &Case, result: &CaseResult) -> bool {
     let details = &result.details;
     let proof = proof_values(&inputs.brief, &case.input.message, &details.tool_calls, &details.response);

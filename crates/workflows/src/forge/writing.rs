@@ -18,12 +18,12 @@ use crate::error::Error;
 
 /// The files and overlaps that a session wrote.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct WriteOutcome {
     pub(super) files: Vec<WrittenFile>,
     pub(super) overlaps: Vec<String>,
 }
 
-impl Written {
+impl WriteOutcome {
     /// Adds the approved cases of a tier to the tool's file. Skips existing cases.
     pub(super) fn write(
         &mut self,

@@ -22,7 +22,7 @@ pub struct LoadedFunction {
 }
 
 /// A file that an argument refers to.
-pub struct FoundFile {
+pub struct MatchedFile {
     pub path: PathBuf,
     /// The path for display.
     pub display_path: String,
@@ -30,7 +30,7 @@ pub struct FoundFile {
     pub file: Result<FunctionFile, Error>,
 }
 
-impl From<FunctionFile> for FoundFile {
+impl From<FunctionFile> for MatchedFile {
     fn from(file: FunctionFile) -> Self {
         Self { path: file.path.clone(), display_path: file.display_path.clone(), file: Ok(file) }
     }
@@ -73,11 +73,11 @@ pub fn load_functions(arguments: &[String], settings: &Settings) -> Result<Vec<L
 }
 
 /// Finds the files of the arguments, in order, each once; all functions of the project without arguments.
-pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<Vec<FoundFile>, Error> {
+pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<Vec<MatchedFile>, Error> {
     if arguments.is_empty() {
-        return Ok(find_functions(settings)?.files.into_iter().map(FoundFile::from).collect());
+        return Ok(find_functions(settings)?.files.into_iter().map(MatchedFile::from).collect());
     }
-    let mut all: Vec<FoundFile> = Vec::new();
+    let mut all: Vec<MatchedFile> = Vec::new();
     for argument in arguments {
         for found in find_argument(argument, settings)? {
             if !all.iter().any(|known| is_same_file(&known.path, &found.path)) {
@@ -90,14 +90,14 @@ pub fn find_function_files(arguments: &[String], settings: &Settings) -> Result<
 
 /// Finds the files of an argument. The name of a function takes precedence over a file or folder of the same name; `./`
 /// marks a path.
-fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<FoundFile>, Error> {
+fn find_argument(argument: &str, settings: &Settings) -> Result<Vec<MatchedFile>, Error> {
     let path = settings.layout.current_dir.join(argument);
     if looks_like_path(argument) {
         return find_at_path(path, settings);
     }
     match find_by_name(argument, settings) {
         Err(_) if path.exists() => find_at_path(path, settings),
-        found => found.map(|files| files.into_iter().map(FoundFile::from).collect()),
+        found => found.map(|files| files.into_iter().map(MatchedFile::from).collect()),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn no_functions(settings: &Settings) -> Error {
 }
 
 /// Returns a file, or the function files of a folder.
-fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Error> {
+fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<MatchedFile>, Error> {
     if !path.is_dir() {
         return Ok(vec![read_file(path, settings)]);
     }
@@ -122,11 +122,11 @@ fn find_at_path(path: PathBuf, settings: &Settings) -> Result<Vec<FoundFile>, Er
     Ok(paths.into_iter().map(|path| read_file(path, settings)).collect())
 }
 
-fn read_file(path: PathBuf, settings: &Settings) -> FoundFile {
+fn read_file(path: PathBuf, settings: &Settings) -> MatchedFile {
     let display_path = settings.display_path(&path);
     let file = check_file(&path, &display_path, settings)
         .and_then(|()| FunctionFile::read(path.clone(), display_path.clone()));
-    FoundFile { path, display_path, file }
+    MatchedFile { path, display_path, file }
 }
 
 /// Fails if a file does not exist or is not a Python file.

@@ -6,6 +6,6 @@ mod project;
 
 pub use cases::{cases_pointer, eval_names, start_functions};
 pub use lookup::{
-    FoundFile, LoadedFunction, find_function_files, load_functions, looks_like_path, no_functions, path_arguments,
+    LoadedFunction, MatchedFile, find_function_files, load_functions, looks_like_path, no_functions, path_arguments,
 };
 pub use project::{FunctionFile, ProjectFunctions, find_functions};

@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use self::reader::{Content, FileReader};
 use self::server::Server;
 use self::trace_files::TraceFiles;
-use crate::batch_writer::{BatchWriter, Written};
+use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::context::Context;
 use crate::error::Error;
 use crate::event::EventSink;
-use crate::ingest::{Ingest, Ingested, Totals};
+use crate::ingest::{Ingest, IngestOutcome, Totals};
 use crate::trace_filter::source_kind;
 
 /// Maximum estimated memory of a batch.
@@ -61,7 +61,7 @@ pub enum Event {
 
 /// The result of an import.
 #[derive(Debug)]
-pub struct Imported {
+pub struct ImportOutcome {
     pub report: ImportReport,
     pub files_without_traces: Vec<String>,
     /// The error if the import ended early or there was nothing to import.
@@ -76,7 +76,7 @@ pub async fn import_traces(
     context: &Context<'_>,
     events: &mut dyn EventSink<Event>,
     cancel: CancellationToken,
-) -> Result<Imported, Error> {
+) -> Result<ImportOutcome, Error> {
     let Request { origin, kind, feedback, dry_run } = request;
     let kind = kind.as_deref().map(source_kind).transpose()?;
     let source = Source::find(origin, kind, dry_run, context)?;
@@ -190,7 +190,7 @@ impl FilePiece {
     }
 }
 
-type PieceWriter<'i> = BatchWriter<'i, FilePiece, Ingested>;
+type PieceWriter<'i> = BatchWriter<'i, FilePiece, IngestOutcome>;
 
 fn piece_writer<'i>(store: &'i Store, context: &'i Context<'_>, with_feedback: bool) -> PieceWriter<'i> {
     let clock = context.clock;
@@ -266,8 +266,8 @@ impl Import<'_> {
     }
 
     /// Counts a written batch. Refuses pieces that cannot be stored; if none can be, returns the store's error.
-    fn record(&mut self, written: Written<FilePiece, Ingested>, bytes: u64) -> Result<(), Error> {
-        let Written { committed, results, failed } = written;
+    fn record(&mut self, written: BatchOutcome<FilePiece, IngestOutcome>, bytes: u64) -> Result<(), Error> {
+        let BatchOutcome { committed, results, failed } = written;
         for mut ingested in results {
             for refusal in ingested.refused.drain(..) {
                 let file =
@@ -301,7 +301,7 @@ impl Import<'_> {
         }
     }
 
-    fn end(self, done: Result<(), Error>, nothing_found: Error) -> Result<Imported, Error> {
+    fn end(self, done: Result<(), Error>, nothing_found: Error) -> Result<ImportOutcome, Error> {
         let report = self.totals.into_report();
         let is_empty = report.traces() == 0 && report.refused.is_empty();
         let error = match done {
@@ -309,7 +309,7 @@ impl Import<'_> {
             Err(error) => Some(error),
             Ok(()) => (is_empty && !report.interrupted).then_some(nothing_found),
         };
-        Ok(Imported { report, files_without_traces: self.files_without_traces, error })
+        Ok(ImportOutcome { report, files_without_traces: self.files_without_traces, error })
     }
 }
 

@@ -41,7 +41,7 @@ impl FileReader {
             for (number, file) in files.into_iter().enumerate() {
                 let send = |content| sender.blocking_send((number, content)).ok();
                 let ended = match file.open(&mut stdin) {
-                    Ok(input) => read_file(&file, kind, Counted { input, counter: Arc::clone(&counter) }, &send),
+                    Ok(input) => read_file(&file, kind, CountingReader { input, counter: Arc::clone(&counter) }, &send),
                     Err(error) => send(Content::Refused(refused(
                         &file.display_path,
                         None,
@@ -71,7 +71,7 @@ impl FileReader {
 fn read_file(
     file: &TraceFile,
     kind: Option<TraceFormat>,
-    input: Counted,
+    input: CountingReader,
     send: &dyn Fn(Content) -> Option<()>,
 ) -> Option<()> {
     let refused = |location: Option<String>, message: String, kind: RefusalKind| {
@@ -92,12 +92,12 @@ fn read_file(
 }
 
 /// A reader that counts its bytes.
-struct Counted {
+struct CountingReader {
     input: Box<dyn Read + Send>,
     counter: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(out)?;
         self.counter.fetch_add(count as u64, Ordering::Relaxed);

@@ -118,8 +118,8 @@ async fn imported_times(
         return Ok(BTreeMap::new());
     }
     let filter = TraceFilter { ids, ..TraceFilter::default() };
-    let listed = store.list_traces(&filter).await?;
-    Ok(listed.into_iter().map(|listed| (listed.head.trace_id, listed.imported_at)).collect())
+    let traces = store.list_traces(&filter).await?;
+    Ok(traces.into_iter().map(|trace| (trace.head.trace_id, trace.imported_at)).collect())
 }
 
 #[cfg(test)]

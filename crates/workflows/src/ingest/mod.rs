@@ -35,7 +35,7 @@ pub(crate) struct Ingest<'i, S> {
 
 /// The result of [`Ingest::write`].
 #[derive(Debug, Default)]
-pub(crate) struct Ingested {
+pub(crate) struct IngestOutcome {
     pub(crate) traces: Vec<IngestedTrace>,
     pub(crate) refused: Vec<RefusedTrace>,
     /// Whole traces that were replaced by another one with the same id.
@@ -66,7 +66,7 @@ pub struct RefusedTrace {
 }
 
 /// A trace to write, with the data to prepare it again after a conflict.
-struct Prepared {
+struct PreparedTrace {
     trace: NewTrace,
     feedback: Vec<SourceFeedback>,
     /// The incoming spans, without those in the store.
@@ -75,9 +75,10 @@ struct Prepared {
 
 impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
     /// Writes the pieces. After an error some traces may have been written, each completely.
-    pub(crate) async fn write(&self, pieces: Vec<Piece>) -> Result<Ingested, StoreError> {
+    pub(crate) async fn write(&self, pieces: Vec<Piece>) -> Result<IngestOutcome, StoreError> {
         let batch = merge_pieces(pieces);
-        let mut ingested = Ingested { superseded: batch.superseded, refused: batch.refused, ..Ingested::default() };
+        let mut ingested =
+            IngestOutcome { superseded: batch.superseded, refused: batch.refused, ..IngestOutcome::default() };
         let mut waiting = Vec::with_capacity(batch.traces.len());
         for trace in batch.traces {
             match prepare(trace) {
@@ -110,10 +111,10 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
     /// Writes the traces in one transaction. Returns those that have to be written again after a conflict.
     async fn put(
         &self,
-        waiting: Vec<Prepared>,
-        ingested: &mut Ingested,
+        waiting: Vec<PreparedTrace>,
+        ingested: &mut IngestOutcome,
         all_feedback: &mut Vec<TraceFeedback>,
-    ) -> Result<Vec<Prepared>, StoreError> {
+    ) -> Result<Vec<PreparedTrace>, StoreError> {
         let (traces, rest): (Vec<NewTrace>, Vec<_>) =
             waiting.into_iter().map(|prepared| (prepared.trace, (prepared.feedback, prepared.parts))).unzip();
         let puts = self.store.put_traces(&traces, self.now).await?;
@@ -146,10 +147,10 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
         &self,
         trace: NewTrace,
         feedback: Vec<SourceFeedback>,
-    ) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
+    ) -> Result<Result<PreparedTrace, RefusedTrace>, StoreError> {
         let Some(stored) = self.read_stored(&trace.head.trace_id).await? else {
             let trace = NewTrace { expected: ExpectedState::Absent, ..trace };
-            return Ok(Ok(Prepared { trace, feedback, parts: None }));
+            return Ok(Ok(PreparedTrace { trace, feedback, parts: None }));
         };
         if is_span_based(&stored.source) {
             let message = format!(
@@ -166,11 +167,14 @@ impl<S: TraceStore + FeedbackStore> Ingest<'_, S> {
             return Ok(Err(RefusedTrace { trace_id: trace.head.trace_id, message }));
         }
         let trace = NewTrace { expected: ExpectedState::RawHash(short_hash(&stored.raw)), ..trace };
-        Ok(Ok(Prepared { trace, feedback, parts: None }))
+        Ok(Ok(PreparedTrace { trace, feedback, parts: None }))
     }
 
     /// Merges spans with the stored ones of the same trace.
-    async fn merge_with_stored(&self, parts: Box<TraceParts>) -> Result<Result<Prepared, RefusedTrace>, StoreError> {
+    async fn merge_with_stored(
+        &self,
+        parts: Box<TraceParts>,
+    ) -> Result<Result<PreparedTrace, RefusedTrace>, StoreError> {
         let Some(stored) = self.read_stored(&parts.trace_id).await? else {
             return Ok(prepare_parts(parts));
         };
@@ -221,7 +225,7 @@ fn is_same_source(first: &str, second: &str) -> bool {
     first == second || is_log(first) && is_log(second)
 }
 
-fn prepare(trace: MergedTrace) -> Result<Prepared, RefusedTrace> {
+fn prepare(trace: MergedTrace) -> Result<PreparedTrace, RefusedTrace> {
     match trace {
         // Assume that the trace is new; the store reports a conflict if it is not.
         MergedTrace::Whole(whole) => prepare_whole(*whole),
@@ -229,15 +233,15 @@ fn prepare(trace: MergedTrace) -> Result<Prepared, RefusedTrace> {
     }
 }
 
-fn prepare_whole(whole: ImportedTrace) -> Result<Prepared, RefusedTrace> {
+fn prepare_whole(whole: ImportedTrace) -> Result<PreparedTrace, RefusedTrace> {
     let ImportedTrace { format, trace_id, document, raw, feedback } = whole;
     let head = head_of(&trace_id, &document)?;
     let trace =
         NewTrace { head, source: format.name().to_owned(), document, raw: Some(raw), expected: ExpectedState::Absent };
-    Ok(Prepared { trace, feedback, parts: None })
+    Ok(PreparedTrace { trace, feedback, parts: None })
 }
 
-fn prepare_parts(parts: Box<TraceParts>) -> Result<Prepared, RefusedTrace> {
+fn prepare_parts(parts: Box<TraceParts>) -> Result<PreparedTrace, RefusedTrace> {
     assemble_trace(&parts.clone(), parts, ExpectedState::Absent)
 }
 
@@ -246,7 +250,7 @@ fn assemble_trace(
     all: &TraceParts,
     incoming: Box<TraceParts>,
     expected: ExpectedState,
-) -> Result<Prepared, RefusedTrace> {
+) -> Result<PreparedTrace, RefusedTrace> {
     let assembled = assemble(all);
     let document = assembled.document.to_text();
     let trace = NewTrace {
@@ -256,7 +260,7 @@ fn assemble_trace(
         raw: Some(serde_json::to_vec(all).map_err(|error| unreadable(&all.trace_id, &error))?),
         expected,
     };
-    Ok(Prepared { trace, feedback: assembled.feedback, parts: Some(incoming) })
+    Ok(PreparedTrace { trace, feedback: assembled.feedback, parts: Some(incoming) })
 }
 
 /// Counts the entries of `tool_calls` that could not be read, which the document's metadata lists.

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use karat_core::stored::{ImportReport, PutOutcome};
 
-use super::{Ingested, IngestedTrace};
+use super::{IngestOutcome, IngestedTrace};
 
 /// Maximum number of tool names to collect; more are unlikely to be real tools.
 const MAX_TOOLS: usize = 1000;
@@ -17,11 +17,11 @@ pub(crate) struct Totals {
     report: ImportReport,
     tools: BTreeSet<String>,
     /// By the hash of the id, to save memory for millions of traces.
-    traces: HashMap<u64, CountedTrace>,
+    traces: HashMap<u64, TraceCounts>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct CountedTrace {
+struct TraceCounts {
     put: PutOutcome,
     steps: u32,
     tool_calls: u32,
@@ -40,14 +40,14 @@ impl Totals {
         self.traces.len()
     }
 
-    pub(crate) fn add(&mut self, ingested: Ingested) {
+    pub(crate) fn add(&mut self, ingested: IngestOutcome) {
         self.report.superseded += ingested.superseded;
         self.report.feedback.found += ingested.feedback_found;
         self.report.feedback.added += ingested.feedback_added;
         for trace in ingested.traces {
             let mut hasher = DefaultHasher::new();
             trace.head.trace_id.hash(&mut hasher);
-            let now = counted_trace(&trace);
+            let now = trace_counts(&trace);
             match self.traces.entry(hasher.finish()) {
                 Entry::Vacant(entry) => {
                     entry.insert(now);
@@ -57,7 +57,7 @@ impl Totals {
                     self.report.superseded += u64::from(trace.is_whole && trace.put == PutOutcome::Changed);
                     // A trace that this import added stays "added" even if it changes later.
                     let put = if before.get().put == PutOutcome::Unchanged { trace.put } else { before.get().put };
-                    before.insert(CountedTrace { put, ..now });
+                    before.insert(TraceCounts { put, ..now });
                 }
             }
             if self.tools.len() < MAX_TOOLS {
@@ -85,10 +85,10 @@ impl Totals {
     }
 }
 
-fn counted_trace(trace: &IngestedTrace) -> CountedTrace {
+fn trace_counts(trace: &IngestedTrace) -> TraceCounts {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let head = &trace.head;
-    CountedTrace {
+    TraceCounts {
         put: trace.put,
         steps: small(head.steps),
         tool_calls: small(head.tool_calls),
@@ -103,11 +103,11 @@ mod tests {
 
     use super::*;
 
-    fn ingested(id: &str, put: PutOutcome, steps: u64, is_whole: bool) -> Ingested {
+    fn ingested(id: &str, put: PutOutcome, steps: u64, is_whole: bool) -> IngestOutcome {
         let head = TraceHead { trace_id: id.to_owned(), steps, ..TraceHead::default() };
-        Ingested {
+        IngestOutcome {
             traces: vec![IngestedTrace { head, source: "otlp".to_owned(), put, is_whole, unread_calls: 2 }],
-            ..Ingested::default()
+            ..IngestOutcome::default()
         }
     }
 

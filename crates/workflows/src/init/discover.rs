@@ -13,10 +13,10 @@ use super::mcp_file;
 /// Ports on which agents usually listen during development.
 pub const USUAL_PORTS: [u16; 4] = [3000, 8000, 8080, 5000];
 
-/// A program on this machine accepts connections at once.
+/// A program on this machine accepts connections immediately.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Tools of an agent are rarely nested deeper.
+/// Maximum depth of folders to search; tools are rarely nested deeper.
 const MAX_FOLDER_DEPTH: usize = 5;
 /// Maximum number of files to read.
 const MAX_FILES: usize = 500;
@@ -24,10 +24,10 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Maximum number of single source files to propose.
 const MAX_FILE_PROPOSALS: usize = 5;
 
-/// The file that karat reads if none is configured.
+/// The tool registry that karat reads if none is configured.
 const DEFAULT_REGISTRY: &str = "tools/tools.exports.ts";
 
-/// JSON files that are not lists of tools.
+/// JSON files to skip, since they are never lists of tools.
 const OTHER_JSON_FILES: [&str; 6] =
     ["karat.json", "tools.lock.json", "package.json", "package-lock.json", "tsconfig.json", "composer.json"];
 
@@ -49,24 +49,24 @@ impl PortProbe for LoopbackProbe {
     }
 }
 
-/// What was found.
+/// The agents and tool registries that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Discovered {
+pub struct Discovery {
     /// The agent that the environment or `.env` names.
     pub agent: Option<String>,
     /// Ports on which a program listens.
     pub ports: Vec<u16>,
     /// Possible tool registries, best first.
-    pub registries: Vec<FoundRegistry>,
-    /// What could not be read or used, as lower-case fragments.
+    pub registries: Vec<RegistryCandidate>,
+    /// Files and servers that could not be read or used, as lower-case fragments.
     pub problems: Vec<String>,
 }
 
 /// A possible tool registry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FoundRegistry {
+pub struct RegistryCandidate {
     /// A file or folder, relative to the project.
     pub path: String,
     pub content: RegistryContent,
@@ -81,8 +81,8 @@ pub enum RegistryContent {
     McpServers(usize),
 }
 
-impl Discovered {
-    /// Looks for programs on these ports.
+impl Discovery {
+    /// Records the ports on which a program listens.
     pub(super) fn find_ports(&mut self, ports: &[u16], probe: &dyn PortProbe) {
         self.ports = ports.iter().copied().filter(|port| probe.is_open(*port)).collect();
     }
@@ -103,9 +103,9 @@ impl Discovered {
         }
         self.registries = lists;
         self.registries.extend(source_registries(&sources, folder));
-        // It may only import tools, so that other files define them.
+        // The default file may import tools that other files define.
         if let Some(default) = read_registry(&folder.join(DEFAULT_REGISTRY), folder) {
-            self.registries.retain(|found| found.path != default.path);
+            self.registries.retain(|candidate| candidate.path != default.path);
             self.registries.insert(0, default);
         }
         self.find_mcp_files(folder);
@@ -128,13 +128,13 @@ impl Discovered {
         files
     }
 
-    fn read_list(&mut self, file: &Path, folder: &Path) -> Option<FoundRegistry> {
+    fn read_list(&mut self, file: &Path, folder: &Path) -> Option<RegistryCandidate> {
         let is_named_tools = file_name(file).contains("tool");
         match read_path(file, folder) {
             // Other lists of objects have names, too.
             Ok(registry) => {
                 let has_tools = registry.tools().iter().any(|tool| is_named_tools || tool.input_schema.get().is_some());
-                has_tools.then(|| found_tools(file, folder, registry.tools().len()))
+                has_tools.then(|| tool_candidate(file, folder, registry.tools().len()))
             }
             Err(error) if is_named_tools => {
                 self.problems.push(format!("cannot read tools from {}: {error}", relative(file, folder)));
@@ -157,7 +157,7 @@ impl Discovered {
                     self.problems.extend(skipped);
                     if !file.servers.is_empty() {
                         let content = RegistryContent::McpServers(file.servers.len());
-                        self.registries.push(FoundRegistry { path: name.to_owned(), content });
+                        self.registries.push(RegistryCandidate { path: name.to_owned(), content });
                     }
                 }
                 Ok(None) => {}
@@ -167,8 +167,8 @@ impl Discovered {
     }
 }
 
-/// Returns the common folder of all source files that define tools, then the single files.
-fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<FoundRegistry> {
+/// Proposes the common folder of all source files that define tools, followed by the files themselves.
+fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<RegistryCandidate> {
     let Ok(registry) = read_files(files, folder) else {
         return Vec::new();
     };
@@ -178,29 +178,29 @@ fn source_registries(files: &[PathBuf], folder: &Path) -> Vec<FoundRegistry> {
     let Some(common) = common_folder(&paths) else {
         return Vec::new();
     };
-    let several = (paths.len() > 1).then_some(common);
-    let proposals = several.into_iter().chain(paths.iter().copied().take(MAX_FILE_PROPOSALS));
-    // A file on its own may have other tools than as a part of the project.
-    let mut found: Vec<FoundRegistry> =
+    let folder_path = (paths.len() > 1).then_some(common);
+    let proposals = folder_path.into_iter().chain(paths.iter().copied().take(MAX_FILE_PROPOSALS));
+    // Read separately: a file alone may define other tools than as part of the project.
+    let mut candidates: Vec<RegistryCandidate> =
         proposals.filter_map(|path| read_registry(&folder.join(path), folder)).collect();
-    if found.is_empty() {
-        found.extend(read_registry(&folder.join(common), folder));
+    if candidates.is_empty() {
+        candidates.extend(read_registry(&folder.join(common), folder));
     }
-    found
+    candidates
 }
 
-/// Returns a file or folder as a proposal, if karat can read tools from it.
-fn read_registry(path: &Path, folder: &Path) -> Option<FoundRegistry> {
+/// Returns a file or folder as a candidate, if karat can read tools from it.
+fn read_registry(path: &Path, folder: &Path) -> Option<RegistryCandidate> {
     let count = read_path(path, folder).ok()?.tools().len();
-    (count > 0).then(|| found_tools(path, folder, count))
+    (count > 0).then(|| tool_candidate(path, folder, count))
 }
 
 fn common_folder<'f>(files: &[&'f Path]) -> Option<&'f Path> {
     files.first().copied()?.ancestors().skip(1).find(|folder| files.iter().all(|file| file.starts_with(folder)))
 }
 
-fn found_tools(path: &Path, folder: &Path, count: usize) -> FoundRegistry {
-    FoundRegistry { path: relative(path, folder), content: RegistryContent::Tools(count) }
+fn tool_candidate(path: &Path, folder: &Path, count: usize) -> RegistryCandidate {
+    RegistryCandidate { path: relative(path, folder), content: RegistryContent::Tools(count) }
 }
 
 fn relative(path: &Path, folder: &Path) -> String {
@@ -216,7 +216,7 @@ fn is_json(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
-/// Whether a source can define tools at all, so that most files need not be parsed.
+/// Whether a source file may define tools; most files need not be parsed.
 fn mentions_tools(file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| text.to_lowercase().contains("tool"))
 }
@@ -240,7 +240,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             std::fs::write(path, text).expect("a file");
         }
-        let mut discovered = Discovered::default();
+        let mut discovered = Discovery::default();
         discovered.find_registries(folder.path());
         let paths = discovered.registries.into_iter().map(|found| format!("{} {:?}", found.path, found.content));
         (paths.collect(), discovered.problems)
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn keeps_the_order_of_ports() {
-        let mut discovered = Discovered::default();
+        let mut discovered = Discovery::default();
         discovered.find_ports(&USUAL_PORTS, &OpenPorts(&[5000, 8000, 9999]));
         assert_eq!(discovered.ports, [8000, 5000]);
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_what_it_cannot_read() {
+    fn reports_unreadable_files() {
         let (paths, problems) = found(&[("tools.json", "[{"), (".vscode/mcp.json", "{ // comment\n}")]);
         assert!(paths.is_empty(), "{paths:?}");
         assert_eq!(problems.len(), 2, "{problems:?}");

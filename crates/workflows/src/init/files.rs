@@ -3,20 +3,20 @@
 use karat_core::regression::slug;
 use serde_json::{Map, Value, json};
 
-use super::listed_tool::{ListedTool, first_sentence};
+use super::registry_tools::{RegistryTool, first_sentence};
 
 /// Lines of `.gitignore`: the store and the results of runs.
-const IGNORED: [&str; 2] = [".karat/", "evals/results/"];
+const GITIGNORE_LINES: [&str; 2] = [".karat/", "evals/results/"];
 
 /// The first eval file.
 pub(super) struct FirstEval<'f> {
     /// The tool under test, if any.
     pub(super) tool: Option<&'f str>,
-    /// Its definition, if the registry has it.
-    pub(super) listed: Option<&'f ListedTool>,
+    /// The definition of the tool, if the registry has one.
+    pub(super) definition: Option<&'f RegistryTool>,
     /// The number of tools, if known.
     pub(super) registry_size: Option<usize>,
-    /// At least one.
+    /// Messages to the agent, at least one.
     pub(super) messages: &'f [String],
     pub(super) is_model: bool,
 }
@@ -34,13 +34,13 @@ impl FirstEval<'_> {
 
     fn metadata(&self, tool: &str) -> Value {
         let mut metadata = json!({"toolName": tool, "tier": "golden"});
-        let Some(listed) = self.listed else {
+        let Some(definition) = self.definition else {
             return metadata;
         };
-        if let Some(version) = &listed.version {
+        if let Some(version) = &definition.version {
             metadata["toolVersion"] = json!(version);
         }
-        if let Some(hash) = &listed.description_hash {
+        if let Some(hash) = &definition.description_hash {
             metadata["descriptionHash"] = json!(hash);
         }
         if let Some(size) = self.registry_size {
@@ -69,7 +69,7 @@ impl FirstEval<'_> {
     }
 
     fn description(&self) -> String {
-        let description = self.listed.and_then(|listed| first_sentence(listed.description.as_deref()?));
+        let description = self.definition.and_then(|tool| first_sentence(tool.description.as_deref()?));
         description.unwrap_or(if self.tool.is_some() { "trigger phrase" } else { "the agent answers" }).to_owned()
     }
 
@@ -78,14 +78,14 @@ impl FirstEval<'_> {
         if let Some(tool) = self.tool {
             expect["toolsCalled"] = json!([tool]);
             let exists = |name: &str| json!({"tool": tool, "paramName": name, "assertion": "exists"});
-            let required = self.listed.map(ListedTool::required).unwrap_or_default();
+            let required = self.definition.map(RegistryTool::required).unwrap_or_default();
             if !required.is_empty() {
                 expect["toolParams"] = required.into_iter().map(exists).collect();
             }
             expect["noToolErrors"] = true.into();
         }
         expect["responseNonEmpty"] = true.into();
-        // "I don’t know" and "i don't know" too.
+        // Also finds "I don’t know" and "i don't know".
         expect["textMatch"] = "loose".into();
         expect["responseNotContains"] = json!(["I don't know"]);
         expect
@@ -125,10 +125,11 @@ pub(super) fn tool_list(tool: &str) -> Value {
     })
 }
 
-/// Returns a `.gitignore` with the lines that it lacks, or `None` if it has all of them.
-pub(super) fn with_ignored(existing: &str) -> Option<String> {
-    let has = |wanted: &str| existing.lines().any(|line| line.trim().trim_matches('/') == wanted.trim_matches('/'));
-    let missing: Vec<&str> = IGNORED.into_iter().filter(|line| !has(line)).collect();
+/// Adds the missing lines to a `.gitignore`; `None` if it has all of them.
+pub(super) fn with_gitignore_lines(existing: &str) -> Option<String> {
+    let has_line =
+        |expected: &str| existing.lines().any(|line| line.trim().trim_matches('/') == expected.trim_matches('/'));
+    let missing: Vec<&str> = GITIGNORE_LINES.into_iter().filter(|line| !has_line(line)).collect();
     if missing.is_empty() {
         return None;
     }
@@ -156,8 +157,8 @@ mod tests {
     #[case("a\r\n/.karat\r\n", Some("a\r\n/.karat\r\nevals/results/\r\n"))]
     #[case("/evals/results\n# done\n.karat\n", None)]
     fn adds_missing_lines_to_gitignore(#[case] existing: &str, #[case] expected: Option<&str>) {
-        assert_eq!(with_ignored(existing).as_deref(), expected);
-        let again = expected.and_then(with_ignored);
+        assert_eq!(with_gitignore_lines(existing).as_deref(), expected);
+        let again = expected.and_then(with_gitignore_lines);
         assert_eq!(again, None);
     }
 }

@@ -1,4 +1,4 @@
-//! MCP servers in the configuration of an editor or assistant.
+//! Reads MCP servers from the configuration of an editor or assistant.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::settings::{Anchored, LiveTools, ToolExecutor, Variables, redact_argum
 pub(super) const FILES: [&str; 5] =
     [".mcp.json", "mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", "claude_desktop_config.json"];
 
-/// The keys of a server that karat knows; editors have more.
+/// The keys of a server that karat supports.
 const KEYS: [&str; 6] = ["command", "args", "env", "cwd", "url", "headers"];
 
-/// Some servers are downloaded before they start.
+/// Time limit for listing tools. Some servers are downloaded before they start.
 const LIST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(super) struct McpFile {
@@ -31,18 +31,18 @@ pub(super) struct McpFile {
     pub(super) skipped: Vec<String>,
 }
 
-/// Reads the servers of a file in the form of Claude (`mcpServers`) or VS Code (`servers`). Returns `None` if the file
-/// has neither key.
+/// Reads the servers of a file with the key `mcpServers` (Claude) or `servers` (VS Code). Returns `None` if it has
+/// neither key.
 pub(super) fn read(path: &Path) -> Result<Option<McpFile>, Error> {
     let invalid = |reason: String| Error::invalid(format!("cannot read {}: {reason}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
     let text = std::str::from_utf8(without_bom(&bytes)).map_err(|error| invalid(error.to_string()))?;
     let value = parse(text).map_err(|error| invalid(error.message))?;
-    let Some(listed) = ["mcpServers", "servers"].iter().find_map(|key| value.get(*key)?.as_object()) else {
+    let Some(entries) = ["mcpServers", "servers"].iter().find_map(|key| value.get(*key)?.as_object()) else {
         return Ok(None);
     };
     let mut file = McpFile { servers: BTreeMap::new(), skipped: Vec::new() };
-    for (name, server) in listed.iter().filter(|(_, server)| server.get("disabled") != Some(&Value::Bool(true))) {
+    for (name, server) in entries.iter().filter(|(_, server)| server.get("disabled") != Some(&Value::Bool(true))) {
         match read_server(server) {
             Some(server) => {
                 file.servers.insert(name.clone(), server);
@@ -68,17 +68,17 @@ fn read_server(server: &Value) -> Option<McpServerConfig> {
     (!has_secret).then_some(config)
 }
 
-/// Replaces the variables of editors with those of karat.
+/// Converts the variable references of editors to those of karat.
 fn translate(value: &Value) -> Value {
     match value {
-        Value::String(text) => translate_text(&text.replace("${workspaceFolder}", ".")).into(),
+        Value::String(text) => translate_string(&text.replace("${workspaceFolder}", ".")).into(),
         Value::Array(items) => items.iter().map(translate).collect(),
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), translate(value))).collect(),
         other => other.clone(),
     }
 }
 
-fn translate_text(text: &str) -> String {
+fn translate_string(text: &str) -> String {
     let mut translated = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${")
@@ -101,7 +101,7 @@ fn variable_name(name: &str) -> String {
 }
 
 /// Returns the servers for `karat.json`, with variables in place of secrets, and the names of all their variables.
-pub(super) fn without_secrets(
+pub(super) fn replace_secrets(
     servers: &BTreeMap<String, McpServerConfig>,
 ) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut servers = servers.clone();
@@ -190,7 +190,7 @@ mod tests {
             "a": {"command": "x", "env": {"LOG": "debug", "GITHUB_TOKEN": "ghp_0123456789abcdef"}},
             "b": {"url": "https://host/mcp", "headers": {"X-Api-Key": "abc", "Authorization": "Bearer ${TOKEN}"}},
         }}));
-        let (servers, variables) = without_secrets(&file.expect("servers").servers).expect("JSON");
+        let (servers, variables) = replace_secrets(&file.expect("servers").servers).expect("JSON");
         let expected = json!({
             "a": {"command": ["x"], "env": {"GITHUB_TOKEN": "${GITHUB_TOKEN}", "LOG": "debug"}},
             "b": {"url": "https://host/mcp",

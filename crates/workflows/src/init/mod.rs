@@ -1,10 +1,10 @@
 //! Sets up a project: looks for an agent and its tools, and writes a configuration, a first eval file and lines of
-//! `.gitignore`. A conversation that a terminal, a page or a script can drive. Never overwrites files.
+//! `.gitignore`. Asks questions that a terminal, a page or a script can answer. Never overwrites files.
 
 mod discover;
 mod files;
-mod listed_tool;
 mod mcp_file;
+mod registry_tools;
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,9 +17,9 @@ use karat_registry::{McpServerConfig, read_path};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::discover::{Discovered, FoundRegistry, LoopbackProbe, PortProbe, RegistryContent, USUAL_PORTS};
-use self::files::{FirstEval, RegistryKeys, config, tool_list, with_ignored};
-use self::listed_tool::{ListedTool, ListedTools};
+pub use self::discover::{Discovery, LoopbackProbe, PortProbe, RegistryCandidate, RegistryContent, USUAL_PORTS};
+use self::files::{FirstEval, RegistryKeys, config, tool_list, with_gitignore_lines};
+use self::registry_tools::RegistryTools;
 use crate::error::Error;
 use crate::notice::Notices;
 use crate::settings::Variables;
@@ -48,7 +48,7 @@ pub enum Question {
     Tool,
     /// A message that should make the agent call the tool.
     Message,
-    /// Another such message; empty if there is none. Asked until then.
+    /// Another such message; empty if there is none. Repeated until the answer is empty.
     OtherMessage,
 }
 
@@ -66,7 +66,7 @@ pub enum Step {
     ListTools,
     /// All questions are answered: [`Command::Write`] writes the files.
     Write,
-    Done(Written),
+    Done(InitOutcome),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,19 +74,19 @@ pub enum Step {
 pub enum Command {
     /// Answers the question of the current step.
     Answer(String),
-    /// Continues without knowing the tools.
+    /// Continues without the list of tools.
     SkipTools,
     Write,
 }
 
-/// The written files, and what is left to do.
+/// The written files and the remaining steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Written {
+pub struct InitOutcome {
     pub files: Vec<String>,
     /// Existing files to which lines were added.
     pub updated: Vec<String>,
-    /// What could not be written, as lower-case fragments.
+    /// Files that could not be written, as lower-case fragments.
     pub problems: Vec<String>,
     /// The project's folder, if it is not the current one.
     pub folder: Option<String>,
@@ -120,17 +120,17 @@ pub struct Init {
     /// The current directory: displayed paths are relative to it.
     #[serde(rename = "here")]
     current_dir: PathBuf,
-    discovered: Discovered,
+    discovered: Discovery,
     agent: Option<String>,
     /// Empty if there is none.
     registry: Option<String>,
     /// The tools of the registry, once they are listed.
-    tools: Option<ListedTools>,
+    tools: Option<RegistryTools>,
     /// Empty if there is none.
     tool: Option<String>,
     messages: Vec<String>,
     has_all_messages: bool,
-    written: Option<Written>,
+    written: Option<InitOutcome>,
 }
 
 impl Init {
@@ -141,7 +141,7 @@ impl Init {
         let mut init = Self {
             folder,
             current_dir: current_dir.to_path_buf(),
-            discovered: Discovered::default(),
+            discovered: Discovery::default(),
             agent: None,
             registry: None,
             tools: None,
@@ -162,13 +162,13 @@ impl Init {
         Ok(init)
     }
 
-    pub fn discovered(&self) -> &Discovered {
+    pub fn discovered(&self) -> &Discovery {
         &self.discovered
     }
 
     /// Returns the names of the tools to choose from, if known.
     pub fn tool_names(&self) -> Vec<&str> {
-        self.tools.as_ref().map(ListedTools::names).unwrap_or_default()
+        self.tools.as_ref().map(RegistryTools::names).unwrap_or_default()
     }
 
     /// Returns the messages so far.
@@ -181,12 +181,13 @@ impl Init {
             return Step::Done(written.clone());
         }
         if self.agent.is_none() {
-            let Discovered { agent, ports, .. } = &self.discovered;
+            let Discovery { agent, ports, .. } = &self.discovered;
             let default = agent.clone().or_else(|| ports.first().map(|port| agent_url(*port)));
             return Step::Ask { question: Question::Agent, default };
         }
         if self.registry.is_none() {
-            let default = self.discovered.registries.first().map(|found| found.path.clone()).unwrap_or_default();
+            let default =
+                self.discovered.registries.first().map(|candidate| candidate.path.clone()).unwrap_or_default();
             return Step::Ask { question: Question::Registry, default: Some(default) };
         }
         let Some(tools) = &self.tools else {
@@ -198,7 +199,7 @@ impl Init {
             return Step::Ask { question: Question::Tool, default: Some(default) };
         };
         let mut suggested = match tools.find(tool) {
-            Some(listed) => listed.trigger_phrases.clone(),
+            Some(definition) => definition.trigger_phrases.clone(),
             None if tool.is_empty() => vec![PLAIN_MESSAGE.to_owned()],
             None => Vec::new(),
         };
@@ -207,7 +208,7 @@ impl Init {
             return Step::Ask { question: Question::Message, default };
         }
         if !self.has_all_messages {
-            // Messages in other words than the suggested ones replace them.
+            // The first message that was not suggested ends the suggestions.
             let is_suggested = self.messages.iter().all(|message| suggested.contains(message));
             suggested.retain(|message| is_suggested && !self.messages.contains(message));
             let default = Some(suggested.into_iter().next().unwrap_or_default());
@@ -220,12 +221,12 @@ impl Init {
     pub fn apply(&mut self, command: Command) -> Result<(), Error> {
         match (command, self.next()) {
             (Command::Answer(answer), Step::Ask { question, .. }) => self.answer(question, answer.trim()),
-            (Command::Answer(_), _) => Err(Error::invalid("no question is open")),
+            (Command::Answer(_), _) => Err(Error::invalid("there is no question to answer")),
             (Command::SkipTools, Step::ListTools) => {
-                self.tools = Some(ListedTools::default());
+                self.tools = Some(RegistryTools::default());
                 Ok(())
             }
-            (Command::SkipTools, _) => Err(Error::invalid("no tools are to be listed")),
+            (Command::SkipTools, _) => Err(Error::invalid("there are no tools to list")),
             (Command::Write, Step::Write) => {
                 self.written = Some(self.write()?);
                 Ok(())
@@ -235,7 +236,7 @@ impl Init {
         }
     }
 
-    /// Starts the chosen MCP servers to list their tools. Those of a server that fails stay unknown, with a notice.
+    /// Starts the chosen MCP servers to list their tools. Reports a server that fails as a gap.
     pub async fn list_tools(&mut self, redactor: &Redactor, notices: &dyn Notices) -> Result<(), Error> {
         let servers = match self.source()? {
             Source::Servers(servers) => servers,
@@ -243,7 +244,7 @@ impl Init {
         };
         let registry = mcp_file::list(servers, &self.folder, redactor).await?;
         registry.gaps().iter().for_each(|gap| notices.gap(gap));
-        self.tools = Some(ListedTools::from(&registry));
+        self.tools = Some(RegistryTools::from(&registry));
         Ok(())
     }
 
@@ -286,7 +287,7 @@ impl Init {
             Question::OtherMessage if answer.is_empty() => self.has_all_messages = true,
             Question::Message | Question::OtherMessage => {
                 if self.messages.iter().any(|message| message == answer) {
-                    return Err(Error::invalid("the message is there already"));
+                    return Err(Error::invalid("duplicate message"));
                 }
                 self.messages.push(answer.to_owned());
                 self.has_all_messages = self.messages.len() == MAX_MESSAGES;
@@ -296,14 +297,14 @@ impl Init {
     }
 
     /// Reads the tools of a registry; `None` if a server has to be started.
-    fn read_registry(&self, registry: &str) -> Result<Option<ListedTools>, Error> {
+    fn read_registry(&self, registry: &str) -> Result<Option<RegistryTools>, Error> {
         match self.source_of(registry)? {
-            Source::None => Ok(Some(ListedTools::default())),
+            Source::None => Ok(Some(RegistryTools::default())),
             Source::Servers(_) => Ok(None),
             Source::Path => {
-                let read = read_path(&self.folder.join(registry), &self.current_dir)
+                let tools = read_path(&self.folder.join(registry), &self.current_dir)
                     .map_err(|error| Error::invalid(format!("cannot read tools from {registry}: {error}")))?;
-                Ok(Some(ListedTools::from(&read)))
+                Ok(Some(RegistryTools::from(&tools)))
             }
         }
     }
@@ -359,12 +360,12 @@ impl Init {
         self.folder.join("evals").join(name)
     }
 
-    fn write(&self) -> Result<Written, Error> {
+    fn write(&self) -> Result<InitOutcome, Error> {
         let agent = self.agent.as_deref().unwrap_or_default();
         let tool = self.tool.as_deref().filter(|tool| !tool.is_empty());
         let provider = provider_of(agent)?;
         let is_model = provider.is_some();
-        let mut variables = provider.map(needed_variables).unwrap_or_default();
+        let mut variables = provider.map(required_variables).unwrap_or_default();
         let (mut registry, server_variables) = self.registry_keys()?;
         variables.extend(server_variables);
         let known = Variables::load(&self.folder)?;
@@ -384,7 +385,7 @@ impl Init {
         files.iter().try_for_each(|(path, _)| self.check_missing(path))?;
         files.iter().try_for_each(|(path, value)| write_new(path, value))?;
         files.rotate_right(1);
-        let mut written = Written {
+        let mut written = InitOutcome {
             files: files.iter().map(|(path, _)| self.display_path(path)).collect(),
             updated: Vec::new(),
             problems: Vec::new(),
@@ -400,10 +401,10 @@ impl Init {
     }
 
     fn first_eval<'f>(&'f self, tool: Option<&'f str>, is_model: bool) -> FirstEval<'f> {
-        let listed: Option<&ListedTool> = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
+        let definition = tool.and_then(|tool| self.tools.as_ref()?.find(tool));
         let complete = self.tools.as_ref().filter(|tools| tools.is_complete);
         let registry_size = complete.map(|tools| tools.tools.len());
-        FirstEval { tool, listed, registry_size, messages: &self.messages, is_model }
+        FirstEval { tool, definition, registry_size, messages: &self.messages, is_model }
     }
 
     /// Returns the registry for the configuration, and the variables that its servers require.
@@ -412,7 +413,7 @@ impl Init {
         match self.source()? {
             Source::None => Ok((RegistryKeys::None, Vec::new())),
             Source::Servers(servers) if !registry.starts_with("mcp:") => {
-                let (servers, variables) = mcp_file::without_secrets(&servers.into_iter().collect())
+                let (servers, variables) = mcp_file::replace_secrets(&servers.into_iter().collect())
                     .map_err(|error| Error::invalid(format!("cannot write the MCP servers of {registry}: {error}")))?;
                 Ok((RegistryKeys::Servers(servers), variables))
             }
@@ -420,25 +421,25 @@ impl Init {
         }
     }
 
-    /// Adds the store and the results to `.gitignore`. The project works without, so a failure is only reported.
-    fn update_gitignore(&self, written: &mut Written) {
+    /// Adds the store and the results to `.gitignore`. The project works without it, so an error is only recorded.
+    fn update_gitignore(&self, written: &mut InitOutcome) {
         let path = self.folder.join(GITIGNORE);
-        let shown = self.display_path(&path);
+        let display_path = self.display_path(&path);
         let existing = match std::fs::read_to_string(&path) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                written.problems.push(format!("cannot read {shown}: {error}"));
+                written.problems.push(format!("cannot read {display_path}: {error}"));
                 return;
             }
         };
-        let Some(text) = with_ignored(existing.as_deref().unwrap_or_default()) else {
+        let Some(text) = with_gitignore_lines(existing.as_deref().unwrap_or_default()) else {
             return;
         };
         match replace_file(&path, &text) {
-            Ok(()) if existing.is_some() => written.updated.push(shown),
-            Ok(()) => written.files.push(shown),
-            Err(error) => written.problems.push(format!("cannot write {shown}: {error}")),
+            Ok(()) if existing.is_some() => written.updated.push(display_path),
+            Ok(()) => written.files.push(display_path),
+            Err(error) => written.problems.push(format!("cannot write {display_path}: {error}")),
         }
     }
 
@@ -455,7 +456,7 @@ enum Source {
     Servers(Vec<(String, McpServerConfig)>),
 }
 
-/// Returns the URL of an agent on a port of this machine. Its path is a guess.
+/// Returns the likely URL of an agent on a port of this machine; the path is a guess.
 fn agent_url(port: u16) -> String {
     format!("http://localhost:{port}/chat")
 }
@@ -473,7 +474,7 @@ fn provider_of(agent: &str) -> Result<Option<KnownProvider>, Error> {
     }
 }
 
-fn needed_variables(provider: KnownProvider) -> Vec<String> {
+fn required_variables(provider: KnownProvider) -> Vec<String> {
     let base = provider.base_url.is_none().then_some(provider.base_url_variable);
     let key = provider.needs_key.then_some(provider.key_variable);
     base.into_iter().chain(key).map(str::to_owned).collect()

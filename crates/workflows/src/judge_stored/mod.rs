@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::pages::{TraceKey, TracePages};
 use self::plan::{PlannedEval, plan, warn_about_edited_files};
-use crate::batch_writer::{BatchWriter, Written};
+use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::context::Context;
 use crate::context::sandbox::SandboxOptions;
 use crate::context::store::{open_existing_store, with_open_store};
@@ -193,7 +193,7 @@ impl Run<'_, '_> {
     }
 
     /// Emits the stored executions.
-    fn report(&mut self, written: Written<StoredExecution>) -> Result<ControlFlow<()>, Error> {
+    fn report(&mut self, written: BatchOutcome<StoredExecution>) -> Result<ControlFlow<()>, Error> {
         let failed = written.failed.into_iter().next();
         let mut flow = ControlFlow::Continue(());
         for execution in written.committed {

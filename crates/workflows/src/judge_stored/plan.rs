@@ -89,7 +89,7 @@ fn is_in_project(name: &str, settings: &Settings) -> bool {
     find_functions(settings).is_ok_and(|functions| functions.get(&function_name).is_some())
 }
 
-/// Warns of evals whose files in the project differ from the newest stored version.
+/// Warns about evals whose file in the project differs from the newest stored version.
 pub(super) fn warn_about_edited_files(planned: &[PlannedEval], settings: &Settings, notices: &dyn Notices) {
     let project = match find_functions(settings) {
         Ok(project) => project,

@@ -120,9 +120,9 @@ mod tests {
     use super::*;
 
     /// Returns one byte per read, like a slow pipe.
-    struct Slow<'b>(&'b [u8]);
+    struct SlowReader<'b>(&'b [u8]);
 
-    impl Read for Slow<'_> {
+    impl Read for SlowReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let length = buffer.len().min(1);
             self.0.read(&mut buffer[..length])
@@ -149,7 +149,7 @@ mod tests {
     #[case(b"\xFF\xFE{\0", UTF_16)]
     #[case(b"\xFE\xFF\0{", UTF_16)]
     fn detects_content_and_loses_no_bytes(#[case] bytes: &[u8], #[case] expected: Content) {
-        let (content, whole) = detect_content(Slow(bytes)).expect("reading from memory");
+        let (content, whole) = detect_content(SlowReader(bytes)).expect("reading from memory");
         assert_eq!((content, all(whole).as_slice()), (expected, bytes));
         let (content, whole) = detect_content(bytes).expect("reading from memory");
         assert_eq!((content, all(whole).as_slice()), (expected, bytes));

@@ -74,7 +74,7 @@ impl TraceFiles {
                 bytes = bytes.zip(length).map(|(bytes, length)| bytes + length);
                 let is_pipe = length.is_none();
                 let reader: Box<dyn Read + Send> =
-                    if is_pipe { Box::new(file) } else { Box::new(checked(file, &name)?) };
+                    if is_pipe { Box::new(file) } else { Box::new(check_content(file, &name)?) };
                 sources.push(Source { name, reader, is_pipe });
             }
         }
@@ -192,9 +192,9 @@ impl Batches {
     fn open(&self, file: usize, source: Source) -> Result<CurrentFile, Error> {
         let Source { name, mut reader, is_pipe } = source;
         if is_pipe {
-            reader = Box::new(checked(reader, &name)?);
+            reader = Box::new(check_content(reader, &name)?);
         }
-        let counted = Counted { reader, bytes_read: self.bytes_read.clone() };
+        let counted = CountingReader { reader, bytes_read: self.bytes_read.clone() };
         Ok(CurrentFile { file, name, traces: read(None, counted).without_required_ids() })
     }
 }
@@ -231,12 +231,12 @@ impl SpanTraces {
 }
 
 /// A reader that counts bytes.
-struct Counted {
+struct CountingReader {
     reader: Box<dyn Read + Send>,
     bytes_read: BytesRead,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(out)?;
         self.bytes_read.0.fetch_add(count as u64, Ordering::Relaxed);
@@ -244,8 +244,8 @@ impl Read for Counted {
     }
 }
 
-/// Rejects known formats that hold no traces.
-fn checked<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
+/// Rejects known formats that contain no traces.
+fn check_content<R: Read>(input: R, name: &str) -> Result<PeekedReader<R>, Error> {
     let (content, whole) = detect_content(input).map_err(|error| unreadable(name, &error))?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '/' | '_' | '-');
     let file = if name != "stdin" && name.chars().all(is_plain) { name } else { "FILE" }.to_owned();
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_trace() {
+    fn rejects_objects_that_are_not_traces() {
         let read = read_all(&[(
             "a",
             "{\"trace_id\":\"a\",\"steps\":[]}\n{\"trace_id\":\"d\",\"steps\":\"x\"}\n{\"foo\":1}\n",

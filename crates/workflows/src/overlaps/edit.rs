@@ -38,7 +38,7 @@ pub struct RemoveRequest {
 
 /// The result of an edit. The file is written only if something changed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct EditReport {
     /// The path of the map, for display.
     pub path: String,
     pub changes: Vec<OverlapChange>,
@@ -47,7 +47,7 @@ pub struct Edited {
 }
 
 /// Declares overlaps or a cluster.
-pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, Error> {
+pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<EditReport, Error> {
     let AddRequest { tool, others, cluster, reason, convert } = request;
     let registry = context.list_tools().await?;
     let tools = all_tools(&tool, &others, cluster)?;
@@ -69,7 +69,7 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Edited, E
 }
 
 /// Removes overlaps or a cluster. A tool that is gone from the registry can be removed, a misspelt one is an error.
-pub async fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<Edited, Error> {
+pub async fn remove(request: &RemoveRequest, context: &Context<'_>) -> Result<EditReport, Error> {
     let RemoveRequest { tool, others, cluster, convert } = request;
     let tools = all_tools(tool, others, *cluster)?;
     let edited = edit(*convert, context, |editor| {
@@ -132,7 +132,7 @@ fn edit(
     convert: bool,
     context: &Context<'_>,
     edit: impl FnOnce(&mut OverlapEditor) -> Result<(), OverlapEditError>,
-) -> Result<Edited, Error> {
+) -> Result<EditReport, Error> {
     let _lock = context.edit_lock()?;
     let path = &context.settings.overlap_map.path;
     let display_path = context.settings.display_path(path);
@@ -143,7 +143,7 @@ fn edit(
         replace_file(path, &editor.into_text())
             .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
     }
-    Ok(Edited { path: display_path, changes, converted })
+    Ok(EditReport { path: display_path, changes, converted })
 }
 
 /// Opens the map; an empty one if the file does not exist. Also returns whether the map was converted.

@@ -10,8 +10,8 @@ use karat_tools::overlap::{OverlapMap, check_overlaps};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::edit::{AddRequest, Edited, RemoveRequest, add, remove};
-pub use self::suggest::{Confused, ReportedSuggestion, Suggested, SuggestionReport, suggest};
+pub use self::edit::{AddRequest, EditReport, RemoveRequest, add, remove};
+pub use self::suggest::{ConfusionCount, ReportedSuggestion, SuggestOutcome, SuggestionReport, suggest};
 use crate::context::Context;
 use crate::error::Error;
 
@@ -28,7 +28,7 @@ pub struct OverlapList {
     pub overlaps: usize,
     /// Number of distinct clusters.
     pub clusters: usize,
-    pub tools: Vec<ListedTool>,
+    pub tools: Vec<ToolOverlaps>,
     /// Number of issues in the map, without checking it against the registry.
     #[serde(skip)]
     pub issues: usize,
@@ -36,7 +36,7 @@ pub struct OverlapList {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ListedTool {
+pub struct ToolOverlaps {
     pub tool: String,
     /// All overlapping tools, whichever side declares them.
     pub overlaps: Vec<String>,
@@ -68,7 +68,7 @@ impl OverlapList {
                 }
             }
         }
-        let tool = |tool: &str| ListedTool {
+        let tool = |tool: &str| ToolOverlaps {
             tool: tool.to_owned(),
             overlaps: map.neighbours(tool).map(str::to_owned).collect(),
             clusters: map.clusters_of(tool).map(|members| members.iter().cloned().collect()).collect(),

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::Error;
 
 #[derive(Debug)]
-pub struct Suggested {
+pub struct SuggestOutcome {
     pub report: SuggestionReport,
     /// Parts of the registry could not be read, so there may be more suggestions.
     pub has_gaps: bool,
@@ -49,21 +49,21 @@ pub struct ReportedSuggestion {
     /// Tools of the pair whose description names the other.
     pub named_by: Vec<String>,
     /// How often one tool was called where the other was expected.
-    pub confused: Vec<Confused>,
+    pub confused: Vec<ConfusionCount>,
     /// Command that declares the overlap.
     pub command: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Confused {
+pub struct ConfusionCount {
     pub expected: String,
     pub called: String,
     pub count: u64,
 }
 
 /// Suggests overlaps of tools with at least this similarity, from 0 to 1; lists up to `limit` of them.
-pub async fn suggest(min_similarity: f64, limit: usize, context: &Context<'_>) -> Result<Suggested, Error> {
+pub async fn suggest(min_similarity: f64, limit: usize, context: &Context<'_>) -> Result<SuggestOutcome, Error> {
     let Some(registry) = context.list_tools().await? else {
         return Err(Error::invalid("no tool registry is configured")
             .hint("pass --tool-registry-path, or set 'toolRegistryPath' in karat.json"));
@@ -71,7 +71,7 @@ pub async fn suggest(min_similarity: f64, limit: usize, context: &Context<'_>) -
     let map = read_overlap_map(&context.settings.overlap_map)?;
     let confusion = measured_confusion(context)?;
     let found = karat_tools::overlap::suggest(&registry, map.as_ref(), confusion.as_ref(), min_similarity);
-    Ok(Suggested {
+    Ok(SuggestOutcome {
         report: SuggestionReport::of(found, min_similarity, confusion.is_some(), limit),
         has_gaps: !registry.gaps().is_empty(),
         is_broken: registry.gaps().iter().any(|gap| gap.kind == GapKind::Broken),
@@ -106,10 +106,9 @@ impl ReportedSuggestion {
     fn of(suggestion: Suggestion) -> Self {
         let Suggestion { tools: (first, second), score, shared_words, named_by, confused } = suggestion;
         let counts = [(&first, &second, confused.0), (&second, &first, confused.1)];
-        let confused = counts
-            .into_iter()
-            .filter(|(_, _, count)| *count > 0)
-            .map(|(expected, called, count)| Confused { expected: expected.clone(), called: called.clone(), count });
+        let confused = counts.into_iter().filter(|(_, _, count)| *count > 0).map(|(expected, called, count)| {
+            ConfusionCount { expected: expected.clone(), called: called.clone(), count }
+        });
         Self {
             confused: confused.collect(),
             command: format!("karat overlap add {} {}", shell_quote(&first), shell_quote(&second)),

@@ -65,7 +65,7 @@ pub enum Command {
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Applied {
+pub enum CommandOutcome {
     Adopted {
         candidate: u64,
         version: u64,
@@ -131,29 +131,29 @@ impl Adoption {
         self.candidates.iter().find(|candidate| candidate.number == number)
     }
 
-    pub async fn apply(&mut self, command: Command, context: &Context<'_>) -> Result<Applied, Error> {
+    pub async fn apply(&mut self, command: Command, context: &Context<'_>) -> Result<CommandOutcome, Error> {
         match (&self.step, command) {
             (Step::Choose, Command::Adopt { candidate, approver }) => self.adopt(candidate, &approver, context).await,
             (Step::Choose, Command::Decline) => {
                 self.step = Step::Done;
-                Ok(Applied::Declined)
+                Ok(CommandOutcome::Declined)
             }
             (Step::WriteFile { candidate, file }, Command::WriteFile { write }) => {
                 let applied = match self.candidate(*candidate).filter(|_| write) {
                     Some(candidate) => self.write_file(&candidate.code, &context.settings)?,
                     None => None,
                 };
-                let applied = applied.unwrap_or_else(|| Applied::Kept { file: file.clone() });
+                let applied = applied.unwrap_or_else(|| CommandOutcome::Kept { file: file.clone() });
                 self.step = Step::Done;
                 Ok(applied)
             }
-            _ => Ok(Applied::Refused(Refusal::UnavailableCommand)),
+            _ => Ok(CommandOutcome::Refused(Refusal::UnavailableCommand)),
         }
     }
 
-    async fn adopt(&mut self, number: u64, approver: &str, context: &Context<'_>) -> Result<Applied, Error> {
+    async fn adopt(&mut self, number: u64, approver: &str, context: &Context<'_>) -> Result<CommandOutcome, Error> {
         let Some(candidate) = self.candidate(number) else {
-            return Ok(Applied::Refused(Refusal::UnknownCandidate));
+            return Ok(CommandOutcome::Refused(Refusal::UnknownCandidate));
         };
         let version = NewVersion {
             eval_id: self.eval_id.clone(),
@@ -179,7 +179,7 @@ impl Adoption {
             EvalFile::Outdated(file) => Step::WriteFile { candidate: number, file: file.clone() },
             _ => Step::Done,
         };
-        Ok(Applied::Adopted { candidate: number, version, file })
+        Ok(CommandOutcome::Adopted { candidate: number, version, file })
     }
 
     /// Writes the candidate to a file, so that it is not lost, and returns the conflict error.
@@ -194,12 +194,12 @@ impl Adoption {
     }
 
     /// Writes code to the eval's file, unless it was changed in the meantime.
-    fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<Applied>, Error> {
+    fn write_file(&self, code: &str, settings: &Settings) -> Result<Option<CommandOutcome>, Error> {
         let outdated = self.find_file(settings).filter(|file| file.function.code_hash == self.code_hash);
         let Some(LoadedFunction { path, display_path, .. }) = outdated else { return Ok(None) };
         replace_file(&path, code)
             .map_err(|error| Error::unavailable(format!("cannot write {display_path}: {error}")))?;
-        Ok(Some(Applied::Wrote { file: display_path }))
+        Ok(Some(CommandOutcome::Wrote { file: display_path }))
     }
 
     /// Returns the project's file that defines the eval.

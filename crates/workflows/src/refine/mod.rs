@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::adoption::{AdoptableCode, Adoption, Applied, Command, EvalFile, Refusal, Step};
+pub use self::adoption::{AdoptableCode, Adoption, Command, CommandOutcome, EvalFile, Refusal, Step};
 use self::baseline::Baseline;
 use self::candidate_files::write_candidates;
 use self::rated_traces::RatedTraces;

@@ -46,13 +46,13 @@ impl RatedTraces {
         // Ratings that were resolved as wrong or irrelevant for this eval.
         let disputed: BTreeSet<String> = store.disputed_ratings(eval_id).await?.into_iter().collect();
         let (source, excluded_source) = origin.sources();
-        let (mut left_out, mut of_runs) = (0, 0);
+        let (mut left_out, mut from_runs) = (0, 0);
         let mut traces = Vec::new();
         for rating in [Rating::Positive, Rating::Negative] {
             let rated = TraceFilter { rating: Some(rating), ..TraceFilter::default() };
             if origin == TraceOrigin::Production {
                 let sources = TraceOrigin::Runs.sources().0.into_iter().collect();
-                of_runs += store.count_traces(&TraceFilter { sources, ..rated.clone() }).await?;
+                from_runs += store.count_traces(&TraceFilter { sources, ..rated.clone() }).await?;
             }
             let sources = source.iter().cloned().collect();
             let mut filter = TraceFilter { sources, excluded_source: excluded_source.clone(), ..rated };
@@ -61,8 +61,8 @@ impl RatedTraces {
                 notices.note(&format!("{all} traces are {rating}; using the newest {MAX_RATING_TRACES}"));
             }
             filter.limit = Some(MAX_RATING_TRACES);
-            for listed in store.list_traces(&filter).await? {
-                let id = listed.head.trace_id;
+            for item in store.list_traces(&filter).await? {
+                let id = item.head.trace_id;
                 if disputed.contains(&id) {
                     left_out += 1;
                     continue;
@@ -75,8 +75,8 @@ impl RatedTraces {
                 }
             }
         }
-        if of_runs > 0 {
-            let count = counted(usize::try_from(of_runs).unwrap_or(usize::MAX), "rated trace");
+        if from_runs > 0 {
+            let count = counted(usize::try_from(from_runs).unwrap_or(usize::MAX), "rated trace");
             notices.note(&format!("{count} of test runs left out; pass --source all to include them"));
         }
         if left_out > 0 {

@@ -59,7 +59,7 @@ pub enum Source {
 }
 
 #[derive(Debug)]
-pub struct Added {
+pub struct AddOutcome {
     pub outcome: Outcome,
     pub case: ReportedCase,
 }
@@ -79,13 +79,13 @@ pub enum Outcome {
     },
 }
 
-impl Added {
+impl AddOutcome {
     pub fn into_report(self) -> RegressReport {
         RegressReport { written: matches!(self.outcome, Outcome::Added { .. }), cases: vec![self.case] }
     }
 }
 
-pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Error> {
+pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<AddOutcome, Error> {
     let settings = &context.settings;
     let registry = context.list_tools().await?;
     let template = match &request.source {
@@ -122,7 +122,10 @@ pub async fn add(request: AddRequest, context: &Context<'_>) -> Result<Added, Er
     let outcome =
         if request.dry_run { Outcome::Planned { new_file: is_new } } else { Outcome::Added { new_file: is_new } };
     let hash = canonical_hash(&case);
-    Ok(Added { outcome, case: ReportedCase { id, path: path.display_path, archive: None, hash, case: Some(case) } })
+    Ok(AddOutcome {
+        outcome,
+        case: ReportedCase { id, path: path.display_path, archive: None, hash, case: Some(case) },
+    })
 }
 
 /// Rejects a case that is invalid, cannot fail or has a lint error, since a regression case cannot be edited later.
@@ -162,11 +165,11 @@ fn find_case_of_trace<'l>(
     })
 }
 
-fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<Added, Error> {
+fn existing_case(path: &EvalPath, id: &str, trace_ref: &str) -> Result<AddOutcome, Error> {
     let case = raw_case(&read_bytes(path)?, id);
     let hash = case.as_ref().map(canonical_hash).unwrap_or_default();
     let outcome = Outcome::Exists { trace_ref: trace_ref.to_owned() };
-    Ok(Added {
+    Ok(AddOutcome {
         outcome,
         case: ReportedCase { id: id.to_owned(), path: path.display_path.clone(), archive: None, hash, case },
     })
@@ -260,9 +263,9 @@ fn unused_id(tool: &str, file: &EvalFile, path: &EvalPath, context: &Context<'_>
     }
     let hashes = file.metadata.iter().filter_map(|metadata| metadata.case_hashes.as_ref()).flat_map(|all| all.keys());
     let archived = archive.cases.iter().map(ArchivedCase::id);
-    let taken = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
+    let used_ids = file.cases.iter().map(|case| case.id.as_str()).chain(archived).chain(hashes.map(String::as_str));
     let other_ids = regression_ids(&settings.layout)?;
-    Ok(next_id(tool, taken.chain(other_ids.iter().map(String::as_str))))
+    Ok(next_id(tool, used_ids.chain(other_ids.iter().map(String::as_str))))
 }
 
 /// Returns the metadata of a new file, without the tool's version: a regression case is not stale when the tool's

@@ -76,12 +76,12 @@ async fn read(trace: &str, store: &Store) -> Result<SourceTrace, Error> {
     let removed = || Error::conflict(format!("trace '{id}' is no longer in the store"));
     let stored = store.trace(&id).await?.ok_or_else(removed)?;
     let filter = TraceFilter { ids: vec![id.clone()], ..TraceFilter::default() };
-    let listed = store.list_traces(&filter).await?;
+    let traces = store.list_traces(&filter).await?;
     let feedback = store.feedback_of(&id).await?;
     let unusable =
         |error: UnreadableTrace| Error::invalid(format!("cannot create a case from trace {id}: {}", error.source));
     let turns = trace_turns(&stored.document().map_err(unusable)?);
-    Ok(SourceTrace { id, turns, rating: listed.first().and_then(|listed| listed.rating), feedback })
+    Ok(SourceTrace { id, turns, rating: traces.first().and_then(|trace| trace.rating), feedback })
 }
 
 impl SourceTrace {
@@ -158,12 +158,12 @@ impl SourceTrace {
                 }
             }
         }
-        let listed: Vec<String> =
+        let calls: Vec<String> =
             called.iter().take(MAX_LISTED_TOOLS).map(|(tool, step)| format!("{tool} (--step {step})")).collect();
         let more = match called.len().saturating_sub(MAX_LISTED_TOOLS) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        (!listed.is_empty()).then(|| format!("other turns call {}{more}", listed.join(", ")))
+        (!calls.is_empty()).then(|| format!("other turns call {}{more}", calls.join(", ")))
     }
 }

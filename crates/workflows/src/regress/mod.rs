@@ -17,9 +17,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::add::{AddRequest, Added, Outcome, Source, add};
+pub use self::add::{AddOutcome, AddRequest, Outcome, Source, add};
 pub use self::archive::{ArchiveRequest, archive};
-pub use self::seal::{Sealed, seal};
+pub use self::seal::{SealOutcome, seal};
 use crate::context::Context;
 use crate::error::Error;
 use crate::settings::Settings;

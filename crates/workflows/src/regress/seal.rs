@@ -10,14 +10,14 @@ use super::{RegressReport, ReportedCase, cannot_edit, open_editor, unsealed, wri
 use crate::context::Context;
 use crate::error::Error;
 
-pub struct Sealed {
+pub struct SealOutcome {
     pub report: RegressReport,
     /// Errors of files that could not be sealed.
     pub failures: Vec<Error>,
 }
 
 /// Seals the eval files of these paths; all eval files of the project if empty.
-pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<Sealed, Error> {
+pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<SealOutcome, Error> {
     let layout = &context.settings.layout;
     let _lock = context.edit_lock()?;
     let mut cases = Vec::new();
@@ -39,7 +39,7 @@ pub fn seal(paths: &[PathBuf], context: &Context<'_>) -> Result<Sealed, Error> {
             }
         }
     }
-    Ok(Sealed { report: RegressReport { written: !cases.is_empty(), cases }, failures })
+    Ok(SealOutcome { report: RegressReport { written: !cases.is_empty(), cases }, failures })
 }
 
 fn seal_file(

@@ -1,7 +1,7 @@
 //! Lists the cases that a run would run.
 
 use karat_core::case::{Case, Tier};
-use karat_core::case_list::{CaseList, ListedCase, ListedSuite};
+use karat_core::case_list::{CaseEntry, CaseList, SuiteCases};
 
 use super::Request;
 use super::plan::{SelectedCases, SelectedRubric, SelectedSuite, select};
@@ -11,26 +11,26 @@ use crate::error::Error;
 /// Lists the selected cases without calling the agent.
 pub fn list_cases(request: &Request, context: &Context<'_>) -> Result<CaseList, Error> {
     let SelectedCases { suites, rubrics, .. } = select(request, context)?;
-    let suites = suites.into_iter().map(|SelectedSuite { loaded, skipped, .. }| ListedSuite {
+    let suites = suites.into_iter().map(|SelectedSuite { loaded, skipped, .. }| SuiteCases {
         eval_file: loaded.path.in_project,
         tool_name: loaded.file.tool_name,
         tier: loaded.file.tier,
-        cases: loaded.file.cases.into_iter().map(listed).collect(),
+        cases: loaded.file.cases.into_iter().map(case_entry).collect(),
         skipped,
     });
-    let rubrics = rubrics.into_iter().map(|SelectedRubric { loaded, skipped }| ListedSuite {
+    let rubrics = rubrics.into_iter().map(|SelectedRubric { loaded, skipped }| SuiteCases {
         eval_file: loaded.path.in_project,
         tool_name: loaded.file.tool_name,
         tier: Tier::Rubric,
-        cases: loaded.file.cases.into_iter().map(|case| listed(case.case)).collect(),
+        cases: loaded.file.cases.into_iter().map(|case| case_entry(case.case)).collect(),
         skipped,
     });
-    let suites: Vec<ListedSuite> = suites.chain(rubrics).collect();
+    let suites: Vec<SuiteCases> = suites.chain(rubrics).collect();
     let cases = suites.iter().map(|suite| suite.cases.len()).sum();
     let skipped = suites.iter().map(|suite| suite.skipped.len()).sum();
     Ok(CaseList { cases, skipped, suites })
 }
 
-fn listed(case: Case) -> ListedCase {
-    ListedCase { id: case.id, description: case.description, tags: case.tags, line: case.location.line }
+fn case_entry(case: Case) -> CaseEntry {
+    CaseEntry { id: case.id, description: case.description, tags: case.tags, line: case.location.line }
 }

@@ -20,7 +20,7 @@ use karat_runner::{Plan, Reporters};
 use tokio_util::sync::CancellationToken;
 
 pub use self::list::list_cases;
-use self::plan::{Prepared, load, prepare};
+use self::plan::{PreparedRun, load, prepare};
 pub use self::recorder::NotStored;
 use self::recorder::{Recorded, RunRecorder};
 pub use self::selection::SelectionRequest;
@@ -62,7 +62,7 @@ pub async fn run_suites(
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
     let loaded = load(&request, context)?;
-    let Prepared { mut plan, agents, throttles } = tokio::select! {
+    let PreparedRun { mut plan, agents, throttles } = tokio::select! {
         prepared = prepare(loaded, context) => prepared?,
         () = cancel.cancelled() => return Err(Error::cancelled()),
     };

@@ -12,7 +12,7 @@ use karat_core::shard::Shard;
 use karat_core::staleness::CurrentTool;
 use karat_core::token::TokenSources;
 use karat_project::{
-    Discovered, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, discover_all, load_all,
+    DiscoveredFiles, EarlierResults, EvalPath, LoadedRubric, LoadedSuite, SuiteName, discover_all, load_all,
     read_json_setting,
 };
 use karat_runner::{Baseline, Plan, RubricPlan, Rubrics, SuitePlan};
@@ -42,7 +42,7 @@ pub(super) struct LoadedSuites {
 /// The selected cases of an eval file.
 #[derive(Clone)]
 pub(super) struct SelectedSuite {
-    /// Has only the cases to run.
+    /// Contains only the cases to run.
     pub(super) loaded: LoadedSuite,
     pub(super) skipped: Vec<SkippedCase>,
     /// The ids and lines of the selected cases of all shards; empty without shards.
@@ -51,13 +51,13 @@ pub(super) struct SelectedSuite {
 
 /// The selected cases of a rubric file.
 pub(super) struct SelectedRubric {
-    /// Has only the cases to run.
+    /// Contains only the cases to run.
     pub(super) loaded: LoadedRubric,
     pub(super) skipped: Vec<SkippedCase>,
 }
 
 /// A run that is ready to start.
-pub(super) struct Prepared {
+pub(super) struct PreparedRun {
     pub(super) plan: Plan,
     pub(super) agents: Vec<Arc<dyn Agent>>,
     /// The throttles of the providers, by name.
@@ -75,7 +75,7 @@ pub(super) struct SelectedCases {
 pub(super) fn select(request: &Request, context: &Context<'_>) -> Result<SelectedCases, Error> {
     let settings = &context.settings;
     let selection = Selection::new(&request.selection)?;
-    let Discovered { mut files, ignored } =
+    let DiscoveredFiles { mut files, ignored } =
         discover_all(&request.paths, &settings.layout, &settings.layout.current_dir)?;
     for file in &ignored {
         context.notices.warn(&file.to_string());
@@ -153,7 +153,7 @@ fn skipped_case(case: Case) -> Option<SkippedCase> {
 }
 
 /// Prepares the tools, agents and models of the run.
-pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Result<Prepared, Error> {
+pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Result<PreparedRun, Error> {
     let Context { settings, notices, .. } = context;
     let tools = read_tools(settings, *notices).await?;
     tools.warn_about_gaps(*notices);
@@ -190,7 +190,7 @@ pub(super) async fn prepare(loaded: LoadedSuites, context: &Context<'_>) -> Resu
         redactor: settings.redactor.clone(),
         functions,
     };
-    Ok(Prepared { plan, agents, throttles: models.throttles() })
+    Ok(PreparedRun { plan, agents, throttles: models.throttles() })
 }
 
 /// Plans every eval file for every agent.

@@ -20,7 +20,7 @@ use karat_json::hash::short_hash;
 use karat_runner::{Plan, Reporters, RunSink, SuitePlan};
 use karat_store::Store;
 
-use crate::batch_writer::{BatchWriter, Written};
+use crate::batch_writer::{BatchOutcome, BatchWriter};
 use crate::error::Error;
 use crate::trace_filter::RUN_SOURCE;
 
@@ -117,7 +117,7 @@ impl<'r> RunRecorder<'r> {
         }
     }
 
-    fn written(&mut self, written: Written<FinishedCase, Vec<NotStored>>) {
+    fn written(&mut self, written: BatchOutcome<FinishedCase, Vec<NotStored>>) {
         self.stored += written.committed.len() + written.failed.len();
         self.not_stored.extend(written.results.into_iter().flatten());
         if let Some((_, error)) = written.failed.into_iter().next() {

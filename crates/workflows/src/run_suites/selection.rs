@@ -103,7 +103,7 @@ impl Selection {
         check_known("id", &self.ids, ids.collect())
     }
 
-    /// Rejects unknown tags, even if others are known.
+    /// Rejects unknown tags, even if other tags match.
     fn check_tags(&self, loaded: &[LoadedSuite], rubrics: &[LoadedRubric]) -> Result<(), Error> {
         check_known("tag", &self.tags, known_tags(loaded, rubrics))
     }

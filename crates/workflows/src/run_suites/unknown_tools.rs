@@ -1,4 +1,4 @@
-//! Finds tools that cases name and the registry lacks: `toolsNotCalled` with such a name can never fail.
+//! Finds tools in cases that are not in the registry: `toolsNotCalled` with such a name can never fail.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) fn report_unknown_tools<'s>(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     let mut silencer = Silencer::new(&context.settings.silence.silence);
-    // Each name once per file, with the first case that has it.
+    // One message per file and name, for the first case with that name.
     let mut found: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for LoadedSuite { path, file } in suites {
         if silencer.silences([file.tool_name.as_str()], SilencedRule::Case(Rule::UnknownTool)) {

@@ -154,7 +154,7 @@ fn parse_value(text: &str, form: Form, name: &str) -> Result<Value, Error> {
     }
 }
 
-/// Converts `KEY=VALUE,KEY=VALUE` to a JSON object, if the values are numbers or flags: a text may be a secret.
+/// Converts `KEY=VALUE,KEY=VALUE` to a JSON object, if the values are numbers or booleans: a string may be a secret.
 fn json_of_pairs(text: &str) -> Option<Value> {
     let member = |pair: &str| {
         let (key, value) = pair.split_once('=')?;
@@ -167,7 +167,7 @@ fn json_of_pairs(text: &str) -> Option<Value> {
 
 fn flag_name(key: &str) -> String {
     match key {
-        // Named as in other commands.
+        // Named like in other commands.
         "concurrency" => "--jobs".to_owned(),
         _ => format!("--{}", split_camel_case(key).join("-")),
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn flags_of(values: &[(&str, FlagValue)]) -> Flags {
-        Flags::read(&|name| values.iter().find(|(given, _)| *given == name).map(|(_, value)| value.clone()))
+        Flags::read(&|name| values.iter().find(|(flag, _)| *flag == name).map(|(_, value)| value.clone()))
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_shown_as_json() {
+    fn suggests_json_for_pairs() {
         let flags = flags_of(&[("gates", FlagValue::Text("passRate=0.9,maxRegressions=0".to_owned()))]);
         let error = merge(&flags, &[]).expect_err("not JSON");
         let hint = Hint::from(r#"write it as JSON: '{"passRate":0.9,"maxRegressions":0}'"#);

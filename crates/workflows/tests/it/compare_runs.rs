@@ -74,7 +74,7 @@ fn compares_the_last_two_comparable_runs() {
     let error = compare(Some("aa"), None).unwrap_err();
     assert_eq!(error.message, "ambiguous run id: several runs begin with 'aa'");
     let error = compare(Some("latest~3"), None).unwrap_err();
-    assert_eq!(error.message, "there is no 'latest~3': evals/results has 3 runs");
+    assert_eq!(error.message, "no run 'latest~3': evals/results has 3 runs");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use karat_forge::session::Session;
 use karat_workflows::forge::{
-    Applied, Command, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event,
+    Command, CommandOutcome, Conversation, ConversationRequest, DrafterKind, DrafterRequest, DraftsRequest, Event,
     ForgeInputs, LoadedInputs, Mode, Refusal, Step, Tiers, ToolRequest, load_inputs,
 };
 use karat_workflows::{CancellationToken, Context, Error, ErrorKind, Hint};
@@ -63,7 +63,7 @@ async fn open<'c>(
 }
 
 /// Applies a command given as JSON.
-async fn apply(conversation: &mut Conversation<'_>, command: Value) -> Applied {
+async fn apply(conversation: &mut Conversation<'_>, command: Value) -> CommandOutcome {
     let command: Command = serde_json::from_value(command).unwrap();
     let mut ignore = |_: Event| ControlFlow::Continue(());
     conversation.apply(command, &mut ignore, &CancellationToken::new()).await.unwrap()
@@ -78,9 +78,9 @@ async fn a_session_survives_between_commands() {
     apply(&mut conversation, json!({"command": "draft"})).await;
     assert_eq!(conversation.next(), Step::Decide);
     let refused = apply(&mut conversation, json!({"command": "drop", "numbers": [99]})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::Command(_))), "{refused:?}");
+    assert!(matches!(refused, CommandOutcome::Refused(Refusal::Command(_))), "{refused:?}");
     let refused = apply(&mut conversation, json!({"command": "redraft", "which": "all", "words": "shorter"})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::InstructionsNotSupported)), "{refused:?}");
+    assert!(matches!(refused, CommandOutcome::Refused(Refusal::InstructionsNotSupported)), "{refused:?}");
     apply(&mut conversation, json!({"command": "approve", "which": {"some": [1]}})).await;
     drop(conversation);
     assert!(!project.files.path().join(GOLDEN).exists());
@@ -89,7 +89,7 @@ async fn a_session_survives_between_commands() {
     assert_eq!(conversation.resumed().map(Session::approved_count), Some(1));
     apply(&mut conversation, json!({"command": "approve", "which": "all"})).await;
     assert_eq!(conversation.next(), Step::Write);
-    let Applied::Wrote { files } = apply(&mut conversation, json!({"command": "write"})).await else {
+    let CommandOutcome::Wrote { files } = apply(&mut conversation, json!({"command": "write"})).await else {
         panic!("expected written files");
     };
     assert_eq!((files.len(), files[0].path.as_str(), conversation.next()), (1, GOLDEN, Step::Done));
@@ -110,14 +110,14 @@ async fn asks_questions_before_the_session_starts() {
     let mut conversation = open(request, &both, &context).await.unwrap();
     assert!(matches!(conversation.next(), Step::DeclareOverlap { tool, .. } if tool == "get_forecast"));
     let refused = apply(&mut conversation, json!({"command": "proceed"})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::UnavailableCommand)), "{refused:?}");
+    assert!(matches!(refused, CommandOutcome::Refused(Refusal::UnavailableCommand)), "{refused:?}");
     apply(&mut conversation, json!({"command": "declareOverlap", "declare": true})).await;
     for phrase in ["Is it warm?", "is it WARM?", "Is it cold?"] {
         assert_eq!(conversation.next(), Step::AddTriggers);
         apply(&mut conversation, json!({"command": "addTrigger", "phrase": phrase})).await;
     }
     let refused = apply(&mut conversation, json!({"command": "endTriggers"})).await;
-    assert!(matches!(refused, Applied::Refused(Refusal::TooFewTriggers)), "{refused:?}");
+    assert!(matches!(refused, CommandOutcome::Refused(Refusal::TooFewTriggers)), "{refused:?}");
     apply(&mut conversation, json!({"command": "addTrigger", "phrase": "Is it wet?"})).await;
     apply(&mut conversation, json!({"command": "endTriggers"})).await;
     assert_eq!(conversation.next(), Step::NameApprover);

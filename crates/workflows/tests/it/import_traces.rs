@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use karat_core::stored::{ImportReport, RefusalKind};
-use karat_workflows::import_traces::{Event, Imported, Origin, Request, import_traces};
+use karat_workflows::import_traces::{Event, ImportOutcome, Origin, Request, import_traces};
 use karat_workflows::trace_filter::TraceFilterRequest;
 use karat_workflows::traces::{ListRequest, list};
 use karat_workflows::{CancellationToken, Error, ErrorKind};
@@ -24,7 +24,7 @@ fn files(paths: &[&str], stdin: &'static str) -> Request {
     Request { origin: Origin::Files { paths, stdin }, kind: None, feedback: false, dry_run: false }
 }
 
-async fn run(request: Request, project: &TestProject) -> Result<Imported, Error> {
+async fn run(request: Request, project: &TestProject) -> Result<ImportOutcome, Error> {
     let mut ignore = |_: Event| ControlFlow::Continue(());
     import_traces(request, &project.context(), &mut ignore, CancellationToken::new()).await
 }
@@ -91,7 +91,7 @@ async fn reports_errors_before_and_after_reading() {
 }
 
 #[tokio::test]
-async fn stores_what_was_read_before_an_interrupt() {
+async fn stores_traces_read_before_an_interrupt() {
     let lines: Vec<String> = (0..5000).map(|number| document(&format!("t-{number}"), "Hi").to_string()).collect();
     let project = TestProject::new().file("a.jsonl", lines.join("\n"));
     let mut stop_after_the_first_batch = |event: Event| match event {

@@ -1,5 +1,5 @@
 use karat_workflows::Error;
-use karat_workflows::init::{Command, Init, PortProbe, Question, Request, Step, USUAL_PORTS, Written};
+use karat_workflows::init::{Command, Init, InitOutcome, PortProbe, Question, Request, Step, USUAL_PORTS};
 use serde_json::{Value, json};
 
 use crate::project::TestProject;
@@ -20,7 +20,7 @@ fn begin(project: &TestProject, ports: &'static [u16]) -> Result<Init, Error> {
 }
 
 /// Answers these questions, accepts the proposals for the others, and serialises the conversation between the steps.
-fn drive(project: &TestProject, ports: &'static [u16], answers: &[(Question, &str)]) -> Result<Written, Error> {
+fn drive(project: &TestProject, ports: &'static [u16], answers: &[(Question, &str)]) -> Result<InitOutcome, Error> {
     let mut init = begin(project, ports)?;
     loop {
         init = serde_json::from_str(&serde_json::to_string(&init).unwrap()).unwrap();
@@ -81,7 +81,7 @@ fn the_first_case_tests_a_tool_that_was_found() {
 }
 
 #[test]
-fn an_own_message_replaces_the_suggested_ones() {
+fn a_custom_message_replaces_the_suggestions() {
     let tools = json!([{"name": "get_order", "triggerPhrases": ["What is in A100?", "Show me A200"]}]);
     let project = TestProject::new().file("tools.json", tools);
     drive(&project, &[3000], &[(Question::Message, "Which items?")]).unwrap();
@@ -90,7 +90,7 @@ fn an_own_message_replaces_the_suggested_ones() {
 }
 
 #[test]
-fn a_model_gets_a_tool_list_for_a_tool_of_its_own() {
+fn writes_a_tool_list_for_a_model_with_an_unknown_tool() {
     let project = TestProject::new();
     let answers = [(Question::Agent, "openai:gpt"), (Question::Tool, "get_news"), (Question::Message, "What's new?")];
     let written = drive(&project, &[], &answers).unwrap();

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use karat_core::rating::Rating;
 use karat_workflows::evals::history;
 use karat_workflows::refine::{
-    Adoption, Applied, CandidateFolder, Command, EvalFile, Event, Outcome, Refusal, Request, Step, question, refine,
+    Adoption, CandidateFolder, Command, CommandOutcome, EvalFile, Event, Outcome, Refusal, Request, Step, question,
+    refine,
 };
 use karat_workflows::trace_filter::TraceOrigin;
 use karat_workflows::{CancellationToken, Context, ErrorKind, Hint};
@@ -84,15 +85,15 @@ async fn adopts_a_candidate_and_writes_the_file() {
     let state = serde_json::to_string(&adoption.unwrap()).unwrap();
     let mut adoption: Adoption = serde_json::from_str(&state).unwrap();
     let applied = adoption.apply(adopt(2), &context).await.unwrap();
-    assert_eq!(applied, Applied::Refused(Refusal::UnknownCandidate));
+    assert_eq!(applied, CommandOutcome::Refused(Refusal::UnknownCandidate));
     let applied = adoption.apply(Command::WriteFile { write: true }, &context).await.unwrap();
-    assert_eq!((applied, adoption.next()), (Applied::Refused(Refusal::UnavailableCommand), &Step::Choose));
+    assert_eq!((applied, adoption.next()), (CommandOutcome::Refused(Refusal::UnavailableCommand), &Step::Choose));
     let applied = adoption.apply(adopt(1), &context).await.unwrap();
     let file = EvalFile::Outdated(FILE.to_owned());
-    assert_eq!(applied, Applied::Adopted { candidate: 1, version: 2, file });
+    assert_eq!(applied, CommandOutcome::Adopted { candidate: 1, version: 2, file });
     assert_eq!(adoption.next(), &Step::WriteFile { candidate: 1, file: FILE.to_owned() });
     let applied = adoption.apply(Command::WriteFile { write: true }, &context).await.unwrap();
-    assert_eq!((applied, adoption.next()), (Applied::Wrote { file: FILE.to_owned() }, &Step::Done));
+    assert_eq!((applied, adoption.next()), (CommandOutcome::Wrote { file: FILE.to_owned() }, &Step::Done));
     assert_eq!(project.files.read(FILE), GOOD);
 
     let newest = history("tone", &context).await.unwrap().versions.remove(0);
@@ -119,7 +120,7 @@ async fn a_concurrent_version_is_a_conflict() {
     let file = ".karat/refine/eval_tone/candidate_1.py".to_owned();
     let hint = Hint::RefineNewest { eval: "eval_tone".to_owned(), file };
     assert_eq!((error.kind, error.hints), (ErrorKind::Conflict, vec![hint]));
-    assert_eq!(adoption.apply(Command::Decline, &context).await.unwrap(), Applied::Declined);
+    assert_eq!(adoption.apply(Command::Decline, &context).await.unwrap(), CommandOutcome::Declined);
     assert_eq!((adoption.next(), project.files.read(FILE).as_str()), (&Step::Done, CURRENT));
 }
 

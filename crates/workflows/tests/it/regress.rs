@@ -1,6 +1,6 @@
 //! Tests of adding, sealing and archiving regression cases.
 
-use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, Sealed, Source, add, archive, seal};
+use karat_workflows::regress::{AddRequest, ArchiveRequest, Outcome, SealOutcome, Source, add, archive, seal};
 use karat_workflows::{ErrorKind, Hint};
 use serde_json::{Map, Value, json};
 
@@ -66,7 +66,7 @@ fn seals_valid_files_and_reports_invalid_ones() {
     let case = json!({"id": "a", "input": {"message": "hi"}, "expect": {"toolsCalled": []}});
     let project = with_tools().file(FILE, json!({"metadata": {}, "cases": [case]}));
     project.files.write("evals/broken.regression.json", "{");
-    let Sealed { report, failures } = seal(&[], &project.context()).unwrap();
+    let SealOutcome { report, failures } = seal(&[], &project.context()).unwrap();
     assert_eq!(report.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>(), ["a"]);
     assert_eq!(
         failures.iter().map(|error| (error.kind, error.files.len())).collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use karat_core::rating::Rating;
 use karat_core::stored::TraceFilter;
 use karat_workflows::feedback::{ListRequest, list};
-use karat_workflows::review::{Applied, Command, Request, Review, ReviewSession, Step};
+use karat_workflows::review::{Command, CommandOutcome, Request, Review, ReviewSession, Step};
 use karat_workflows::{Context, ErrorKind, Hint};
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn with_traces() -> TestProject {
 }
 
 /// Applies each command in a separate session.
-async fn apply(mut review: Review, commands: &[Value], context: &Context<'_>) -> (Review, Vec<Applied>) {
+async fn apply(mut review: Review, commands: &[Value], context: &Context<'_>) -> (Review, Vec<CommandOutcome>) {
     let mut applied = Vec::new();
     for command in commands {
         let state = serde_json::from_str(&serde_json::to_string(&review).unwrap()).unwrap();
@@ -61,9 +61,9 @@ async fn a_review_survives_between_commands() {
     let commands =
         [json!({"note": " rude "}), json!({"rate": "negative"}), json!("skip"), json!("undo"), json!("undo")];
     let (review, applied) = apply(review, &commands, &context).await;
-    let rated = Applied::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
-    let undone = Applied::RatingUndone(Rating::Negative);
-    assert_eq!(applied, [Applied::Noted, rated, Applied::Skipped, Applied::SkipUndone, undone]);
+    let rated = CommandOutcome::Rated { trace_id: "t2".to_owned(), rating: Rating::Negative };
+    let undone = CommandOutcome::RatingUndone(Rating::Negative);
+    assert_eq!(applied, [CommandOutcome::Noted, rated, CommandOutcome::Skipped, CommandOutcome::SkipUndone, undone]);
     // The note was withdrawn with the rating.
     assert_eq!(review.next(), Step::Rate { trace_id: "t2", note: None });
     assert_eq!((ratings(&context, false).await.len(), ratings(&context, true).await.len()), (0, 2));
@@ -71,7 +71,7 @@ async fn a_review_survives_between_commands() {
     let commands =
         [json!({"rate": "neutral"}), json!("skip"), json!({"rate": "positive"}), json!({"rate": "positive"})];
     let (review, applied) = apply(review, &commands, &context).await;
-    assert_eq!((applied.last(), review.next()), (Some(&Applied::Nothing), Step::End));
+    assert_eq!((applied.last(), review.next()), (Some(&CommandOutcome::Nothing), Step::End));
     assert_eq!((review.queue.rated(), review.queue.left()), (2, 0));
     let mut now = ratings(&context, false).await;
     now.sort_by(|left, right| left.0.cmp(&right.0));

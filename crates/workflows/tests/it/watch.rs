@@ -1,6 +1,6 @@
 //! Tests of watching the files of a run.
 
-use karat_workflows::watch::{Touched, Watch};
+use karat_workflows::watch::{Affected, Watch};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -28,8 +28,8 @@ async fn all_cases_depend_on_the_files_of_the_settings(#[case] path: &str, #[cas
     let settings = project.context().settings;
     let mut watch = Watch::start(&[], &settings);
     project.files.write(path, content);
-    let change = watch.changed(&settings).await;
-    assert_eq!(change.touched, Touched::Everything);
+    let change = watch.next_change(&settings).await;
+    assert_eq!(change.affected, Affected::Everything);
     assert_eq!(change.paths.into_iter().collect::<Vec<_>>(), [project.files.path().join(path)]);
 }
 
@@ -39,7 +39,7 @@ fn case_with_table(file: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_table_touches_the_eval_files_that_name_it() {
+async fn a_table_affects_the_eval_files_that_name_it() {
     let project = TestProject::new()
         .file("data/rows.csv", "m\na\n")
         .file("evals/rows.csv", "m\na\n")
@@ -49,12 +49,12 @@ async fn a_table_touches_the_eval_files_that_name_it() {
     let [x, y] = ["evals/x.golden.json", "evals/y.golden.json"].map(|path| project.files.path().join(path));
     let mut watch = Watch::start(&[], &settings);
     project.files.write("data/rows.csv", "m\na\nb\n");
-    assert_eq!(watch.changed(&settings).await.touched, Touched::EvalFiles(vec![x.clone()]));
+    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![x.clone()]));
     project.files.write("evals/y.golden.json", case_with_table("../data/rows.csv"));
-    assert_eq!(watch.changed(&settings).await.touched, Touched::EvalFiles(vec![y.clone()]));
+    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![y.clone()]));
     project.files.write("data/rows.csv", "m\na\nb\nc\n");
-    assert_eq!(watch.changed(&settings).await.touched, Touched::EvalFiles(vec![x, y]));
+    assert_eq!(watch.next_change(&settings).await.affected, Affected::EvalFiles(vec![x, y]));
     // No eval file names it any more.
     project.files.write("evals/rows.csv", "m\na\nb\n");
-    assert_eq!(watch.changed(&settings).await.touched, Touched::Nothing);
+    assert_eq!(watch.next_change(&settings).await.affected, Affected::Nothing);
 }

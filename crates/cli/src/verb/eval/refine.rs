@@ -8,7 +8,7 @@ use karat_report::{
 };
 use karat_workflows::Context;
 use karat_workflows::refine::{
-    Adoption, Applied, CandidateFolder, Command, Event, Outcome, Request, Step, question, refine,
+    Adoption, CandidateFolder, Command, CommandOutcome, Event, Outcome, Request, Step, question, refine,
 };
 
 use crate::args::{EvalRefineArgs, OutputFormat};
@@ -111,17 +111,17 @@ async fn adopt(
     }
 }
 
-fn print_applied(applied: Applied, eval_id: &str, printer: &Printer) -> Result<(), Failure> {
+fn print_applied(applied: CommandOutcome, eval_id: &str, printer: &Printer) -> Result<(), Failure> {
     let name = printable(eval_id);
     match applied {
-        Applied::Adopted { candidate, version, file } => {
+        CommandOutcome::Adopted { candidate, version, file } => {
             printer.print(&format!("adopted {candidate} as version {version} of {name}\n"))?;
             printer.notes(adopted_notes(&name, &file));
         }
-        Applied::Declined => printer.print_stderr("nothing was adopted"),
-        Applied::Wrote { file } => printer.print_stderr(&format!("wrote {file}")),
-        Applied::Kept { file } => printer.note(&unchanged_file_note(&file)),
-        Applied::Refused(refusal) => printer.print_stderr(&refusal.to_string()),
+        CommandOutcome::Declined => printer.print_stderr("nothing was adopted"),
+        CommandOutcome::Wrote { file } => printer.print_stderr(&format!("wrote {file}")),
+        CommandOutcome::Kept { file } => printer.note(&unchanged_file_note(&file)),
+        CommandOutcome::Refused(refusal) => printer.print_stderr(&refusal.to_string()),
     }
     Ok(())
 }

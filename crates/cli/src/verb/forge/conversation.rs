@@ -6,7 +6,7 @@ use karat_forge::session::{CaseSelection, Session};
 use karat_report::forge::{batch_text, batch_text_within, batch_view, numbers_text, plan_text, refusal_text};
 use karat_report::{ConsoleSettings, counted, printable};
 use karat_workflows::forge::{
-    Applied, Command, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Step, Tiers,
+    Command, CommandOutcome, Conversation, ForgeInputs, MAX_TRIGGERS, MIN_TRIGGERS, Mode, Step, Tiers,
 };
 
 use super::Forge;
@@ -266,13 +266,13 @@ impl Terminal<'_, '_> {
         drop(spinner);
         match applied.map_err(Failure::from)? {
             // The batch with the evidence is still to be shown.
-            Applied::Done if step == Step::Verify => {}
-            Applied::Done if dropped.is_empty() => self.redraw = Redraw::Batch,
-            Applied::Done => {
+            CommandOutcome::Done if step == Step::Verify => {}
+            CommandOutcome::Done if dropped.is_empty() => self.redraw = Redraw::Batch,
+            CommandOutcome::Done => {
                 printer.note(&format!("dropped: {}", numbers_text(&dropped)));
                 self.note_undecided();
             }
-            Applied::Approved { approved, refused } => {
+            CommandOutcome::Approved { approved, refused } => {
                 if !approved.is_empty() {
                     printer.note(&format!("approved: {}", numbers_text(&approved)));
                 }
@@ -282,8 +282,8 @@ impl Terminal<'_, '_> {
                 }
                 self.note_undecided();
             }
-            Applied::Changed { ids } => self.redraw = Redraw::Drafts(ids),
-            Applied::Wrote { files } => {
+            CommandOutcome::Changed { ids } => self.redraw = Redraw::Drafts(ids),
+            CommandOutcome::Wrote { files } => {
                 if files.is_empty() {
                     printer.print_stderr("nothing to write: all approved cases are in their files");
                 }
@@ -291,13 +291,13 @@ impl Terminal<'_, '_> {
                     printer.note(&format!("{}: {} in {}", file.tier, counted(file.total, "case"), file.path));
                 }
             }
-            Applied::DraftingFailed(error) => {
+            CommandOutcome::DraftingFailed(error) => {
                 printer.failure(&error.into());
                 if step == Step::Draft && !ask::yes_or_no("Try again?", true)? {
                     return Err(Ended::Quit);
                 }
             }
-            Applied::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
+            CommandOutcome::Refused(refusal) => printer.print_stderr(&printable(&refusal_text(&refusal))),
         }
         if step == Step::Write || before != position(self.conversation) {
             self.redraw = Redraw::Batch;

@@ -2,7 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::run_suites::{Request, SelectionRequest};
-use karat_workflows::watch::{Change, Touched, Watch};
+use karat_workflows::watch::{Affected, Change, Watch};
 use karat_workflows::{CancellationToken, Context};
 
 use super::run_once;
@@ -32,17 +32,17 @@ pub(super) async fn watch<'s>(
             }
         }
         if !cancel.is_cancelled() {
-            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.files()));
+            printer.note(&format!("watching {} files; press Ctrl-C to stop", files.file_count()));
         }
         let change = tokio::select! {
-            change = files.changed(&context.settings) => change,
+            change = files.next_change(&context.settings) => change,
             () = cancel.cancelled() => return Ok(ExitStatus::Interrupted),
         };
         next = rerun(request, &change);
         if next.is_some() {
             printer.note(&format!("changed: {}", changed_names(&change, &context)));
         }
-        if change.touched == Touched::Everything {
+        if change.affected == Affected::Everything {
             match surface.context(&args.paths()) {
                 Ok(resolved) => {
                     context = resolved;
@@ -60,11 +60,11 @@ pub(super) async fn watch<'s>(
 
 /// Returns the part of the run to repeat.
 fn rerun(request: &Request, change: &Change) -> Option<Request> {
-    match &change.touched {
-        Touched::Nothing => None,
-        Touched::Everything => Some(request.clone()),
-        Touched::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
-        Touched::Functions(functions) => {
+    match &change.affected {
+        Affected::Nothing => None,
+        Affected::Everything => Some(request.clone()),
+        Affected::EvalFiles(paths) => Some(Request { paths: paths.clone(), ..request.clone() }),
+        Affected::Functions(functions) => {
             let selection = SelectionRequest { functions: functions.clone(), ..request.selection.clone() };
             Some(Request { selection, ..request.clone() })
         }

@@ -7,7 +7,7 @@ use karat_core::exit::ExitStatus;
 use karat_core::stored::{ImportReport, RefusalKind};
 use karat_report::{counted, import_text, wrap};
 use karat_traces::EXPECTED_CONTENT;
-use karat_workflows::import_traces::{Event, Imported, Origin, Request, import_traces};
+use karat_workflows::import_traces::{Event, ImportOutcome, Origin, Request, import_traces};
 
 use crate::args::{OutputFormat, TraceImportArgs};
 use crate::environment::Environment;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &TraceImportArgs, surface: &Surface<'_>) -> Result<ExitS
     let imported =
         surface.run_cancellable(async |cancel| import_traces(request, &context, &mut on_event, cancel).await);
     drop(progress);
-    let Imported { report, files_without_traces, error } = imported?;
+    let ImportOutcome { report, files_without_traces, error } = imported?;
     print(&report, args, printer)?;
     // Without any traces, the error names the files.
     if report.traces() > 0 || !report.refused.is_empty() {

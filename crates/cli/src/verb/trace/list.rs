@@ -2,7 +2,7 @@
 
 use karat_core::exit::ExitStatus;
 use karat_report::trace_list_text;
-use karat_workflows::traces::{ListRequest, ListedTraces, list};
+use karat_workflows::traces::{ListRequest, TraceListing, list};
 
 use crate::args::{RunFormat, TraceListArgs};
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TraceListArgs, surface: &Surface<'_>) -> Result<ExitSta
         limit: list_limit(args.limit, is_human, DEFAULT_LIMIT),
         short_ids: is_human,
     };
-    let ListedTraces { list, short_ids, empty_error } = surface.run(list(request, &context))?;
+    let TraceListing { list, short_ids, empty_error } = surface.run(list(request, &context))?;
     let printer = surface.printer;
     match args.format {
         RunFormat::Json => printer.print_json(&list)?,

@@ -1,4 +1,4 @@
-//! Texts, patterns and JSON in responses.
+//! Strings, patterns and JSON in responses.
 
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -7,10 +7,10 @@
 //! | as many calls as accepted answers, of the right functions, parallel ones in any order | `toolsCalled` with `toolsCalledMatch: "anyOrder"` |
 //! | required parameters are present, none is unknown, all have the right type (integers are also floats) | `toolArgsValid` over a registry with the question's schemas |
 //! | a number, boolean or list of numbers is an accepted one | `oneOf` |
-//! | a text is an accepted one, ignoring case and <code> ,./-_*^</code>, with `'` equal to `"` | `matches` with an equivalent pattern |
-//! | the same for texts in a list, and for the members of an object in any order | `matches` over the argument's JSON |
+//! | a string is an accepted one, ignoring case and <code> ,./-_*^</code>, with `'` equal to `"` | `matches` with an equivalent pattern |
+//! | the same for strings in a list, and for the members of an object in any order | `matches` over the argument's JSON |
 //! | `""` among the accepted values: the parameter may be omitted | `optional: true` |
-//! | only `""` is accepted, for a parameter that is not a text | `notExists` |
+//! | only `""` is accepted, for a parameter that is not a string | `notExists` |
 //! | each parallel call matches a different accepted answer | for each parameter: `all` calls have a value that some answer accepts, and for each answer `any` call has a value that it accepts |
 //!
 //! Only the last row is lossy: assertions apply to one parameter, so correct values that are swapped between two
@@ -155,7 +155,7 @@ impl Param<'_> {
     }
 }
 
-/// Whether a value contains a text, which is compared loosely.
+/// Whether a value contains a string, which is compared loosely.
 fn contains_text(value: &Value) -> bool {
     match value {
         Value::String(_) | Value::Object(_) => true,
@@ -164,10 +164,10 @@ fn contains_text(value: &Value) -> bool {
     }
 }
 
-/// Characters that BFCL ignores in texts.
+/// Characters that BFCL ignores in strings.
 const IGNORED: &str = "[ ,./\\-_*^]*";
 
-/// Returns a pattern for an argument's text form: a text itself, anything else as JSON.
+/// Returns a pattern for an argument's text form: a string itself, anything else as JSON.
 fn pattern(value: &Value) -> String {
     match value {
         Value::String(text) => text_pattern(text, r#"['"]"#),
@@ -203,7 +203,7 @@ fn key_pattern(key: &str) -> String {
     format!("\"{}\"", escape(key))
 }
 
-/// Returns a pattern for a text that ignores case and the characters that BFCL ignores.
+/// Returns a pattern for a string that ignores case and the characters that BFCL ignores.
 fn text_pattern(text: &str, quote: &str) -> String {
     let letters = text.chars().filter(|letter| !" ,./-_*^".contains(*letter)).map(|letter| match letter {
         '\'' | '"' => quote.to_owned(),

@@ -1,4 +1,4 @@
-//! The tools of the chosen registry, as far as the first eval file needs them.
+//! The parts of a tool registry that the first eval file needs.
 
 use karat_core::registry::{Registry, Tool};
 use serde::{Deserialize, Serialize};
@@ -9,33 +9,36 @@ const MAX_SUGGESTIONS: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedTools {
-    pub(super) tools: Vec<ListedTool>,
-    /// The registry has no gaps, so there are no other tools.
+pub(super) struct RegistryTools {
+    pub(super) tools: Vec<RegistryTool>,
+    /// Whether the registry has no gaps, so that there are no other tools.
     pub(super) is_complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ListedTool {
+pub(super) struct RegistryTool {
     pub(super) name: String,
     pub(super) description: Option<String>,
     pub(super) version: Option<String>,
     pub(super) description_hash: Option<String>,
     input_schema: Option<Value>,
-    /// The first trigger phrases: messages to suggest.
+    /// The first trigger phrases, to suggest as messages.
     pub(super) trigger_phrases: Vec<String>,
-    /// The tool changes something, or a person has to confirm each call.
+    /// Whether the tool changes something, or a person has to confirm each call.
     is_write: bool,
 }
 
-impl From<&Registry> for ListedTools {
+impl From<&Registry> for RegistryTools {
     fn from(registry: &Registry) -> Self {
-        Self { tools: registry.tools().iter().map(ListedTool::from).collect(), is_complete: registry.gaps().is_empty() }
+        Self {
+            tools: registry.tools().iter().map(RegistryTool::from).collect(),
+            is_complete: registry.gaps().is_empty(),
+        }
     }
 }
 
-impl From<&Tool> for ListedTool {
+impl From<&Tool> for RegistryTool {
     fn from(tool: &Tool) -> Self {
         let phrases = tool.trigger_phrases().iter().map(|phrase| phrase.trim()).filter(|phrase| !phrase.is_empty());
         Self {
@@ -50,8 +53,8 @@ impl From<&Tool> for ListedTool {
     }
 }
 
-impl ListedTools {
-    pub(super) fn find(&self, name: &str) -> Option<&ListedTool> {
+impl RegistryTools {
+    pub(super) fn find(&self, name: &str) -> Option<&RegistryTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
@@ -60,13 +63,13 @@ impl ListedTools {
     }
 
     /// Returns the tool to test first: one without an eval file that changes nothing and has trigger phrases.
-    pub(super) fn preferred(&self, has_file: impl Fn(&str) -> bool) -> Option<&ListedTool> {
-        let key = |tool: &&ListedTool| (has_file(&tool.name), tool.is_write, tool.trigger_phrases.is_empty());
+    pub(super) fn preferred(&self, has_file: impl Fn(&str) -> bool) -> Option<&RegistryTool> {
+        let key = |tool: &&RegistryTool| (has_file(&tool.name), tool.is_write, tool.trigger_phrases.is_empty());
         self.tools.iter().min_by_key(key)
     }
 }
 
-impl ListedTool {
+impl RegistryTool {
     /// Returns the required parameters that the schema declares.
     pub(super) fn required(&self) -> Vec<&str> {
         let names = self.input_schema.as_ref().and_then(|schema| schema.get("required")?.as_array());
@@ -97,9 +100,9 @@ mod tests {
         let write = Tool { name: "cancel".to_owned(), category: Known::Known("write".to_owned()), ..Tool::default() };
         let unknown = Tool { name: "silent".to_owned(), ..Tool::default() };
         let phrases = Known::Known(vec!["my orders".to_owned()]);
-        let listed = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
-        let registry = Registry::from_tools([write, unknown, listed]);
-        let tools = ListedTools::from(&registry);
+        let with_phrases = Tool { name: "t".to_owned(), trigger_phrases: phrases, ..Tool::default() };
+        let registry = Registry::from_tools([write, unknown, with_phrases]);
+        let tools = RegistryTools::from(&registry);
         assert_eq!(tools.preferred(|_| false).map(|tool| tool.name.as_str()), Some("t"));
         assert_eq!(tools.preferred(|name| name == "t").map(|tool| tool.name.as_str()), Some("silent"));
     }
