@@ -232,8 +232,8 @@ impl Printer {
     pub(crate) fn print_stderr(&self, text: &str) {
         let redacted = self.redactor.text(text).into_owned();
         // There is no way to report that stderr is closed.
-        let shown = self.without_commands(&redacted);
-        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{shown}\n"))).ok();
+        let safe_text = self.without_commands(&redacted);
+        self.with_bar_hidden(|| write_all(&mut io::stderr().lock(), &format!("{safe_text}\n"))).ok();
     }
 
     /// Prints a log line to stderr.

@@ -157,7 +157,7 @@ impl FileEdit {
             return Ok(());
         }
         let exists = |text: &str, pointer: &str, opening: char| {
-            locate(text, pointer).is_some_and(|found| text[found.value].starts_with(opening))
+            locate(text, pointer).is_some_and(|location| text[location.value].starts_with(opening))
         };
         if exists(self.json.text(), "/metadata/approvals", '[') {
             new.into_iter().try_for_each(|approval| self.json.append("/metadata/approvals", &json!(approval)))

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_names_of_types_or_lack_a_type() {
+    fn accepts_fields_with_type_names_or_without_a_type() {
         let map =
             json!({"city": "string", "days": "int?", "near": {"description": "A place", "optional": true}, "x": {}});
         let expected = json!({

@@ -55,8 +55,8 @@ pub(crate) fn read(value: &Value, text: &[u8]) -> Result<ImportedTrace, String> 
     };
     let mut metadata = Map::new();
     for name in ["exit_status", "submission", "swe_agent_version"] {
-        if let Some(found) = info.get(name).filter(|found| !is_blank(found)) {
-            metadata.insert(name.to_owned(), found.clone());
+        if let Some(value) = info.get(name).filter(|value| !is_blank(value)) {
+            metadata.insert(name.to_owned(), value.clone());
         }
     }
     if let Some(environment) = value.get("environment").filter(|environment| !is_blank(environment)) {

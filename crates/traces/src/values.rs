@@ -403,13 +403,13 @@ mod tests {
     fn read_all(text: &[u8]) -> Vec<String> {
         let input = Box::new(SlowReader(io::Cursor::new(text.to_vec())));
         let mut values = PeekedInput::read(input).expect("memory").into_values(|first| first.starts_with(b"{\"role\""));
-        let mut shown = Vec::new();
+        let mut lines = Vec::new();
         while let Some(value) = values.next().expect("memory") {
             let text =
                 value.text.map_or_else(|reason| format!("! {reason}"), |text| String::from_utf8_lossy(&text).into());
-            shown.push(format!("{}: {text}", value.location));
+            lines.push(format!("{}: {text}", value.location));
         }
-        shown
+        lines
     }
 
     #[rstest]

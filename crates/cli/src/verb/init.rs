@@ -83,7 +83,7 @@ fn answer_from_flags(question: Question, args: &InitArgs, init: &Init) -> Option
 /// Fails if flags are missing without a terminal: all of them at once, with what was found. Nothing is written.
 fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
     let mut missing = Vec::new();
-    let mut found = Vec::new();
+    let mut defaults = Vec::new();
     loop {
         match init.next() {
             Step::Ask { question, default } => {
@@ -95,7 +95,7 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
                         Some(_) if args.yes => {}
                         Some(default) => {
                             missing.push(flag(question));
-                            found.push(format!("{} {}", flag(question), shell_words::quote(default)));
+                            defaults.push(format!("{} {}", flag(question), shell_words::quote(default)));
                         }
                         None => missing.push(flag(question)),
                     }
@@ -113,10 +113,10 @@ fn check_flags(mut init: Init, args: &InitArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let failure = missing_flags(&missing, args);
-    Err(if found.is_empty() {
+    Err(if defaults.is_empty() {
         failure
     } else {
-        failure.hint(format!("found {}", found.join(" "))).hint("pass --yes to use what was found")
+        failure.hint(format!("found {}", defaults.join(" "))).hint("pass --yes to use what was found")
     })
 }
 

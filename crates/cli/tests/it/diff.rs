@@ -170,7 +170,7 @@ fn shows_messages_in_full_and_agrees_with_its_statistics() {
 }
 
 #[test]
-fn runs_have_names_wherever_one_is_asked_for() {
+fn accepts_run_names_in_all_commands() {
     let project = project()
         .file("agent.json", script(&[("a", "ok")]))
         .file("karat.json", json!({"agentEndpoint": "scripted:agent.json"}))

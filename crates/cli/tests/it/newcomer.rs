@@ -130,7 +130,7 @@ fn forge_cancel_order(project: &TempProject) {
 }
 
 #[test]
-fn walks_from_init_to_a_report() {
+fn works_from_init_to_a_report() {
     let project = project().file("tools.json", TOOLS);
     let agent = ShopAgent::start(&project);
     init(&project, &agent);
@@ -167,8 +167,8 @@ fn walks_from_init_to_a_report() {
     let arguments = shell_words::split(rerun).unwrap();
     let arguments: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
     assert_contains(&run(&project, &arguments, 1), &["0/5 passed | 5 failed"]);
-    let shown = run(&project, &["show", "latest", "gs-get-shipping-status-001"], 0);
-    assert_contains(&shown, &[wrong_tool, "Where is my parcel A100?", "Order A100 contains red shoes."]);
+    let details = run(&project, &["show", "latest", "gs-get-shipping-status-001"], 0);
+    assert_contains(&details, &[wrong_tool, "Where is my parcel A100?", "Order A100 contains red shoes."]);
 
     let add = ["regress", "add", "--from-run", "latest", "--case", "gs-get-shipping-status-001", "--bug-ref", "12"];
     let regression = "rg-get-shipping-status-001";
@@ -186,6 +186,6 @@ fn walks_from_init_to_a_report() {
     let fixed = run(&project, &["run", "--report", "markdown=report.md"], 0);
     assert_contains(&fixed, &[regression]);
     assert!(!project.read("report.md").contains(wrong_tool));
-    let listed: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
-    assert_eq!(listed["total"], 5);
+    let list: Value = serde_json::from_str(&project.run(["runs", "--format", "json"]).stdout).unwrap();
+    assert_eq!(list["total"], 5);
 }

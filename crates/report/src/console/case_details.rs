@@ -1,4 +1,4 @@
-//! What was asked, answered and called in a case, shown below it.
+//! The message, answer and calls of a case, printed below it.
 
 use std::fmt::Write as _;
 
@@ -38,16 +38,16 @@ impl Page {
         }
         self.labelled("answer", &case.details.response, &case.marks, rows(MAX_ANSWER_ROWS), out);
         let calls = &case.details.tool_calls;
-        let shown = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
+        let limit = if is_full { calls.len() } else { calls.len().min(MAX_CALLS) };
         if calls.is_empty() {
             self.labelled_rows("calls", vec![Row { text: "none".to_owned(), carets: String::new() }], out);
         }
-        for (index, call) in calls[..shown].iter().enumerate() {
+        for (index, call) in calls[..limit].iter().enumerate() {
             let label = if index == 0 { "calls" } else { "" };
             self.labelled(label, &call_text(call, is_full), &[], rows(MAX_CALL_ROWS), out);
         }
-        if shown < calls.len() {
-            let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - shown);
+        if limit < calls.len() {
+            let text = format!("{} {} more", self.settings.symbols.ellipsis, calls.len() - limit);
             self.labelled_rows("", vec![Row { text, carets: String::new() }], out);
         }
     }

@@ -209,13 +209,14 @@ fn unknown_freshness(coverage: &Coverage) -> Section {
 }
 
 fn unknown_names(coverage: &Coverage) -> (String, &'static str, Vec<String>) {
-    let near =
+    let suggestion =
         |name: &Option<String>| name.as_ref().map_or_else(String::new, |name| format!(" (did you mean '{name}'?)"));
     let files = coverage.unknown_files.iter();
-    let files = files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, near(&file.nearest)));
+    let files =
+        files.map(|file| format!("{}: the file is about '{}'{}", file.file, file.tool, suggestion(&file.nearest)));
     let cases = coverage.unknown_tools.iter();
     let cases =
-        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, near(&case.nearest)));
+        cases.map(|case| format!("{}: {} names '{}'{}", case.file, case.case_id, case.tool, suggestion(&case.nearest)));
     let lines: Vec<String> = files.chain(cases).collect();
     let count = counted(lines.len(), "mention", "mentions");
     if coverage.registry.complete {

@@ -47,7 +47,7 @@ pub fn eval_list_text(list: &EvalList, settings: ConsoleSettings) -> String {
     for eval in &list.evals {
         let EvalSummary { newest_version, updated_at, passed, failed, errored, .. } = eval;
         let mut name = printable(&eval.eval_id);
-        // Never truncated, so that it can be copied.
+        // Not truncated, so that it can be copied.
         if width(&name) > available {
             let _ = writeln!(out, "{name}");
             name = "".into();

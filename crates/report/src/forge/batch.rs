@@ -137,8 +137,9 @@ impl Writer {
     /// Writes a draft on few lines.
     fn brief(&self, draft: &DraftView<'_>, with_expectations: bool, out: &mut String) {
         let (palette, symbols) = (self.settings.palette, self.settings.symbols);
-        let count =
-            |level: Level| draft.findings.iter().chain(&draft.evidence).filter(|found| found.level == level).count();
+        let count = |level: Level| {
+            draft.findings.iter().chain(&draft.evidence).filter(|finding| finding.level == level).count()
+        };
         let (errors, warnings) = (count(Level::Error), count(Level::Warning));
         let _ = write!(out, "{}", self.title(draft));
         if draft.state != DraftState::Dropped {

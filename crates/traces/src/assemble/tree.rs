@@ -139,12 +139,12 @@ fn break_cycles(parents: &mut [Option<usize>]) {
 
 /// Returns the nearest enclosing model, tool or agent of each span.
 fn enclosing(parents: &[Option<usize>], roles: &[Role]) -> Vec<Option<usize>> {
-    let mut found: Vec<Option<Option<usize>>> = vec![None; parents.len()];
+    let mut enclosing: Vec<Option<Option<usize>>> = vec![None; parents.len()];
     let mut path = Vec::new();
     for start in 0..parents.len() {
         let mut at = start;
         let nearest = loop {
-            if let Some(known) = found[at] {
+            if let Some(known) = enclosing[at] {
                 break known;
             }
             path.push(at);
@@ -157,8 +157,8 @@ fn enclosing(parents: &[Option<usize>], roles: &[Role]) -> Vec<Option<usize>> {
             }
         };
         for index in path.drain(..) {
-            found[index] = Some(nearest);
+            enclosing[index] = Some(nearest);
         }
     }
-    found.into_iter().map(Option::flatten).collect()
+    enclosing.into_iter().map(Option::flatten).collect()
 }

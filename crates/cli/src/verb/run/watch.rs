@@ -10,8 +10,8 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Maximum number of changed files that are named.
-const MAX_NAMED: usize = 3;
+/// Maximum number of changed files in a note.
+const MAX_LISTED_FILES: usize = 3;
 
 pub(super) async fn watch<'s>(
     args: &RunArgs,
@@ -73,9 +73,9 @@ fn rerun(request: &Request, change: &Change) -> Option<Request> {
 
 fn changed_names(change: &Change, context: &Context<'_>) -> String {
     let display_path = |path: &std::path::PathBuf| context.settings.layout.display_path(path);
-    let mut names: Vec<String> = change.paths.iter().take(MAX_NAMED).map(display_path).collect();
-    if change.paths.len() > MAX_NAMED {
-        names.push(format!("{} more", change.paths.len() - MAX_NAMED));
+    let mut names: Vec<String> = change.paths.iter().take(MAX_LISTED_FILES).map(display_path).collect();
+    if change.paths.len() > MAX_LISTED_FILES {
+        names.push(format!("{} more", change.paths.len() - MAX_LISTED_FILES));
     }
     names.join(", ")
 }
