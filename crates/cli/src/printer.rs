@@ -36,7 +36,7 @@ pub(crate) struct Printer {
     pub(crate) quiet: bool,
     /// Whether cases are shown in full.
     verbose: bool,
-    /// Whether the output is the log of a GitHub workflow, which must not contain commands from other text.
+    /// Whether the output is the log of a GitHub workflow, in which untrusted text must not issue commands.
     is_github_log: bool,
     /// Masks secrets in everything that is printed.
     pub(crate) redactor: Redactor,

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// The maximum size of one value. Its parsed form takes several times as much memory.
 pub(crate) const MAX_VALUE_BYTES: usize = 256 << 20;
 
-/// How much of the text is read ahead to detect its layout.
+/// Number of bytes that are read ahead to detect the layout.
 const MAX_HEAD_BYTES: usize = 1 << 20;
 
 /// The text of a value and its location.

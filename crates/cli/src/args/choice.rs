@@ -1,4 +1,4 @@
-//! Values of flags that stand for values of other crates.
+//! Flag values that map to types of other crates.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 

@@ -11,7 +11,7 @@ use crate::args::{
 use crate::failure::Failure;
 use crate::surface::Surface;
 
-/// Contradictions in text output by default.
+/// Default number of contradictions in text output.
 const DEFAULT_LIMIT: u64 = 20;
 
 pub(crate) fn run(args: ContradictionsArgs, surface: &Surface<'_>) -> Result<ExitStatus, Failure> {

@@ -1,4 +1,4 @@
-//! What a run shows of cases that did not pass, and of agents that are down.
+//! Output for cases that did not pass and agents that are unreachable.
 
 use karat_testkit::project::TempProject;
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use crate::support::project;
 
 const TOOLS: &str = include_str!("fixtures/shop/tools.json");
 
-/// The file that breaks the agent while it exists.
+/// While this file exists, the agent returns errors.
 const SWITCH: &str = "broken";
 
 /// The shop's agent. It is killed when dropped.
@@ -41,7 +41,7 @@ impl Drop for ShopAgent {
 }
 
 fn start(project: &TempProject, arguments: &[&str]) -> TerminalSession {
-    // The agent is local, and a CI server is not where a new user begins.
+    // The agent is local, and a new user does not begin on a CI server.
     let variables = [("NO_PROXY", "localhost,127.0.0.1"), ("CI", ""), ("GITHUB_ACTIONS", "")];
     TerminalSession::spawn(project, arguments, &variables)
 }

@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::parts::Span;
 use karat_chat::lenient::{is_blank, unpack};
 
-/// The events of one operation that `BeeAI` exports as spans of their own, in the order in which their attributes count.
+/// The events of an operation that `BeeAI` exports as separate spans, in order of precedence of their attributes.
 const EVENTS: [&str; 8] = ["start", "success", "error", "finish", "retry", "update", "partialUpdate", "newToken"];
 
-/// How deep the content of spans is searched for names.
+/// Maximum depth at which the content of spans is searched for names.
 const MAX_DEPTH: usize = 16;
 
 /// Merges the spans `NAME.start-3`, `NAME.success-3` and `NAME.finish-3`, which `BeeAI` writes for one operation, into
-/// one span `NAME`. Returns the ids of the other spans, with the id of the span that they are now part of.
+/// one span `NAME`. Returns the ids of the merged spans, each with the id of the remaining one.
 pub(super) fn merge_events(spans: &mut Vec<Cow<'_, Span>>) -> Vec<(String, String)> {
     let mut operations: BTreeMap<(String, String), Vec<(usize, usize)>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::vocabulary;
 use karat_chat::lenient::is_blank;
 use karat_chat::parse_result;
 
-/// How many later steps are compared with the step of a call.
+/// Maximum number of later steps that are compared with the step of a call.
 const MAX_COMPARED_STEPS: usize = 32;
 
 /// Joins tool results of the conversation with calls: by call id, else by tool name, else by order.

@@ -1,4 +1,4 @@
-//! `karat run --watch`: reruns what a change touches, until interrupted.
+//! `karat run --watch`: reruns the cases that a change affects, until interrupted.
 
 use karat_core::exit::ExitStatus;
 use karat_workflows::run_suites::{Request, SelectionRequest};
@@ -26,7 +26,7 @@ pub(super) async fn watch<'s>(
     let mut next = Some(request.clone());
     loop {
         if let Some(request) = next.take() {
-            // A mistake in a file must not end the watch: it is what the next change fixes.
+            // An error does not end the watch, since the next change may fix it.
             if let Err(failure) = run_once(args, request, &context, surface, cancel).await {
                 printer.failure(&failure);
             }
