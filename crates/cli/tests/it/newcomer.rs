@@ -11,8 +11,8 @@ use crate::support::project;
 
 const TOOLS: &str = include_str!("fixtures/shop/tools.json");
 
-/// While this file exists, the agent returns errors.
-const SWITCH: &str = "broken";
+/// While this file exists, the agent calls a wrong tool.
+const BROKEN_FILE: &str = "broken";
 
 /// The shop's agent. It is killed when dropped.
 struct ShopAgent {
@@ -143,7 +143,7 @@ fn works_from_init_to_a_report() {
     assert_contains(&passed, &["gs-search-products-001", "gs-get-shipping-status-005", "gs-cancel-order-005"]);
     assert!(!passed.contains("to rerun what did not pass"), "{passed}");
 
-    project.write(SWITCH, "");
+    project.write(BROKEN_FILE, "");
     let failed = run(&project, &["run"], 1);
     let wrong_tool = "toolsCalled: expected ['get_shipping_status'] but got ['get_order']";
     let rerun = "karat run --id gs-get-shipping-status-001 --id gs-get-shipping-status-002 --id \
@@ -182,7 +182,7 @@ fn works_from_init_to_a_report() {
     let texts = ["message: Where is my parcel A100?", "answer: Order A100 contains red shoes.", wrong_tool, regression];
     assert_contains(&report, &texts);
 
-    std::fs::remove_file(project.path().join(SWITCH)).unwrap();
+    std::fs::remove_file(project.path().join(BROKEN_FILE)).unwrap();
     let fixed = run(&project, &["run", "--report", "markdown=report.md"], 0);
     assert_contains(&fixed, &[regression]);
     assert!(!project.read("report.md").contains(wrong_tool));
