@@ -28,8 +28,8 @@ impl<'a> Tree<'a> {
         restored_spans::remove_numbers(&mut spans);
         let mut indices: HashMap<String, usize> =
             spans.iter().enumerate().map(|(index, span)| (span.id.clone(), index)).collect();
-        for (id, whole) in merged_ids {
-            if let Some(index) = indices.get(&whole).copied() {
+        for (id, merged) in merged_ids {
+            if let Some(index) = indices.get(&merged).copied() {
                 indices.insert(id, index);
             }
         }
